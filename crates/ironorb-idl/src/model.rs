@@ -1,0 +1,513 @@
+//! The resolved model: what the rest of the house sees of an IDL file.
+//!
+//! Every name is resolved to a [`DefId`], every constant is evaluated, every type is legal and every
+//! definition knows its repository id. A model exists only for input without errors, so its users
+//! check nothing again.
+
+use crate::source::Span;
+
+/// Index of a definition in its [`Model`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DefId(pub(crate) u32);
+
+impl DefId {
+    /// The position in [`Model::definitions`], for side tables kept by a back end.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Index of a source file in its [`Model`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub(crate) u32);
+
+impl FileId {
+    /// The position in [`Model::files`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One translation unit, checked and resolved.
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    pub(crate) files: Vec<FileInfo>,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) roots: Vec<DefId>,
+}
+
+/// A file that took part in the translation unit.
+#[derive(Debug, Clone)]
+pub struct FileInfo {
+    /// The path as it was opened.
+    pub path: std::path::PathBuf,
+    /// True for the file named by the user, false for those it includes.
+    pub is_main: bool,
+}
+
+impl Model {
+    /// The files read, in the order of first opening; the main file is the first.
+    pub fn files(&self) -> &[FileInfo] {
+        &self.files
+    }
+
+    /// All definitions; [`DefId::index`] is the position here.
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
+
+    /// The definitions at file scope in the order of their first appearance, from every file.
+    pub fn roots(&self) -> &[DefId] {
+        &self.roots
+    }
+
+    /// One definition.
+    pub fn get(&self, id: DefId) -> &Definition {
+        &self.definitions[id.index()]
+    }
+
+    /// The names from file scope down to `id`, e.g. `["CosNaming", "NamingContext", "NotFound"]`.
+    pub fn scoped_name(&self, id: DefId) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let def = self.get(id);
+            names.push(def.name.as_str());
+            at = def.parent;
+        }
+        names.reverse();
+        names
+    }
+
+    /// The type with every typedef taken off its outside. Elements of sequences and arrays keep theirs.
+    pub fn unaliased<'m>(&'m self, ty: &'m Type) -> &'m Type {
+        let mut ty = ty;
+        while let Type::Named(id) = ty {
+            match &self.get(*id).kind {
+                DefKind::Typedef(alias) => ty = &alias.ty,
+                _ => break,
+            }
+        }
+        ty
+    }
+
+    /// All direct and indirect bases of an interface or value, each once, nearest first, without itself.
+    pub fn all_bases(&self, id: DefId) -> Vec<DefId> {
+        let mut found = Vec::new();
+        let mut queue: std::collections::VecDeque<DefId> = self.direct_bases(id).iter().copied().collect();
+        while let Some(base) = queue.pop_front() {
+            if !found.contains(&base) {
+                found.push(base);
+                queue.extend(self.direct_bases(base));
+            }
+        }
+        found
+    }
+
+    fn direct_bases(&self, id: DefId) -> &[DefId] {
+        match &self.get(id).kind {
+            DefKind::Interface(interface) => &interface.bases,
+            DefKind::Value(value) => &value.bases,
+            _ => &[],
+        }
+    }
+}
+
+/// One named thing of an IDL file.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// Its own index.
+    pub id: DefId,
+    /// The name as written, without the escaping underscore.
+    pub name: String,
+    /// The scope it stands in: a module, interface, value, struct, union or exception; `None` at file scope.
+    pub parent: Option<DefId>,
+    /// E.g. `IDL:omg.org/CosNaming/NamingContext:1.0`, after prefix, version, ID pragmas, typeid and typeprefix.
+    pub repository_id: String,
+    /// Where its name stands (for a module: the first opening).
+    pub span: Span,
+    /// The file that holds it.
+    pub file: FileId,
+    /// IDL 4 annotations before it, in order.
+    pub annotations: Vec<Annotation>,
+    /// The lines of the `//` or `/* */` comment directly above it, without comment marks.
+    pub docs: Vec<String>,
+    /// What it is.
+    pub kind: DefKind,
+}
+
+/// What a definition is.
+#[derive(Debug, Clone)]
+pub enum DefKind {
+    /// `module`: all its openings together.
+    Module(Module),
+    /// `interface`, also abstract and local.
+    Interface(Interface),
+    /// An operation of an interface or value.
+    Operation(Operation),
+    /// One attribute name (a declaration of several names gives several definitions).
+    Attribute(Attribute),
+    /// `struct`.
+    Struct(Struct),
+    /// `union`.
+    Union(Union),
+    /// `enum`.
+    Enum(Enum),
+    /// One name of an enum; its ordinal counts from 0. Its parent is the scope around the enum.
+    Enumerator {
+        /// The enum.
+        of: DefId,
+        /// Its place, from 0.
+        ordinal: u32,
+    },
+    /// `typedef`, one declarator each.
+    Typedef(Typedef),
+    /// `const`.
+    Constant(Constant),
+    /// `exception`.
+    Exception(Struct),
+    /// `valuetype` (not boxed).
+    Value(Value),
+    /// `valuetype name type;`
+    ValueBox(ValueBox),
+    /// `native`.
+    Native,
+}
+
+/// The contents of a module.
+#[derive(Debug, Clone, Default)]
+pub struct Module {
+    /// Its definitions in order, over all openings and files.
+    pub items: Vec<DefId>,
+}
+
+/// Which kind of interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InterfaceKind {
+    /// A plain, remotable interface.
+    Remote,
+    /// `abstract interface`.
+    Abstract,
+    /// `local interface`.
+    Local,
+}
+
+/// An interface.
+#[derive(Debug, Clone)]
+pub struct Interface {
+    /// Plain, abstract or local.
+    pub kind: InterfaceKind,
+    /// Direct bases in order.
+    pub bases: Vec<DefId>,
+    /// Operations, attributes, types, constants and exceptions in order.
+    pub items: Vec<DefId>,
+    /// False for an interface that is declared forward but defined nowhere in the unit.
+    pub defined: bool,
+}
+
+/// An operation.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// `oneway`.
+    pub oneway: bool,
+    /// [`Type::Void`] for none.
+    pub result: Type,
+    /// Parameters in order.
+    pub parameters: Vec<Parameter>,
+    /// Exceptions of the raises clause, in order.
+    pub raises: Vec<DefId>,
+    /// Strings of the context clause; `None` without such a clause.
+    pub context: Option<Vec<String>>,
+}
+
+/// Direction of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To the object.
+    In,
+    /// From the object.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// A parameter.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    /// Direction.
+    pub direction: Direction,
+    /// Type.
+    pub ty: Type,
+    /// Name without escape.
+    pub name: String,
+    /// Where the name stands.
+    pub span: Span,
+    /// Annotations before it.
+    pub annotations: Vec<Annotation>,
+}
+
+/// An attribute.
+#[derive(Debug, Clone)]
+pub struct Attribute {
+    /// `readonly`.
+    pub readonly: bool,
+    /// Type.
+    pub ty: Type,
+    /// `getraises`, or `raises` of a readonly attribute.
+    pub get_raises: Vec<DefId>,
+    /// `setraises`.
+    pub set_raises: Vec<DefId>,
+}
+
+/// A struct or exception body.
+#[derive(Debug, Clone)]
+pub struct Struct {
+    /// Members in order (may be empty only for exceptions).
+    pub members: Vec<Member>,
+    /// Types defined inside the body (e.g. a struct declared in a member), in order.
+    pub items: Vec<DefId>,
+    /// True when the type contains itself through a sequence.
+    pub recursive: bool,
+    /// False for a forward declaration that is never completed (legal only while unused as a member).
+    pub defined: bool,
+}
+
+/// A member of a struct or exception, or a state member of a value.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Name without escape.
+    pub name: String,
+    /// Type.
+    pub ty: Type,
+    /// Where the name stands.
+    pub span: Span,
+    /// Annotations before it.
+    pub annotations: Vec<Annotation>,
+    /// The comment above it.
+    pub docs: Vec<String>,
+}
+
+/// A union.
+#[derive(Debug, Clone)]
+pub struct Union {
+    /// The discriminator's type as written (may be an alias).
+    pub discriminator: Type,
+    /// Cases in order.
+    pub cases: Vec<Case>,
+    /// Types defined inside the body.
+    pub items: Vec<DefId>,
+    /// True when the labels name every value of the discriminator.
+    pub exhaustive: bool,
+    /// True when the type contains itself through a sequence.
+    pub recursive: bool,
+    /// False for a forward declaration that is never completed.
+    pub defined: bool,
+}
+
+/// One member of a union with its labels.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Explicit labels in order; may be empty when `is_default`.
+    pub labels: Vec<ConstValue>,
+    /// True when `default:` is among the labels.
+    pub is_default: bool,
+    /// The member.
+    pub member: Member,
+}
+
+/// An enum.
+#[derive(Debug, Clone)]
+pub struct Enum {
+    /// The [`DefKind::Enumerator`] definitions in order.
+    pub enumerators: Vec<DefId>,
+}
+
+/// A typedef.
+#[derive(Debug, Clone)]
+pub struct Typedef {
+    /// The type, with array dimensions applied.
+    pub ty: Type,
+}
+
+/// A constant.
+#[derive(Debug, Clone)]
+pub struct Constant {
+    /// The declared type.
+    pub ty: Type,
+    /// The value, in range and of the variant that fits `ty`.
+    pub value: ConstValue,
+}
+
+/// A valuetype.
+#[derive(Debug, Clone)]
+pub struct Value {
+    /// `abstract valuetype`.
+    pub is_abstract: bool,
+    /// `custom valuetype`.
+    pub custom: bool,
+    /// `truncatable` before the first base.
+    pub truncatable: bool,
+    /// Base values; the first may be concrete, the others are abstract.
+    pub bases: Vec<DefId>,
+    /// Supported interfaces.
+    pub supports: Vec<DefId>,
+    /// State in order.
+    pub state: Vec<StateMember>,
+    /// Factories in order.
+    pub factories: Vec<Factory>,
+    /// Operations, attributes, types, constants and exceptions in order.
+    pub items: Vec<DefId>,
+    /// False for a value that is declared forward but defined nowhere in the unit.
+    pub defined: bool,
+}
+
+/// A state member of a value.
+#[derive(Debug, Clone)]
+pub struct StateMember {
+    /// `public` rather than `private`.
+    pub public: bool,
+    /// Name and type.
+    pub member: Member,
+}
+
+/// An initializer of a value.
+#[derive(Debug, Clone)]
+pub struct Factory {
+    /// Name without escape.
+    pub name: String,
+    /// Parameters (all `in`).
+    pub parameters: Vec<Parameter>,
+    /// Exceptions.
+    pub raises: Vec<DefId>,
+    /// Where the name stands.
+    pub span: Span,
+}
+
+/// A boxed value.
+#[derive(Debug, Clone)]
+pub struct ValueBox {
+    /// What it boxes.
+    pub ty: Type,
+}
+
+/// A type as used by a member, parameter, typedef, constant or element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Type {
+    /// `void`, only as a result.
+    Void,
+    /// A basic type.
+    Basic(Basic),
+    /// `string` or `string<N>`.
+    String {
+        /// The bound in characters.
+        bound: Option<u32>,
+    },
+    /// `wstring` or `wstring<N>`.
+    WString {
+        /// The bound in characters.
+        bound: Option<u32>,
+    },
+    /// `fixed<digits, scale>`; `None` for the bare `fixed` of a constant.
+    Fixed {
+        /// Digits and scale.
+        spec: Option<(u16, i16)>,
+    },
+    /// `sequence<T>` or `sequence<T, N>`.
+    Sequence {
+        /// Element type.
+        element: Box<Type>,
+        /// The bound in elements.
+        bound: Option<u32>,
+    },
+    /// An array; `T a[3][4]` is one array with dimensions `[3, 4]`.
+    Array {
+        /// Element type.
+        element: Box<Type>,
+        /// Dimensions, outermost first, each at least 1.
+        dimensions: Vec<u32>,
+    },
+    /// A struct, union, enum, typedef, interface, value, value box, native or exception by name.
+    Named(DefId),
+}
+
+/// A basic type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Basic {
+    /// `short`, 16 bits.
+    Short,
+    /// `unsigned short`.
+    UShort,
+    /// `long`, 32 bits.
+    Long,
+    /// `unsigned long`.
+    ULong,
+    /// `long long`, 64 bits.
+    LongLong,
+    /// `unsigned long long`.
+    ULongLong,
+    /// `float`, 32 bits.
+    Float,
+    /// `double`, 64 bits.
+    Double,
+    /// `long double`, 128 bits.
+    LongDouble,
+    /// `char`, 8 bits.
+    Char,
+    /// `wchar`.
+    WChar,
+    /// `boolean`.
+    Boolean,
+    /// `octet`.
+    Octet,
+    /// `any`.
+    Any,
+    /// `Object`.
+    Object,
+    /// `ValueBase`.
+    ValueBase,
+    /// `CORBA::TypeCode`.
+    TypeCode,
+}
+
+/// An evaluated constant.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConstValue {
+    /// Any integer type or octet; the declared type says which.
+    Integer(i128),
+    /// `float`, `double` or `long double`.
+    Float(f64),
+    /// `char`, in ISO 8859-1.
+    Char(u8),
+    /// `wchar`.
+    WChar(char),
+    /// `boolean`.
+    Boolean(bool),
+    /// `string`.
+    String(String),
+    /// `wstring`.
+    WString(String),
+    /// `fixed`, as decimal text without the trailing `d`, e.g. `-12.50`.
+    Fixed(String),
+    /// An enumerator.
+    Enumerator(DefId),
+}
+
+/// An IDL 4 annotation, e.g. `@range(min = 0, max = 10)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Annotation {
+    /// The scoped name as written, without `@`.
+    pub name: String,
+    /// Parameters in order.
+    pub parameters: Vec<AnnotationParameter>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A parameter of an annotation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnnotationParameter {
+    /// `None` for the single unnamed parameter.
+    pub name: Option<String>,
+    /// The value; names that do not resolve to a constant are kept as their text in a `String`.
+    pub value: ConstValue,
+}

@@ -1,0 +1,1 @@
+//! IronORB: see ARCHITECTURE.md.
