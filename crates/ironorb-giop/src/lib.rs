@@ -1,1 +1,20 @@
-//! IronORB: see ARCHITECTURE.md.
+//! The protocol core: CDR, GIOP messages, connection state machines, object references and their
+//! textual forms (CORBA 3.3 part 2, clauses 7 and 9).
+//!
+//! Nothing here opens a socket, reads a clock, spawns a thread or holds a lock. Bytes come in as
+//! arguments and go out as results, so the same code runs over sockets, under a fuzzer and in a
+//! simulator. Bytes from a peer are never trusted: a length is checked against what has arrived
+//! before memory is taken for it, and nesting is bounded.
+
+#![forbid(unsafe_code)]
+
+pub mod cdr;
+pub mod error;
+pub mod exception;
+pub mod minor;
+pub mod version;
+
+pub use cdr::{Marshal, Reader, Unmarshal, Writer};
+pub use error::{Malformed, MalformedKind, Misuse};
+pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use version::{ByteOrder, CharSet, Encoding, Version};

@@ -1,0 +1,206 @@
+//! [`Marshal`] and [`Unmarshal`] of Rust's own types.
+
+use super::{Marshal, Reader, Unmarshal, WString, Writer};
+use crate::error::{Malformed, MalformedKind, Misuse};
+
+macro_rules! number {
+    ($($ty:ty, $write:ident, $read:ident;)*) => {$(
+        impl Marshal for $ty {
+            #[inline]
+            fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+                w.$write(*self);
+                Ok(())
+            }
+            #[inline]
+            fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse> {
+                w.write_numbers(items);
+                Ok(())
+            }
+        }
+        impl Unmarshal for $ty {
+            const BYTES_MIN: usize = size_of::<$ty>();
+            #[inline]
+            fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+                r.$read()
+            }
+            #[inline]
+            fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
+                r.number_vec(count)
+            }
+        }
+    )*};
+}
+
+number! {
+    i16, write_i16, read_i16;
+    u16, write_u16, read_u16;
+    i32, write_i32, read_i32;
+    u32, write_u32, read_u32;
+    i64, write_i64, read_i64;
+    u64, write_u64, read_u64;
+    f32, write_f32, read_f32;
+    f64, write_f64, read_f64;
+}
+
+impl Marshal for u8 {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_u8(*self);
+        Ok(())
+    }
+    #[inline]
+    fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_bytes(items);
+        Ok(())
+    }
+}
+
+impl Unmarshal for u8 {
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.read_u8()
+    }
+    #[inline]
+    fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
+        r.read_bytes(count).map(<[u8]>::to_vec)
+    }
+}
+
+impl Marshal for bool {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_bool(*self);
+        Ok(())
+    }
+    #[inline]
+    fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_bytes(bytemuck::cast_slice(items));
+        Ok(())
+    }
+}
+
+impl Unmarshal for bool {
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.read_bool()
+    }
+    #[inline]
+    fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
+        Ok(r.read_bytes(count)?.iter().map(|&byte| byte != 0).collect())
+    }
+}
+
+/// A Rust `char` is an IDL `wchar`; IDL `char` is `u8`.
+impl Marshal for char {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_wchar(*self)
+    }
+}
+
+impl Unmarshal for char {
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.read_wchar()
+    }
+}
+
+impl Marshal for str {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_str(self)
+    }
+}
+
+impl Marshal for String {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_str(self)
+    }
+}
+
+impl Unmarshal for String {
+    const BYTES_MIN: usize = 4;
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.read_str().map(std::borrow::Cow::into_owned)
+    }
+}
+
+impl Marshal for WString {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_wstr(self)
+    }
+}
+
+impl Unmarshal for WString {
+    const BYTES_MIN: usize = 4;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.read_wstr().map(WString::from)
+    }
+}
+
+impl<T: Marshal> Marshal for [T] {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_length(self.len())?;
+        T::marshal_elements(self, w)
+    }
+}
+
+impl<T: Marshal> Marshal for Vec<T> {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        self.as_slice().marshal(w)
+    }
+}
+
+impl<T: Unmarshal> Unmarshal for Vec<T> {
+    const BYTES_MIN: usize = 4;
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let count = r.read_length(T::BYTES_MIN)?;
+        T::unmarshal_elements(r, count)
+    }
+}
+
+impl<T: Marshal, const N: usize> Marshal for [T; N] {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        T::marshal_elements(self, w)
+    }
+}
+
+impl<T: Unmarshal, const N: usize> Unmarshal for [T; N] {
+    const BYTES_MIN: usize = if N == 0 { 1 } else { N * T::BYTES_MIN };
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        T::unmarshal_array(r)
+    }
+}
+
+/// Recursive members are boxed in Rust; the box does not show on the wire.
+impl<T: Marshal + ?Sized> Marshal for Box<T> {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        (**self).marshal(w)
+    }
+}
+
+impl<T: Unmarshal> Unmarshal for Box<T> {
+    const BYTES_MIN: usize = T::BYTES_MIN;
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        T::unmarshal(r).map(Box::new)
+    }
+}
+
+/// Refuses a value longer than its IDL bound before it is written.
+#[inline]
+pub fn check_bound(length: usize, bound: u32) -> Result<(), Misuse> {
+    if length > bound as usize { Err(Misuse::BoundExceeded { bound, length }) } else { Ok(()) }
+}
+
+/// Refuses a value longer than its IDL bound after it was read, at the reader's place.
+#[inline]
+pub fn bounded(r: &Reader<'_>, length: usize, bound: u32) -> Result<(), Malformed> {
+    if length > bound as usize { Err(r.malformed(MalformedKind::BoundExceeded)) } else { Ok(()) }
+}

@@ -1,0 +1,92 @@
+//! The IDL type `long double`.
+
+use super::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, Misuse};
+use crate::version::ByteOrder;
+
+/// An IDL `long double`: IEEE 754 binary128, kept as its bits because Rust has no such number yet.
+///
+/// Aligned to 8 and 16 bytes long on the wire (CORBA 3.3 part 2, 9.3.1.4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct LongDouble(u128);
+
+const EXPONENT_BIAS: i32 = 16383;
+const FRACTION_BITS: u32 = 112;
+
+impl LongDouble {
+    /// The number with these binary128 bits.
+    pub fn from_bits(bits: u128) -> Self {
+        LongDouble(bits)
+    }
+
+    /// The binary128 bits.
+    pub fn to_bits(self) -> u128 {
+        self.0
+    }
+
+    /// The nearest `f64` towards zero; infinite when out of its range.
+    pub fn to_f64(self) -> f64 {
+        let sign = ((self.0 >> 127) as u64) << 63;
+        let exponent = ((self.0 >> FRACTION_BITS) & 0x7FFF) as i32;
+        let fraction = self.0 & ((1 << FRACTION_BITS) - 1);
+        let top = (fraction >> (FRACTION_BITS - 52)) as u64;
+        let bits = match exponent {
+            0x7FFF if fraction != 0 => (0x7FF << 52) | top | (1 << 51), // NaN stays NaN
+            0x7FFF => 0x7FF << 52,
+            0 => 0, // below every f64
+            _ => match exponent - EXPONENT_BIAS {
+                e @ -1022..=1023 => (((e + 1023) as u64) << 52) | top,
+                e if e > 1023 => 0x7FF << 52,
+                e if e >= -1074 => ((1u64 << 52) | top) >> (-1022 - e),
+                _ => 0,
+            },
+        };
+        f64::from_bits(sign | bits)
+    }
+}
+
+impl From<f64> for LongDouble {
+    /// Exact: every `f64` is a binary128.
+    fn from(value: f64) -> Self {
+        let bits = value.to_bits();
+        let sign = u128::from(bits >> 63) << 127;
+        let exponent = ((bits >> 52) & 0x7FF) as i32;
+        let fraction = u128::from(bits & ((1 << 52) - 1));
+        let magnitude = match exponent {
+            0 if fraction == 0 => 0,
+            0 => {
+                // Subnormal: shift the leading one up to the implicit place.
+                let shift = fraction.leading_zeros() - (128 - 53);
+                let exponent = (EXPONENT_BIAS - 1022 - shift as i32) as u128;
+                let fraction = (fraction << shift) & ((1 << 52) - 1);
+                (exponent << FRACTION_BITS) | (fraction << (FRACTION_BITS - 52))
+            }
+            0x7FF => (0x7FFF << FRACTION_BITS) | (fraction << (FRACTION_BITS - 52)),
+            e => (((e - 1023 + EXPONENT_BIAS) as u128) << FRACTION_BITS) | (fraction << (FRACTION_BITS - 52)),
+        };
+        LongDouble(sign | magnitude)
+    }
+}
+
+impl Marshal for LongDouble {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.align(8);
+        w.write_bytes(&match w.encoding().order {
+            ByteOrder::Big => self.0.to_be_bytes(),
+            ByteOrder::Little => self.0.to_le_bytes(),
+        });
+        Ok(())
+    }
+}
+
+impl Unmarshal for LongDouble {
+    const BYTES_MIN: usize = 16;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.align(8);
+        let bytes = r.read_bytes(16)?.first_chunk::<16>().copied().unwrap_or_default();
+        Ok(LongDouble(match r.encoding().order {
+            ByteOrder::Big => u128::from_be_bytes(bytes),
+            ByteOrder::Little => u128::from_le_bytes(bytes),
+        }))
+    }
+}

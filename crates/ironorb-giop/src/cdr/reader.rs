@@ -1,0 +1,315 @@
+//! Reading CDR from bytes that have arrived.
+
+use std::any::Any;
+use std::borrow::Cow;
+
+use super::Unmarshal;
+use super::writer::Swap;
+use crate::error::{Malformed, MalformedKind};
+use crate::version::{ByteOrder, CharSet, Encoding, Version};
+
+/// How deep sequences of constructed types may nest. Default and only value: 128 levels, far above real
+/// data and far below what exhausts a thread's stack.
+pub const NESTING_MAX: u16 = 128;
+
+/// Reads CDR values from a slice, borrowing from it where it can.
+///
+/// Alignment counts from the start of the slice: the start of a GIOP message or of an encapsulation.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    encoding: Encoding,
+    depth: u16,
+    context: Option<&'a (dyn Any + Send + Sync)>,
+}
+
+macro_rules! read_number {
+    ($($name:ident $ty:ty;)*) => {$(
+        #[doc = concat!("Reads a `", stringify!($ty), "` aligned to its size.")]
+        #[inline]
+        pub fn $name(&mut self) -> Result<$ty, Malformed> {
+            let value = <$ty>::from_ne_bytes(self.take_aligned()?);
+            Ok(if self.encoding.order.is_native() { value } else { value.unswapped() })
+        }
+    )*};
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the start of `bytes`.
+    #[inline]
+    pub fn new(bytes: &'a [u8], encoding: Encoding) -> Self {
+        Reader { bytes, at: 0, encoding, depth: 0, context: None }
+    }
+
+    /// A reader at offset `at` of `bytes`, whose alignment counts from the start of `bytes`.
+    #[inline]
+    pub fn at(bytes: &'a [u8], at: usize, encoding: Encoding) -> Self {
+        Reader { bytes, at: at.min(bytes.len()), encoding, depth: 0, context: None }
+    }
+
+    /// The same reader with something for the values that need more than bytes: an object reference
+    /// asks here for the ORB it shall belong to.
+    #[inline]
+    pub fn with_context(mut self, context: &'a (dyn Any + Send + Sync)) -> Self {
+        self.context = Some(context);
+        self
+    }
+
+    /// What [`Reader::with_context`] was given.
+    #[inline]
+    pub fn context(&self) -> Option<&'a (dyn Any + Send + Sync)> {
+        self.context
+    }
+
+    /// The encoding in use.
+    #[inline]
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Changes the code set of strings, known only after the service contexts have been read.
+    #[inline]
+    pub fn set_char_set(&mut self, char_set: CharSet) {
+        self.encoding.char_set = char_set;
+    }
+
+    /// Offset of the next byte.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Bytes not read yet.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// An error at the current place.
+    #[cold]
+    pub fn malformed(&self, kind: MalformedKind) -> Malformed {
+        Malformed::new(kind, self.at)
+    }
+
+    /// Skips to a multiple of `alignment`, a power of two. Moves past the end only to the end.
+    #[inline]
+    pub fn align(&mut self, alignment: usize) {
+        self.at = (self.at + (self.at.wrapping_neg() & (alignment - 1))).min(self.bytes.len());
+    }
+
+    #[inline]
+    fn take_aligned<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let start = self.at + (self.at.wrapping_neg() & (N - 1));
+        match self.bytes.get(start..).and_then(|rest| rest.first_chunk::<N>()) {
+            Some(chunk) => {
+                self.at = start + N;
+                Ok(*chunk)
+            }
+            None => Err(self.malformed(MalformedKind::Truncated)),
+        }
+    }
+
+    read_number! {
+        read_i16 i16; read_u16 u16; read_i32 i32; read_u32 u32; read_i64 i64; read_u64 u64;
+        read_f32 f32; read_f64 f64;
+    }
+
+    /// Reads an octet.
+    #[inline]
+    pub fn read_u8(&mut self) -> Result<u8, Malformed> {
+        self.take_aligned::<1>().map(|[byte]| byte)
+    }
+
+    /// Reads a boolean; any octet but 0 counts as true, as other ORBs have it.
+    #[inline]
+    pub fn read_bool(&mut self) -> Result<bool, Malformed> {
+        Ok(self.read_u8()? != 0)
+    }
+
+    /// Borrows the next `count` bytes.
+    #[inline]
+    pub fn read_bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        match self.bytes[self.at..].get(..count) {
+            Some(bytes) => {
+                self.at += count;
+                Ok(bytes)
+            }
+            None => Err(self.malformed(MalformedKind::LengthBeyondData)),
+        }
+    }
+
+    /// Reads the length of a sequence whose elements take at least `bytes_min` bytes each, and refuses one
+    /// that the rest of the data could not hold.
+    #[inline]
+    pub fn read_length(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
+        let length = self.read_u32()? as usize;
+        if length > self.remaining() / bytes_min.max(1) {
+            return Err(self.malformed(MalformedKind::LengthBeyondData));
+        }
+        Ok(length)
+    }
+
+    /// Borrows `sequence<octet>`.
+    #[inline]
+    pub fn read_octets(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = self.read_u32()? as usize;
+        self.read_bytes(length)
+    }
+
+    /// Reads any value; the same as `T::unmarshal(self)`.
+    #[inline]
+    pub fn get<T: Unmarshal>(&mut self) -> Result<T, Malformed> {
+        T::unmarshal(self)
+    }
+
+    /// Reads a sequence of numbers, borrowed when order and alignment allow it, else copied.
+    #[inline]
+    pub fn read_numbers<T: Number>(&mut self) -> Result<Cow<'a, [T]>, Malformed> {
+        let length = self.read_length(size_of::<T>())?;
+        let bytes = self.number_bytes::<T>(length)?;
+        if self.encoding.order.is_native()
+            && let Ok(items) = bytemuck::try_cast_slice(bytes)
+        {
+            return Ok(Cow::Borrowed(items));
+        }
+        Ok(Cow::Owned(self.to_numbers(bytes)))
+    }
+
+    #[inline]
+    pub(super) fn number_vec<T: Number>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
+        let bytes = self.number_bytes::<T>(count)?;
+        Ok(self.to_numbers(bytes))
+    }
+
+    #[inline]
+    fn number_bytes<T>(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        if count == 0 {
+            return Ok(&[]); // no padding follows the length of an empty sequence
+        }
+        self.align(size_of::<T>());
+        let bytes = count
+            .checked_mul(size_of::<T>())
+            .ok_or_else(|| self.malformed(MalformedKind::LengthBeyondData))?;
+        self.read_bytes(bytes)
+    }
+
+    #[inline]
+    fn to_numbers<T: Number>(&self, bytes: &[u8]) -> Vec<T> {
+        let mut items: Vec<T> = bytemuck::allocation::pod_collect_to_vec(bytes);
+        if !self.encoding.order.is_native() {
+            items.iter_mut().for_each(|item| *item = item.unswapped());
+        }
+        items
+    }
+
+    /// Reads a string in the negotiated code set (9.3.2.7), borrowed when it needs no conversion.
+    ///
+    /// A length of 0, which some ORBs send for an empty string, is taken as one.
+    #[inline]
+    pub fn read_str(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        let bytes = self.read_octets()?;
+        let Some((last, text)) = bytes.split_last() else { return Ok(Cow::Borrowed("")) };
+        if *last != 0 {
+            return Err(self.malformed(MalformedKind::StringNotTerminated));
+        }
+        if text.contains(&0) {
+            return Err(self.malformed(MalformedKind::StringHoldsNul));
+        }
+        match self.encoding.char_set {
+            CharSet::Latin1 if !text.is_ascii() => {
+                Ok(Cow::Owned(text.iter().map(|&b| char::from(b)).collect()))
+            }
+            _ => match std::str::from_utf8(text) {
+                Ok(text) => Ok(Cow::Borrowed(text)),
+                Err(_) => Err(self.malformed(MalformedKind::NotInCharSet)),
+            },
+        }
+    }
+
+    /// Reads a `wchar` sent as UTF-16.
+    pub fn read_wchar(&mut self) -> Result<char, Malformed> {
+        let units = match self.encoding.version {
+            Version::V1_0 => return Err(self.malformed(MalformedKind::WideInGiop10)),
+            Version::V1_1 => vec![self.read_u16()?],
+            Version::V1_2 => {
+                let length = self.read_u8()?;
+                let bytes = self.read_bytes(usize::from(length))?;
+                self.utf16_units(bytes)?
+            }
+        };
+        let mut chars = char::decode_utf16(units);
+        match (chars.next(), chars.next()) {
+            (Some(Ok(c)), None) => Ok(c),
+            _ => Err(self.malformed(MalformedKind::NotUtf16)),
+        }
+    }
+
+    /// Reads a `wstring` sent as UTF-16.
+    pub fn read_wstr(&mut self) -> Result<String, Malformed> {
+        let units = match self.encoding.version {
+            Version::V1_0 => return Err(self.malformed(MalformedKind::WideInGiop10)),
+            Version::V1_1 => {
+                let count = self.read_length(2)?;
+                let mut units = self.number_vec::<u16>(count)?;
+                if !matches!(units.pop(), None | Some(0)) {
+                    return Err(self.malformed(MalformedKind::StringNotTerminated));
+                }
+                units
+            }
+            Version::V1_2 => {
+                let bytes = self.read_octets()?;
+                self.utf16_units(bytes)?
+            }
+        };
+        String::from_utf16(&units).map_err(|_| self.malformed(MalformedKind::NotUtf16))
+    }
+
+    /// UTF-16 as GIOP 1.2 has it: big-endian unless a byte order mark says otherwise (9.3.1.6).
+    fn utf16_units(&self, bytes: &[u8]) -> Result<Vec<u16>, Malformed> {
+        let (pairs, []) = bytes.as_chunks::<2>() else { return Err(self.malformed(MalformedKind::NotUtf16)) };
+        Ok(match pairs {
+            [[0xFE, 0xFF], rest @ ..] => rest.iter().map(|&pair| u16::from_be_bytes(pair)).collect(),
+            [[0xFF, 0xFE], rest @ ..] => rest.iter().map(|&pair| u16::from_le_bytes(pair)).collect(),
+            all => all.iter().map(|&pair| u16::from_be_bytes(pair)).collect(),
+        })
+    }
+
+    /// Reads the frame of an encapsulation (9.3.3) and gives a reader for what is in it.
+    pub fn read_encapsulation(&mut self) -> Result<Reader<'a>, Malformed> {
+        let at = self.at;
+        let bytes = self.read_octets()?;
+        let inner = Reader::encapsulated(bytes, self.encoding).map_err(|e| Malformed::new(e.kind, at))?;
+        Ok(Reader { depth: self.depth, context: self.context, ..inner })
+    }
+
+    /// A reader for the octets of an encapsulation, starting with the byte order octet.
+    pub fn encapsulated(bytes: &'a [u8], encoding: Encoding) -> Result<Reader<'a>, Malformed> {
+        let order = match bytes.first() {
+            Some(0) => ByteOrder::Big,
+            Some(1) => ByteOrder::Little,
+            _ => return Err(Malformed::new(MalformedKind::BadEncapsulation, 0)),
+        };
+        Ok(Reader::at(bytes, 1, Encoding { order, ..encoding }))
+    }
+
+    /// Runs `body` one level deeper, unless that is deeper than [`NESTING_MAX`].
+    #[inline]
+    pub fn nested<T>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        if self.depth >= NESTING_MAX {
+            return Err(self.malformed(MalformedKind::TooDeep));
+        }
+        self.depth += 1;
+        let result = body(self);
+        self.depth -= 1;
+        result
+    }
+}
+
+/// Number types whose sequences are read and written in bulk.
+#[allow(private_bounds)]
+pub trait Number: bytemuck::Pod + Swap {}
+impl<T: bytemuck::Pod + Swap> Number for T {}

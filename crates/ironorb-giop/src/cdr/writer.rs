@@ -1,0 +1,243 @@
+//! Appending CDR to a buffer.
+
+use super::Marshal;
+use crate::error::Misuse;
+use crate::version::{ByteOrder, CharSet, Encoding, Version};
+
+/// Appends CDR values to a byte vector.
+///
+/// Alignment counts from the length that the vector had when the writer was made. Allocates only
+/// when the vector must grow.
+#[derive(Debug)]
+pub struct Writer<'b> {
+    buf: &'b mut Vec<u8>,
+    origin: usize,
+    encoding: Encoding,
+}
+
+macro_rules! write_number {
+    ($($name:ident $ty:ty;)*) => {$(
+        #[doc = concat!("Appends a `", stringify!($ty), "` aligned to its size.")]
+        #[inline]
+        pub fn $name(&mut self, value: $ty) {
+            const N: usize = size_of::<$ty>();
+            let bytes = if self.encoding.order.is_native() { value.to_ne_bytes() } else { value.swapped() };
+            self.put_aligned::<N>(bytes);
+        }
+    )*};
+}
+
+impl<'b> Writer<'b> {
+    /// A writer at the end of `buf`, from which alignment counts.
+    #[inline]
+    pub fn new(buf: &'b mut Vec<u8>, encoding: Encoding) -> Self {
+        let origin = buf.len();
+        Writer { buf, origin, encoding }
+    }
+
+    /// A writer at the end of `buf` whose alignment counts from `origin`, the start of the message.
+    #[inline]
+    pub fn continuing(buf: &'b mut Vec<u8>, origin: usize, encoding: Encoding) -> Self {
+        debug_assert!(origin <= buf.len());
+        Writer { buf, origin, encoding }
+    }
+
+    /// The encoding in use.
+    #[inline]
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Bytes since the origin.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.buf.len() - self.origin
+    }
+
+    /// Pads with zeros to a multiple of `alignment`, a power of two.
+    #[inline]
+    pub fn align(&mut self, alignment: usize) {
+        let pad = self.position().wrapping_neg() & (alignment - 1);
+        self.buf.extend_from_slice(&[0u8; 8][..pad]);
+    }
+
+    #[inline]
+    fn put_aligned<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.align(N);
+        self.buf.extend_from_slice(&bytes);
+    }
+
+    write_number! {
+        write_i16 i16; write_u16 u16; write_i32 i32; write_u32 u32; write_i64 i64; write_u64 u64;
+        write_f32 f32; write_f64 f64;
+    }
+
+    /// Appends an octet.
+    #[inline]
+    pub fn write_u8(&mut self, value: u8) {
+        self.buf.push(value);
+    }
+
+    /// Appends a boolean as one octet, 0 or 1.
+    #[inline]
+    pub fn write_bool(&mut self, value: bool) {
+        self.buf.push(u8::from(value));
+    }
+
+    /// Appends bytes without a length or alignment.
+    #[inline]
+    pub fn write_bytes(&mut self, bytes: &[u8]) {
+        self.buf.extend_from_slice(bytes);
+    }
+
+    /// Appends the length of a sequence.
+    #[inline]
+    pub fn write_length(&mut self, length: usize) -> Result<(), Misuse> {
+        self.write_u32(u32::try_from(length).map_err(|_| Misuse::TooLong)?);
+        Ok(())
+    }
+
+    /// Appends `sequence<octet>`.
+    #[inline]
+    pub fn write_octets(&mut self, bytes: &[u8]) -> Result<(), Misuse> {
+        self.write_length(bytes.len())?;
+        self.write_bytes(bytes);
+        Ok(())
+    }
+
+    /// Appends any value; the same as `value.marshal(self)`.
+    #[inline]
+    pub fn put<T: Marshal + ?Sized>(&mut self, value: &T) -> Result<(), Misuse> {
+        value.marshal(self)
+    }
+
+    /// Appends a string in the negotiated code set with its length and final NUL (9.3.2.7).
+    #[inline]
+    pub fn write_str(&mut self, text: &str) -> Result<(), Misuse> {
+        if text.as_bytes().contains(&0) {
+            return Err(Misuse::StringHoldsNul);
+        }
+        if self.encoding.char_set == CharSet::Latin1 && !text.is_ascii() {
+            return self.write_latin1(text);
+        }
+        self.write_length(text.len() + 1)?;
+        self.write_bytes(text.as_bytes());
+        self.write_u8(0);
+        Ok(())
+    }
+
+    #[cold]
+    fn write_latin1(&mut self, text: &str) -> Result<(), Misuse> {
+        self.write_length(text.chars().count() + 1)?;
+        for c in text.chars() {
+            self.write_u8(u8::try_from(u32::from(c)).map_err(|_| Misuse::NotInCharSet)?);
+        }
+        self.write_u8(0);
+        Ok(())
+    }
+
+    /// Appends a `wchar` as UTF-16 (9.3.1.6): length and big-endian bytes in GIOP 1.2, one unit in 1.1.
+    pub fn write_wchar(&mut self, value: char) -> Result<(), Misuse> {
+        let mut units = [0u16; 2];
+        let units = value.encode_utf16(&mut units);
+        match (self.encoding.version, &*units) {
+            (Version::V1_0, _) => return Err(Misuse::WideInGiop10),
+            (Version::V1_1, [unit]) => self.write_u16(*unit),
+            (Version::V1_1, _) => return Err(Misuse::WideNeedsSurrogates),
+            (Version::V1_2, units) => {
+                self.write_u8(2 * units.len() as u8);
+                units.iter().for_each(|unit| self.write_bytes(&unit.to_be_bytes()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a `wstring` as UTF-16 (9.3.2.7): length in bytes and big-endian units without a
+    /// terminator in GIOP 1.2; length in units and a terminator in 1.1.
+    pub fn write_wstr(&mut self, text: &str) -> Result<(), Misuse> {
+        let count = text.encode_utf16().count();
+        match self.encoding.version {
+            Version::V1_0 => return Err(Misuse::WideInGiop10),
+            Version::V1_1 => {
+                self.write_length(count + 1)?;
+                text.encode_utf16().chain([0]).for_each(|unit| self.write_u16(unit));
+            }
+            Version::V1_2 => {
+                self.write_length(count.checked_mul(2).ok_or(Misuse::TooLong)?)?;
+                text.encode_utf16().for_each(|unit| self.write_bytes(&unit.to_be_bytes()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends an encapsulation (9.3.3): a length, then a byte order octet and what `body` writes, aligned afresh.
+    pub fn write_encapsulation(
+        &mut self,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        self.align(4);
+        let length_at = self.buf.len();
+        self.write_u32(u32::MAX); // holds the place; an interrupted encode is never valid
+        let start = self.buf.len();
+        let mut inner = Writer { buf: self.buf, origin: start, encoding: self.encoding };
+        inner.write_bool(self.encoding.order == ByteOrder::Little);
+        body(&mut inner)?;
+        let length = u32::try_from(self.buf.len() - start).map_err(|_| Misuse::TooLong)?;
+        self.patch_u32(length_at, length);
+        Ok(())
+    }
+
+    /// Overwrites four bytes at an absolute position of the buffer.
+    #[inline]
+    fn patch_u32(&mut self, at: usize, value: u32) {
+        let bytes = if self.encoding.order.is_native() { value.to_ne_bytes() } else { value.swapped() };
+        self.buf[at..at + 4].copy_from_slice(&bytes);
+    }
+
+    /// Appends numbers in bulk: one copy when the order is the processor's.
+    #[inline]
+    pub(super) fn write_numbers<T: Swap + bytemuck::Pod>(&mut self, items: &[T]) {
+        if items.is_empty() {
+            return; // an empty sequence adds no padding after its length
+        }
+        self.align(size_of::<T>());
+        if self.encoding.order.is_native() {
+            self.buf.extend_from_slice(bytemuck::cast_slice(items));
+        } else {
+            self.buf.reserve(size_of_val(items));
+            items.iter().for_each(|item| item.append_swapped(self.buf));
+        }
+    }
+}
+
+/// Numbers in the order that is not the processor's.
+pub(super) trait Swap: Copy {
+    type Bytes;
+    fn swapped(self) -> Self::Bytes;
+    fn append_swapped(self, buf: &mut Vec<u8>);
+    fn unswapped(self) -> Self;
+}
+
+macro_rules! swap {
+    ($($ty:ty)*) => {$(
+        impl Swap for $ty {
+            type Bytes = [u8; size_of::<$ty>()];
+            #[inline]
+            fn swapped(self) -> Self::Bytes {
+                let mut bytes = self.to_ne_bytes();
+                bytes.reverse();
+                bytes
+            }
+            #[inline]
+            fn append_swapped(self, buf: &mut Vec<u8>) {
+                buf.extend_from_slice(&self.swapped());
+            }
+            #[inline]
+            fn unswapped(self) -> Self {
+                <$ty>::from_ne_bytes(self.swapped())
+            }
+        }
+    )*};
+}
+
+swap! { i16 u16 i32 u32 i64 u64 f32 f64 }

@@ -1,0 +1,138 @@
+//! Errors by fault: [`Malformed`] is the peer's, [`Misuse`] is the caller's. What CORBA reports is in
+//! [`exception`](crate::exception), which holds the one table from these to it.
+
+use std::fmt;
+
+/// A peer sent bytes that are not what the protocol allows.
+///
+/// Small and `Copy`, so that the paths that can fail stay cheap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed {
+    /// What is wrong.
+    pub kind: MalformedKind,
+    /// Offset of the first offending byte from the start of the message or encapsulation.
+    pub at: u32,
+}
+
+impl Malformed {
+    /// An error at an offset.
+    #[cold]
+    #[inline(never)]
+    pub fn new(kind: MalformedKind, at: usize) -> Self {
+        Malformed { kind, at: u32::try_from(at).unwrap_or(u32::MAX) }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "malformed data at byte {}: {}", self.at, self.kind)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+macro_rules! kinds {
+    ($(#[$outer:meta])* $name:ident { $($variant:ident $text:literal,)* }) => {
+        $(#[$outer])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum $name { $(#[doc = $text] $variant,)* }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $($name::$variant => $text,)* })
+            }
+        }
+    };
+}
+
+kinds! {
+    /// What is wrong with a peer's bytes.
+    MalformedKind {
+        Truncated "the data ends before the value does",
+        LengthBeyondData "a length announces more than has arrived",
+        StringNotTerminated "a string lacks its final NUL",
+        StringHoldsNul "a string holds a NUL before its end",
+        NotInCharSet "a string is not valid in the negotiated code set",
+        NotUtf16 "a wide string is not valid UTF-16",
+        WideInGiop10 "GIOP 1.0 has no wide characters",
+        BoundExceeded "a bounded string or sequence is longer than its bound",
+        NoSuchEnumerator "a number is outside its enumeration",
+        NoSuchCase "a union discriminator selects no case",
+        TooDeep "values are nested deeper than the limit",
+        TrailingBytes "bytes are left over after the last value",
+        BadMagic "the message does not start with GIOP",
+        BadVersion "the GIOP version is unknown",
+        BadMessageType "the message type is unknown or not allowed here",
+        BadFlags "the message flags are not allowed in this GIOP version",
+        TooLarge "the message is larger than the configured limit",
+        BadStatus "a reply or locate status is unknown",
+        BadAddressing "a target address has an unknown disposition or a bad profile",
+        BadFragment "a fragment belongs to no message, or is out of order",
+        UnexpectedReply "a reply answers no request that is waiting",
+        BadIor "an object reference is not well-formed",
+        BadEncapsulation "an encapsulation is empty or not well-formed",
+        BadException "an exception body is not well-formed",
+    }
+}
+
+/// The caller gave a value that cannot be sent as its IDL type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// A bounded string or sequence is longer than its bound.
+    BoundExceeded {
+        /// The bound in elements or characters.
+        bound: u32,
+        /// What was given.
+        length: usize,
+    },
+    /// A string or sequence has more than `u32::MAX` elements.
+    TooLong,
+    /// A string holds a NUL, which CDR strings cannot.
+    StringHoldsNul,
+    /// A character is outside the code set negotiated with this peer.
+    NotInCharSet,
+    /// GIOP 1.0 has no wide characters.
+    WideInGiop10,
+    /// A wide character needs two UTF-16 units, which GIOP 1.1 cannot carry.
+    WideNeedsSurrogates,
+    /// The label stored in a union's variant is not one of that case's labels.
+    WrongLabel,
+    /// The message would be larger than the configured limit.
+    TooLarge,
+    /// A reference of another kind stands where the signature asks for this one.
+    NotAReference,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misuse::BoundExceeded { bound, length } => {
+                write!(f, "a value of length {length} exceeds its bound of {bound}")
+            }
+            Misuse::TooLong => f.write_str("a string or sequence is longer than CDR can express"),
+            Misuse::StringHoldsNul => {
+                f.write_str("a string holds a NUL character, which CORBA strings cannot")
+            }
+            Misuse::NotInCharSet => {
+                f.write_str("a character is outside the code set negotiated with the peer")
+            }
+            Misuse::WideInGiop10 => {
+                f.write_str("GIOP 1.0 has no wide characters; the peer asks for GIOP 1.0")
+            }
+            Misuse::WideNeedsSurrogates => {
+                f.write_str("GIOP 1.1 carries only wide characters of one UTF-16 unit")
+            }
+            Misuse::WrongLabel => {
+                f.write_str("the label stored in a union variant does not belong to its case")
+            }
+            Misuse::TooLarge => f.write_str("the message is larger than the configured limit"),
+            Misuse::NotAReference => {
+                f.write_str("the object reference is not of the kind the signature asks for")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Misuse {}

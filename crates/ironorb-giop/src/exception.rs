@@ -1,0 +1,244 @@
+//! System exceptions (CORBA 3.3 part 1, annex A; on the wire part 2, 9.4.3.2), and the one table that
+//! picks them for local errors.
+
+use std::fmt;
+
+use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::minor::MinorCode;
+
+/// Whether the operation had been carried out when the exception arose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CompletionStatus {
+    /// It was carried out.
+    Yes,
+    /// It was not, so it is safe to call again.
+    No,
+    /// Nobody here can tell.
+    Maybe,
+}
+
+macro_rules! system_exceptions {
+    ($($variant:ident $idl:literal $text:literal,)*) => {
+        /// Which system exception.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum SystemExceptionKind { $(#[doc = $text] $variant,)* }
+
+        impl SystemExceptionKind {
+            /// All of them.
+            pub const ALL: &[SystemExceptionKind] = &[$(SystemExceptionKind::$variant,)*];
+
+            /// The name in IDL, e.g. `COMM_FAILURE`.
+            pub fn name(self) -> &'static str {
+                match self { $(SystemExceptionKind::$variant => $idl,)* }
+            }
+
+            /// The repository id, e.g. `IDL:omg.org/CORBA/COMM_FAILURE:1.0`.
+            pub fn repository_id(self) -> &'static str {
+                match self {
+                    $(SystemExceptionKind::$variant => concat!("IDL:omg.org/CORBA/", $idl, ":1.0"),)*
+                }
+            }
+
+            /// The exception for a repository id.
+            pub fn from_repository_id(id: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|kind| kind.repository_id() == id)
+            }
+
+            fn text(self) -> &'static str {
+                match self { $(SystemExceptionKind::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+system_exceptions! {
+    Unknown "UNKNOWN" "an exception that the ORB cannot express",
+    BadParam "BAD_PARAM" "an invalid parameter was passed",
+    NoMemory "NO_MEMORY" "memory could not be had",
+    ImpLimit "IMP_LIMIT" "a limit of the implementation was exceeded",
+    CommFailure "COMM_FAILURE" "the communication failed",
+    InvObjref "INV_OBJREF" "the object reference is invalid",
+    NoPermission "NO_PERMISSION" "the operation is not permitted",
+    Internal "INTERNAL" "an internal error of the ORB",
+    Marshal "MARSHAL" "a parameter or result could not be marshalled",
+    Initialize "INITIALIZE" "the ORB could not be initialised",
+    NoImplement "NO_IMPLEMENT" "the operation's implementation is not available",
+    BadTypecode "BAD_TYPECODE" "a type code is malformed",
+    BadOperation "BAD_OPERATION" "the object has no such operation",
+    NoResources "NO_RESOURCES" "resources are lacking",
+    NoResponse "NO_RESPONSE" "the response is not available yet",
+    PersistStore "PERSIST_STORE" "the persistent store failed",
+    BadInvOrder "BAD_INV_ORDER" "operations were called in the wrong order",
+    Transient "TRANSIENT" "the object cannot be reached at the moment; the call may be repeated",
+    FreeMem "FREE_MEM" "memory could not be freed",
+    InvIdent "INV_IDENT" "an identifier has the wrong syntax",
+    InvFlag "INV_FLAG" "an invalid flag was given",
+    IntfRepos "INTF_REPOS" "the interface repository cannot be reached",
+    BadContext "BAD_CONTEXT" "the context object is wrong",
+    ObjAdapter "OBJ_ADAPTER" "the object adapter failed",
+    DataConversion "DATA_CONVERSION" "data cannot be converted between representations",
+    ObjectNotExist "OBJECT_NOT_EXIST" "the object does not exist",
+    TransactionRequired "TRANSACTION_REQUIRED" "a transaction is required",
+    TransactionRolledback "TRANSACTION_ROLLEDBACK" "the transaction was rolled back",
+    InvalidTransaction "INVALID_TRANSACTION" "the transaction is invalid",
+    InvPolicy "INV_POLICY" "policies contradict each other",
+    CodesetIncompatible "CODESET_INCOMPATIBLE" "client and server have no code set in common",
+    Rebind "REBIND" "a rebind is needed and the policy forbids it",
+    Timeout "TIMEOUT" "the deadline has passed",
+    TransactionUnavailable "TRANSACTION_UNAVAILABLE" "the transaction service is not available",
+    TransactionMode "TRANSACTION_MODE" "the transaction mode does not fit",
+    BadQos "BAD_QOS" "the quality of service asked for cannot be given",
+    InvalidActivity "INVALID_ACTIVITY" "the activity is invalid",
+    ActivityCompleted "ACTIVITY_COMPLETED" "the activity has been completed",
+    ActivityRequired "ACTIVITY_REQUIRED" "an activity is required",
+    ThreadCancelled "THREAD_CANCELLED" "the thread was cancelled",
+}
+
+/// What CORBA reports when something other than the application failed.
+///
+/// Two are equal when kind, minor code and completion are; the detail is for people.
+#[derive(Debug, Clone)]
+pub struct SystemException {
+    /// Which one.
+    pub kind: SystemExceptionKind,
+    /// Why, in numbers.
+    pub minor: MinorCode,
+    /// Whether the operation was carried out.
+    pub completed: CompletionStatus,
+    detail: Option<Box<str>>,
+}
+
+impl SystemException {
+    /// An exception without detail.
+    #[cold]
+    pub fn new(kind: SystemExceptionKind, minor: MinorCode, completed: CompletionStatus) -> Self {
+        SystemException { kind, minor, completed, detail: None }
+    }
+
+    /// The same with words for people: what failed, where, and what to do. Not sent to peers.
+    #[cold]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into().into_boxed_str());
+        self
+    }
+
+    /// The same with another completion status.
+    #[cold]
+    pub fn with_completed(mut self, completed: CompletionStatus) -> Self {
+        self.completed = completed;
+        self
+    }
+
+    /// The words for people, if any.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
+    /// Reads the body of a SYSTEM_EXCEPTION reply, after its repository id (9.4.3.2). An id that we do not
+    /// know becomes UNKNOWN, as the standard asks.
+    pub fn unmarshal_body(id: &str, r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let minor = MinorCode(r.read_u32()?);
+        let completed = match r.read_u32()? {
+            0 => CompletionStatus::Yes,
+            1 => CompletionStatus::No,
+            2 => CompletionStatus::Maybe,
+            _ => return Err(r.malformed(MalformedKind::BadException)),
+        };
+        Ok(match SystemExceptionKind::from_repository_id(id) {
+            Some(kind) => SystemException::new(kind, minor, completed),
+            None => SystemException::new(
+                SystemExceptionKind::Unknown,
+                MinorCode::UNKNOWN_NONSTANDARD_SYSTEM_EXCEPTION,
+                completed,
+            )
+            .with_detail(format!("the peer raised {id}")),
+        })
+    }
+}
+
+impl PartialEq for SystemException {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, self.minor, self.completed) == (other.kind, other.minor, other.completed)
+    }
+}
+
+impl Eq for SystemException {}
+
+impl fmt::Display for SystemException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.name(), self.kind.text())?;
+        if self.minor != MinorCode::NONE {
+            write!(f, " ({})", self.minor)?;
+        }
+        if let Some(detail) = &self.detail {
+            write!(f, ": {detail}")?;
+        }
+        f.write_str(match self.completed {
+            CompletionStatus::Yes => " [the operation was carried out]",
+            CompletionStatus::No => " [the operation was not carried out]",
+            CompletionStatus::Maybe => " [the operation may have been carried out]",
+        })
+    }
+}
+
+impl std::error::Error for SystemException {}
+
+/// With its repository id in front, as a reply carries it.
+impl Marshal for SystemException {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_str(self.kind.repository_id())?;
+        w.write_u32(self.minor.0);
+        w.write_u32(match self.completed {
+            CompletionStatus::Yes => 0,
+            CompletionStatus::No => 1,
+            CompletionStatus::Maybe => 2,
+        });
+        Ok(())
+    }
+}
+
+impl Unmarshal for SystemException {
+    const BYTES_MIN: usize = 12;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let id = r.read_str()?;
+        SystemException::unmarshal_body(&id, r)
+    }
+}
+
+/// The peer's bytes could not be read. The completion status is the worst case; a side that knows better
+/// says so with [`SystemException::with_completed`].
+impl From<Malformed> for SystemException {
+    #[cold]
+    fn from(error: Malformed) -> Self {
+        use MalformedKind as K;
+        use SystemExceptionKind as S;
+        let (kind, minor) = match error.kind {
+            K::NotInCharSet | K::NotUtf16 => (S::DataConversion, MinorCode::MALFORMED_REQUEST),
+            K::TooDeep | K::TooLarge => (S::ImpLimit, MinorCode::MALFORMED_REQUEST),
+            K::BadIor => (S::InvObjref, MinorCode::MALFORMED_REQUEST),
+            _ => (S::Marshal, MinorCode::MALFORMED_REQUEST),
+        };
+        SystemException::new(kind, minor, CompletionStatus::Maybe).with_detail(error.to_string())
+    }
+}
+
+/// The caller's value could not be sent, so nothing was.
+impl From<Misuse> for SystemException {
+    #[cold]
+    fn from(error: Misuse) -> Self {
+        use SystemExceptionKind as S;
+        let kind = match error {
+            Misuse::BoundExceeded { .. }
+            | Misuse::StringHoldsNul
+            | Misuse::WrongLabel
+            | Misuse::NotAReference => S::BadParam,
+            Misuse::NotInCharSet => S::DataConversion,
+            Misuse::TooLong | Misuse::TooLarge => S::ImpLimit,
+            Misuse::WideInGiop10 | Misuse::WideNeedsSurrogates => S::Marshal,
+        };
+        SystemException::new(kind, MinorCode::UNSENDABLE_ARGUMENT, CompletionStatus::No)
+            .with_detail(error.to_string())
+    }
+}

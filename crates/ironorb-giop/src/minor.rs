@@ -1,0 +1,91 @@
+//! The one list of minor codes: number, name and text on one line, everything else derived.
+
+use std::fmt;
+
+/// A minor code: 20 bits of vendor id and 12 bits of code (CORBA 3.3 part 1, annex A).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct MinorCode(pub u32);
+
+/// Vendor id of the codes that the OMG gives out.
+pub const OMG_VMCID: u32 = 0x4F4D_0000;
+/// Vendor id of IronORB's own codes: `IO`, shifted into the upper 20 bits.
+pub const IRONORB_VMCID: u32 = 0x494F_0000;
+
+macro_rules! codes {
+    ($($vmcid:ident { $($number:literal => $name:ident $text:literal)* })*) => {
+        impl MinorCode {
+            /// No further detail.
+            pub const NONE: MinorCode = MinorCode(0);
+            $($(
+                #[doc = $text]
+                pub const $name: MinorCode = MinorCode($vmcid | $number);
+            )*)*
+
+            /// What one of IronORB's own codes means; `None` for others, whose meaning depends on the exception.
+            pub fn text(self) -> Option<&'static str> {
+                match self {
+                    $($(MinorCode::$name if $vmcid == IRONORB_VMCID => Some($text),)*)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+// OMG codes are numbered per exception, so their names carry it.
+codes! {
+    OMG_VMCID {
+        1 => UNKNOWN_UNLISTED_USER_EXCEPTION "an exception that the operation does not declare"
+        2 => UNKNOWN_NONSTANDARD_SYSTEM_EXCEPTION "a system exception that this ORB does not know"
+        7 => BAD_PARAM_URL_SCHEME "string_to_object: unknown URL scheme"
+        8 => BAD_PARAM_URL_ADDRESS "string_to_object: bad address"
+        9 => BAD_PARAM_URL_SPECIFIC "string_to_object: bad scheme-specific part"
+        10 => BAD_PARAM_URL_OTHER "string_to_object: other reason"
+    }
+    IRONORB_VMCID {
+        1 => CONNECT_REFUSED "no endpoint of the reference could be connected"
+        2 => CONNECT_TIMEOUT "the connection was not made in time"
+        3 => CONNECTION_LOST "the connection was lost while the reply was awaited"
+        4 => CALL_TIMEOUT "the deadline passed before the reply came"
+        5 => SEND_FAILED "the request could not be written to the connection"
+        6 => FORWARD_LOOP "the reference was forwarded too many times"
+        7 => NO_USABLE_PROFILE "the reference has no profile that this ORB can use"
+        8 => TOO_MANY_CALLS "too many calls are in flight on one connection"
+        9 => TOO_MANY_CONNECTIONS "the limit of connections is reached"
+        10 => PEER_CLOSED "the peer closed the connection in order, without handling the request"
+        11 => PEER_MESSAGE_ERROR "the peer answered with MessageError"
+        12 => MALFORMED_REQUEST "the request's bytes are not what its operation takes"
+        13 => MALFORMED_REPLY "the reply's bytes are not what its operation gives"
+        14 => UNSENDABLE_ARGUMENT "an argument cannot be sent as its IDL type"
+        15 => UNSENDABLE_RESULT "a result of the servant cannot be sent as its IDL type"
+        16 => SERVANT_PANICKED "the servant panicked"
+        17 => NO_SUCH_OPERATION "the object's interface has no such operation"
+        18 => NO_SUCH_OBJECT "the object key names no active object"
+        19 => NO_SUCH_ADAPTER "the object key names no object adapter"
+        20 => STALE_KEY "the object key belongs to an object that has been deactivated or to an earlier process"
+        21 => MANAGER_DISCARDING "the adapter's manager discards requests"
+        22 => MANAGER_INACTIVE "the adapter's manager is inactive"
+        23 => ORB_SHUT_DOWN "the ORB has been shut down"
+        24 => TOO_MANY_HELD "too many requests are held by a manager"
+        25 => WRONG_INTERFACE "the object does not have the interface asked for"
+        26 => NIL_REFERENCE "the reference is nil"
+        27 => NOT_AN_EXCEPTION_LISTED "the servant's exception is not in the operation's raises clause"
+        28 => WRONG_POLICY "the adapter's policies do not allow this"
+        29 => NO_SUCH_INITIAL_REFERENCE "no initial reference has this name"
+        30 => BAD_REFERENCE_TEXT "the text is not an object reference"
+        31 => NO_ENDPOINT "the ORB listens nowhere, so its objects cannot be reached from outside"
+        32 => REPLY_TOO_LARGE "the reply is larger than the message limit"
+        33 => REQUEST_TOO_LARGE "the request is larger than the message limit"
+        34 => ADDRESSING_NOT_UNDERSTOOD "the peer wants a target address that this reference lacks"
+    }
+}
+
+impl fmt::Display for MinorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.text(), self.0 & !0xFFF) {
+            (Some(text), _) => f.write_str(text),
+            (None, OMG_VMCID) => write!(f, "OMG minor code {}", self.0 & 0xFFF),
+            (None, _) => write!(f, "minor code {:#010x}", self.0),
+        }
+    }
+}
