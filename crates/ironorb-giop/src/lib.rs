@@ -9,12 +9,21 @@
 #![forbid(unsafe_code)]
 
 pub mod cdr;
+pub mod connection;
 pub mod error;
 pub mod exception;
+pub mod framer;
+pub mod message;
+pub mod ior;
 pub mod minor;
+pub mod service_context;
+pub mod service_context;
+pub mod url;
 pub mod version;
 
 pub use cdr::{Marshal, Reader, Unmarshal, Writer};
 pub use error::{Malformed, MalformedKind, Misuse};
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use ior::Ior;
+pub use url::ObjectUrl;
 pub use version::{ByteOrder, CharSet, Encoding, Version};

@@ -1,0 +1,408 @@
+//! The client's side of a connection: calls in flight, replies matched to them.
+
+use super::{ConnectionConfig, Transmit};
+use crate::cdr::Writer;
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::framer::{Framer, split_into_fragments};
+use crate::message::{
+    EncodedContexts, Message, MessageStart, MessageType, RequestId, RequestTarget, Response,
+    write_cancel_request, write_close_connection, write_message_error,
+};
+use crate::service_context::code_sets_context;
+use crate::version::{CharSet, Version};
+
+/// A call that waits for its reply; valid until it is taken or abandoned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallId(RequestId);
+
+impl CallId {
+    /// Low half: index of the slot. High half: how often the slot has been used, so that a late reply to a
+    /// call given up does not answer the next one.
+    fn new(index: u16, generation: u16) -> Self {
+        CallId(RequestId(u32::from(generation) << 16 | u32::from(index)))
+    }
+
+    fn index(self) -> usize {
+        usize::from(self.0.0 as u16)
+    }
+
+    fn generation(self) -> u16 {
+        (self.0.0 >> 16) as u16
+    }
+}
+
+/// Why a connection carries no more calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionEnd {
+    /// The peer sent CloseConnection: what it has not answered it has not carried out (9.4.7).
+    Closed,
+    /// The stream ended or failed; what was in flight may have been carried out.
+    Lost,
+    /// The peer did not understand us.
+    MessageError,
+    /// We did not understand the peer.
+    Malformed(Malformed),
+    /// We closed it.
+    Local,
+}
+
+/// How a call stands.
+#[derive(Debug)]
+pub enum CallState {
+    /// No answer yet.
+    Waiting,
+    /// The Reply or LocateReply. Give its buffer back with [`ClientConnection::recycle`].
+    Answered(Message),
+    /// There will be no answer.
+    Ended(ConnectionEnd),
+}
+
+/// A connection has ended by an error of the protocol; the driver sends what is left and closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProtocolError(pub Malformed);
+
+/// The client's side of a connection. `W` is what a driver keeps with a call to wake its waiter.
+#[derive(Debug)]
+pub struct ClientConnection<W> {
+    config: ConnectionConfig,
+    transmit: Transmit,
+    /// Absent while a driver waits with it for bytes.
+    framer: Option<Framer>,
+    slots: Vec<Slot<W>>,
+    free: Vec<u16>,
+    end: Option<ConnectionEnd>,
+    /// The code set of strings, once a request has told the server; until then ISO 8859-1.
+    char_set: Option<CharSet>,
+}
+
+#[derive(Debug)]
+struct Slot<W> {
+    generation: u16,
+    state: SlotState,
+    waker: Option<W>,
+}
+
+#[derive(Debug)]
+enum SlotState {
+    Free,
+    Waiting,
+    Answered(Message),
+}
+
+impl<W> ClientConnection<W> {
+    /// A connection just made.
+    pub fn new(config: ConnectionConfig) -> Self {
+        ClientConnection {
+            config,
+            transmit: Transmit::default(),
+            framer: Some(Framer::new(config.framer)),
+            slots: Vec::new(),
+            free: Vec::new(),
+            end: None,
+            char_set: None,
+        }
+    }
+
+    /// Why it carries no more calls, if so.
+    #[inline]
+    pub fn end(&self) -> Option<ConnectionEnd> {
+        self.end
+    }
+
+    /// Calls that wait for a reply.
+    #[inline]
+    pub fn calls_in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Writes a request that wants a reply. On an error nothing has been written.
+    #[inline]
+    pub fn begin_call(
+        &mut self,
+        target: &RequestTarget,
+        operation: &str,
+        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<CallId, BeginError> {
+        let call = self.take_slot()?;
+        match self.write_request(target, call.0, Response::SyncWithTarget, operation, arguments) {
+            Ok(()) => Ok(call),
+            Err(misuse) => {
+                self.release(call);
+                Err(BeginError::Misuse(misuse))
+            }
+        }
+    }
+
+    /// Writes a request that wants no reply.
+    #[inline]
+    pub fn begin_oneway(
+        &mut self,
+        target: &RequestTarget,
+        operation: &str,
+        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), BeginError> {
+        // The id must be unlike those of calls in flight: a slot lends its next one.
+        let call = self.take_slot()?;
+        let result = self.write_request(target, call.0, Response::None, operation, arguments);
+        self.release(call);
+        result.map_err(BeginError::Misuse)
+    }
+
+    /// Writes a LocateRequest.
+    pub fn begin_locate(&mut self, target: &RequestTarget) -> Result<CallId, BeginError> {
+        let call = self.take_slot()?;
+        let buf = self.transmit.buffer();
+        let origin = buf.len();
+        let written = MessageStart::locate_request(buf, target, call.0)
+            .and_then(|message| message.finish(buf, self.config.framer.message_bytes_max));
+        if let Err(misuse) = written {
+            self.transmit.buffer().truncate(origin);
+            self.release(call);
+            return Err(BeginError::Misuse(misuse));
+        }
+        Ok(call)
+    }
+
+    #[inline]
+    fn write_request(
+        &mut self,
+        target: &RequestTarget,
+        id: RequestId,
+        response: Response,
+        operation: &str,
+        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        let buf = self.transmit.buffer();
+        let origin = buf.len();
+        // 7.10.2.5: the code sets are told once, with the first request whose target lists its own, and then
+        // hold for everything on the connection. GIOP 1.0 knows no code sets.
+        let telling = self.char_set.is_none() && target.version() > Version::V1_0;
+        let chosen = if telling { target.code_sets() } else { None };
+        let char_set = match self.char_set.or(chosen) {
+            Some(char_set) if target.version() > Version::V1_0 => char_set,
+            _ => CharSet::Latin1,
+        };
+        let encoded = chosen.map(code_sets_context);
+        let contexts = match &encoded {
+            Some(bytes) => EncodedContexts::new(1, bytes),
+            None => EncodedContexts::EMPTY,
+        };
+        let written = MessageStart::request(buf, target, char_set, id, response, operation, contexts)
+            .and_then(|message| match arguments(&mut message.body(buf)) {
+                Ok(()) => message.finish(buf, self.config.framer.message_bytes_max),
+                Err(misuse) => {
+                    message.abandon(buf);
+                    Err(misuse)
+                }
+            });
+        if let Err(misuse) = written {
+            buf.truncate(origin);
+            return Err(misuse);
+        }
+        if let Some(fragment_bytes) = self.config.fragment_bytes {
+            split_into_fragments(buf, origin, fragment_bytes);
+        }
+        self.char_set = self.char_set.or(chosen);
+        Ok(())
+    }
+
+    /// Bytes to send.
+    #[inline]
+    pub fn transmit(&mut self) -> &mut Transmit {
+        &mut self.transmit
+    }
+
+    /// Takes the receiving part, for a driver about to wait for bytes; `None` while another has it.
+    #[inline]
+    pub fn take_framer(&mut self) -> Option<Framer> {
+        self.framer.take()
+    }
+
+    /// Puts the receiving part back with what it has received, and completes the calls that are answered.
+    /// `wake` is called for each with what its waiter left by [`set_waker`](Self::set_waker).
+    ///
+    /// After an error the connection has ended and every call with it.
+    #[inline]
+    pub fn handle_input(&mut self, mut framer: Framer, mut wake: impl FnMut(W)) -> Result<(), ProtocolError> {
+        let result = loop {
+            match framer.next() {
+                Ok(None) => break Ok(()),
+                Ok(Some(mut message)) => {
+                    if message.header().version > Version::V1_0 {
+                        message.set_char_set(self.char_set.unwrap_or(CharSet::Latin1));
+                    }
+                    match self.handle_message(message, &mut framer, &mut wake) {
+                        Ok(()) => {}
+                        Err(e) => break Err(e),
+                    }
+                }
+                Err(e) => break Err(e),
+            }
+        };
+        self.framer = Some(framer);
+        result.map_err(|malformed| {
+            write_message_error(self.transmit.buffer(), Version::V1_2);
+            self.handle_end(ConnectionEnd::Malformed(malformed), wake);
+            ProtocolError(malformed)
+        })
+    }
+
+    #[inline]
+    fn handle_message(
+        &mut self,
+        message: Message,
+        framer: &mut Framer,
+        wake: &mut impl FnMut(W),
+    ) -> Result<(), Malformed> {
+        match message.header().kind {
+            MessageType::Reply | MessageType::LocateReply => {
+                let id = CallId(message.request_id()?);
+                match self.slots.get_mut(id.index()) {
+                    Some(slot)
+                        if slot.generation == id.generation() && matches!(slot.state, SlotState::Waiting) =>
+                    {
+                        slot.state = SlotState::Answered(message);
+                        if let Some(waker) = slot.waker.take() {
+                            wake(waker);
+                        }
+                    }
+                    // Late: the caller has given up.
+                    _ => framer.recycle(message.into_buffer()),
+                }
+            }
+            MessageType::CloseConnection => self.handle_end(ConnectionEnd::Closed, wake),
+            MessageType::MessageError => self.handle_end(ConnectionEnd::MessageError, wake),
+            // 9.4.1: only a server may be asked (bidirectional use is not agreed on here).
+            MessageType::Request
+            | MessageType::LocateRequest
+            | MessageType::CancelRequest
+            | MessageType::Fragment => return Err(Malformed::new(MalformedKind::BadMessageType, 7)),
+        }
+        Ok(())
+    }
+
+    /// The stream has ended, failed or was given up; calls without an answer end for this reason. The first
+    /// reason stays.
+    #[cold]
+    pub fn handle_end(&mut self, end: ConnectionEnd, mut wake: impl FnMut(W)) {
+        self.end.get_or_insert(end);
+        for slot in &mut self.slots {
+            if let Some(waker) = slot.waker.take() {
+                wake(waker);
+            }
+        }
+    }
+
+    /// Says goodbye: writes CloseConnection where the version lets a client do so, and ends every call.
+    pub fn close(&mut self, wake: impl FnMut(W)) {
+        if self.end.is_none() {
+            write_close_connection(self.transmit.buffer(), Version::V1_2);
+            self.handle_end(ConnectionEnd::Local, wake);
+        }
+    }
+
+    /// How a call stands. An answer or an end is given once and frees the call.
+    #[inline]
+    pub fn poll_call(&mut self, call: CallId) -> CallState {
+        let end = self.end;
+        let Some(slot) = self.slot_mut(call) else {
+            return CallState::Ended(end.unwrap_or(ConnectionEnd::Lost));
+        };
+        match std::mem::replace(&mut slot.state, SlotState::Waiting) {
+            SlotState::Answered(message) => {
+                self.release(call);
+                CallState::Answered(message)
+            }
+            _ => match end {
+                None => CallState::Waiting,
+                Some(end) => {
+                    self.release(call);
+                    CallState::Ended(end)
+                }
+            },
+        }
+    }
+
+    /// Keeps something to wake the waiter of a call.
+    #[inline]
+    pub fn set_waker(&mut self, call: CallId, waker: W) {
+        if let Some(slot) = self.slot_mut(call) {
+            slot.waker = Some(waker);
+        }
+    }
+
+    /// Takes the waker of some call that waits, so that its waiter can take over the receiving.
+    #[inline]
+    pub fn take_any_waker(&mut self) -> Option<W> {
+        if self.free.len() == self.slots.len() {
+            return None;
+        }
+        self.slots.iter_mut().find_map(|slot| slot.waker.take())
+    }
+
+    /// Gives up a call; tells the server that nobody waits (9.4.4). A reply that comes later is dropped.
+    pub fn abandon(&mut self, call: CallId, version: Version) {
+        if self.slot_mut(call).is_some() {
+            if self.end.is_none() {
+                write_cancel_request(self.transmit.buffer(), version, call.0);
+            }
+            self.release(call);
+        }
+    }
+
+    /// Gives a reply's buffer back for the next message.
+    #[inline]
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        if let Some(framer) = &mut self.framer {
+            framer.recycle(buffer);
+        }
+    }
+
+    fn slot_mut(&mut self, call: CallId) -> Option<&mut Slot<W>> {
+        self.slots
+            .get_mut(call.index())
+            .filter(|slot| slot.generation == call.generation() && !matches!(slot.state, SlotState::Free))
+    }
+
+    #[inline]
+    fn take_slot(&mut self) -> Result<CallId, BeginError> {
+        if let Some(end) = self.end {
+            return Err(BeginError::Ended(end));
+        }
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                let limit = self.config.calls_in_flight_max.min(usize::from(u16::MAX));
+                if self.slots.len() >= limit {
+                    return Err(BeginError::TooManyCalls);
+                }
+                self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None });
+                (self.slots.len() - 1) as u16
+            }
+        };
+        let slot = &mut self.slots[usize::from(index)];
+        slot.state = SlotState::Waiting;
+        Ok(CallId::new(index, slot.generation))
+    }
+
+    #[inline]
+    fn release(&mut self, call: CallId) {
+        if let Some(slot) = self.slot_mut(call) {
+            slot.generation = slot.generation.wrapping_add(1);
+            slot.state = SlotState::Free;
+            slot.waker = None;
+            self.free.push(call.index() as u16);
+        }
+    }
+}
+
+/// A request was not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeginError {
+    /// An argument cannot be sent.
+    Misuse(Misuse),
+    /// The connection had ended already; nothing was sent on it.
+    Ended(ConnectionEnd),
+    /// [`ConnectionConfig::calls_in_flight_max`] calls wait already.
+    TooManyCalls,
+}

@@ -1,0 +1,146 @@
+//! The server's side of a connection: requests out of bytes, replies into bytes.
+
+use super::{ConnectionConfig, Transmit};
+use crate::cdr::Writer;
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::framer::{Framer, split_into_fragments};
+use crate::message::{
+    LocateStatus, Message, MessageStart, MessageType, ReplyStatus, RequestId, write_close_connection,
+    write_message_error,
+};
+use crate::version::{Encoding, Version};
+
+/// What has come from the client.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A Request to serve. Give its buffer back with [`ServerConnection::recycle`].
+    Request(Message),
+    /// A LocateRequest to answer.
+    LocateRequest(Message),
+    /// The client no longer waits for this reply; it may be left out.
+    CancelRequest(RequestId),
+    /// The client says goodbye or did not understand us: close.
+    Goodbye,
+}
+
+/// The server's side of a connection.
+#[derive(Debug)]
+pub struct ServerConnection {
+    config: ConnectionConfig,
+    transmit: Transmit,
+    ended: bool,
+}
+
+impl ServerConnection {
+    /// A connection just accepted, and the part of it that receives: the driver keeps the two apart, so that
+    /// one thread can wait for requests while others write replies.
+    pub fn new(config: ConnectionConfig) -> (ServerConnection, Framer) {
+        let connection = ServerConnection { config, transmit: Transmit::default(), ended: false };
+        (connection, Framer::new(config.framer))
+    }
+
+    /// The next thing that has arrived, or `None` when more bytes are needed.
+    ///
+    /// After an error: [`protocol_error`](Self::protocol_error), send what is left, close.
+    #[inline]
+    pub fn poll_incoming(framer: &mut Framer) -> Result<Option<Incoming>, Malformed> {
+        let Some(message) = framer.next()? else { return Ok(None) };
+        Ok(Some(match message.header().kind {
+            MessageType::Request => Incoming::Request(message),
+            MessageType::LocateRequest => Incoming::LocateRequest(message),
+            MessageType::CancelRequest => {
+                let id = message.request_id()?;
+                framer.cancel(id);
+                framer.recycle(message.into_buffer());
+                Incoming::CancelRequest(id)
+            }
+            MessageType::CloseConnection | MessageType::MessageError => Incoming::Goodbye,
+            // 9.4.1: a server asks nothing on this connection, so nothing can be answered.
+            MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
+                return Err(Malformed::new(MalformedKind::BadMessageType, 7));
+            }
+        }))
+    }
+
+    /// Writes a reply. On an error nothing of it has been written.
+    #[inline]
+    pub fn reply(
+        &mut self,
+        encoding: Encoding,
+        id: RequestId,
+        status: ReplyStatus,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        self.write(|buf| MessageStart::reply(buf, encoding, id, status), body)
+    }
+
+    /// Writes a LocateReply. On an error nothing of it has been written.
+    pub fn locate_reply(
+        &mut self,
+        encoding: Encoding,
+        id: RequestId,
+        status: LocateStatus,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        self.write(|buf| MessageStart::locate_reply(buf, encoding, id, status), body)
+    }
+
+    #[inline]
+    fn write(
+        &mut self,
+        start: impl FnOnce(&mut Vec<u8>) -> MessageStart,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        let buf = self.transmit.buffer();
+        let origin = buf.len();
+        if self.ended {
+            return Ok(()); // nobody reads it
+        }
+        let message = start(buf);
+        match body(&mut message.body(buf)) {
+            Ok(()) => message.finish(buf, self.config.framer.message_bytes_max)?,
+            Err(misuse) => {
+                message.abandon(buf);
+                return Err(misuse);
+            }
+        }
+        if let Some(fragment_bytes) = self.config.fragment_bytes {
+            split_into_fragments(buf, origin, fragment_bytes);
+        }
+        Ok(())
+    }
+
+    /// Bytes to send.
+    #[inline]
+    pub fn transmit(&mut self) -> &mut Transmit {
+        &mut self.transmit
+    }
+
+    /// The client's bytes made no sense: writes MessageError and ends.
+    #[cold]
+    pub fn protocol_error(&mut self) {
+        if !self.ended {
+            self.ended = true;
+            write_message_error(self.transmit.buffer(), Version::V1_2);
+        }
+    }
+
+    /// Writes CloseConnection and ends: requests that have arrived but are not answered will not be.
+    pub fn close(&mut self, version: Version) {
+        if !self.ended {
+            self.ended = true;
+            write_close_connection(self.transmit.buffer(), version);
+        }
+    }
+
+    /// The stream has ended; replies written from now on are dropped.
+    pub fn handle_end(&mut self) {
+        self.ended = true;
+        self.transmit.clear();
+    }
+
+    /// True when nothing more will be sent.
+    pub fn is_ended(&self) -> bool {
+        self.ended
+    }
+}

@@ -1,0 +1,98 @@
+use super::*;
+use crate::message::{MessageType, ReplyStatus, RequestTarget};
+use crate::version::{CharSet, Encoding, Version};
+
+fn pass(from: &mut Transmit, to: &mut crate::framer::Framer) {
+    let bytes = from.poll_transmit().to_vec();
+    to.push(&bytes);
+    from.transmitted(bytes.len());
+}
+
+#[test]
+fn calls_are_answered_in_any_order() {
+    let mut client = ClientConnection::<u32>::new(ConnectionConfig::default());
+    let (mut server, mut framer) = ServerConnection::new(ConnectionConfig::default());
+    let target = RequestTarget::new(Version::V1_2, Some(CharSet::Utf8), b"k");
+    let a = client.begin_call(&target, "a", |w| w.put("ż")).unwrap();
+    let b = client.begin_call(&target, "b", |w| w.put("ó")).unwrap();
+    client.set_waker(a, 1);
+    client.set_waker(b, 2);
+    pass(client.transmit(), &mut framer);
+
+    let mut requests = Vec::new();
+    let mut char_set = CharSet::Latin1;
+    while let Some(Incoming::Request(message)) = ServerConnection::poll_incoming(&mut framer).unwrap() {
+        let request = message.parse_request().unwrap();
+        char_set = request.contexts.char_set().unwrap_or(char_set);
+        let text = request.body.with_char_set(char_set).reader().get::<String>().unwrap();
+        requests.push((request.id, text));
+    }
+    assert_eq!(requests.iter().map(|r| r.1.as_str()).collect::<Vec<_>>(), ["ż", "ó"]);
+    for (id, text) in requests.iter().rev() {
+        server.reply(Encoding::NATIVE, *id, ReplyStatus::NoException, |w| w.put(text)).unwrap();
+    }
+    let mut framer = client.take_framer().unwrap();
+    assert!(client.take_framer().is_none());
+    pass(server.transmit(), &mut framer);
+    let mut woken = Vec::new();
+    client.handle_input(framer, |w| woken.push(w)).unwrap();
+    assert_eq!(woken, [2, 1]);
+    for (call, text) in [(a, "ż"), (b, "ó")] {
+        let CallState::Answered(message) = client.poll_call(call) else { panic!("no answer") };
+        assert_eq!(message.parse_reply().unwrap().body.reader().get::<String>().unwrap(), text);
+    }
+    assert_eq!(client.calls_in_flight(), 0);
+}
+
+#[test]
+fn a_late_reply_does_not_answer_the_next_call() {
+    let mut client = ClientConnection::<()>::new(ConnectionConfig::default());
+    let (mut server, mut framer) = ServerConnection::new(ConnectionConfig::default());
+    let target = RequestTarget::new(Version::V1_2, None, b"k");
+    let first = client.begin_call(&target, "a", |_| Ok(())).unwrap();
+    client.abandon(first, Version::V1_2);
+    let second = client.begin_call(&target, "b", |_| Ok(())).unwrap();
+    pass(client.transmit(), &mut framer);
+    let mut ids = Vec::new();
+    let mut cancelled = Vec::new();
+    while let Some(incoming) = ServerConnection::poll_incoming(&mut framer).unwrap() {
+        match incoming {
+            Incoming::Request(message) => ids.push(message.parse_request().unwrap().id),
+            Incoming::CancelRequest(id) => cancelled.push(id),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(cancelled, ids[..1]);
+    server.reply(Encoding::NATIVE, ids[0], ReplyStatus::NoException, |_| Ok(())).unwrap();
+    let mut framer = client.take_framer().unwrap();
+    pass(server.transmit(), &mut framer);
+    client.handle_input(framer, |()| {}).unwrap();
+    assert!(matches!(client.poll_call(second), CallState::Waiting));
+}
+
+#[test]
+fn ends_reach_every_call() {
+    for end in [ConnectionEnd::Lost, ConnectionEnd::Closed] {
+        let mut client = ClientConnection::<u8>::new(ConnectionConfig::default());
+        let target = RequestTarget::new(Version::V1_2, None, b"k");
+        let call = client.begin_call(&target, "a", |_| Ok(())).unwrap();
+        client.set_waker(call, 1);
+        let mut woken = 0;
+        client.handle_end(end, |_| woken += 1);
+        assert_eq!(woken, 1);
+        assert!(matches!(client.poll_call(call), CallState::Ended(e) if e == end));
+        assert_eq!(client.begin_call(&target, "a", |_| Ok(())), Err(BeginError::Ended(end)));
+    }
+}
+
+#[test]
+fn a_request_from_a_server_is_a_protocol_error() {
+    let mut client = ClientConnection::<u8>::new(ConnectionConfig::default());
+    let mut other = ClientConnection::<u8>::new(ConnectionConfig::default());
+    let target = RequestTarget::new(Version::V1_2, None, b"k");
+    other.begin_call(&target, "a", |_| Ok(())).unwrap();
+    let mut framer = client.take_framer().unwrap();
+    pass(other.transmit(), &mut framer);
+    assert!(client.handle_input(framer, |_| {}).is_err());
+    assert_eq!(client.transmit().poll_transmit()[7], MessageType::MessageError as u8);
+}

@@ -1,0 +1,260 @@
+//! Bytes in, whole messages out: finds message boundaries and joins fragments.
+
+use crate::error::{Malformed, MalformedKind};
+use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, read_request_id};
+use crate::version::{ByteOrder, CharSet, Encoding, Version};
+
+/// Bounds on what a peer can make us hold for one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FramerLimits {
+    /// Largest message accepted, header and all fragments included, in bytes. Default 128 MiB. Memory follows
+    /// what has arrived, so an announced size alone costs nothing; worst case about twice this per connection.
+    pub message_bytes_max: usize,
+    /// Messages whose fragments may be interleaved. Default 16. All of them together hold at most
+    /// `message_bytes_max` bytes.
+    pub assemblies_max: usize,
+}
+
+impl Default for FramerLimits {
+    fn default() -> Self {
+        FramerLimits { message_bytes_max: 128 << 20, assemblies_max: 16 }
+    }
+}
+
+/// Bytes of a fresh receive buffer: holds a hundred small requests.
+const BUFFER_BYTES: usize = 16 << 10;
+/// Buffers larger than this are not kept for the next message.
+const KEEP_BYTES_MAX: usize = 256 << 10;
+/// Buffers kept for the next messages.
+const SPARES_MAX: usize = 4;
+
+/// Splits a byte stream into messages.
+///
+/// The driver asks for [`space`](Framer::space), receives into it, says how much came with
+/// [`received`](Framer::received) and takes messages with [`next`](Framer::next) until there is none.
+/// Takes no memory in the steady state: a message leaves with its buffer, which comes back by
+/// [`recycle`](Framer::recycle).
+#[derive(Debug)]
+pub struct Framer {
+    /// All bytes are initialised; `filled <= buf.len()`.
+    buf: Vec<u8>,
+    filled: usize,
+    spares: Vec<Vec<u8>>,
+    assemblies: Vec<Assembly>,
+    limits: FramerLimits,
+}
+
+/// A message whose last fragment has not come.
+#[derive(Debug)]
+struct Assembly {
+    /// `None` in GIOP 1.1, whose fragments carry no id and so cannot be interleaved.
+    id: Option<RequestId>,
+    header: MessageHeader,
+    bytes: Vec<u8>,
+}
+
+impl Framer {
+    /// An empty framer.
+    pub fn new(limits: FramerLimits) -> Self {
+        Framer { buf: vec![0; BUFFER_BYTES], filled: 0, spares: Vec::new(), assemblies: Vec::new(), limits }
+    }
+
+    /// Where the next bytes go; never empty. Grows with what has arrived of a large message, not with what
+    /// it announces.
+    #[inline]
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.filled == self.buf.len() {
+            self.grow();
+        }
+        &mut self.buf[self.filled..]
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let length = (2 * self.buf.len()).max(BUFFER_BYTES);
+        self.buf.resize(length, 0);
+    }
+
+    /// Says that `count` bytes have been put into [`space`](Framer::space).
+    #[inline]
+    pub fn received(&mut self, count: usize) {
+        self.filled = (self.filled + count).min(self.buf.len());
+    }
+
+    /// Takes bytes from elsewhere, for drivers that cannot receive in place.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = self.space();
+            let count = space.len().min(bytes.len());
+            space[..count].copy_from_slice(&bytes[..count]);
+            self.received(count);
+            bytes = &bytes[count..];
+        }
+    }
+
+    /// True when bytes of an unfinished message are held.
+    pub fn is_mid_message(&self) -> bool {
+        self.filled > 0 || !self.assemblies.is_empty()
+    }
+
+    /// The next whole message, if it has arrived. After an error the stream is lost and the connection is to
+    /// be closed.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // fallible, and the driver feeds it between calls
+    pub fn next(&mut self) -> Result<Option<Message>, Malformed> {
+        loop {
+            let Some(header) = self.buf[..self.filled].first_chunk::<HEADER_BYTES>() else {
+                return Ok(None);
+            };
+            let header = MessageHeader::parse(header)?;
+            let length = HEADER_BYTES + header.body_bytes as usize;
+            if length > self.limits.message_bytes_max {
+                return Err(Malformed::new(MalformedKind::TooLarge, 8));
+            }
+            if self.filled < length {
+                return Ok(None);
+            }
+            let message = self.detach(header, length);
+            if header.more_fragments || header.kind == MessageType::Fragment {
+                match self.join(message)? {
+                    Some(whole) => return Ok(Some(whole)),
+                    None => continue,
+                }
+            }
+            return Ok(Some(message));
+        }
+    }
+
+    /// Gives a message's buffer back.
+    #[inline]
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.spares.len() < SPARES_MAX && (BUFFER_BYTES..=KEEP_BYTES_MAX).contains(&buffer.len()) {
+            self.spares.push(buffer);
+        }
+    }
+
+    /// Moves the first `length` bytes out with their buffer; what follows them moves to a spare buffer.
+    #[inline]
+    fn detach(&mut self, header: MessageHeader, length: usize) -> Message {
+        let rest = self.filled - length;
+        let mut next = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
+        if rest > 0 {
+            if next.len() < rest {
+                next.resize(rest, 0);
+            }
+            next[..rest].copy_from_slice(&self.buf[length..self.filled]);
+        }
+        self.filled = rest;
+        Message {
+            header,
+            char_set: CharSet::Latin1,
+            buf: std::mem::replace(&mut self.buf, next),
+            len: length,
+        }
+    }
+
+    /// Adds a fragment to its message, or begins one. Gives the message when it is whole.
+    #[cold]
+    fn join(&mut self, part: Message) -> Result<Option<Message>, Malformed> {
+        let result = self.join_bytes(&part);
+        self.recycle(part.into_buffer());
+        result
+    }
+
+    fn join_bytes(&mut self, part: &Message) -> Result<Option<Message>, Malformed> {
+        let bad = |at| Malformed::new(MalformedKind::BadFragment, at);
+        let header = part.header;
+        let id = if header.version == Version::V1_2 { Some(part.request_id()?) } else { None };
+        let found = self.assemblies.iter().position(|a| a.id == id && a.header.version == header.version);
+        let index = match (header.kind, found) {
+            (MessageType::Fragment, Some(index)) => {
+                // 9.4.9: in 1.2 a fragment repeats the request id before its data.
+                let data_at = if id.is_some() { HEADER_BYTES + 4 } else { HEADER_BYTES };
+                self.check_assembled(part.len - data_at)?;
+                let assembly = &mut self.assemblies[index];
+                if assembly.header.order != header.order {
+                    return Err(bad(6));
+                }
+                assembly.bytes.extend_from_slice(&part.bytes()[data_at..]);
+                index
+            }
+            (
+                MessageType::Request
+                | MessageType::Reply
+                | MessageType::LocateRequest
+                | MessageType::LocateReply,
+                None,
+            ) => {
+                if self.assemblies.len() >= self.limits.assemblies_max {
+                    return Err(Malformed::new(MalformedKind::TooLarge, 0));
+                }
+                self.check_assembled(part.len)?;
+                self.assemblies.push(Assembly { id, header, bytes: part.bytes().to_vec() });
+                self.assemblies.len() - 1
+            }
+            _ => return Err(bad(7)),
+        };
+        if header.more_fragments {
+            return Ok(None);
+        }
+        let Assembly { header, mut bytes, .. } = self.assemblies.swap_remove(index);
+        let body_bytes = (bytes.len() - HEADER_BYTES) as u32;
+        let header = MessageHeader { more_fragments: false, body_bytes, ..header };
+        bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+        Ok(Some(Message { header, char_set: CharSet::Latin1, len: bytes.len(), buf: bytes }))
+    }
+
+    fn check_assembled(&self, more: usize) -> Result<(), Malformed> {
+        let held: usize = self.assemblies.iter().map(|a| a.bytes.len()).sum();
+        if held + more > self.limits.message_bytes_max {
+            return Err(Malformed::new(MalformedKind::TooLarge, 8));
+        }
+        Ok(())
+    }
+
+    /// Drops what has arrived of a fragmented message that the peer has cancelled (9.4.9).
+    pub fn cancel(&mut self, id: RequestId) {
+        self.assemblies.retain(|a| {
+            let encoding =
+                Encoding { order: a.header.order, version: a.header.version, char_set: CharSet::Latin1 };
+            let r = crate::cdr::Reader::at(&a.bytes, HEADER_BYTES, encoding);
+            read_request_id(a.header.kind, r) != Ok(id)
+        });
+    }
+}
+
+/// Cuts a message that has just been finished at `origin` of `buf` into fragments of at most
+/// `fragment_bytes` bytes each. Does nothing before GIOP 1.2, whose fragments not every peer reads.
+pub fn split_into_fragments(buf: &mut Vec<u8>, origin: usize, fragment_bytes: usize) {
+    let message = &buf[origin..];
+    let Some(Ok(header)) = message.first_chunk::<HEADER_BYTES>().map(MessageHeader::parse) else { return };
+    // 9.4.9: every fragment but the last is a multiple of 8 bytes long.
+    let fragment_bytes = (fragment_bytes & !7).max(64);
+    if header.version < Version::V1_2 || message.len() <= fragment_bytes {
+        return;
+    }
+    let message = buf.split_off(origin);
+    let Some(id) = message.get(HEADER_BYTES..HEADER_BYTES + 4) else { return };
+    let (first, mut rest) = message.split_at(fragment_bytes);
+    let first_header =
+        MessageHeader { more_fragments: true, body_bytes: (fragment_bytes - HEADER_BYTES) as u32, ..header };
+    buf.extend_from_slice(&first_header.to_bytes());
+    buf.extend_from_slice(&first[HEADER_BYTES..]);
+    while !rest.is_empty() {
+        let (data, tail) = rest.split_at(rest.len().min(fragment_bytes - HEADER_BYTES - 4));
+        let fragment = MessageHeader {
+            version: header.version,
+            order: ByteOrder::NATIVE,
+            more_fragments: !tail.is_empty(),
+            kind: MessageType::Fragment,
+            body_bytes: (data.len() + 4) as u32,
+        };
+        buf.extend_from_slice(&fragment.to_bytes());
+        buf.extend_from_slice(id);
+        buf.extend_from_slice(data);
+        rest = tail;
+    }
+}
+
+#[cfg(test)]
+mod tests;

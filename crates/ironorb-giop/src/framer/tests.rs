@@ -1,0 +1,100 @@
+use super::*;
+use crate::message::MessageStart;
+use crate::message::ReplyStatus;
+
+fn reply(id: u32, body: &[u8]) -> Vec<u8> {
+    let mut buf = Vec::new();
+    let start = MessageStart::reply(&mut buf, Encoding::NATIVE, RequestId(id), ReplyStatus::NoException);
+    start.body(&mut buf).write_bytes(body);
+    start.finish(&mut buf, usize::MAX).unwrap();
+    buf
+}
+
+fn all(framer: &mut Framer) -> Vec<Vec<u8>> {
+    std::iter::from_fn(|| framer.next().unwrap()).map(|m| m.bytes().to_vec()).collect()
+}
+
+#[test]
+fn any_split_gives_the_same_messages() {
+    let stream = [reply(1, b"one"), reply(2, b""), reply(3, &[7; 40])].concat();
+    for first in 0..stream.len() {
+        for second in first..stream.len() {
+            let mut framer = Framer::new(FramerLimits::default());
+            let mut got = Vec::new();
+            for part in [&stream[..first], &stream[first..second], &stream[second..]] {
+                framer.push(part);
+                got.extend(all(&mut framer));
+            }
+            assert_eq!(got.concat(), stream);
+            assert!(!framer.is_mid_message());
+        }
+    }
+}
+
+#[test]
+fn fragments_are_joined_also_when_interleaved() {
+    let one = reply(1, &[1; 500]);
+    let two = reply(2, &[2; 700]);
+    let cut = |message: &Vec<u8>| {
+        let mut buf = message.clone();
+        split_into_fragments(&mut buf, 0, 128);
+        let mut framer_parts = Vec::new();
+        let mut at = 0;
+        while at < buf.len() {
+            let header = MessageHeader::parse(buf[at..].first_chunk().unwrap()).unwrap();
+            let length = HEADER_BYTES + header.body_bytes as usize;
+            assert!(length <= 128 && (!header.more_fragments || length.is_multiple_of(8)));
+            framer_parts.push(buf[at..at + length].to_vec());
+            at += length;
+        }
+        framer_parts
+    };
+    let (one_parts, two_parts) = (cut(&one), cut(&two));
+    let mut framer = Framer::new(FramerLimits::default());
+    let mut got = Vec::new();
+    for i in 0..one_parts.len().max(two_parts.len()) {
+        for part in [one_parts.get(i), two_parts.get(i)].into_iter().flatten() {
+            framer.push(part);
+            got.extend(all(&mut framer));
+        }
+    }
+    assert_eq!(got, [one, two]);
+}
+
+#[test]
+fn an_announced_size_takes_no_memory() {
+    let mut header = reply(1, b"");
+    header.truncate(HEADER_BYTES);
+    header[8..12].copy_from_slice(&(100u32 << 20).to_ne_bytes());
+    let mut framer = Framer::new(FramerLimits::default());
+    framer.push(&header);
+    assert!(framer.next().unwrap().is_none());
+    assert!(framer.buf.capacity() <= BUFFER_BYTES);
+    header[8..12].copy_from_slice(&u32::MAX.to_ne_bytes());
+    let mut framer = Framer::new(FramerLimits::default());
+    framer.push(&header);
+    assert_eq!(framer.next().unwrap_err().kind, MalformedKind::TooLarge);
+}
+
+#[test]
+fn fragments_cannot_pile_up() {
+    let limits = FramerLimits { message_bytes_max: 1000, assemblies_max: 2 };
+    let first = |id| {
+        let mut buf = reply(id, &[0; 300]);
+        split_into_fragments(&mut buf, 0, 200);
+        buf.truncate(200);
+        buf
+    };
+    let mut framer = Framer::new(limits);
+    framer.push(&[first(1), first(2), first(3)].concat());
+    assert_eq!(framer.next().unwrap_err().kind, MalformedKind::TooLarge);
+}
+
+#[test]
+fn a_large_message_arrives_in_a_growing_buffer() {
+    let large = reply(1, &vec![5; 300_000]);
+    let mut framer = Framer::new(FramerLimits::default());
+    framer.push(&large);
+    framer.push(&reply(2, b"x"));
+    assert_eq!(all(&mut framer), [large, reply(2, b"x")]);
+}

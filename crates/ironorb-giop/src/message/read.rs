@@ -1,0 +1,309 @@
+//! Headers of incoming messages, parsed completely and borrowed from the message.
+
+use super::{HEADER_BYTES, Message, MessageType, RequestId};
+use crate::cdr::Reader;
+use crate::error::{Malformed, MalformedKind};
+use crate::service_context::ServiceContexts;
+use crate::version::{CharSet, Encoding, Version};
+
+/// What the caller wants to hear (9.4.2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Response {
+    /// Nothing: a oneway without synchronisation.
+    None,
+    /// A reply as soon as the server has the request.
+    SyncWithServer,
+    /// The reply of the operation.
+    SyncWithTarget,
+}
+
+impl Response {
+    pub(crate) fn flags(self) -> u8 {
+        match self {
+            Response::None => 0,
+            Response::SyncWithServer => 1,
+            Response::SyncWithTarget => 3,
+        }
+    }
+}
+
+/// Where the values after a header begin.
+#[derive(Debug, Clone, Copy)]
+pub struct Body<'a> {
+    message: &'a [u8],
+    at: usize,
+    encoding: Encoding,
+}
+
+impl<'a> Body<'a> {
+    /// A reader for the values, aligned as the message is.
+    #[inline]
+    pub fn reader(&self) -> Reader<'a> {
+        Reader::at(self.message, self.at, self.encoding)
+    }
+
+    /// The same values under another code set for strings.
+    #[inline]
+    pub fn with_char_set(self, char_set: CharSet) -> Self {
+        Body { encoding: Encoding { char_set, ..self.encoding }, ..self }
+    }
+}
+
+/// A Request header (9.4.2).
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// To be repeated in the reply.
+    pub id: RequestId,
+    /// GIOP version, in which the reply must be.
+    pub version: Version,
+    /// What the caller wants to hear.
+    pub response: Response,
+    /// The object asked.
+    pub object_key: &'a [u8],
+    /// The operation, without the final NUL.
+    pub operation: &'a [u8],
+    /// Service contexts.
+    pub contexts: ServiceContexts<'a>,
+    /// The arguments.
+    pub body: Body<'a>,
+}
+
+/// A Reply header (9.4.3).
+#[derive(Debug)]
+pub struct Reply<'a> {
+    /// The request that this answers.
+    pub id: RequestId,
+    /// What the body is.
+    pub status: ReplyStatus,
+    /// Service contexts.
+    pub contexts: ServiceContexts<'a>,
+    /// Results, exception or reference.
+    pub body: Body<'a>,
+}
+
+/// What the body of a reply is (9.4.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyStatus {
+    /// Results.
+    NoException,
+    /// A user exception: its repository id and members.
+    UserException,
+    /// A system exception.
+    SystemException,
+    /// An IOR to be used instead.
+    LocationForward,
+    /// An IOR to be used instead for good.
+    LocationForwardPerm,
+    /// A 16-bit addressing disposition.
+    NeedsAddressingMode,
+}
+
+/// A LocateRequest header (9.4.5).
+#[derive(Debug)]
+pub struct LocateRequest<'a> {
+    /// To be repeated in the reply.
+    pub id: RequestId,
+    /// GIOP version.
+    pub version: Version,
+    /// The object asked for.
+    pub object_key: &'a [u8],
+}
+
+/// A LocateReply header (9.4.6).
+#[derive(Debug)]
+pub struct LocateReply<'a> {
+    /// The request that this answers.
+    pub id: RequestId,
+    /// What is known.
+    pub status: LocateStatus,
+    /// The reference or exception, if the status has one.
+    pub body: Body<'a>,
+}
+
+/// What a LocateReply says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocateStatus {
+    /// No such object here.
+    UnknownObject,
+    /// The object is here.
+    ObjectHere,
+    /// An IOR follows.
+    ObjectForward,
+    /// An IOR follows, for good.
+    ObjectForwardPerm,
+    /// A system exception follows.
+    SystemException,
+    /// A 16-bit addressing disposition follows.
+    NeedsAddressingMode,
+}
+
+impl Message {
+    /// A reader after the fixed header.
+    #[inline]
+    fn reader(&self) -> Reader<'_> {
+        let header = self.header();
+        let encoding = Encoding { order: header.order, version: header.version, char_set: self.char_set };
+        Reader::at(self.bytes(), HEADER_BYTES, encoding)
+    }
+
+    fn body<'a>(&'a self, r: &Reader<'a>) -> Body<'a> {
+        Body { message: self.bytes(), at: r.position(), encoding: r.encoding() }
+    }
+
+    /// Parses a Request.
+    pub fn parse_request(&self) -> Result<Request<'_>, Malformed> {
+        debug_assert_eq!(self.header().kind, MessageType::Request);
+        let mut r = self.reader();
+        let version = self.header().version;
+        if version == Version::V1_2 {
+            let id = RequestId(r.read_u32()?);
+            let response = match r.read_u8()? & 3 {
+                0 => Response::None,
+                1 => Response::SyncWithServer,
+                _ => Response::SyncWithTarget,
+            };
+            r.read_bytes(3)?;
+            let object_key = read_target(&mut r)?;
+            let operation = read_operation(&mut r)?;
+            let contexts = ServiceContexts::read(&mut r)?;
+            r.align(8); // 9.4.2.2: the body starts at a multiple of 8
+            Ok(Request { id, version, response, object_key, operation, contexts, body: self.body(&r) })
+        } else {
+            let contexts = ServiceContexts::read(&mut r)?;
+            let id = RequestId(r.read_u32()?);
+            let response = if r.read_bool()? { Response::SyncWithTarget } else { Response::None };
+            if version == Version::V1_1 {
+                r.read_bytes(3)?;
+            }
+            let object_key = r.read_octets()?;
+            let operation = read_operation(&mut r)?;
+            r.read_octets()?; // the principal, which nobody uses
+            Ok(Request { id, version, response, object_key, operation, contexts, body: self.body(&r) })
+        }
+    }
+
+    /// Parses a Reply.
+    pub fn parse_reply(&self) -> Result<Reply<'_>, Malformed> {
+        debug_assert_eq!(self.header().kind, MessageType::Reply);
+        let mut r = self.reader();
+        if self.header().version == Version::V1_2 {
+            let id = RequestId(r.read_u32()?);
+            let status = read_status(&mut r)?;
+            let contexts = ServiceContexts::read(&mut r)?;
+            r.align(8);
+            Ok(Reply { id, status, contexts, body: self.body(&r) })
+        } else {
+            let contexts = ServiceContexts::read(&mut r)?;
+            let id = RequestId(r.read_u32()?);
+            let status = read_status(&mut r)?;
+            Ok(Reply { id, status, contexts, body: self.body(&r) })
+        }
+    }
+
+    /// Parses a LocateRequest.
+    pub fn parse_locate_request(&self) -> Result<LocateRequest<'_>, Malformed> {
+        let mut r = self.reader();
+        let version = self.header().version;
+        let id = RequestId(r.read_u32()?);
+        let object_key = if version == Version::V1_2 { read_target(&mut r)? } else { r.read_octets()? };
+        Ok(LocateRequest { id, version, object_key })
+    }
+
+    /// Parses a LocateReply. Its body follows without alignment.
+    pub fn parse_locate_reply(&self) -> Result<LocateReply<'_>, Malformed> {
+        let mut r = self.reader();
+        let id = RequestId(r.read_u32()?);
+        let status = match r.read_u32()? {
+            0 => LocateStatus::UnknownObject,
+            1 => LocateStatus::ObjectHere,
+            2 => LocateStatus::ObjectForward,
+            3 => LocateStatus::ObjectForwardPerm,
+            4 => LocateStatus::SystemException,
+            5 => LocateStatus::NeedsAddressingMode,
+            _ => return Err(r.malformed(MalformedKind::BadStatus)),
+        };
+        Ok(LocateReply { id, status, body: self.body(&r) })
+    }
+
+    /// The request id of a message that is a Reply, LocateReply, CancelRequest, LocateRequest, or a
+    /// Request or Fragment of GIOP 1.2.
+    pub fn request_id(&self) -> Result<RequestId, Malformed> {
+        read_request_id(self.header().kind, self.reader())
+    }
+}
+
+/// The request id at the start of a message body; `r` stands after the fixed header.
+pub fn read_request_id(kind: MessageType, mut r: Reader<'_>) -> Result<RequestId, Malformed> {
+    // Before 1.2 the contexts of requests and replies come first.
+    if r.encoding().version < Version::V1_2 && matches!(kind, MessageType::Request | MessageType::Reply) {
+        ServiceContexts::read(&mut r)?;
+    }
+    r.read_u32().map(RequestId)
+}
+
+/// The operation as bytes, so that only a name that is found need be text.
+#[inline]
+fn read_operation<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    match r.read_octets()?.split_last() {
+        Some((0, name)) => Ok(name),
+        _ => Err(r.malformed(MalformedKind::StringNotTerminated)),
+    }
+}
+
+/// The object key of any of the three forms of target (9.4.2.1).
+#[inline]
+fn read_target<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    match r.read_u16()? {
+        KEY_ADDR => r.read_octets(),
+        PROFILE_ADDR => {
+            let tag = r.read_u32()?;
+            let data = r.read_octets()?;
+            profile_key(r, tag, data)
+        }
+        REFERENCE_ADDR => {
+            let selected = r.read_u32()?;
+            r.read_octets()?; // the type id
+            let count = r.read_length(8)?;
+            let mut key = None;
+            for index in 0..count {
+                let tag = r.read_u32()?;
+                let data = r.read_octets()?;
+                if index == selected as usize {
+                    key = Some(profile_key(r, tag, data)?);
+                }
+            }
+            key.ok_or_else(|| r.malformed(MalformedKind::BadAddressing))
+        }
+        _ => Err(r.malformed(MalformedKind::BadAddressing)),
+    }
+}
+
+/// The object key inside a TAG_INTERNET_IOP profile (9.7.2).
+#[cold]
+fn profile_key<'a>(outer: &Reader<'a>, tag: u32, data: &'a [u8]) -> Result<&'a [u8], Malformed> {
+    if tag != 0 {
+        return Err(outer.malformed(MalformedKind::BadAddressing));
+    }
+    let mut r = Reader::encapsulated(data, outer.encoding())?;
+    r.read_u8()?;
+    r.read_u8()?;
+    r.read_octets()?; // host
+    r.read_u16()?;
+    r.read_octets()
+}
+
+fn read_status(r: &mut Reader<'_>) -> Result<ReplyStatus, Malformed> {
+    Ok(match r.read_u32()? {
+        0 => ReplyStatus::NoException,
+        1 => ReplyStatus::UserException,
+        2 => ReplyStatus::SystemException,
+        3 => ReplyStatus::LocationForward,
+        4 => ReplyStatus::LocationForwardPerm,
+        5 => ReplyStatus::NeedsAddressingMode,
+        _ => return Err(r.malformed(MalformedKind::BadStatus)),
+    })
+}
+
+pub(crate) const KEY_ADDR: u16 = 0;
+pub(crate) const PROFILE_ADDR: u16 = 1;
+pub(crate) const REFERENCE_ADDR: u16 = 2;

@@ -1,0 +1,255 @@
+//! Headers of outgoing messages. We send in the order of this processor.
+
+use super::read::{KEY_ADDR, LocateStatus, ReplyStatus, Response};
+use super::{HEADER_BYTES, MessageHeader, MessageType, RequestId};
+use crate::cdr::Writer;
+use crate::error::Misuse;
+use crate::version::{ByteOrder, CharSet, Encoding, Version};
+
+/// Everything of a request header that stays the same for all calls on one reference, encoded once.
+#[derive(Debug, Clone)]
+pub struct RequestTarget {
+    version: Version,
+    code_sets: Option<CharSet>,
+    object_key: Vec<u8>,
+    /// GIOP 1.2: the message up to the object key with its padding; id, flags and size are patched.
+    template: Vec<u8>,
+}
+
+const ID_AT: usize = HEADER_BYTES;
+const FLAGS_AT: usize = HEADER_BYTES + 4;
+
+impl RequestTarget {
+    /// A template for requests to one object. `code_sets` is the code set for strings that was chosen from
+    /// those that the server lists in its reference; `None` when it lists none.
+    pub fn new(version: Version, code_sets: Option<CharSet>, object_key: &[u8]) -> Self {
+        let mut template = Vec::new();
+        let mut w = Writer::new(&mut template, Encoding { version, ..Encoding::NATIVE });
+        w.write_bytes(&header(version, MessageType::Request));
+        w.write_u32(0); // request id, patched
+        w.write_bytes(&[0; 4]); // response flags, patched, and three reserved octets
+        w.write_u16(KEY_ADDR);
+        w.write_u32(object_key.len() as u32);
+        w.write_bytes(object_key);
+        w.align(4);
+        RequestTarget { version, code_sets, object_key: object_key.to_vec(), template }
+    }
+
+    /// The GIOP version spoken to this target.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The object key.
+    pub fn object_key(&self) -> &[u8] {
+        &self.object_key
+    }
+
+    /// The code set for strings that was chosen for this target, if it lists its own.
+    pub fn code_sets(&self) -> Option<CharSet> {
+        self.code_sets
+    }
+}
+
+/// A message being written at the end of a buffer. Until [`MessageStart::finish`] the size in its header is
+/// impossible, so a half-written message cannot be taken for a whole one.
+#[derive(Debug)]
+#[must_use = "a message that is not finished must be taken off the buffer"]
+pub struct MessageStart {
+    origin: usize,
+    /// Where the body starts, after its padding.
+    body_at: usize,
+    padding: usize,
+    encoding: Encoding,
+}
+
+impl MessageStart {
+    /// Appends a Request header. `contexts` is an encoded service context list without its count.
+    #[inline]
+    pub fn request(
+        buf: &mut Vec<u8>,
+        target: &RequestTarget,
+        char_set: CharSet,
+        id: RequestId,
+        response: Response,
+        operation: &str,
+        contexts: EncodedContexts<'_>,
+    ) -> Result<MessageStart, Misuse> {
+        let origin = buf.len();
+        let encoding = Encoding { order: ByteOrder::NATIVE, version: target.version, char_set };
+        if target.version == Version::V1_2 {
+            buf.extend_from_slice(&target.template);
+            buf[origin + ID_AT..origin + ID_AT + 4].copy_from_slice(&id.0.to_ne_bytes());
+            buf[origin + FLAGS_AT] = response.flags();
+            let mut w = Writer::continuing(buf, origin, encoding);
+            write_operation(&mut w, operation)?;
+            contexts.write(&mut w);
+            Ok(Self::body_aligned(buf, origin, encoding))
+        } else {
+            let mut w = Writer::continuing(buf, origin, encoding);
+            w.write_bytes(&header(target.version, MessageType::Request));
+            contexts.write(&mut w);
+            w.write_u32(id.0);
+            w.write_bool(response != Response::None);
+            if target.version == Version::V1_1 {
+                w.write_bytes(&[0; 3]);
+            }
+            w.write_octets(&target.object_key)?;
+            write_operation(&mut w, operation)?;
+            w.write_u32(0); // an empty principal
+            Ok(Self::body_here(buf, origin, encoding))
+        }
+    }
+
+    /// Appends a Reply header.
+    #[inline]
+    pub fn reply(buf: &mut Vec<u8>, encoding: Encoding, id: RequestId, status: ReplyStatus) -> MessageStart {
+        let origin = buf.len();
+        buf.extend_from_slice(&header(encoding.version, MessageType::Reply));
+        let mut w = Writer::continuing(buf, origin, encoding);
+        if encoding.version == Version::V1_2 {
+            w.write_u32(id.0);
+            w.write_u32(status as u32);
+            w.write_u32(0); // no service contexts
+            Self::body_aligned(buf, origin, encoding)
+        } else {
+            w.write_u32(0);
+            w.write_u32(id.0);
+            w.write_u32(status as u32);
+            Self::body_here(buf, origin, encoding)
+        }
+    }
+
+    /// Appends a LocateRequest; it has no body.
+    pub fn locate_request(
+        buf: &mut Vec<u8>,
+        target: &RequestTarget,
+        id: RequestId,
+    ) -> Result<MessageStart, Misuse> {
+        let origin = buf.len();
+        let encoding = Encoding { version: target.version, ..Encoding::NATIVE };
+        buf.extend_from_slice(&header(encoding.version, MessageType::LocateRequest));
+        let mut w = Writer::continuing(buf, origin, encoding);
+        w.write_u32(id.0);
+        if encoding.version == Version::V1_2 {
+            w.write_u16(KEY_ADDR);
+        }
+        w.write_octets(&target.object_key)?;
+        Ok(Self::body_here(buf, origin, encoding))
+    }
+
+    /// Appends a LocateReply header; its body follows without alignment.
+    pub fn locate_reply(
+        buf: &mut Vec<u8>,
+        encoding: Encoding,
+        id: RequestId,
+        status: LocateStatus,
+    ) -> MessageStart {
+        let origin = buf.len();
+        buf.extend_from_slice(&header(encoding.version, MessageType::LocateReply));
+        let mut w = Writer::continuing(buf, origin, encoding);
+        w.write_u32(id.0);
+        w.write_u32(status as u32);
+        Self::body_here(buf, origin, encoding)
+    }
+
+    #[inline]
+    fn body_aligned(buf: &mut Vec<u8>, origin: usize, encoding: Encoding) -> MessageStart {
+        let before = buf.len();
+        Writer::continuing(buf, origin, encoding).align(8);
+        MessageStart { origin, body_at: buf.len(), padding: buf.len() - before, encoding }
+    }
+
+    #[inline]
+    fn body_here(buf: &mut [u8], origin: usize, encoding: Encoding) -> MessageStart {
+        MessageStart { origin, body_at: buf.len(), padding: 0, encoding }
+    }
+
+    /// A writer for the body.
+    #[inline]
+    pub fn body<'b>(&self, buf: &'b mut Vec<u8>) -> Writer<'b> {
+        Writer::continuing(buf, self.origin, self.encoding)
+    }
+
+    /// Writes the true size. `message_bytes_max` bounds the whole message; a larger one is taken off again.
+    #[inline]
+    pub fn finish(self, buf: &mut Vec<u8>, message_bytes_max: usize) -> Result<(), Misuse> {
+        if buf.len() == self.body_at {
+            buf.truncate(self.body_at - self.padding); // a body that is empty needs no padding before it
+        }
+        let length = buf.len() - self.origin;
+        if length > message_bytes_max || u32::try_from(length).is_err() {
+            self.abandon(buf);
+            return Err(Misuse::TooLarge);
+        }
+        let size = (length - HEADER_BYTES) as u32;
+        buf[self.origin + SIZE_AT..self.origin + HEADER_BYTES].copy_from_slice(&size.to_ne_bytes());
+        Ok(())
+    }
+
+    /// Takes the message off the buffer again.
+    pub fn abandon(self, buf: &mut Vec<u8>) {
+        buf.truncate(self.origin);
+    }
+}
+
+/// Service contexts as they stand on the wire after their count.
+#[derive(Debug, Clone, Copy)]
+pub struct EncodedContexts<'a> {
+    count: u32,
+    bytes: &'a [u8],
+}
+
+impl<'a> EncodedContexts<'a> {
+    /// None.
+    pub const EMPTY: EncodedContexts<'static> = EncodedContexts { count: 0, bytes: &[] };
+
+    /// `count` contexts encoded in native order from a multiple of 4.
+    pub fn new(count: u32, bytes: &'a [u8]) -> Self {
+        EncodedContexts { count, bytes }
+    }
+
+    #[inline]
+    fn write(self, w: &mut Writer<'_>) {
+        w.write_u32(self.count);
+        w.write_bytes(self.bytes);
+        w.align(4);
+    }
+}
+
+/// Appends a CancelRequest.
+pub fn write_cancel_request(buf: &mut Vec<u8>, version: Version, id: RequestId) {
+    buf.extend_from_slice(&with_size(version, MessageType::CancelRequest, 4));
+    buf.extend_from_slice(&id.0.to_ne_bytes());
+}
+
+/// Appends a CloseConnection.
+pub fn write_close_connection(buf: &mut Vec<u8>, version: Version) {
+    buf.extend_from_slice(&with_size(version, MessageType::CloseConnection, 0));
+}
+
+/// Appends a MessageError.
+pub fn write_message_error(buf: &mut Vec<u8>, version: Version) {
+    buf.extend_from_slice(&with_size(version, MessageType::MessageError, 0));
+}
+
+#[inline]
+fn write_operation(w: &mut Writer<'_>, operation: &str) -> Result<(), Misuse> {
+    w.write_length(operation.len() + 1)?;
+    w.write_bytes(operation.as_bytes());
+    w.write_u8(0);
+    Ok(())
+}
+
+/// A header whose size is impossible until it is patched.
+#[inline]
+fn header(version: Version, kind: MessageType) -> [u8; HEADER_BYTES] {
+    with_size(version, kind, u32::MAX)
+}
+
+#[inline]
+fn with_size(version: Version, kind: MessageType, body_bytes: u32) -> [u8; HEADER_BYTES] {
+    MessageHeader { version, order: ByteOrder::NATIVE, more_fragments: false, kind, body_bytes }.to_bytes()
+}
+
+const SIZE_AT: usize = 8;

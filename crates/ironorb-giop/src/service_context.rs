@@ -1,0 +1,221 @@
+//! Service contexts: what ORBs tell each other beside a call (CORBA 3.3 part 2, 7.7).
+//!
+//! Nothing here knows what a context means but CodeSets; the others pass as bytes.
+
+use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, Misuse};
+use crate::ior::TransmissionCodeSets;
+use crate::version::{ByteOrder, CharSet, Encoding, UTF16_REGISTRY_ID};
+
+/// The transaction of a call.
+pub const TRANSACTION_SERVICE: u32 = 0;
+/// The code sets that a client has chosen: [`CodeSetContext`].
+pub const CODE_SETS: u32 = 1;
+/// The host of the server, for chains of bypassed calls.
+pub const CHAIN_BYPASS_CHECK: u32 = 2;
+/// Answer to the above.
+pub const CHAIN_BYPASS_INFO: u32 = 3;
+/// Identity of the calling thread across processes.
+pub const LOGICAL_THREAD_ID: u32 = 4;
+/// Where the client's connection may be used for calls back: the addresses that it listens on.
+pub const BI_DIR_IIOP: u32 = 5;
+/// The sending side's CodeBase, for values.
+pub const SENDING_CONTEXT_RUN_TIME: u32 = 6;
+/// Policies of the call (CORBA Messaging).
+pub const INVOCATION_POLICIES: u32 = 7;
+/// Text of an exception that the other side may not know.
+pub const UNKNOWN_EXCEPTION_INFO: u32 = 9;
+/// Priority of the call (RTCORBA 1.2, 5.4).
+pub const RT_CORBA_PRIORITY: u32 = 10;
+/// Range of priorities that a connection is for (RTCORBA 1.2, 5.6).
+pub const RT_CORBA_PRIORITY_RANGE: u32 = 11;
+/// Fault tolerance: version of the object group.
+pub const FT_GROUP_VERSION: u32 = 12;
+/// Fault tolerance: identity and expiry of a request.
+pub const FT_REQUEST: u32 = 13;
+/// Details of an exception, as text.
+pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
+/// Security attributes (CSIv2).
+pub const SECURITY_ATTRIBUTE_SERVICE: u32 = 15;
+
+/// One context, borrowing its bytes: an encapsulation in those of the standard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ServiceContext<'a> {
+    /// What kind of context it is.
+    pub id: u32,
+    /// Its bytes.
+    pub data: &'a [u8],
+}
+
+impl<'a> ServiceContext<'a> {
+    fn read(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        Ok(ServiceContext { id: r.read_u32()?, data: r.read_octets()? })
+    }
+}
+
+impl Marshal for ServiceContext<'_> {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_u32(self.id);
+        w.write_octets(self.data)
+    }
+}
+
+/// The contexts of a message: an iterator that borrows and takes no memory.
+#[derive(Debug, Clone)]
+pub struct ServiceContexts<'a> {
+    /// Stands before the next context. All that are left are known to be there.
+    reader: Reader<'a>,
+    left: usize,
+}
+
+impl<'a> ServiceContexts<'a> {
+    /// Reads a `ServiceContextList` and checks that all of it is there.
+    #[inline]
+    pub fn read(r: &mut Reader<'a>) -> Result<ServiceContexts<'a>, Malformed> {
+        let left = r.read_length(CONTEXT_BYTES_MIN)?;
+        let contexts = ServiceContexts { reader: r.clone(), left };
+        for _ in 0..left {
+            ServiceContext::read(r)?;
+        }
+        Ok(contexts)
+    }
+
+    /// Of a message that has none.
+    pub fn none() -> ServiceContexts<'a> {
+        ServiceContexts { reader: Reader::new(&[], Encoding::NATIVE), left: 0 }
+    }
+
+    /// The first context of a kind.
+    pub fn find(&self, id: u32) -> Option<ServiceContext<'a>> {
+        self.clone().find(|context| context.id == id)
+    }
+
+    /// The code sets that the client has chosen; `None` when it has not said.
+    pub fn code_sets(&self) -> Option<Result<CodeSetContext, Malformed>> {
+        Some(CodeSetContext::decode(self.find(CODE_SETS)?.data))
+    }
+}
+
+impl<'a> Iterator for ServiceContexts<'a> {
+    type Item = ServiceContext<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<ServiceContext<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        ServiceContext::read(&mut self.reader).ok()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for ServiceContexts<'_> {}
+
+/// The transmission code sets of a connection, chosen by the client (7.10.2.5), by their numbers in the
+/// OSF registry; 0 for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CodeSetContext {
+    /// Of `char` and `string`.
+    pub char_data: u32,
+    /// Of `wchar` and `wstring`.
+    pub wchar_data: u32,
+}
+
+impl CodeSetContext {
+    /// Reads the bytes of a context with the id [`CODE_SETS`].
+    pub fn decode(data: &[u8]) -> Result<CodeSetContext, Malformed> {
+        let mut r = Reader::encapsulated(data, Encoding::NATIVE)?;
+        Ok(CodeSetContext { char_data: r.get()?, wchar_data: r.get()? })
+    }
+
+    /// The bytes of a context with the id [`CODE_SETS`].
+    pub fn encode(&self) -> [u8; CODE_SETS_BYTES] {
+        let number = |value: u32| value.to_ne_bytes();
+        let mut bytes = [0; CODE_SETS_BYTES];
+        bytes[0] = u8::from(ByteOrder::NATIVE == ByteOrder::Little);
+        bytes[4..8].copy_from_slice(&number(self.char_data));
+        bytes[8..].copy_from_slice(&number(self.wchar_data));
+        bytes
+    }
+
+    /// The set of strings; `None` when it is one that we do not speak: CODESET_INCOMPATIBLE.
+    pub fn char_set(&self) -> Option<CharSet> {
+        CharSet::from_registry_id(self.char_data)
+    }
+
+    /// True when wide strings are UTF-16, the only set that we speak.
+    pub fn is_utf16(&self) -> bool {
+        self.wchar_data == UTF16_REGISTRY_ID
+    }
+}
+
+impl From<TransmissionCodeSets> for CodeSetContext {
+    fn from(sets: TransmissionCodeSets) -> Self {
+        CodeSetContext {
+            char_data: sets.char_set.registry_id(),
+            wchar_data: if sets.utf16 { UTF16_REGISTRY_ID } else { 0 },
+        }
+    }
+}
+
+/// Size of a CodeSets context: byte order and padding, then two numbers.
+pub const CODE_SETS_BYTES: usize = 12;
+
+/// An id and an empty sequence.
+const CONTEXT_BYTES_MIN: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::MalformedKind;
+
+    fn list() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut w = Writer::new(&mut bytes, Encoding::NATIVE);
+        let sets = CodeSetContext { char_data: 0x0501_0001, wchar_data: UTF16_REGISTRY_ID };
+        let contexts = [
+            ServiceContext { id: RT_CORBA_PRIORITY, data: &[1] },
+            ServiceContext { id: CODE_SETS, data: &sets.encode() },
+        ];
+        w.put(&contexts[..]).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn contexts_are_borrowed_in_order() {
+        let bytes = list();
+        let mut r = Reader::new(&bytes, Encoding::NATIVE);
+        let contexts = ServiceContexts::read(&mut r).unwrap();
+        assert_eq!(r.remaining(), 0);
+        assert_eq!(contexts.clone().map(|c| c.id).collect::<Vec<_>>(), [RT_CORBA_PRIORITY, CODE_SETS]);
+        assert_eq!(contexts.find(RT_CORBA_PRIORITY).unwrap().data, [1]);
+        assert_eq!(contexts.find(FT_REQUEST), None);
+        let sets = contexts.code_sets().unwrap().unwrap();
+        assert_eq!((sets.char_set(), sets.is_utf16()), (Some(CharSet::Utf8), true));
+        assert_eq!(contexts.len(), 2);
+        assert!(ServiceContexts::none().code_sets().is_none());
+    }
+
+    #[test]
+    fn every_cut_is_refused() {
+        let bytes = list();
+        for cut in 0..bytes.len() {
+            let mut r = Reader::new(&bytes[..cut], Encoding::NATIVE);
+            assert!(ServiceContexts::read(&mut r).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_context_that_is_no_encapsulation_is_refused() {
+        assert_eq!(CodeSetContext::decode(&[]).unwrap_err().kind, MalformedKind::BadEncapsulation);
+        assert_eq!(CodeSetContext::decode(&[1, 0, 0, 0, 1]).unwrap_err().kind, MalformedKind::Truncated);
+    }
+
+    #[test]
+    fn unknown_sets_are_not_taken_for_known_ones() {
+        let sets = CodeSetContext { char_data: 0x0001_0002, wchar_data: 0 };
+        assert_eq!((sets.char_set(), sets.is_utf16()), (None, false));
+        assert_eq!(CodeSetContext::decode(&sets.encode()).unwrap(), sets);
+    }
+}
