@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows what a context means but CodeSets; the others pass as bytes.
 
-use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::cdr::{Marshal, Reader, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::ior::TransmissionCodeSets;
 use crate::version::{ByteOrder, CharSet, Encoding, UTF16_REGISTRY_ID};
@@ -87,12 +87,18 @@ impl<'a> ServiceContexts<'a> {
 
     /// The first context of a kind.
     pub fn find(&self, id: u32) -> Option<ServiceContext<'a>> {
-        self.clone().find(|context| context.id == id)
+        Iterator::find(&mut self.clone(), |context| context.id == id)
     }
 
     /// The code sets that the client has chosen; `None` when it has not said.
     pub fn code_sets(&self) -> Option<Result<CodeSetContext, Malformed>> {
         Some(CodeSetContext::decode(self.find(CODE_SETS)?.data))
+    }
+
+    /// The set of strings that the client has chosen; `None` when it has not said, or not so that we
+    /// understand it. A server that must tell these apart asks [`ServiceContexts::code_sets`].
+    pub fn char_set(&self) -> Option<CharSet> {
+        self.code_sets()?.ok()?.char_set()
     }
 }
 
@@ -159,6 +165,22 @@ impl From<TransmissionCodeSets> for CodeSetContext {
     }
 }
 
+/// Strings in a set, and wide strings in UTF-16.
+impl From<CharSet> for CodeSetContext {
+    fn from(char_set: CharSet) -> Self {
+        TransmissionCodeSets { char_set, utf16: true }.into()
+    }
+}
+
+/// A CodeSets context as it stands in a list, in native order: id, length and data.
+pub fn code_sets_context(sets: impl Into<CodeSetContext>) -> [u8; CONTEXT_BYTES_MIN + CODE_SETS_BYTES] {
+    let mut bytes = [0; CONTEXT_BYTES_MIN + CODE_SETS_BYTES];
+    bytes[..4].copy_from_slice(&CODE_SETS.to_ne_bytes());
+    bytes[4..8].copy_from_slice(&(CODE_SETS_BYTES as u32).to_ne_bytes());
+    bytes[8..].copy_from_slice(&sets.into().encode());
+    bytes
+}
+
 /// Size of a CodeSets context: byte order and padding, then two numbers.
 pub const CODE_SETS_BYTES: usize = 12;
 
@@ -193,7 +215,10 @@ mod tests {
         assert_eq!(contexts.find(FT_REQUEST), None);
         let sets = contexts.code_sets().unwrap().unwrap();
         assert_eq!((sets.char_set(), sets.is_utf16()), (Some(CharSet::Utf8), true));
+        assert_eq!(contexts.char_set(), Some(CharSet::Utf8));
         assert_eq!(contexts.len(), 2);
+        // A context is 20 bytes here and the list counts 4 of its own; the first, of 1 byte, is padded.
+        assert_eq!(bytes[16..], code_sets_context(CharSet::Utf8));
         assert!(ServiceContexts::none().code_sets().is_none());
     }
 

@@ -1,0 +1,117 @@
+//! Object references on the wire and as `IOR:` text (CORBA 3.3 part 2, clauses 7.6 and 9.7).
+//!
+//! Nothing here resolves a name or knows an ORB. What we do not understand in a reference - foreign
+//! profiles, unknown components - is kept byte for byte, so a reference that passes through us
+//! leaves as it came.
+
+mod code_sets;
+mod component;
+mod profile;
+mod text;
+
+pub use code_sets::{CodeSetComponent, CodeSetComponentInfo, CodeSetIncompatible, TransmissionCodeSets};
+pub use component::{
+    Components, IRONORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE, TaggedComponent,
+};
+pub use profile::{
+    IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile,
+};
+
+use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, Misuse};
+use crate::version::{CharSet, Encoding};
+
+/// An interoperable object reference: a repository id and ways to reach the object.
+///
+/// Two are equal when their bytes are; [`Ior::is_equivalent`] asks whether they name one object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Ior {
+    /// Repository id of the object's most derived interface as the server knew it; may be empty.
+    pub type_id: String,
+    /// Ways to reach the object, in the order of the server's preference. None: the nil reference.
+    pub profiles: Vec<Profile>,
+}
+
+impl Ior {
+    /// The nil reference: no type id, no profiles.
+    pub fn nil() -> Ior {
+        Ior::default()
+    }
+
+    /// A reference with one IIOP profile.
+    pub fn with_profile(type_id: impl Into<String>, profile: IiopProfile) -> Ior {
+        Ior { type_id: type_id.into(), profiles: vec![Profile::Iiop(profile)] }
+    }
+
+    /// True for the nil reference. A reference without profiles reaches nothing, whatever its type id.
+    pub fn is_nil(&self) -> bool {
+        self.profiles.is_empty()
+    }
+
+    /// The profiles that IIOP can use.
+    pub fn iiop_profiles(&self) -> impl Iterator<Item = &IiopProfile> {
+        self.profiles.iter().filter_map(|profile| match profile {
+            Profile::Iiop(profile) => Some(profile),
+            Profile::Other(_) => None,
+        })
+    }
+
+    /// True when both are known to name one object, without asking anybody (CORBA 3.3 part 1, 8.3.7).
+    ///
+    /// The first IIOP profiles must have the same object key and some address in common; false only
+    /// means that we do not know. References without an IIOP profile are compared by their bytes.
+    pub fn is_equivalent(&self, other: &Ior) -> bool {
+        match (self.iiop_profiles().next(), other.iiop_profiles().next()) {
+            (Some(mine), Some(theirs)) => {
+                mine.object_key() == theirs.object_key()
+                    && self.addresses_of(mine).any(|a| other.addresses_of(theirs).any(|b| a.is_same(&b)))
+            }
+            (None, None) => self.profiles == other.profiles,
+            _ => false,
+        }
+    }
+
+    /// A hash that is the same for equivalent references, in every process and on every machine.
+    pub fn key_hash(&self) -> u64 {
+        match self.iiop_profiles().next() {
+            Some(profile) => fnv1a(FNV_START, profile.object_key()),
+            None => self.profiles.iter().fold(FNV_START, |hash, profile| fnv1a(hash, profile.data())),
+        }
+    }
+
+    /// The addresses of all profiles that have the key of `first`.
+    fn addresses_of<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = IiopAddress<'a>> {
+        self.iiop_profiles()
+            .filter(|profile| profile.object_key() == first.object_key())
+            .flat_map(IiopProfile::addresses)
+    }
+}
+
+impl Marshal for Ior {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_str(&self.type_id)?;
+        w.put(&self.profiles)
+    }
+}
+
+impl Unmarshal for Ior {
+    const BYTES_MIN: usize = 8;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Ior { type_id: r.get()?, profiles: r.get()? })
+    }
+}
+
+/// How profiles and components are written. UTF-8 cannot fail for any host name; for ASCII, which
+/// all of them are, it is the same as the ISO 8859-1 that encapsulations are in (9.3.3).
+const ENCODING: Encoding = Encoding { char_set: CharSet::Utf8, ..Encoding::NATIVE };
+
+const FNV_START: u64 = 0xCBF2_9CE4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
+
+/// FNV-1a: no state, no seed, the same everywhere. Not for tables that a peer can fill.
+fn fnv1a(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+#[cfg(test)]
+mod tests;

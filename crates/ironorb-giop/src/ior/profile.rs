@@ -1,0 +1,244 @@
+//! The profiles of a reference: how one protocol reaches the object.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::Range;
+
+use super::component::{Components, TaggedComponent};
+use super::{CodeSetComponentInfo, CodeSetIncompatible, ENCODING, TransmissionCodeSets};
+use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::version::{ByteOrder, Version};
+
+/// Tag of an IIOP profile.
+pub const TAG_INTERNET_IOP: u32 = 0;
+/// Tag of a profile that only holds components.
+pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
+
+/// One way to reach an object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Over IIOP.
+    Iiop(IiopProfile),
+    /// One that this ORB does not use: of another protocol, or an IIOP profile that is not
+    /// well-formed ([`TaggedProfile::parse_iiop`] tells why).
+    Other(TaggedProfile),
+}
+
+impl Profile {
+    /// The profile's tag.
+    pub fn tag(&self) -> u32 {
+        match self {
+            Profile::Iiop(_) => TAG_INTERNET_IOP,
+            Profile::Other(profile) => profile.tag,
+        }
+    }
+
+    /// The profile's bytes as they are on the wire.
+    pub fn data(&self) -> &[u8] {
+        match self {
+            Profile::Iiop(profile) => &profile.data,
+            Profile::Other(profile) => &profile.data,
+        }
+    }
+}
+
+impl Marshal for Profile {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_u32(self.tag());
+        w.write_octets(self.data())
+    }
+}
+
+/// A bad IIOP profile does not spoil its neighbours: it is kept as [`Profile::Other`].
+impl Unmarshal for Profile {
+    const BYTES_MIN: usize = 8;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let tag = r.read_u32()?;
+        let data = r.read_octets()?.to_vec();
+        if tag != TAG_INTERNET_IOP {
+            return Ok(Profile::Other(TaggedProfile { tag, data }));
+        }
+        Ok(match IiopParts::parse(&data) {
+            Ok(parts) => Profile::Iiop(IiopProfile { parts, data }),
+            Err(_) => Profile::Other(TaggedProfile { tag, data }),
+        })
+    }
+}
+
+/// A profile as its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TaggedProfile {
+    /// What kind of profile it is.
+    pub tag: u32,
+    /// Its bytes; for the profiles of the standard an encapsulation.
+    pub data: Vec<u8>,
+}
+
+impl TaggedProfile {
+    /// Reads the bytes as an IIOP profile, whatever the tag says.
+    pub fn parse_iiop(&self) -> Result<IiopProfile, Malformed> {
+        Ok(IiopProfile { parts: IiopParts::parse(&self.data)?, data: self.data.clone() })
+    }
+
+    /// The components of a TAG_MULTIPLE_COMPONENTS profile; `None` when it is another.
+    pub fn components(&self) -> Option<Result<Components<'_>, Malformed>> {
+        (self.tag == TAG_MULTIPLE_COMPONENTS)
+            .then(|| Components::parse(Reader::encapsulated(&self.data, ENCODING)?))
+    }
+}
+
+/// An IIOP profile (CORBA 3.3 part 2, 9.7.2).
+///
+/// It keeps the bytes it was read from and writes them again: padding, byte order and what a later
+/// minor version may have appended survive, so a peer that compares the profiles it gave out finds
+/// them unchanged. The object key and the components are views into those bytes. Worst case of
+/// memory: the profile's bytes, once more the host name, and the size of this struct.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IiopProfile {
+    parts: IiopParts,
+    data: Vec<u8>,
+}
+
+impl IiopProfile {
+    /// A profile for an object at `host` (a name or an IP address, IPv6 without brackets) and `port`.
+    /// Components are left out of an IIOP 1.0 profile, which has no place for them.
+    pub fn new(
+        version: Version,
+        host: &str,
+        port: u16,
+        object_key: &[u8],
+        components: &[TaggedComponent<'_>],
+    ) -> Result<IiopProfile, Misuse> {
+        let mut data = Vec::new();
+        let mut w = Writer::new(&mut data, ENCODING);
+        w.write_bool(ENCODING.order == ByteOrder::Little);
+        w.write_bytes(&[1, version.minor()]);
+        w.write_str(host)?;
+        w.write_u16(port);
+        w.write_octets(object_key)?;
+        let key_end = w.position();
+        if version > Version::V1_0 {
+            w.put(components)?;
+        }
+        let object_key = key_end - object_key.len()..key_end;
+        Ok(IiopProfile { parts: IiopParts { version, host: host.to_owned(), port, object_key }, data })
+    }
+
+    /// The highest GIOP version that the server takes; later minors than 2 are given as 1.2.
+    pub fn version(&self) -> Version {
+        self.parts.version
+    }
+
+    /// Host name or IP address of the first address; IPv6 without brackets.
+    pub fn host(&self) -> &str {
+        &self.parts.host
+    }
+
+    /// Port of the first address; 0 when the server cannot be reached by plain IIOP.
+    pub fn port(&self) -> u16 {
+        self.parts.port
+    }
+
+    /// What the server knows the object by.
+    pub fn object_key(&self) -> &[u8] {
+        &self.data[self.parts.object_key.clone()]
+    }
+
+    /// The tagged components, in order; none in IIOP 1.0.
+    pub fn components(&self) -> Components<'_> {
+        match self.parts.version {
+            Version::V1_0 => Components::none(),
+            _ => Reader::encapsulated(&self.data, ENCODING)
+                .and_then(|r| {
+                    Components::parse(Reader::at(&self.data, self.parts.object_key.end, r.encoding()))
+                })
+                .unwrap_or_else(|_| Components::none()), // they were read once, so this does not happen
+        }
+    }
+
+    /// All addresses: host and port, then each TAG_ALTERNATE_IIOP_ADDRESS that is well-formed.
+    pub fn addresses(&self) -> impl Iterator<Item = IiopAddress<'_>> {
+        let first = IiopAddress { host: Cow::Borrowed(self.host()), port: self.port() };
+        std::iter::once(first)
+            .chain(self.components().filter_map(|component| component.into_alternate_address()?.ok()))
+    }
+
+    /// The vendor that made the reference, from TAG_ORB_TYPE.
+    pub fn orb_type(&self) -> Option<u32> {
+        self.components().find_map(|component| component.orb_type()?.ok())
+    }
+
+    /// The code sets that the server offers, from TAG_CODE_SETS.
+    pub fn code_sets(&self) -> Option<CodeSetComponentInfo> {
+        self.components().find_map(|component| component.code_sets()?.ok())
+    }
+
+    /// What strings and wide strings are sent as to this server (7.10.2.6). `None` when the server
+    /// offers nothing (or nothing legible): then strings are ISO 8859-1, there are no wide strings,
+    /// and no CodeSets service context is sent.
+    pub fn transmission_code_sets(&self) -> Result<Option<TransmissionCodeSets>, CodeSetIncompatible> {
+        self.code_sets().map(|server| TransmissionCodeSets::negotiate(&server)).transpose()
+    }
+}
+
+/// What is read from a profile's bytes when it arrives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct IiopParts {
+    version: Version,
+    host: String,
+    port: u16,
+    /// Where the object key lies in the bytes; the components, if any, follow it.
+    object_key: Range<usize>,
+}
+
+impl IiopParts {
+    /// Bytes after the last member that we know are left alone: later minor versions may append.
+    fn parse(data: &[u8]) -> Result<IiopParts, Malformed> {
+        let mut r = Reader::encapsulated(data, ENCODING)?;
+        let (major, minor) = (r.read_u8()?, r.read_u8()?);
+        let version =
+            Version::from_numbers(major, minor).ok_or_else(|| r.malformed(MalformedKind::BadVersion))?;
+        let host = r.get()?;
+        let port = r.read_u16()?;
+        let key_bytes = r.read_octets()?.len();
+        let object_key = r.position() - key_bytes..r.position();
+        if version > Version::V1_0 {
+            Components::parse(r)?;
+        }
+        Ok(IiopParts { version, host, port, object_key })
+    }
+}
+
+/// Where an IIOP server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IiopAddress<'a> {
+    /// Host name or IP address; IPv6 without brackets.
+    pub host: Cow<'a, str>,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl IiopAddress<'_> {
+    /// Equal up to the case of the host name. Names are not looked up.
+    pub fn is_same(&self, other: &IiopAddress<'_>) -> bool {
+        self.port == other.port && self.host.eq_ignore_ascii_case(&other.host)
+    }
+
+    /// The host as an IP address, if it is one.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+}
+
+/// `host:port`, with brackets around IPv6.
+impl fmt::Display for IiopAddress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+use super::*;
+use crate::error::MalformedKind;
+use crate::url::{UrlError, UrlErrorKind};
+use crate::version::{ByteOrder, UTF16_REGISTRY_ID, Version};
+
+fn profile(version: Version) -> IiopProfile {
+    IiopProfile::new(
+        version,
+        "host.example",
+        2810,
+        b"key",
+        &[
+            TaggedComponent::new_orb_type(IRONORB_ORB_TYPE),
+            TaggedComponent { tag: 77, data: vec![9, 9, 9].into() },
+            TaggedComponent::new_alternate_address("::1", 2811).unwrap(),
+            TaggedComponent::new_code_sets(&CodeSetComponentInfo::ironorb()).unwrap(),
+        ],
+    )
+    .unwrap()
+}
+
+fn reread(ior: &Ior) -> Ior {
+    let mut bytes = Vec::new();
+    Writer::new(&mut bytes, Encoding::NATIVE).put(ior).unwrap();
+    let mut r = Reader::new(&bytes, Encoding::NATIVE);
+    let read = r.get().unwrap();
+    assert_eq!(r.remaining(), 0);
+    read
+}
+
+#[test]
+fn nil_has_no_type_and_no_profiles() {
+    assert!(Ior::nil().is_nil());
+    assert_eq!(reread(&Ior::nil()), Ior::nil());
+    assert_eq!("IOR:00000000000000010000000000000000".parse(), Ok::<_, UrlError>(Ior::nil()));
+    assert!(Ior::nil().is_equivalent(&Ior::nil()));
+}
+
+#[test]
+fn an_iiop_profile_gives_its_parts() {
+    let ior = reread(&Ior::with_profile("IDL:Bank:1.0", profile(Version::V1_2)));
+    assert_eq!(ior.type_id, "IDL:Bank:1.0");
+    let [Profile::Iiop(p)] = &ior.profiles[..] else { panic!("{ior:?}") };
+    assert_eq!(
+        (p.version(), p.host(), p.port(), p.object_key()),
+        (Version::V1_2, "host.example", 2810, &b"key"[..])
+    );
+    assert_eq!(
+        p.components().map(|c| c.tag).collect::<Vec<_>>(),
+        [TAG_ORB_TYPE, 77, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS]
+    );
+    assert_eq!(p.components().nth(1).unwrap().data[..], [9, 9, 9]);
+    assert_eq!(p.orb_type(), Some(IRONORB_ORB_TYPE));
+    assert_eq!(p.code_sets(), Some(CodeSetComponentInfo::ironorb()));
+    let addresses: Vec<String> = p.addresses().map(|a| a.to_string()).collect();
+    assert_eq!(addresses, ["host.example:2810", "[::1]:2811"]);
+}
+
+#[test]
+fn iiop_1_0_has_no_components() {
+    let ior = reread(&Ior::with_profile("", profile(Version::V1_0)));
+    let p = ior.iiop_profiles().next().unwrap();
+    assert_eq!(p.object_key(), b"key");
+    assert_eq!(p.components().len(), 0);
+    assert_eq!(p.transmission_code_sets(), Ok(None));
+}
+
+#[test]
+fn profiles_keep_their_bytes() {
+    // A big-endian 1.3 profile with dirty padding before the key and an unknown tail.
+    let data = vec![
+        0, 1, 3, 0xAA, 0, 0, 0, 2, b'h', 0, 0x0A, 0xFA, 0, 0, 0, 1, b'k', 0xBB, 0xBB, 0xBB, 0, 0, 0, 0, 7, 7,
+    ];
+    let given = Ior {
+        type_id: String::new(),
+        profiles: vec![
+            Profile::Other(TaggedProfile { tag: TAG_INTERNET_IOP, data: data.clone() }),
+            Profile::Other(TaggedProfile {
+                tag: TAG_MULTIPLE_COMPONENTS,
+                data: vec![0, 0, 0, 0, 0, 0, 0, 0],
+            }),
+            Profile::Other(TaggedProfile { tag: 0x4F4D_4E49, data: vec![1, 2, 3] }),
+        ],
+    };
+    let read = reread(&given);
+    let p = read.iiop_profiles().next().unwrap();
+    assert_eq!((p.version(), p.host(), p.port(), p.object_key()), (Version::V1_2, "h", 2810, &b"k"[..]));
+    assert_eq!(read.profiles[0].data(), data);
+    assert_eq!(read.profiles[1..], given.profiles[1..]);
+    let Profile::Other(multiple) = &read.profiles[1] else { panic!() };
+    assert_eq!(multiple.components().unwrap().unwrap().len(), 0);
+    assert_eq!(reread(&read), read);
+}
+
+#[test]
+fn a_bad_profile_does_not_spoil_its_neighbour() {
+    let good = profile(Version::V1_2);
+    for cut in 0..Profile::Iiop(good.clone()).data().len() {
+        let cut =
+            TaggedProfile { tag: TAG_INTERNET_IOP, data: Profile::Iiop(good.clone()).data()[..cut].to_vec() };
+        assert!(cut.parse_iiop().is_err());
+        let ior = reread(&Ior {
+            type_id: "IDL:X:1.0".into(),
+            profiles: vec![Profile::Other(cut.clone()), Profile::Iiop(good.clone())],
+        });
+        assert_eq!(ior.profiles[0], Profile::Other(cut));
+        assert_eq!(ior.iiop_profiles().collect::<Vec<_>>(), [&good]);
+    }
+}
+
+#[test]
+fn text_is_read_in_both_cases_and_orders() {
+    let ior = Ior::with_profile("IDL:Bank:1.0", profile(Version::V1_1));
+    let text = ior.to_string();
+    assert!(text.starts_with("IOR:01") || text.starts_with("IOR:00"), "{text}");
+    assert_eq!(text.parse(), Ok::<_, UrlError>(ior.clone()));
+    assert_eq!(text.to_uppercase().parse(), Ok::<_, UrlError>(ior.clone()));
+    assert_eq!(format!(" {text}0000\n").parse(), Ok::<_, UrlError>(ior.clone()));
+
+    let mut big = vec![0];
+    let order = ByteOrder::Big;
+    Writer::continuing(&mut big, 0, Encoding { order, ..Encoding::NATIVE }).put(&ior).unwrap();
+    let text: String = big.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(format!("IOR:{text}").parse(), Ok::<_, UrlError>(ior));
+}
+
+#[test]
+fn text_errors_name_the_place() {
+    let check =
+        |text: &str, kind, at| assert_eq!(text.parse::<Ior>(), Err(UrlError::new(kind, at)), "{text}");
+    check("IOT:00", UrlErrorKind::UnknownScheme, 0);
+    check("IOR", UrlErrorKind::UnknownScheme, 0);
+    check("  IOR:000g", UrlErrorKind::BadHexDigit, 9);
+    check("IOR:00é0", UrlErrorKind::BadHexDigit, 6);
+    check("IOR:000", UrlErrorKind::OddHexLength, 7);
+    check("IOR:00000", UrlErrorKind::OddHexLength, 9);
+    check("IOR:00z", UrlErrorKind::BadHexDigit, 6);
+    check("IOR:", UrlErrorKind::IorData(MalformedKind::BadEncapsulation), 4);
+    check("IOR:0200", UrlErrorKind::IorData(MalformedKind::BadEncapsulation), 4);
+    check("IOR:00000000000000", UrlErrorKind::IorData(MalformedKind::Truncated), 6);
+    check("IOR:00000000000000010000000000000007", UrlErrorKind::IorData(MalformedKind::LengthBeyondData), 36);
+    check("IOR:0000000000000001000000000000000001", UrlErrorKind::IorData(MalformedKind::TrailingBytes), 36);
+}
+
+#[test]
+fn a_type_id_with_a_nul_prints_without_panic() {
+    let ior = Ior { type_id: "a\0b".into(), profiles: vec![] };
+    assert_eq!(ior.to_string().parse::<Ior>().unwrap().type_id, "a");
+}
+
+#[test]
+fn equivalence_follows_key_and_address() {
+    let make = |host: &str, port, key: &[u8]| {
+        Ior::with_profile("", IiopProfile::new(Version::V1_2, host, port, key, &[]).unwrap())
+    };
+    let a = make("Host", 1, b"k");
+    assert!(a.is_equivalent(&make("hOST", 1, b"k")));
+    assert_eq!(a.key_hash(), make("hOST", 1, b"k").key_hash());
+    assert!(!a.is_equivalent(&make("Host", 2, b"k")));
+    assert!(!a.is_equivalent(&make("Host", 1, b"l")));
+    assert!(!a.is_equivalent(&Ior::nil()));
+    // The alternate address of one is the first address of the other.
+    let b = Ior::with_profile("", profile(Version::V1_2));
+    assert!(b.is_equivalent(&make("::1", 2811, b"key")));
+    // The standard's published value for FNV-1a of "foobar".
+    assert_eq!(make("h", 1, b"foobar").key_hash(), 0x8594_4171_f739_67e8);
+}
+
+#[test]
+fn code_sets_are_chosen_as_the_standard_says() {
+    const UTF8: u32 = 0x0501_0001;
+    const LATIN1: u32 = 0x0001_0001;
+    const LATIN2: u32 = 0x0001_0002;
+    let check = |native: u32, conversions: &[u32], expected: Option<CharSet>| {
+        let mut server = CodeSetComponentInfo::ironorb();
+        server.for_char_data =
+            CodeSetComponent { native_code_set: native, conversion_code_sets: conversions.to_vec() };
+        assert_eq!(TransmissionCodeSets::negotiate(&server).ok().map(|sets| sets.char_set), expected);
+    };
+    check(UTF8, &[], Some(CharSet::Utf8));
+    check(LATIN1, &[UTF8], Some(CharSet::Latin1)); // the server's native set goes first
+    check(LATIN2, &[LATIN1, UTF8], Some(CharSet::Utf8)); // then ours
+    check(LATIN2, &[LATIN1], Some(CharSet::Latin1));
+    check(LATIN2, &[], None);
+    check(0, &[], None);
+
+    let mut server = CodeSetComponentInfo::ironorb();
+    let wide = |server: &_| TransmissionCodeSets::negotiate(server).unwrap().utf16;
+    assert!(wide(&server));
+    server.for_wchar_data = CodeSetComponent { native_code_set: 0x0001_0104, conversion_code_sets: vec![] };
+    assert!(!wide(&server));
+    server.for_wchar_data.conversion_code_sets.push(UTF16_REGISTRY_ID);
+    assert!(wide(&server));
+}

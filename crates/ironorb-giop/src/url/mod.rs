@@ -1,0 +1,59 @@
+//! Object references as people write them: `IOR:`, `corbaloc:` and `corbaname:` (CORBA 3.3 part 2,
+//! 7.6.10; Naming 1.3, 2.5.3).
+//!
+//! Nothing here looks up a name, connects or asks a naming service. Reading is lenient where the
+//! meaning is plain (case of schemes, characters that should have been escaped); printing is strict.
+
+mod corbaloc;
+mod error;
+mod escape;
+
+pub use corbaloc::{Corbaloc, CorbalocAddress, Corbaname, DEFAULT_PORT, NAME_SERVICE_KEY};
+pub use error::{UrlError, UrlErrorKind};
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::ior::Ior;
+
+/// What `string_to_object` takes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ObjectUrl {
+    /// `IOR:` and hexadecimal digits.
+    Ior(Ior),
+    /// `corbaloc:`, addresses and an object key.
+    Corbaloc(Corbaloc),
+    /// `corbaname:`, where a naming context is, and a name in it.
+    Corbaname(Corbaname),
+}
+
+impl FromStr for ObjectUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<ObjectUrl, UrlError> {
+        let from = text.len() - text.trim_ascii_start().len();
+        let scheme = text[from..].split(':').next().unwrap_or_default();
+        if scheme.eq_ignore_ascii_case("IOR") {
+            text.parse().map(ObjectUrl::Ior)
+        } else if scheme.eq_ignore_ascii_case("corbaloc") {
+            text.parse().map(ObjectUrl::Corbaloc)
+        } else if scheme.eq_ignore_ascii_case("corbaname") {
+            text.parse().map(ObjectUrl::Corbaname)
+        } else {
+            Err(UrlError::new(UrlErrorKind::UnknownScheme, from))
+        }
+    }
+}
+
+impl fmt::Display for ObjectUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ObjectUrl::Ior(ior) => ior.fmt(f),
+            ObjectUrl::Corbaloc(corbaloc) => corbaloc.fmt(f),
+            ObjectUrl::Corbaname(corbaname) => corbaname.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
