@@ -1,0 +1,31 @@
+//! The naming service (OMG Naming 1.3) as plain code over an embedded transactional store.
+//!
+//! Nothing here knows an ORB type, opens a connection or calls another naming service. Names and bytes come in,
+//! answers come out; when a name leads to a context that lives elsewhere, the answer is [`Step::Forward`] and the
+//! servant goes on there. A change that was acknowledged is on disk.
+//!
+//! Read [`NamingService`] first: it has one method for each operation of the IDL interfaces, and everything else
+//! is an argument or a result of one of them.
+
+mod error;
+mod iterators;
+mod limits;
+mod name;
+mod resolver;
+mod service;
+mod store;
+mod url;
+
+pub use error::{NamingError, NotFoundReason};
+pub use iterators::IteratorId;
+pub use limits::Limits;
+pub use name::{InvalidName, Name, NameComponent};
+pub use resolver::Step;
+pub use service::{Listing, NamingService};
+pub use store::{Binding, BindingType, Bound, ContextId, ContextRef, Reference, Store, StoreError};
+pub use url::{InvalidAddress, InvalidEscape, escape, to_url, unescape};
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod power_cut_tests;

@@ -1,0 +1,93 @@
+//! Compound names: the walk from a context through its bindings (Naming 1.3, 2.2).
+//!
+//! Nothing here calls another naming service. A name that leads into one ends in [`Step::Forward`], and whoever has
+//! the connections goes on from there.
+
+use super::error::{NamingError, NotFoundReason};
+use super::name::{Name, NameComponent};
+use super::store::{Bound, ContextId, ContextRef, Lookup, Reference};
+
+/// How far an operation came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Step<T> {
+    /// It is done, with this result.
+    Done(T),
+    /// Nothing was done: call the same operation with `rest_of_name` on the foreign context. Each such step uses up one
+    /// component, so contexts that lead to each other in a ring still come to an end.
+    Forward {
+        /// The context to go on with.
+        context: Reference,
+        /// The name in that context.
+        rest_of_name: Name,
+    },
+}
+
+/// Where a name ends: a local context, the last component, and what that is bound to now.
+#[derive(Debug)]
+pub(super) struct Place<'n> {
+    pub(super) context: ContextId,
+    pub(super) component: &'n NameComponent,
+    pub(super) bound: Option<Bound>,
+}
+
+impl Place<'_> {
+    pub(super) fn require_free(&self) -> Result<(), NamingError> {
+        match self.bound {
+            Some(_) => Err(NamingError::AlreadyBound),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn require_bound(self) -> Result<Bound, NamingError> {
+        match self.bound {
+            Some(bound) => Ok(bound),
+            None => Err(self.not_found(NotFoundReason::MissingNode)),
+        }
+    }
+
+    /// A rebind may not turn a context into an object or back: the other would be lost.
+    pub(super) fn require_free_or_like(&self, new: &Bound) -> Result<(), NamingError> {
+        match (&self.bound, new) {
+            (Some(Bound::Context(_)), Bound::Object(_)) => Err(self.not_found(NotFoundReason::NotObject)),
+            (Some(Bound::Object(_)), Bound::Context(_)) => Err(self.not_found(NotFoundReason::NotContext)),
+            _ => Ok(()),
+        }
+    }
+
+    fn not_found(&self, why: NotFoundReason) -> NamingError {
+        let rest_of_name = Name::new(vec![self.component.clone()]).expect("it was the end of a legal name");
+        NamingError::NotFound { why, rest_of_name }
+    }
+}
+
+/// Walks from `start` to the place of the last component.
+pub(super) fn walk<'n>(
+    store: &impl Lookup,
+    start: ContextId,
+    name: &'n Name,
+) -> Result<Step<Place<'n>>, NamingError> {
+    if !store.has_context(start)? {
+        return Err(NamingError::NoSuchContext(start));
+    }
+    let (last, path) = name.split_last();
+    let mut context = start;
+    for (index, component) in path.iter().enumerate() {
+        let not_found = |why| NamingError::NotFound { why, rest_of_name: name.rest(index) };
+        match store.get(context, component)? {
+            None => return Err(not_found(NotFoundReason::MissingNode)),
+            Some(Bound::Object(_)) => return Err(not_found(NotFoundReason::NotContext)),
+            Some(Bound::Context(ContextRef::Foreign(foreign))) => {
+                return Ok(Step::Forward { context: foreign, rest_of_name: name.rest(index + 1) });
+            }
+            Some(Bound::Context(ContextRef::Local(next))) => {
+                if !store.has_context(next)? {
+                    return Err(NamingError::CannotProceed { context, rest_of_name: name.rest(index) });
+                }
+                context = next;
+            }
+        }
+    }
+    let bound = store.get(context, last)?;
+    Ok(Step::Done(Place { context, component: last, bound }))
+}

@@ -1,0 +1,731 @@
+//! The store: contexts and bindings in one transactional file.
+//!
+//! This knows tables and durability, and nothing of compound names or of what CosNaming permits: a [`Change`] does
+//! what it is told. A change is on disk when `commit` returns, or it never happened.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::ops::Bound as End;
+use std::path::{Path, PathBuf};
+
+use redb::{
+    Builder, Database, DatabaseError, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata, StorageBackend, StorageError, TableDefinition, WriteTransaction,
+};
+
+use super::name::NameComponent;
+
+/// The number of a context in its store; never given to a second context, so that a reference to a destroyed context
+/// never reaches another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContextId(u64);
+
+impl ContextId {
+    /// The context that is always there.
+    pub const ROOT: ContextId = ContextId(0);
+
+    /// The context of this number, if the store has it.
+    pub const fn from_number(number: u64) -> Self {
+        ContextId(number)
+    }
+
+    /// The number: what an object key holds.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for ContextId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// An object reference as bytes that the ORB made and will understand; the service never looks inside.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Reference(Box<[u8]>);
+
+impl Reference {
+    /// Keeps these bytes.
+    pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
+        Reference(bytes.into())
+    }
+
+    /// The bytes that were kept.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Reference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Reference({})", self.0.escape_ascii())
+    }
+}
+
+/// What a name component is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// An object, or a context bound as one: names do not lead through it.
+    Object(Reference),
+    /// A context: names lead through it.
+    Context(ContextRef),
+}
+
+impl Bound {
+    /// Object or context, as `list` shows it.
+    pub fn binding_type(&self) -> BindingType {
+        match self {
+            Bound::Object(_) => BindingType::Object,
+            Bound::Context(_) => BindingType::Context,
+        }
+    }
+}
+
+/// A naming context, wherever it lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContextRef {
+    /// A context of this store.
+    Local(ContextId),
+    /// A context of another naming service.
+    Foreign(Reference),
+}
+
+/// `CosNaming::BindingType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BindingType {
+    /// `nobject`.
+    Object,
+    /// `ncontext`.
+    Context,
+}
+
+/// `CosNaming::Binding`; its name has one component by the standard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The name in its context.
+    pub component: NameComponent,
+    /// What is bound, roughly.
+    pub binding_type: BindingType,
+}
+
+/// The file, or memory, that holds the contexts and bindings of one naming service.
+#[derive(Debug)]
+pub struct Store {
+    db: Database,
+}
+
+impl Store {
+    /// Most memory taken to keep parts of the file at hand, in bytes.
+    pub const CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+    /// Opens the store in this file, and makes it when there is none. The folder must exist.
+    ///
+    /// A file that was left behind by a process that was killed is mended first. While the store is open no other
+    /// process can open it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
+        let path = path.as_ref();
+        if !path.try_exists().map_err(|source| io_error(path, source))? {
+            make_file(path)?;
+        }
+        let db = builder().create(path).map_err(|fault| open_error(path, fault))?;
+        Store::with_tables(db, path)
+    }
+
+    /// A store that lives in memory and ends with the process.
+    pub fn in_memory() -> Result<Store, StoreError> {
+        Store::with_backend(redb::backends::InMemoryBackend::new())
+    }
+
+    pub(super) fn with_backend(backend: impl StorageBackend) -> Result<Store, StoreError> {
+        let path = Path::new("(memory)");
+        let db = builder().create_with_backend(backend).map_err(|fault| open_error(path, fault))?;
+        Store::with_tables(db, path)
+    }
+
+    fn with_tables(db: Database, path: &Path) -> Result<Store, StoreError> {
+        let change = Change::begin(&db)?;
+        let is_new = change.txn.list_tables().during("reading the list of tables")?.next().is_none();
+        let written = match is_new {
+            true => None,
+            false if change.has_meta()? => change.meta(FORMAT_VERSION_KEY)?,
+            false => return Err(StoreError::NotAStore { path: path.to_owned() }),
+        };
+        match written {
+            Some(FORMAT_VERSION) => change.abandon()?,
+            Some(found) => {
+                return Err(StoreError::FormatVersion {
+                    path: path.to_owned(),
+                    found,
+                    expected: FORMAT_VERSION,
+                });
+            }
+            None if !is_new => return Err(StoreError::NotAStore { path: path.to_owned() }),
+            // One commit: a process killed here leaves a file without tables, which is new again.
+            None => {
+                change.set_meta(FORMAT_VERSION_KEY, FORMAT_VERSION)?;
+                change.set_meta(NEXT_CONTEXT_KEY, ContextId::ROOT.0)?;
+                change.create_context()?;
+                change.txn.open_table(BINDINGS).during("making a table")?;
+                change.commit()?;
+            }
+        }
+        Ok(Store { db })
+    }
+
+    /// All that is committed now; later changes do not show in it.
+    pub(super) fn read(&self) -> Result<View, StoreError> {
+        const DOING: &str = "starting to read";
+        let txn = self.db.begin_read().during(DOING)?;
+        Ok(View {
+            contexts: txn.open_table(CONTEXTS).during(DOING)?,
+            bindings: txn.open_table(BINDINGS).during(DOING)?,
+        })
+    }
+
+    /// Begins a change, after the one that is being made has ended. Dropping it changes nothing.
+    pub(super) fn change(&self) -> Result<Change, StoreError> {
+        Change::begin(&self.db)
+    }
+}
+
+/// Look-ups that are the same within a change and outside.
+pub(super) trait Lookup {
+    fn has_context(&self, context: ContextId) -> Result<bool, StoreError>;
+    fn get(&self, context: ContextId, component: &NameComponent) -> Result<Option<Bound>, StoreError>;
+}
+
+/// What was committed at one moment.
+pub(super) struct View {
+    contexts: ReadOnlyTable<u64, ()>,
+    bindings: ReadOnlyTable<BindingKey<'static>, BoundRow<'static>>,
+}
+
+/// Some bindings of a context in the store's order, which is by id, then kind, both as bytes.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) bindings: Vec<Binding>,
+    pub(super) more: bool,
+}
+
+impl View {
+    /// The bindings behind `after`, at most so many and of so many bytes, but one at least unless `count_max` is 0.
+    pub(super) fn list(
+        &self,
+        context: ContextId,
+        after: Option<&NameComponent>,
+        count_max: usize,
+        bytes_max: usize,
+    ) -> Result<Page, StoreError> {
+        const DOING: &str = "listing a context";
+        let start = match after {
+            Some(last) => End::Excluded(key(context, last)),
+            None => End::Included((context.0, "", "")),
+        };
+        let mut page = Page { bindings: Vec::new(), more: false };
+        let mut bytes = 0;
+        let rows = self.bindings.range::<BindingKey<'_>>((start, context_end(context))).during(DOING)?;
+        for row in rows {
+            let (key, value) = row.during(DOING)?;
+            let (_, id, kind) = key.value();
+            bytes += id.len() + kind.len() + BINDING_OVERHEAD_BYTES;
+            let is_full =
+                page.bindings.len() >= count_max || (bytes > bytes_max && !page.bindings.is_empty());
+            if is_full {
+                page.more = true;
+                break;
+            }
+            let binding_type = read_row(value.value())?.binding_type();
+            page.bindings.push(Binding { component: NameComponent::new(id, kind), binding_type });
+        }
+        Ok(page)
+    }
+}
+
+impl Lookup for View {
+    fn has_context(&self, context: ContextId) -> Result<bool, StoreError> {
+        Ok(self.contexts.get(context.0).during("looking for a context")?.is_some())
+    }
+
+    fn get(&self, context: ContextId, component: &NameComponent) -> Result<Option<Bound>, StoreError> {
+        let row = self.bindings.get(key(context, component)).during("looking for a binding")?;
+        row.map(|row| read_row(row.value())).transpose()
+    }
+}
+
+/// A transaction that changes the store: seen by nobody before `commit`.
+pub(super) struct Change {
+    txn: WriteTransaction,
+}
+
+impl Change {
+    fn begin(db: &Database) -> Result<Change, StoreError> {
+        let mut txn = db.begin_write().during("starting a change")?;
+        // Also the library's default, but our promise to clients hangs on it.
+        txn.set_durability(Durability::Immediate).during("starting a change")?;
+        Ok(Change { txn })
+    }
+
+    /// Puts or replaces a binding.
+    pub(super) fn put(
+        &self,
+        context: ContextId,
+        component: &NameComponent,
+        bound: &Bound,
+    ) -> Result<(), StoreError> {
+        const DOING: &str = "writing a binding";
+        let mut table = self.txn.open_table(BINDINGS).during(DOING)?;
+        table.insert(key(context, component), write_row(bound)).during(DOING)?;
+        Ok(())
+    }
+
+    /// Takes a binding away; false when there was none.
+    pub(super) fn remove(&self, context: ContextId, component: &NameComponent) -> Result<bool, StoreError> {
+        const DOING: &str = "removing a binding";
+        let mut table = self.txn.open_table(BINDINGS).during(DOING)?;
+        let removed = table.remove(key(context, component)).during(DOING)?;
+        Ok(removed.is_some())
+    }
+
+    /// A new, empty context with a number that was never used.
+    pub(super) fn create_context(&self) -> Result<ContextId, StoreError> {
+        const DOING: &str = "making a context";
+        let number =
+            self.meta(NEXT_CONTEXT_KEY)?.ok_or_else(|| damaged("the next context number is missing"))?;
+        let next = number.checked_add(1).ok_or_else(|| damaged("the context numbers are used up"))?;
+        self.set_meta(NEXT_CONTEXT_KEY, next)?;
+        let mut table = self.txn.open_table(CONTEXTS).during(DOING)?;
+        table.insert(number, ()).during(DOING)?;
+        Ok(ContextId(number))
+    }
+
+    /// Takes a context away. Its bindings must have gone before.
+    pub(super) fn remove_context(&self, context: ContextId) -> Result<(), StoreError> {
+        const DOING: &str = "removing a context";
+        let mut table = self.txn.open_table(CONTEXTS).during(DOING)?;
+        table.remove(context.0).during(DOING)?;
+        Ok(())
+    }
+
+    pub(super) fn is_context_empty(&self, context: ContextId) -> Result<bool, StoreError> {
+        const DOING: &str = "looking into a context";
+        let table = self.txn.open_table(BINDINGS).during(DOING)?;
+        let start = End::Included((context.0, "", ""));
+        let mut rows = table.range::<BindingKey<'_>>((start, context_end(context))).during(DOING)?;
+        Ok(rows.next().transpose().during(DOING)?.is_none())
+    }
+
+    pub(super) fn contexts_count(&self) -> Result<u64, StoreError> {
+        const DOING: &str = "counting contexts";
+        self.txn.open_table(CONTEXTS).during(DOING)?.len().during(DOING)
+    }
+
+    pub(super) fn bindings_count(&self) -> Result<u64, StoreError> {
+        const DOING: &str = "counting bindings";
+        self.txn.open_table(BINDINGS).during(DOING)?.len().during(DOING)
+    }
+
+    /// Makes the change durable; when this returns, it survives the process and the power.
+    pub(super) fn commit(self) -> Result<(), StoreError> {
+        self.txn.commit().during("committing a change")
+    }
+
+    fn abandon(self) -> Result<(), StoreError> {
+        self.txn.abort().during("giving up a change")
+    }
+
+    fn has_meta(&self) -> Result<bool, StoreError> {
+        use redb::TableHandle;
+        let mut tables = self.txn.list_tables().during("reading the list of tables")?;
+        Ok(tables.any(|table| table.name() == META.name()))
+    }
+
+    fn meta(&self, key: &str) -> Result<Option<u64>, StoreError> {
+        const DOING: &str = "reading the store's own records";
+        let table = self.txn.open_table(META).during(DOING)?;
+        let row = table.get(key).during(DOING)?;
+        Ok(row.map(|row| row.value()))
+    }
+
+    fn set_meta(&self, key: &str, value: u64) -> Result<(), StoreError> {
+        const DOING: &str = "writing the store's own records";
+        let mut table = self.txn.open_table(META).during(DOING)?;
+        table.insert(key, value).during(DOING)?;
+        Ok(())
+    }
+}
+
+impl Lookup for Change {
+    fn has_context(&self, context: ContextId) -> Result<bool, StoreError> {
+        const DOING: &str = "looking for a context";
+        let table = self.txn.open_table(CONTEXTS).during(DOING)?;
+        Ok(table.get(context.0).during(DOING)?.is_some())
+    }
+
+    fn get(&self, context: ContextId, component: &NameComponent) -> Result<Option<Bound>, StoreError> {
+        const DOING: &str = "looking for a binding";
+        let table = self.txn.open_table(BINDINGS).during(DOING)?;
+        let row = table.get(key(context, component)).during(DOING)?;
+        row.map(|row| read_row(row.value())).transpose()
+    }
+}
+
+/// Why the store cannot be opened, read or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another process, or this one, has it open.
+    #[error(
+        "the naming store {} is in use by another process: stop that naming service, or name another file",
+        path.display()
+    )]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another version of IronORB wrote it.
+    #[error(
+        "the naming store {} has format version {found}, and this program reads version {expected}: use the program \
+         that wrote it, or name another file",
+        path.display()
+    )]
+    FormatVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version in the file.
+        found: u64,
+        /// The version that this program reads and writes.
+        expected: u64,
+    },
+    /// The file is something else; it has not been changed.
+    #[error("{} is not a naming store: name another file", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operating system does not open it.
+    #[error("cannot open the naming store {}: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// The file is a store with damaged contents.
+    #[error("the naming store {} is damaged: {why}; restore it from a copy", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// Reading or writing failed. After a fault of the disk the store answers nothing until it is opened anew.
+    #[error("the naming store failed when {doing}: {source}")]
+    Failed {
+        /// What was being done.
+        doing: &'static str,
+        /// The reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Puts "what was being done" beside a fault of the database.
+trait During<T> {
+    fn during(self, doing: &'static str) -> Result<T, StoreError>;
+}
+
+impl<T, E: Into<redb::Error>> During<T> for Result<T, E> {
+    fn during(self, doing: &'static str) -> Result<T, StoreError> {
+        self.map_err(|fault| StoreError::Failed { doing, source: Box::new(fault.into()) })
+    }
+}
+
+/// Makes a new store under another name first, so that a process killed meanwhile, or a power cut, leaves no half of a
+/// store under this one. (It may leave the other file, which nobody needs.)
+fn make_file(path: &Path) -> Result<(), StoreError> {
+    let unique = RandomState::new().build_hasher().finish();
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(format!(".new-{unique:016x}"));
+    let unfinished = PathBuf::from(unfinished);
+
+    let made = builder()
+        .create(&unfinished)
+        .map_err(|fault| open_error(path, fault))
+        .and_then(|db| Store::with_tables(db, path).map(drop))
+        .and_then(|()| publish(&unfinished, path).map_err(|source| io_error(path, source)));
+    // Also when it was not made: what is wrong then is said by the first fault.
+    let _ = fs::remove_file(&unfinished);
+    made?;
+    // The file is safe only when its folder's entry is.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| io_error(path, source))
+}
+
+/// Gives the file its name, unless another process has just made a store of that name, which is as good.
+fn publish(unfinished: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(unfinished, path) {
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Not every file system has links; there, two processes that start at once may both think they won.
+        Err(_) => fs::rename(unfinished, path),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(Store::CACHE_BYTES_MAX);
+    builder
+}
+
+fn open_error(path: &Path, fault: DatabaseError) -> StoreError {
+    let path = path.to_owned();
+    match fault {
+        DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { path },
+        // How the database says that its magic number is missing.
+        DatabaseError::Storage(StorageError::Io(source)) if source.kind() == io::ErrorKind::InvalidData => {
+            StoreError::NotAStore { path }
+        }
+        DatabaseError::Storage(StorageError::Io(source)) => io_error(&path, source),
+        other => StoreError::Damaged { path, why: other.to_string() },
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> StoreError {
+    StoreError::Open { path: path.to_owned(), source }
+}
+
+fn damaged(why: &'static str) -> StoreError {
+    StoreError::Failed { doing: "reading a record", source: why.into() }
+}
+
+fn key(context: ContextId, component: &NameComponent) -> BindingKey<'_> {
+    (context.0, &component.id, &component.kind)
+}
+
+fn context_end(context: ContextId) -> End<BindingKey<'static>> {
+    match context.0.checked_add(1) {
+        Some(next) => End::Excluded((next, "", "")),
+        None => End::Unbounded,
+    }
+}
+
+fn write_row(bound: &Bound) -> BoundRow<'_> {
+    match bound {
+        Bound::Object(reference) => (OBJECT, 0, reference.as_bytes()),
+        Bound::Context(ContextRef::Local(context)) => (LOCAL_CONTEXT, context.0, &[]),
+        Bound::Context(ContextRef::Foreign(reference)) => (FOREIGN_CONTEXT, 0, reference.as_bytes()),
+    }
+}
+
+fn read_row((tag, context, reference): BoundRow<'_>) -> Result<Bound, StoreError> {
+    match tag {
+        OBJECT => Ok(Bound::Object(Reference::new(reference))),
+        LOCAL_CONTEXT => Ok(Bound::Context(ContextRef::Local(ContextId(context)))),
+        FOREIGN_CONTEXT => Ok(Bound::Context(ContextRef::Foreign(Reference::new(reference)))),
+        _ => Err(damaged("a binding is neither an object nor a context")),
+    }
+}
+
+/// Context, id, kind: the order of `list`.
+type BindingKey<'a> = (u64, &'a str, &'a str);
+/// One of the tags below, the local context's number or 0, the reference or nothing.
+type BoundRow<'a> = (u8, u64, &'a [u8]);
+
+const OBJECT: u8 = 0;
+const LOCAL_CONTEXT: u8 = 1;
+const FOREIGN_CONTEXT: u8 = 2;
+
+/// Raised whenever a table or a row changes its meaning.
+const FORMAT_VERSION: u64 = 1;
+const FORMAT_VERSION_KEY: &str = "format_version";
+const NEXT_CONTEXT_KEY: &str = "next_context";
+
+const META: TableDefinition<'static, &str, u64> = TableDefinition::new("ironorb.naming.meta");
+const CONTEXTS: TableDefinition<'static, u64, ()> = TableDefinition::new("ironorb.naming.contexts");
+const BINDINGS: TableDefinition<'static, BindingKey<'static>, BoundRow<'static>> =
+    TableDefinition::new("ironorb.naming.bindings");
+
+/// What a binding weighs on the wire and in memory besides its text: two lengths, two terminators, padding, a type.
+const BINDING_OVERHEAD_BYTES: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(text: &str) -> Bound {
+        Bound::Object(Reference::new(text.as_bytes()))
+    }
+
+    fn file_in(folder: &tempfile::TempDir) -> PathBuf {
+        folder.path().join("naming.db")
+    }
+
+    #[test]
+    fn what_was_committed_is_there_after_reopening() {
+        let folder = tempfile::tempdir().unwrap();
+        let a = NameComponent::new("a", "");
+        let foreign = Bound::Context(ContextRef::Foreign(Reference::new(*b"IOR:00")));
+        let made = {
+            let store = Store::open(file_in(&folder)).unwrap();
+            let change = store.change().unwrap();
+            let made = change.create_context().unwrap();
+            change.put(ContextId::ROOT, &a, &Bound::Context(ContextRef::Local(made))).unwrap();
+            change.put(made, &a, &object("o")).unwrap();
+            change.put(made, &NameComponent::new("f", "k"), &foreign).unwrap();
+            change.commit().unwrap();
+            made
+        };
+        let store = Store::open(file_in(&folder)).unwrap();
+        let view = store.read().unwrap();
+        assert!(view.has_context(ContextId::ROOT).unwrap() && view.has_context(made).unwrap());
+        let context = view.get(ContextId::ROOT, &a).unwrap();
+        assert_eq!(context, Some(Bound::Context(ContextRef::Local(made))));
+        assert_eq!(view.get(made, &a).unwrap(), Some(object("o")));
+        assert_eq!(view.get(made, &NameComponent::new("f", "k")).unwrap(), Some(foreign));
+        assert_eq!(view.get(made, &NameComponent::new("f", "")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_dropped_change_never_happened() {
+        let store = Store::in_memory().unwrap();
+        let a = NameComponent::new("a", "");
+        let change = store.change().unwrap();
+        change.put(ContextId::ROOT, &a, &object("o")).unwrap();
+        let made = change.create_context().unwrap();
+        drop(change);
+        let view = store.read().unwrap();
+        assert_eq!(view.get(ContextId::ROOT, &a).unwrap(), None);
+        assert!(!view.has_context(made).unwrap());
+    }
+
+    #[test]
+    fn context_numbers_are_not_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = {
+            let store = Store::open(file_in(&folder)).unwrap();
+            let change = store.change().unwrap();
+            let first = change.create_context().unwrap();
+            change.remove_context(first).unwrap();
+            change.commit().unwrap();
+            first
+        };
+        let store = Store::open(file_in(&folder)).unwrap();
+        assert!(store.change().unwrap().create_context().unwrap() > first);
+    }
+
+    #[test]
+    fn a_listing_is_ordered_and_stays_in_its_context() {
+        let store = Store::in_memory().unwrap();
+        let change = store.change().unwrap();
+        let other = change.create_context().unwrap();
+        let parts = [("b", ""), ("", ""), ("a", "y"), ("a", "x"), ("", "k"), ("ab", "")];
+        for (id, kind) in parts {
+            change.put(ContextId::ROOT, &NameComponent::new(id, kind), &object("o")).unwrap();
+        }
+        change.put(other, &NameComponent::new("", ""), &object("o")).unwrap();
+        change.commit().unwrap();
+        let view = store.read().unwrap();
+        let names = |page: Page| page.bindings.iter().map(|b| b.component.to_string()).collect::<Vec<_>>();
+
+        let all = view.list(ContextId::ROOT, None, usize::MAX, usize::MAX).unwrap();
+        assert!(!all.more);
+        assert_eq!(names(all), [".", ".k", "a.x", "a.y", "ab", "b"]);
+
+        let after = NameComponent::new("a", "w");
+        let two = view.list(ContextId::ROOT, Some(&after), 2, usize::MAX).unwrap();
+        assert!(two.more);
+        assert_eq!(names(two), ["a.x", "a.y"]);
+
+        let by_bytes = view.list(ContextId::ROOT, None, usize::MAX, 1).unwrap();
+        assert!(by_bytes.more);
+        assert_eq!(names(by_bytes), ["."]);
+
+        let none = view.list(ContextId::ROOT, None, 0, usize::MAX).unwrap();
+        assert!(none.more && none.bindings.is_empty());
+    }
+
+    #[test]
+    fn a_file_in_use_is_refused_with_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let _open = Store::open(file_in(&folder)).unwrap();
+        let fault = Store::open(file_in(&folder)).unwrap_err();
+        assert!(matches!(&fault, StoreError::InUse { path } if *path == file_in(&folder)), "{fault}");
+        assert!(fault.to_string().contains("naming.db is in use by another process"), "{fault}");
+    }
+
+    #[test]
+    fn another_format_version_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        {
+            let store = Store::open(file_in(&folder)).unwrap();
+            let change = store.change().unwrap();
+            change.set_meta(FORMAT_VERSION_KEY, 7).unwrap();
+            change.commit().unwrap();
+        }
+        for _ in 0..2 {
+            let fault = Store::open(file_in(&folder)).unwrap_err();
+            assert!(matches!(fault, StoreError::FormatVersion { found: 7, expected: 1, .. }), "{fault}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = b"not a database\n".repeat(1000);
+        std::fs::write(file_in(&folder), &text).unwrap();
+        let fault = Store::open(file_in(&folder)).unwrap_err();
+        assert!(matches!(fault, StoreError::NotAStore { .. }), "{fault:?}");
+        assert_eq!(std::fs::read(file_in(&folder)).unwrap(), text);
+
+        std::fs::remove_file(file_in(&folder)).unwrap();
+        {
+            let db = Database::create(file_in(&folder)).unwrap();
+            let txn = db.begin_write().unwrap();
+            txn.open_table(TableDefinition::<u64, u64>::new("other")).unwrap();
+            txn.commit().unwrap();
+        }
+        let fault = Store::open(file_in(&folder)).unwrap_err();
+        assert!(matches!(fault, StoreError::NotAStore { .. }), "{fault:?}");
+    }
+
+    #[test]
+    fn making_a_store_leaves_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            Store::open(file_in(&folder)).unwrap();
+        }
+        let files: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(files, ["naming.db"]);
+    }
+
+    #[test]
+    fn an_empty_file_becomes_a_store() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(file_in(&folder), b"").unwrap();
+        let store = Store::open(file_in(&folder)).unwrap();
+        assert!(store.read().unwrap().has_context(ContextId::ROOT).unwrap());
+    }
+
+    #[test]
+    fn a_cut_off_file_is_answered() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Store::open(file_in(&folder)).unwrap());
+        let whole = fs::read(file_in(&folder)).unwrap();
+        for length in [1, 9, 63, 64, 320, 511, 4096, whole.len() / 2, whole.len() - 1] {
+            fs::write(file_in(&folder), &whole[..length]).unwrap();
+            let fault = Store::open(file_in(&folder)).expect_err("it lacks a part");
+            assert!(fault.to_string().contains("naming.db"), "{length} of {} bytes: {fault}", whole.len());
+        }
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let fault = Store::open(folder.path().join("missing/naming.db")).unwrap_err();
+        assert!(matches!(fault, StoreError::Open { .. }), "{fault:?}");
+        assert!(fault.to_string().contains("missing/naming.db"), "{fault}");
+    }
+}
