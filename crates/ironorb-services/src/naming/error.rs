@@ -3,8 +3,9 @@
 //! The first group are the user exceptions of CosNaming; the others are system exceptions, named at each variant.
 //! Choosing minor codes and marshalling is the servant's work.
 
+use super::binding::ContextId;
 use super::name::{InvalidName, Name};
-use super::store::{ContextId, StoreError};
+use super::store_error::StoreError;
 use super::url::InvalidAddress;
 
 /// Why an operation was not done. Nothing has been changed then.

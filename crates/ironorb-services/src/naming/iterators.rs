@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::binding::ContextId;
 use super::name::NameComponent;
-use super::store::ContextId;
 
 /// The number of a binding iterator; never given to a second one in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,6 +7,7 @@
 //! Read [`NamingService`] first: it has one method for each operation of the IDL interfaces, and everything else
 //! is an argument or a result of one of them.
 
+mod binding;
 mod error;
 mod iterators;
 mod limits;
@@ -14,15 +15,18 @@ mod name;
 mod resolver;
 mod service;
 mod store;
+mod store_error;
 mod url;
 
+pub use binding::{Binding, BindingType, Bound, ContextId, ContextRef, Reference};
 pub use error::{NamingError, NotFoundReason};
 pub use iterators::IteratorId;
 pub use limits::Limits;
 pub use name::{InvalidName, Name, NameComponent};
 pub use resolver::Step;
 pub use service::{Listing, NamingService};
-pub use store::{Binding, BindingType, Bound, ContextId, ContextRef, Reference, Store, StoreError};
+pub use store::Store;
+pub use store_error::StoreError;
 pub use url::{InvalidAddress, InvalidEscape, escape, to_url, unescape};
 
 #[cfg(test)]

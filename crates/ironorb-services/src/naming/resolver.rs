@@ -3,9 +3,10 @@
 //! Nothing here calls another naming service. A name that leads into one ends in [`Step::Forward`], and whoever has
 //! the connections goes on from there.
 
+use super::binding::{Bound, ContextId, ContextRef, Reference};
 use super::error::{NamingError, NotFoundReason};
 use super::name::{Name, NameComponent};
-use super::store::{Bound, ContextId, ContextRef, Lookup, Reference};
+use super::store::Lookup;
 
 /// How far an operation came.
 #[derive(Clone, Debug, PartialEq, Eq)]

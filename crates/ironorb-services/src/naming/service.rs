@@ -5,12 +5,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::binding::{Binding, Bound, ContextId, ContextRef, Reference};
 use super::error::NamingError;
 use super::iterators::{Cursor, IteratorId, IteratorTable};
 use super::limits::Limits;
 use super::name::Name;
 use super::resolver::{Place, Step, walk};
-use super::store::{Binding, Bound, Change, ContextId, ContextRef, Lookup, Reference, Store};
+use super::store::{Change, Lookup, Store};
 
 /// A naming service over a store.
 ///

@@ -3,7 +3,6 @@
 //! This knows tables and durability, and nothing of compound names or of what CosNaming permits: a [`Change`] does
 //! what it is told. A change is on disk when `commit` returns, or it never happened.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -15,101 +14,9 @@ use redb::{
     ReadableTableMetadata, StorageBackend, StorageError, TableDefinition, WriteTransaction,
 };
 
+use super::binding::{Binding, Bound, ContextId, ContextRef, Reference};
 use super::name::NameComponent;
-
-/// The number of a context in its store; never given to a second context, so that a reference to a destroyed context
-/// never reaches another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContextId(u64);
-
-impl ContextId {
-    /// The context that is always there.
-    pub const ROOT: ContextId = ContextId(0);
-
-    /// The context of this number, if the store has it.
-    pub const fn from_number(number: u64) -> Self {
-        ContextId(number)
-    }
-
-    /// The number: what an object key holds.
-    pub const fn number(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for ContextId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
-    }
-}
-
-/// An object reference as bytes that the ORB made and will understand; the service never looks inside.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Reference(Box<[u8]>);
-
-impl Reference {
-    /// Keeps these bytes.
-    pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
-        Reference(bytes.into())
-    }
-
-    /// The bytes that were kept.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Reference {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Reference({})", self.0.escape_ascii())
-    }
-}
-
-/// What a name component is bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// An object, or a context bound as one: names do not lead through it.
-    Object(Reference),
-    /// A context: names lead through it.
-    Context(ContextRef),
-}
-
-impl Bound {
-    /// Object or context, as `list` shows it.
-    pub fn binding_type(&self) -> BindingType {
-        match self {
-            Bound::Object(_) => BindingType::Object,
-            Bound::Context(_) => BindingType::Context,
-        }
-    }
-}
-
-/// A naming context, wherever it lives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ContextRef {
-    /// A context of this store.
-    Local(ContextId),
-    /// A context of another naming service.
-    Foreign(Reference),
-}
-
-/// `CosNaming::BindingType`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BindingType {
-    /// `nobject`.
-    Object,
-    /// `ncontext`.
-    Context,
-}
-
-/// `CosNaming::Binding`; its name has one component by the standard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding {
-    /// The name in its context.
-    pub component: NameComponent,
-    /// What is bound, roughly.
-    pub binding_type: BindingType,
-}
+use super::store_error::StoreError;
 
 /// The file, or memory, that holds the contexts and bindings of one naming service.
 #[derive(Debug)]
@@ -166,7 +73,7 @@ impl Store {
             // One commit: a process killed here leaves a file without tables, which is new again.
             None => {
                 change.set_meta(FORMAT_VERSION_KEY, FORMAT_VERSION)?;
-                change.set_meta(NEXT_CONTEXT_KEY, ContextId::ROOT.0)?;
+                change.set_meta(NEXT_CONTEXT_KEY, ContextId::ROOT.number())?;
                 change.create_context()?;
                 change.txn.open_table(BINDINGS).during("making a table")?;
                 change.commit()?;
@@ -222,7 +129,7 @@ impl View {
         const DOING: &str = "listing a context";
         let start = match after {
             Some(last) => End::Excluded(key(context, last)),
-            None => End::Included((context.0, "", "")),
+            None => End::Included((context.number(), "", "")),
         };
         let mut page = Page { bindings: Vec::new(), more: false };
         let mut bytes = 0;
@@ -246,7 +153,7 @@ impl View {
 
 impl Lookup for View {
     fn has_context(&self, context: ContextId) -> Result<bool, StoreError> {
-        Ok(self.contexts.get(context.0).during("looking for a context")?.is_some())
+        Ok(self.contexts.get(context.number()).during("looking for a context")?.is_some())
     }
 
     fn get(&self, context: ContextId, component: &NameComponent) -> Result<Option<Bound>, StoreError> {
@@ -298,21 +205,21 @@ impl Change {
         self.set_meta(NEXT_CONTEXT_KEY, next)?;
         let mut table = self.txn.open_table(CONTEXTS).during(DOING)?;
         table.insert(number, ()).during(DOING)?;
-        Ok(ContextId(number))
+        Ok(ContextId::from_number(number))
     }
 
     /// Takes a context away. Its bindings must have gone before.
     pub(super) fn remove_context(&self, context: ContextId) -> Result<(), StoreError> {
         const DOING: &str = "removing a context";
         let mut table = self.txn.open_table(CONTEXTS).during(DOING)?;
-        table.remove(context.0).during(DOING)?;
+        table.remove(context.number()).during(DOING)?;
         Ok(())
     }
 
     pub(super) fn is_context_empty(&self, context: ContextId) -> Result<bool, StoreError> {
         const DOING: &str = "looking into a context";
         let table = self.txn.open_table(BINDINGS).during(DOING)?;
-        let start = End::Included((context.0, "", ""));
+        let start = End::Included((context.number(), "", ""));
         let mut rows = table.range::<BindingKey<'_>>((start, context_end(context))).during(DOING)?;
         Ok(rows.next().transpose().during(DOING)?.is_none())
     }
@@ -361,7 +268,7 @@ impl Lookup for Change {
     fn has_context(&self, context: ContextId) -> Result<bool, StoreError> {
         const DOING: &str = "looking for a context";
         let table = self.txn.open_table(CONTEXTS).during(DOING)?;
-        Ok(table.get(context.0).during(DOING)?.is_some())
+        Ok(table.get(context.number()).during(DOING)?.is_some())
     }
 
     fn get(&self, context: ContextId, component: &NameComponent) -> Result<Option<Bound>, StoreError> {
@@ -370,65 +277,6 @@ impl Lookup for Change {
         let row = table.get(key(context, component)).during(DOING)?;
         row.map(|row| read_row(row.value())).transpose()
     }
-}
-
-/// Why the store cannot be opened, read or changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// Another process, or this one, has it open.
-    #[error(
-        "the naming store {} is in use by another process: stop that naming service, or name another file",
-        path.display()
-    )]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Another version of IronORB wrote it.
-    #[error(
-        "the naming store {} has format version {found}, and this program reads version {expected}: use the program \
-         that wrote it, or name another file",
-        path.display()
-    )]
-    FormatVersion {
-        /// The file.
-        path: PathBuf,
-        /// The version in the file.
-        found: u64,
-        /// The version that this program reads and writes.
-        expected: u64,
-    },
-    /// The file is something else; it has not been changed.
-    #[error("{} is not a naming store: name another file", path.display())]
-    NotAStore {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The operating system does not open it.
-    #[error("cannot open the naming store {}: {source}", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Its reason.
-        source: io::Error,
-    },
-    /// The file is a store with damaged contents.
-    #[error("the naming store {} is damaged: {why}; restore it from a copy", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        why: String,
-    },
-    /// Reading or writing failed. After a fault of the disk the store answers nothing until it is opened anew.
-    #[error("the naming store failed when {doing}: {source}")]
-    Failed {
-        /// What was being done.
-        doing: &'static str,
-        /// The reason.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
 }
 
 /// Puts "what was being done" beside a fault of the database.
@@ -501,11 +349,11 @@ fn damaged(why: &'static str) -> StoreError {
 }
 
 fn key(context: ContextId, component: &NameComponent) -> BindingKey<'_> {
-    (context.0, &component.id, &component.kind)
+    (context.number(), &component.id, &component.kind)
 }
 
 fn context_end(context: ContextId) -> End<BindingKey<'static>> {
-    match context.0.checked_add(1) {
+    match context.number().checked_add(1) {
         Some(next) => End::Excluded((next, "", "")),
         None => End::Unbounded,
     }
@@ -514,7 +362,7 @@ fn context_end(context: ContextId) -> End<BindingKey<'static>> {
 fn write_row(bound: &Bound) -> BoundRow<'_> {
     match bound {
         Bound::Object(reference) => (OBJECT, 0, reference.as_bytes()),
-        Bound::Context(ContextRef::Local(context)) => (LOCAL_CONTEXT, context.0, &[]),
+        Bound::Context(ContextRef::Local(context)) => (LOCAL_CONTEXT, context.number(), &[]),
         Bound::Context(ContextRef::Foreign(reference)) => (FOREIGN_CONTEXT, 0, reference.as_bytes()),
     }
 }
@@ -522,7 +370,7 @@ fn write_row(bound: &Bound) -> BoundRow<'_> {
 fn read_row((tag, context, reference): BoundRow<'_>) -> Result<Bound, StoreError> {
     match tag {
         OBJECT => Ok(Bound::Object(Reference::new(reference))),
-        LOCAL_CONTEXT => Ok(Bound::Context(ContextRef::Local(ContextId(context)))),
+        LOCAL_CONTEXT => Ok(Bound::Context(ContextRef::Local(ContextId::from_number(context)))),
         FOREIGN_CONTEXT => Ok(Bound::Context(ContextRef::Foreign(Reference::new(reference)))),
         _ => Err(damaged("a binding is neither an object nor a context")),
     }
