@@ -1,0 +1,152 @@
+//! Interfaces and the errors of their operations.
+
+use super::Printer;
+use crate::tree::{Interface, Method, OperationError, Remote};
+
+impl Printer {
+    pub(super) fn interface(&mut self, interface: &Interface, support: &str) {
+        self.trait_head(interface);
+        if !interface.methods.is_empty() {
+            self.indented(|out| {
+                for (at, method) in interface.methods.iter().enumerate() {
+                    if at > 0 && (method.docs.len() > 1 || interface.methods[at - 1].docs.len() > 1) {
+                        out.blank();
+                    }
+                    out.docs(&method.docs);
+                    out.signature(method);
+                }
+            });
+            self.line("}");
+        }
+        if let Some(remote) = &interface.remote {
+            self.blank();
+            self.remote(interface, remote, support);
+        }
+    }
+
+    /// Up to and with the opening brace; all of it when there are no methods.
+    fn trait_head(&mut self, interface: &Interface) {
+        let bounds = match interface.supertraits.as_slice() {
+            [] => vec!["Send".to_owned(), "Sync".to_owned(), "'static".to_owned()],
+            bases => bases.to_vec(),
+        };
+        let brace = if interface.methods.is_empty() { "{}" } else { "{" };
+        let head = format!("pub trait {}:", interface.name);
+        let whole = format!("{head} {} {brace}", bounds.join(" + "));
+        if self.fits(&whole) {
+            self.line(&whole);
+            return;
+        }
+        self.line(&head);
+        self.indented(|out| {
+            let joined = bounds.join(" + ");
+            if out.fits(&joined) {
+                out.line(&joined);
+            } else {
+                out.line(&bounds[0]);
+                bounds[1..].iter().for_each(|bound| out.line(&format!("+ {bound}")));
+            }
+        });
+        if interface.methods.is_empty() {
+            self.line("{");
+            self.line("}");
+        } else {
+            self.line("{");
+        }
+    }
+
+    fn signature(&mut self, method: &Method) {
+        let parameters: Vec<String> = std::iter::once("&self".to_owned())
+            .chain(method.parameters.iter().map(|p| format!("{}: {}", p.name, p.ty)))
+            .collect();
+        let result = format!("Result<{}, {}>", tuple(&method.results), method.error);
+        let whole = format!("fn {}({}) -> {result};", method.name, parameters.join(", "));
+        if self.fits(&whole) {
+            self.line(&whole);
+            return;
+        }
+        self.line(&format!("fn {}(", method.name));
+        self.indented(|out| parameters.iter().for_each(|p| out.line(&format!("{p},"))));
+        let last = format!(") -> {result};");
+        if self.fits(&last) {
+            self.line(&last);
+            return;
+        }
+        self.line(") -> Result<");
+        self.indented(|out| {
+            let results = format!("{},", tuple(&method.results));
+            if out.fits(&results) || method.results.len() < 2 {
+                out.line(&results);
+            } else {
+                out.line("(");
+                out.indented(|out| method.results.iter().for_each(|ty| out.line(&format!("{ty},"))));
+                out.line("),");
+            }
+            out.line(&format!("{},", method.error));
+        });
+        self.line(">;");
+    }
+
+    fn remote(&mut self, interface: &Interface, remote: &Remote, support: &str) {
+        self.line(&format!("{support}::interface! {{"));
+        self.indented(|out| {
+            out.docs(&remote.docs);
+            out.line(&format!(
+                "pub {}: dyn {}, {} = {:?};",
+                remote.reference, interface.name, remote.skeleton, remote.repository_id
+            ));
+            let bases: Vec<String> =
+                remote.bases.iter().map(|(reference, base)| format!("{reference}: dyn {base}")).collect();
+            out.filled("bases [", &bases, "];");
+            let operations: Vec<String> = remote
+                .operations
+                .iter()
+                .enumerate()
+                .map(|(at, (name, function))| format!("{at} {name:?} => {function}"))
+                .collect();
+            out.filled(&format!("operations({}, {}) [", remote.slots, remote.seed), &operations, "];");
+            interface.methods.iter().for_each(|method| out.operation(method));
+        });
+        self.line("}");
+    }
+
+    fn operation(&mut self, method: &Method) {
+        let kind = if method.oneway { "oneway" } else { "twoway" };
+        let context = if method.context { ", context" } else { "" };
+        let parameters: Vec<String> =
+            method.parameters.iter().map(|p| format!("{}: {} = {}", p.name, p.ty, p.mode)).collect();
+        let head = format!("{kind} {:?} fn {}(", method.wire_name, method.name);
+        let tail = format!(") -> {}, {}{context};", method.result_codec, method.error);
+        if parameters.is_empty() {
+            self.line(&format!("{head}{tail}"));
+        } else {
+            self.filled(&head, &parameters, &tail);
+        }
+    }
+
+    pub(super) fn operation_errors(&mut self, errors: &[OperationError], support: &str) {
+        self.line(&format!("{support}::operation_error! {{"));
+        self.indented(|out| {
+            for error in errors {
+                out.docs(&error.docs);
+                let variants: Vec<String> =
+                    error.exceptions.iter().map(|(name, ty)| format!("{name}({ty})")).collect();
+                let whole = format!("pub enum {} {{ {} }}", error.name, variants.join(", "));
+                if out.fits(&whole) {
+                    out.line(&whole);
+                } else {
+                    out.filled(&format!("pub enum {} {{", error.name), &variants, "}");
+                }
+            }
+        });
+        self.line("}");
+    }
+}
+
+/// No type, one type, or a tuple.
+fn tuple(types: &[String]) -> String {
+    match types {
+        [one] => one.clone(),
+        types => format!("({})", types.join(", ")),
+    }
+}

@@ -1,0 +1,102 @@
+//! Facts about types that lowering asks for: which derives a type can have and whether it has bounds to
+//! check. Decides nothing about names or text.
+
+use ironorb_idl::model::{Basic, DefId, DefKind, Model, Type};
+
+/// What holds for the Rust type of an IDL type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// `Copy`.
+    pub(crate) copy: bool,
+    /// `Eq` and `Hash`: no floating-point number inside.
+    pub(crate) eq: bool,
+    /// `Default`.
+    pub(crate) default: bool,
+}
+
+/// Facts of every definition that is a type.
+#[derive(Debug)]
+pub(crate) struct Layout<'m> {
+    model: &'m Model,
+    definitions: Vec<Facts>,
+}
+
+impl<'m> Layout<'m> {
+    /// Starts from the best and takes away until nothing changes, so that recursive types come out right.
+    pub(crate) fn of(model: &'m Model) -> Self {
+        let mut layout = Layout { model, definitions: vec![Facts::ALL; model.definitions().len()] };
+        loop {
+            let next: Vec<Facts> =
+                model.definitions().iter().map(|def| layout.definition_facts(&def.kind)).collect();
+            if next == layout.definitions {
+                return layout;
+            }
+            layout.definitions = next;
+        }
+    }
+
+    pub(crate) fn definition(&self, id: DefId) -> Facts {
+        self.definitions[id.index()]
+    }
+
+    fn definition_facts(&self, kind: &DefKind) -> Facts {
+        match kind {
+            DefKind::Struct(s) | DefKind::Exception(s) => {
+                s.members.iter().map(|member| self.facts(&member.ty)).fold(Facts::ALL, Facts::and)
+            }
+            DefKind::Union(u) => {
+                let members = u.cases.iter().map(|case| self.facts(&case.member.ty));
+                Facts { default: false, ..members.fold(Facts::ALL, Facts::and) }
+            }
+            DefKind::Typedef(typedef) => self.facts(&typedef.ty),
+            // A reference is a handle that is counted.
+            DefKind::Interface(_) => Facts { copy: false, ..Facts::ALL },
+            DefKind::Native => Facts { copy: false, eq: false, default: false },
+            _ => Facts::ALL,
+        }
+    }
+
+    pub(crate) fn facts(&self, ty: &Type) -> Facts {
+        match ty {
+            Type::Basic(Basic::Float | Basic::Double) => Facts { eq: false, ..Facts::ALL },
+            Type::Basic(Basic::Object) | Type::String { .. } | Type::WString { .. } => {
+                Facts { copy: false, ..Facts::ALL }
+            }
+            Type::Void | Type::Basic(_) | Type::Fixed { .. } => Facts::ALL,
+            Type::Sequence { element, .. } => Facts { copy: false, default: true, ..self.facts(element) },
+            Type::Array { element, dimensions } => {
+                let element = self.facts(element);
+                // The standard library has `Default` for arrays of up to 32 elements only.
+                Facts { default: element.default && dimensions.iter().all(|&n| n <= 32), ..element }
+            }
+            Type::Named(id) => self.definition(*id),
+        }
+    }
+
+    /// Whether a bound is to be checked in values of this type, outside of structs and unions, which check
+    /// their own.
+    pub(crate) fn is_bounded(&self, ty: &Type) -> bool {
+        match ty {
+            Type::String { bound } | Type::WString { bound } => bound.is_some(),
+            Type::Sequence { element, bound } => bound.is_some() || self.is_bounded(element),
+            Type::Array { element, .. } => self.is_bounded(element),
+            Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Typedef(typedef) => self.is_bounded(&typedef.ty),
+                _ => false,
+            },
+            Type::Void | Type::Basic(_) | Type::Fixed { .. } => false,
+        }
+    }
+}
+
+impl Facts {
+    const ALL: Facts = Facts { copy: true, eq: true, default: true };
+
+    fn and(self, other: Facts) -> Facts {
+        Facts {
+            copy: self.copy && other.copy,
+            eq: self.eq && other.eq,
+            default: self.default && other.default,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Interfaces: the trait, the typed reference, the errors of operations and the table of operations.
+
+use ironorb_idl::model::{
+    Attribute, DefId, DefKind, Definition, Direction, Interface, InterfaceKind, Operation, Type,
+};
+
+use super::{Lowerer, Place, with_docs};
+use crate::hash;
+use crate::names::{Taken, camel, snake};
+use crate::tree;
+
+impl Lowerer<'_> {
+    pub(super) fn interface(&self, def: &Definition, interface: &Interface, at: &Place) -> Vec<tree::Item> {
+        let names = self.names.of(def.id);
+        let is_local = interface.kind == InterfaceKind::Local;
+        let lowered = tree::Interface {
+            name: names.own.clone(),
+            supertraits: interface.bases.iter().map(|&base| self.path(base, at)).collect(),
+            methods: interface.items.iter().flat_map(|&id| self.methods(def, id, at)).collect(),
+            remote: (!is_local).then(|| self.remote(def, interface, at)),
+        };
+        let what = if is_local { "local interface" } else { "interface" };
+        let mut items =
+            vec![tree::Item { docs: self.docs(def, what), kind: tree::ItemKind::Interface(lowered) }];
+        let errors = self.operation_errors(interface, &at.inside(&names.inner));
+        let errors = (!errors.is_empty())
+            .then(|| tree::Item { docs: Vec::new(), kind: tree::ItemKind::OperationErrors(errors) });
+        items.extend(self.inner_module(def, what, errors.into_iter().collect(), &interface.items, at));
+        items
+    }
+
+    fn remote(&self, def: &Definition, interface: &Interface, at: &Place) -> tree::Remote {
+        let names = self.names.of(def.id);
+        let bases = self.model.all_bases(def.id);
+        let mut operations = self.skeletons(def.id, &interface.items, at);
+        for &base in &bases {
+            if let DefKind::Interface(interface) = &self.model.get(base).kind {
+                operations.extend(self.skeletons(base, &interface.items, at));
+            }
+        }
+        let wire_names: Vec<&str> = operations.iter().map(|(name, _)| name.as_str()).collect();
+        let table = hash::perfect(&wire_names);
+        tree::Remote {
+            docs: vec![format!("A reference to an object of the IDL interface `{}`.", self.scoped(def))],
+            reference: names.reference.clone(),
+            skeleton: names.skeleton.clone(),
+            repository_id: def.repository_id.clone(),
+            bases: bases
+                .iter()
+                .map(|&base| (self.path_to(base, &self.names.of(base).reference, at), self.path(base, at)))
+                .collect(),
+            slots: table.slots,
+            seed: table.seed,
+            operations,
+        }
+    }
+
+    /// The operation names of one interface with the functions that serve them.
+    fn skeletons(&self, interface: DefId, items: &[DefId], at: &Place) -> Vec<(String, String)> {
+        let skeleton = self.path_to(interface, &self.names.of(interface).skeleton, at);
+        let mut found = Vec::new();
+        for &id in items {
+            let (def, names) = (self.model.get(id), self.names.of(id));
+            match &def.kind {
+                DefKind::Operation(_) => found.push((def.name.clone(), format!("{skeleton}::{}", names.own))),
+                DefKind::Attribute(attribute) => {
+                    found.push((getter(def), format!("{skeleton}::{}", names.own)));
+                    if !attribute.readonly {
+                        found.push((setter(def), format!("{skeleton}::{}", names.setter)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn methods(&self, interface: &Definition, id: DefId, at: &Place) -> Vec<tree::Method> {
+        let def = self.model.get(id);
+        match &def.kind {
+            DefKind::Operation(operation) => vec![self.operation(interface, def, operation, at)],
+            DefKind::Attribute(attribute) => self.attribute(interface, def, attribute, at),
+            _ => Vec::new(),
+        }
+    }
+
+    fn operation(
+        &self,
+        interface: &Definition,
+        def: &Definition,
+        operation: &Operation,
+        at: &Place,
+    ) -> tree::Method {
+        let mut names = Taken::default();
+        let mut parameters = Vec::new();
+        let mut results = Vec::new();
+        let mut codecs = Vec::new();
+        let mut words = Vec::new();
+        if operation.result != Type::Void {
+            results.push(self.rust(&operation.result, at));
+            codecs.push(self.codec(&operation.result, at));
+            words.push("its result".to_owned());
+        }
+        for parameter in &operation.parameters {
+            if parameter.direction != Direction::Out {
+                let (ty, mode) = self.parameter(&parameter.ty, at);
+                parameters.push(tree::Parameter { name: names.take(snake(&parameter.name)), ty, mode });
+            }
+            if parameter.direction != Direction::In {
+                results.push(self.rust(&parameter.ty, at));
+                codecs.push(self.codec(&parameter.ty, at));
+                words.push(format!("`{}`", parameter.name));
+            }
+        }
+        let gives = match words.as_slice() {
+            [] => String::new(),
+            [word] if word == "its result" => String::new(),
+            words => format!("; gives {}", words.join(", ")),
+        };
+        let result_codec = match codecs.len() {
+            1 => codecs.remove(0),
+            _ => format!("{}<({})>", self.support("Results", at), codecs.join(", ")),
+        };
+        tree::Method {
+            docs: with_docs(&def.docs, format!("IDL operation `{}`{gives}.", def.name)),
+            name: self.names.of(def.id).own.clone(),
+            parameters,
+            results,
+            result_codec,
+            error: self.error(interface, &operation.raises, &self.names.of(def.id).error, at),
+            oneway: operation.oneway,
+            context: operation.context.is_some(),
+            wire_name: def.name.clone(),
+        }
+    }
+
+    fn attribute(
+        &self,
+        interface: &Definition,
+        def: &Definition,
+        attribute: &Attribute,
+        at: &Place,
+    ) -> Vec<tree::Method> {
+        let names = self.names.of(def.id);
+        let mut methods = vec![tree::Method {
+            docs: with_docs(&def.docs, format!("Reads the IDL attribute `{}`.", def.name)),
+            name: names.own.clone(),
+            parameters: Vec::new(),
+            results: vec![self.rust(&attribute.ty, at)],
+            result_codec: self.codec(&attribute.ty, at),
+            error: self.error(interface, &attribute.get_raises, &names.error, at),
+            oneway: false,
+            context: false,
+            wire_name: getter(def),
+        }];
+        if !attribute.readonly {
+            let (ty, mode) = self.parameter(&attribute.ty, at);
+            methods.push(tree::Method {
+                docs: vec![format!("Writes the IDL attribute `{}`.", def.name)],
+                name: names.setter.clone(),
+                parameters: vec![tree::Parameter { name: "value".to_owned(), ty, mode }],
+                results: Vec::new(),
+                result_codec: format!("{}<()>", self.support("Results", at)),
+                error: self.error(interface, &attribute.set_raises, &names.setter_error, at),
+                oneway: false,
+                context: false,
+                wire_name: setter(def),
+            });
+        }
+        methods
+    }
+
+    /// The error type of an operation: its own enum when it raises something.
+    fn error(&self, interface: &Definition, raises: &[DefId], own: &str, at: &Place) -> String {
+        if raises.is_empty() {
+            self.support("SystemException", at)
+        } else {
+            format!("{}::{own}", self.names.of(interface.id).inner)
+        }
+    }
+
+    /// The error enums of one interface, to stand in its inner module.
+    fn operation_errors(&self, interface: &Interface, at: &Place) -> Vec<tree::OperationError> {
+        let mut errors = Vec::new();
+        let mut push = |what: String, name: &str, raises: &[DefId]| {
+            if raises.is_empty() {
+                return;
+            }
+            let mut variants = Taken::with(&["System"]);
+            let exceptions =
+                raises.iter().map(|&id| (variants.take(camel(&self.model.get(id).name)), self.path(id, at)));
+            errors.push(tree::OperationError {
+                docs: vec![format!("Why {what} failed.")],
+                name: name.to_owned(),
+                exceptions: exceptions.collect(),
+            });
+        };
+        for &id in &interface.items {
+            let (def, names) = (self.model.get(id), self.names.of(id));
+            match &def.kind {
+                DefKind::Operation(operation) => {
+                    push(format!("`{}`", def.name), &names.error, &operation.raises);
+                }
+                DefKind::Attribute(attribute) => {
+                    push(format!("reading `{}`", def.name), &names.error, &attribute.get_raises);
+                    push(format!("writing `{}`", def.name), &names.setter_error, &attribute.set_raises);
+                }
+                _ => {}
+            }
+        }
+        errors
+    }
+}
+
+// CORBA 3.3 part 2, 9.4.2: the operation names of attributes.
+fn getter(def: &Definition) -> String {
+    format!("_get_{}", def.name)
+}
+
+fn setter(def: &Definition) -> String {
+    format!("_set_{}", def.name)
+}

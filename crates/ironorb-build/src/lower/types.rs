@@ -1,0 +1,178 @@
+//! Rust types, codecs and parameter modes for IDL types.
+
+use ironorb_idl::model::{Basic, DefId, DefKind, InterfaceKind, Type};
+
+use super::{Lowerer, Place};
+
+impl Lowerer<'_> {
+    /// The Rust type of members, results and elements.
+    pub(super) fn rust(&self, ty: &Type, at: &Place) -> String {
+        match ty {
+            Type::Void => "()".to_owned(),
+            Type::Basic(basic) => self.basic(*basic, at),
+            Type::String { .. } => "String".to_owned(),
+            Type::WString { .. } => self.support("WString", at),
+            Type::Fixed { .. } => unreachable_type(),
+            Type::Sequence { element, .. } => format!("Vec<{}>", self.rust(element, at)),
+            Type::Array { element, dimensions } => {
+                dimensions.iter().rev().fold(self.rust(element, at), |inner, n| format!("[{inner}; {n}]"))
+            }
+            Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Interface(_) => format!("Option<{}>", self.reference(*id, at)),
+                _ => self.path(*id, at),
+            },
+        }
+    }
+
+    /// The codec of a type: the Rust type itself, unless bounds are to be checked.
+    pub(super) fn codec(&self, ty: &Type, at: &Place) -> String {
+        if !self.layout.is_bounded(ty) {
+            return self.rust(ty, at);
+        }
+        match ty {
+            Type::String { bound: Some(n) } => format!("{}<{n}>", self.support("Str", at)),
+            Type::WString { bound: Some(n) } => format!("{}<{n}>", self.support("WStr", at)),
+            Type::Sequence { element, bound } => {
+                let bound = bound.map_or_else(String::new, |n| format!(", {n}"));
+                format!("{}<{}{bound}>", self.support("Seq", at), self.codec(element, at))
+            }
+            Type::Array { element, dimensions } => {
+                let array = self.support("Arr", at);
+                dimensions
+                    .iter()
+                    .rev()
+                    .fold(self.codec(element, at), |inner, n| format!("{array}<{inner}, {n}>"))
+            }
+            Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Typedef(typedef) => self.codec(&typedef.ty, at),
+                _ => self.rust(ty, at),
+            },
+            _ => self.rust(ty, at),
+        }
+    }
+
+    /// The Rust type of an `in` or `inout` parameter, and how it travels.
+    pub(super) fn parameter(&self, ty: &Type, at: &Place) -> (String, String) {
+        let plain = |mode: &str| {
+            if self.layout.is_bounded(ty) {
+                format!("checked({})", self.codec(ty, at))
+            } else {
+                mode.to_owned()
+            }
+        };
+        match self.model.unaliased(ty) {
+            Type::String { .. } => ("&str".to_owned(), plain("string")),
+            Type::WString { .. } => ("&str".to_owned(), plain("wide")),
+            Type::Sequence { element, .. } => {
+                (format!("&[{}]", self.rust(element, at)), plain(&self.sequence_mode(element, at)))
+            }
+            Type::Array { .. } => (format!("&{}", self.rust(ty, at)), plain("borrowed")),
+            Type::Basic(Basic::Object) => {
+                (format!("Option<&{}>", self.support("ObjectRef", at)), "reference".to_owned())
+            }
+            Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Interface(_) => {
+                    (format!("Option<&{}>", self.reference(*id, at)), "reference".to_owned())
+                }
+                DefKind::Enum(_) => (self.rust(ty, at), "value".to_owned()),
+                _ => (format!("&{}", self.rust(ty, at)), "borrowed".to_owned()),
+            },
+            _ => (self.rust(ty, at), "value".to_owned()),
+        }
+    }
+
+    /// Octets and numbers are borrowed from the message.
+    fn sequence_mode(&self, element: &Type, at: &Place) -> String {
+        match self.model.unaliased(element) {
+            Type::Basic(Basic::Octet | Basic::Char) => "octets".to_owned(),
+            Type::Basic(
+                number @ (Basic::Short
+                | Basic::UShort
+                | Basic::Long
+                | Basic::ULong
+                | Basic::LongLong
+                | Basic::ULongLong
+                | Basic::Float
+                | Basic::Double),
+            ) => format!("numbers({})", self.basic(*number, at)),
+            _ => "sequence".to_owned(),
+        }
+    }
+
+    fn basic(&self, basic: Basic, at: &Place) -> String {
+        let name = match basic {
+            Basic::Short => "i16",
+            Basic::UShort => "u16",
+            Basic::Long => "i32",
+            Basic::ULong => "u32",
+            Basic::LongLong => "i64",
+            Basic::ULongLong => "u64",
+            Basic::Float => "f32",
+            Basic::Double => "f64",
+            Basic::Char | Basic::Octet => "u8",
+            Basic::WChar => "char",
+            Basic::Boolean => "bool",
+            Basic::LongDouble => return self.support("LongDouble", at),
+            Basic::Object => return format!("Option<{}>", self.support("ObjectRef", at)),
+            Basic::Any | Basic::ValueBase | Basic::TypeCode => return unreachable_type(),
+        };
+        name.to_owned()
+    }
+
+    /// What stands inside the `Option` for an interface: its reference; a local interface has none, so the
+    /// object itself.
+    fn reference(&self, id: DefId, at: &Place) -> String {
+        match &self.model.get(id).kind {
+            DefKind::Interface(interface) if interface.kind == InterfaceKind::Local => {
+                format!("::std::sync::Arc<dyn {}>", self.path(id, at))
+            }
+            _ => self.path_to(id, &self.names.of(id).reference, at),
+        }
+    }
+
+    /// A name of the support module.
+    pub(super) fn support(&self, name: &str, at: &Place) -> String {
+        // At the top of a file there is no `use`: several files may be included side by side.
+        if at.0.is_empty() { format!("{}::{name}", self.config.support_path()) } else { format!("g::{name}") }
+    }
+
+    /// The path to a definition.
+    pub(super) fn path(&self, id: DefId, at: &Place) -> String {
+        self.path_to(id, &self.names.of(id).own, at)
+    }
+
+    /// The path to something called `name` that stands beside the definition.
+    pub(super) fn path_to(&self, id: DefId, name: &str, at: &Place) -> String {
+        let home = self.home(id);
+        let (leading, modules) = match self.config.external_of(self.model, id) {
+            Some(path) => (format!("{path}::"), home.0.as_slice()),
+            None => {
+                let shared = home.0.iter().zip(&at.0).take_while(|(a, b)| a == b).count();
+                ("super::".repeat(at.0.len() - shared), &home.0[shared..])
+            }
+        };
+        let modules: String = modules.iter().map(|module| format!("{module}::")).collect();
+        format!("{leading}{modules}{name}")
+    }
+
+    /// The Rust module that a definition stands in.
+    fn home(&self, id: DefId) -> Place {
+        let mut path = Vec::new();
+        let mut parent = self.model.get(id).parent;
+        while let Some(id) = parent {
+            let names = self.names.of(id);
+            path.push(match self.model.get(id).kind {
+                DefKind::Module(_) => names.own.clone(),
+                _ => names.inner.clone(),
+            });
+            parent = self.model.get(id).parent;
+        }
+        path.reverse();
+        Place(path)
+    }
+}
+
+/// For types that `unsupported` has refused before lowering.
+fn unreachable_type() -> String {
+    "()".to_owned()
+}

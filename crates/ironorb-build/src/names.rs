@@ -1,0 +1,185 @@
+//! From IDL names to Rust names. Knows nothing of types; `docs/mapping.md` tells the rules to users.
+
+mod case;
+
+use std::collections::HashSet;
+
+use ironorb_idl::model::{DefId, DefKind, Model};
+
+pub(crate) use case::{camel, screaming, snake};
+
+/// The Rust names of one definition. Which are set depends on what it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DefNames {
+    /// The type, trait, module, constant, variant or method.
+    pub(crate) own: String,
+    /// The typed reference of an interface.
+    pub(crate) reference: String,
+    /// The skeleton of an interface.
+    pub(crate) skeleton: String,
+    /// The Rust module for what is declared inside an interface, struct, union or exception.
+    pub(crate) inner: String,
+    /// The error enum of an operation, or of reading an attribute.
+    pub(crate) error: String,
+    /// The method that writes an attribute.
+    pub(crate) setter: String,
+    /// The error enum of writing an attribute.
+    pub(crate) setter_error: String,
+}
+
+/// The names of all definitions of a model.
+#[derive(Debug)]
+pub(crate) struct Names {
+    definitions: Vec<DefNames>,
+}
+
+impl Names {
+    /// Names everything. The result depends on the model alone, so that files generated apart agree.
+    pub(crate) fn assign(model: &Model) -> Self {
+        let mut names = Names { definitions: vec![DefNames::default(); model.definitions().len()] };
+        names.scope(model, model.roots(), &[], Scope::default());
+        let mut done = HashSet::new();
+        for def in model.definitions() {
+            names.methods(model, def.id, &mut done);
+        }
+        names
+    }
+
+    pub(crate) fn of(&self, id: DefId) -> &DefNames {
+        &self.definitions[id.index()]
+    }
+
+    /// Names the items of one Rust module and of the modules inside it. `operations` are those of the
+    /// interface whose inner module this is.
+    fn scope(&mut self, model: &Model, items: &[DefId], operations: &[DefId], mut scope: Scope) {
+        // Names that stand in the IDL come before names that we make up.
+        for &id in items {
+            let def = model.get(id);
+            let own = match &def.kind {
+                DefKind::Module(_) => scope.types.take(snake(&def.name)),
+                DefKind::Constant(_) => scope.values.take(screaming(&def.name)),
+                DefKind::Operation(_) | DefKind::Attribute(_) | DefKind::Enumerator { .. } => continue,
+                _ => scope.types.take(camel(&def.name)),
+            };
+            self.definitions[id.index()].own = own;
+            if let DefKind::Enum(e) = &def.kind {
+                let mut variants = Taken::default();
+                for &variant in &e.enumerators {
+                    self.definitions[variant.index()].own = variants.take(camel(&model.get(variant).name));
+                }
+            }
+        }
+        for &id in items {
+            let def = model.get(id);
+            if let DefKind::Interface(_) = def.kind {
+                let own = self.of(id).own.clone();
+                let names = &mut self.definitions[id.index()];
+                names.reference = scope.types.take(format!("{}Ref", own.trim_end_matches('_')));
+                names.skeleton = scope.types.take(format!("{}Skeleton", own.trim_end_matches('_')));
+            }
+            let has_inner = match &def.kind {
+                DefKind::Interface(_) => true,
+                DefKind::Struct(s) | DefKind::Exception(s) => !s.items.is_empty(),
+                DefKind::Union(u) => !u.items.is_empty(),
+                _ => false,
+            };
+            if has_inner {
+                self.definitions[id.index()].inner = scope.types.take(snake(&def.name));
+            }
+        }
+        for &id in operations {
+            let name = camel(&model.get(id).name);
+            let name = name.trim_end_matches('_');
+            match &model.get(id).kind {
+                DefKind::Attribute(_) => {
+                    self.definitions[id.index()].error = scope.types.take(format!("Get{name}Error"));
+                    self.definitions[id.index()].setter_error = scope.types.take(format!("Set{name}Error"));
+                }
+                _ => self.definitions[id.index()].error = scope.types.take(format!("{name}Error")),
+            }
+        }
+        for &id in items {
+            match &model.get(id).kind {
+                DefKind::Module(module) => self.scope(model, &module.items, &[], Scope::default()),
+                DefKind::Struct(s) | DefKind::Exception(s) => {
+                    self.scope(model, &s.items, &[], Scope::default());
+                }
+                DefKind::Union(u) => self.scope(model, &u.items, &[], Scope::default()),
+                DefKind::Interface(interface) => {
+                    let operations = callable(model, &interface.items);
+                    self.scope(model, &interface.items, &operations, Scope::default());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Names the methods of an interface so that they differ from the inherited ones.
+    fn methods(&mut self, model: &Model, interface: DefId, done: &mut HashSet<DefId>) {
+        let DefKind::Interface(definition) = &model.get(interface).kind else { return };
+        if !done.insert(interface) {
+            return;
+        }
+        let mut taken = Taken::default();
+        for base in model.all_bases(interface) {
+            self.methods(model, base, done);
+            let DefKind::Interface(base) = &model.get(base).kind else { continue };
+            for &item in &base.items {
+                taken.names.extend([self.of(item).own.clone(), self.of(item).setter.clone()]);
+            }
+        }
+        let callable = callable(model, &definition.items);
+        for &id in &callable {
+            self.definitions[id.index()].own = taken.take(snake(&model.get(id).name));
+        }
+        for &id in &callable {
+            if let DefKind::Attribute(attribute) = &model.get(id).kind
+                && !attribute.readonly
+            {
+                let name = snake(&model.get(id).name);
+                self.definitions[id.index()].setter =
+                    taken.take(format!("set_{}", name.trim_end_matches('_')));
+            }
+        }
+    }
+}
+
+/// The operations and attributes among the items of an interface.
+fn callable(model: &Model, items: &[DefId]) -> Vec<DefId> {
+    let is_callable =
+        |id: &DefId| matches!(model.get(*id).kind, DefKind::Operation(_) | DefKind::Attribute(_));
+    items.iter().copied().filter(is_callable).collect()
+}
+
+/// Distinct Rust names for things that stand side by side, e.g. parameters.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    names: HashSet<String>,
+}
+
+impl Taken {
+    pub(crate) fn with(reserved: &[&str]) -> Self {
+        Taken { names: reserved.iter().map(|&name| name.to_owned()).collect() }
+    }
+
+    /// The name itself when it is free, else with as many underscores as it takes.
+    pub(crate) fn take(&mut self, mut name: String) -> String {
+        while case::is_reserved(&name) || !self.names.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    }
+}
+
+/// The namespaces of one Rust module.
+#[derive(Debug)]
+struct Scope {
+    types: Taken,
+    values: Taken,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Scope { types: Taken::with(case::UNSHADOWED), values: Taken::default() }
+    }
+}

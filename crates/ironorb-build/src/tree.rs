@@ -1,0 +1,155 @@
+//! A small tree in the shape of Rust. Every name and type in it is final text; what prints it decides
+//! nothing.
+
+/// One generated file.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// What it was generated from, for its first line.
+    pub(crate) source: String,
+    /// The path of the support module.
+    pub(crate) support: String,
+    pub(crate) items: Vec<Item>,
+}
+
+/// An item with its documentation.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) docs: Vec<String>,
+    pub(crate) kind: ItemKind,
+}
+
+#[derive(Debug)]
+pub(crate) enum ItemKind {
+    Module(Module),
+    Struct(Struct),
+    Enum(Enum),
+    Union(Union),
+    Alias { name: String, ty: String },
+    Const { name: String, ty: String, value: String },
+    Interface(Interface),
+    OperationErrors(Vec<OperationError>),
+}
+
+impl ItemKind {
+    /// Whether it is a module without contents.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, ItemKind::Module(module) if module.items.is_empty())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) name: String,
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Struct {
+    pub(crate) name: String,
+    pub(crate) derives: Vec<&'static str>,
+    pub(crate) fields: Vec<Field>,
+    /// The IDL name and repository id, when it is an exception.
+    pub(crate) exception: Option<(String, String)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) docs: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) ty: String,
+    pub(crate) codec: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Enum {
+    pub(crate) name: String,
+    pub(crate) derives: Vec<&'static str>,
+    pub(crate) variants: Vec<Variant>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Variant {
+    pub(crate) docs: Vec<String>,
+    pub(crate) name: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Union {
+    pub(crate) name: String,
+    pub(crate) derives: Vec<&'static str>,
+    pub(crate) discriminator: String,
+    pub(crate) cases: Vec<Case>,
+}
+
+/// One variant of a union.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) docs: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) kind: CaseKind,
+}
+
+/// Labels are Rust patterns; those in `unless` belong to other cases.
+#[derive(Debug)]
+pub(crate) enum CaseKind {
+    One { label: String, ty: String, codec: String },
+    Many { labels: Vec<String>, ty: String, codec: String },
+    Default { unless: Vec<String>, ty: String, codec: String },
+    Rest { unless: Vec<String> },
+}
+
+#[derive(Debug)]
+pub(crate) struct OperationError {
+    pub(crate) docs: Vec<String>,
+    pub(crate) name: String,
+    /// Variant and type of each exception.
+    pub(crate) exceptions: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Interface {
+    pub(crate) name: String,
+    pub(crate) supertraits: Vec<String>,
+    pub(crate) methods: Vec<Method>,
+    /// `None` for a local interface.
+    pub(crate) remote: Option<Remote>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Method {
+    pub(crate) docs: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) parameters: Vec<Parameter>,
+    /// Types of the return value and of what goes out, in order.
+    pub(crate) results: Vec<String>,
+    pub(crate) result_codec: String,
+    pub(crate) error: String,
+    pub(crate) oneway: bool,
+    /// Whether a context follows the arguments.
+    pub(crate) context: bool,
+    /// The operation name in the request.
+    pub(crate) wire_name: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) ty: String,
+    /// How it travels: a word that the support macros know, with a type where they ask for one.
+    pub(crate) mode: String,
+}
+
+/// What an interface has besides its trait when it can be called remotely.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub(crate) docs: Vec<String>,
+    pub(crate) reference: String,
+    pub(crate) skeleton: String,
+    pub(crate) repository_id: String,
+    /// Reference type and trait of every direct and indirect base.
+    pub(crate) bases: Vec<(String, String)>,
+    pub(crate) slots: usize,
+    pub(crate) seed: u64,
+    /// Operation name and skeleton function, in the order of their positions.
+    pub(crate) operations: Vec<(String, String)>,
+}

@@ -1,0 +1,158 @@
+//! Finds what the generator cannot express yet, so that lowering need not look again. Finds all of it in
+//! one run and tells where each use stands.
+
+use ironorb_idl::model::{
+    Basic, ConstValue, DefId, DefKind, Definition, Interface, InterfaceKind, Model, Type,
+};
+use ironorb_idl::source::Span;
+
+use crate::config::Config;
+
+/// One use of a construct that is not generated yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotGenerated {
+    pub(crate) span: Span,
+    /// The construct, e.g. ``the type `any` ``.
+    pub(crate) what: String,
+}
+
+/// Every use in the definitions that are to be generated, in the order of the text.
+pub(crate) fn check(model: &Model, config: &Config) -> Vec<NotGenerated> {
+    let mut checker = Checker { model, found: Vec::new() };
+    for def in model.definitions() {
+        if config.external_of(model, def.id).is_none() {
+            checker.definition(def);
+        }
+    }
+    checker.found.sort_by_key(|found| (found.span.file, found.span.start));
+    checker.found.dedup();
+    checker.found
+}
+
+struct Checker<'m> {
+    model: &'m Model,
+    found: Vec<NotGenerated>,
+}
+
+impl Checker<'_> {
+    fn definition(&mut self, def: &Definition) {
+        match &def.kind {
+            DefKind::Interface(interface) => self.interface(def, interface),
+            DefKind::Operation(operation) => {
+                let is_local = self.is_in_local(def);
+                self.ty(&operation.result, def.span, is_local);
+                for parameter in &operation.parameters {
+                    self.ty(&parameter.ty, parameter.span, is_local);
+                }
+                let outs = operation.parameters.iter().filter(|p| p.direction != IN).count();
+                if outs + usize::from(operation.result != Type::Void) > RESULTS_MAX {
+                    self.push(def.span, format!("an operation with more than {RESULTS_MAX} results"));
+                }
+            }
+            DefKind::Attribute(attribute) => self.ty(&attribute.ty, def.span, self.is_in_local(def)),
+            DefKind::Struct(s) | DefKind::Exception(s) => {
+                if !s.defined {
+                    self.push(def.span, "a struct that is only declared".to_owned());
+                }
+                for member in &s.members {
+                    self.ty(&member.ty, member.span, false);
+                }
+            }
+            DefKind::Union(u) => {
+                if !u.defined {
+                    self.push(def.span, "a union that is only declared".to_owned());
+                }
+                for case in &u.cases {
+                    self.ty(&case.member.ty, case.member.span, false);
+                }
+            }
+            DefKind::Typedef(typedef) => self.ty(&typedef.ty, def.span, true),
+            DefKind::Constant(constant) => match (&constant.value, self.model.unaliased(&constant.ty)) {
+                (ConstValue::Fixed(_), _) => self.push(def.span, "a constant of type `fixed`".to_owned()),
+                (_, Type::Basic(Basic::LongDouble)) => {
+                    self.push(def.span, "a constant of type `long double`".to_owned());
+                }
+                _ => {}
+            },
+            DefKind::Value(_) => self.push(def.span, "a `valuetype`".to_owned()),
+            DefKind::ValueBox(_) => self.push(def.span, "a boxed `valuetype`".to_owned()),
+            DefKind::Module(_) | DefKind::Enum(_) | DefKind::Enumerator { .. } | DefKind::Native => {}
+        }
+    }
+
+    fn interface(&mut self, def: &Definition, interface: &Interface) {
+        if interface.kind == InterfaceKind::Abstract {
+            self.push(def.span, "an `abstract interface`".to_owned());
+        }
+        for &base in &interface.bases {
+            if let DefKind::Interface(base) = &self.model.get(base).kind
+                && base.kind == InterfaceKind::Abstract
+                && interface.kind != InterfaceKind::Abstract
+            {
+                self.push(def.span, "an interface with an abstract base".to_owned());
+            }
+        }
+    }
+
+    /// Whether an operation or attribute belongs to a local interface, whose types are never marshalled.
+    fn is_in_local(&self, def: &Definition) -> bool {
+        def.parent.is_some_and(|parent| match &self.model.get(parent).kind {
+            DefKind::Interface(interface) => interface.kind == InterfaceKind::Local,
+            _ => false,
+        })
+    }
+
+    /// One use of a type. `local_ok` where the value is never marshalled.
+    fn ty(&mut self, ty: &Type, span: Span, local_ok: bool) {
+        match ty {
+            Type::Basic(Basic::Any) => self.push(span, "the type `any`".to_owned()),
+            Type::Basic(Basic::TypeCode) => self.push(span, "the type `TypeCode`".to_owned()),
+            Type::Basic(Basic::ValueBase) => self.push(span, "the type `ValueBase`".to_owned()),
+            Type::Fixed { .. } => self.push(span, "the type `fixed`".to_owned()),
+            Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element, span, local_ok),
+            Type::Named(id) => self.named(*id, span, local_ok),
+            Type::Void | Type::Basic(_) | Type::String { .. } | Type::WString { .. } => {}
+        }
+    }
+
+    fn named(&mut self, id: DefId, span: Span, local_ok: bool) {
+        let def = self.model.get(id);
+        let name = self.model.scoped_name(id).join("::");
+        match &def.kind {
+            DefKind::Value(_) | DefKind::ValueBox(_) => {
+                self.push(span, format!("the `valuetype` type `{name}`"));
+            }
+            DefKind::Interface(interface) => match interface.kind {
+                InterfaceKind::Abstract => {
+                    self.push(span, format!("the `abstract interface` type `{name}`"));
+                }
+                InterfaceKind::Local if !local_ok => {
+                    self.push(span, format!("the `local interface` type `{name}` in what is marshalled"));
+                }
+                InterfaceKind::Local | InterfaceKind::Remote => {}
+            },
+            DefKind::Native if !local_ok => {
+                self.push(span, format!("the `native` type `{name}` in what is marshalled"));
+            }
+            // What an alias stands for is told at the alias, unless it may not be used here.
+            DefKind::Typedef(typedef) if !local_ok => {
+                let before = self.found.len();
+                self.ty(&typedef.ty, span, false);
+                let told_there = |found: &NotGenerated| !found.what.ends_with("in what is marshalled");
+                let kept: Vec<NotGenerated> =
+                    self.found.drain(before..).filter(|found| !told_there(found)).collect();
+                self.found.extend(kept);
+            }
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, span: Span, what: String) {
+        self.found.push(NotGenerated { span, what });
+    }
+}
+
+const IN: ironorb_idl::model::Direction = ironorb_idl::model::Direction::In;
+
+/// Results are a tuple, and the standard library has traits for tuples of up to twelve.
+const RESULTS_MAX: usize = 12;

@@ -1,0 +1,350 @@
+//! What generated code calls to put values on the wire and to find operations by name.
+//!
+//! Nothing here knows a connection, an object or an adapter. A [`Codec`] is a type of the wire: most
+//! are the Rust types themselves; those with IDL bounds are markers that check their bounds on the way
+//! out ([`Misuse::BoundExceeded`]) and on the way in ([`MalformedKind::BoundExceeded`]).
+
+use std::marker::PhantomData;
+
+use ironorb_giop::cdr::{Marshal, Reader, Unmarshal, WString, Writer, bounded, check_bound};
+use ironorb_giop::error::{Malformed, MalformedKind, Misuse};
+
+/// A type of the wire, and the Rust type that holds its values.
+///
+/// Each type that can be marshalled is its own codec. `sequence<string<5>, 3>` has the codec
+/// `Seq<Str<5>, 3>`, whose values are `Vec<String>`.
+pub trait Codec {
+    /// What a value is in Rust.
+    type Value;
+
+    /// A lower bound of the bytes that a value takes; see [`Unmarshal::BYTES_MIN`].
+    const BYTES_MIN: usize;
+
+    /// Writes a value, or refuses one that breaks a bound.
+    fn put(value: &Self::Value, w: &mut Writer<'_>) -> Result<(), Misuse>;
+
+    /// Reads a value, or refuses one that breaks a bound.
+    fn get(r: &mut Reader<'_>) -> Result<Self::Value, Malformed>;
+
+    /// Writes elements without a length.
+    #[inline]
+    fn put_elements(items: &[Self::Value], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        items.iter().try_for_each(|item| Self::put(item, w))
+    }
+
+    /// Reads elements whose number has been checked against what is left.
+    #[inline]
+    fn get_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self::Value>, Malformed> {
+        // A short string on the wire is a longer one in memory: memory follows what has been read.
+        let mut items = Vec::with_capacity(count.min(PREALLOCATE_ELEMENTS_MAX));
+        r.nested(|r| {
+            for _ in 0..count {
+                items.push(Self::get(r)?);
+            }
+            Ok(())
+        })?;
+        Ok(items)
+    }
+}
+
+impl<T: Marshal + Unmarshal> Codec for T {
+    type Value = T;
+    const BYTES_MIN: usize = T::BYTES_MIN;
+
+    #[inline]
+    fn put(value: &T, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        value.marshal(w)
+    }
+
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<T, Malformed> {
+        T::unmarshal(r)
+    }
+
+    #[inline]
+    fn put_elements(items: &[T], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        T::marshal_elements(items, w)
+    }
+
+    #[inline]
+    fn get_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<T>, Malformed> {
+        T::unmarshal_elements(r, count)
+    }
+}
+
+/// A codec whose values are lent to operations in another form: `&str` for a `String`, a slice for a `Vec`.
+pub trait Lend: Codec {
+    /// What the operation sees, behind a reference.
+    type Lent: ?Sized;
+
+    /// Writes the lent form.
+    fn put_lent(value: &Self::Lent, w: &mut Writer<'_>) -> Result<(), Misuse>;
+
+    /// Lends a value.
+    fn lend(value: &Self::Value) -> &Self::Lent;
+}
+
+/// `string<N>`. A `String` of at most `N` characters.
+#[derive(Debug)]
+pub enum Str<const N: u32> {}
+
+impl<const N: u32> Codec for Str<N> {
+    type Value = String;
+    const BYTES_MIN: usize = 4;
+
+    #[inline]
+    fn put(value: &String, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        Self::put_lent(value, w)
+    }
+
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<String, Malformed> {
+        let text = r.read_str()?;
+        bounded(r, str_length(&text, N), N)?;
+        Ok(text.into_owned())
+    }
+}
+
+impl<const N: u32> Lend for Str<N> {
+    type Lent = str;
+
+    #[inline]
+    fn put_lent(value: &str, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        check_bound(str_length(value, N), N)?;
+        w.write_str(value)
+    }
+
+    #[inline]
+    fn lend(value: &String) -> &str {
+        value
+    }
+}
+
+/// `wstring<N>`. A `WString` of at most `N` UTF-16 units.
+#[derive(Debug)]
+pub enum WStr<const N: u32> {}
+
+impl<const N: u32> Codec for WStr<N> {
+    type Value = WString;
+    const BYTES_MIN: usize = 4;
+
+    fn put(value: &WString, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        Self::put_lent(value, w)
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<WString, Malformed> {
+        let text = r.read_wstr()?;
+        bounded(r, text.encode_utf16().count(), N)?;
+        Ok(WString::from(text))
+    }
+}
+
+impl<const N: u32> Lend for WStr<N> {
+    type Lent = str;
+
+    fn put_lent(value: &str, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        check_bound(value.encode_utf16().count(), N)?;
+        w.write_wstr(value)
+    }
+
+    fn lend(value: &WString) -> &str {
+        value
+    }
+}
+
+/// `sequence<C, N>`; `sequence<C>` when `N` is left out, for elements that have bounds inside.
+#[derive(Debug)]
+pub struct Seq<C, const N: u32 = { u32::MAX }>(PhantomData<C>);
+
+impl<C: Codec, const N: u32> Codec for Seq<C, N> {
+    type Value = Vec<C::Value>;
+    const BYTES_MIN: usize = 4;
+
+    #[inline]
+    fn put(value: &Vec<C::Value>, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        Self::put_lent(value, w)
+    }
+
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Vec<C::Value>, Malformed> {
+        let count = r.read_length(C::BYTES_MIN)?;
+        bounded(r, count, N)?;
+        C::get_elements(r, count)
+    }
+}
+
+impl<C: Codec, const N: u32> Lend for Seq<C, N> {
+    type Lent = [C::Value];
+
+    #[inline]
+    fn put_lent(value: &[C::Value], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        check_bound(value.len(), N)?;
+        w.write_length(value.len())?;
+        C::put_elements(value, w)
+    }
+
+    #[inline]
+    fn lend(value: &Vec<C::Value>) -> &[C::Value] {
+        value
+    }
+}
+
+/// An array of `N` elements that have bounds inside.
+#[derive(Debug)]
+pub struct Arr<C, const N: usize>(PhantomData<C>);
+
+impl<C: Codec, const N: usize> Codec for Arr<C, N> {
+    type Value = [C::Value; N];
+    const BYTES_MIN: usize = at_least_one(N * C::BYTES_MIN);
+
+    #[inline]
+    fn put(value: &[C::Value; N], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        C::put_elements(value, w)
+    }
+
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<[C::Value; N], Malformed> {
+        let items = C::get_elements(r, N)?;
+        // Only a wrong override of `get_elements` could give another count.
+        items.try_into().map_err(|_| r.malformed(MalformedKind::Truncated))
+    }
+}
+
+impl<C: Codec, const N: usize> Lend for Arr<C, N> {
+    type Lent = [C::Value; N];
+
+    #[inline]
+    fn put_lent(value: &[C::Value; N], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        Self::put(value, w)
+    }
+
+    #[inline]
+    fn lend(value: &[C::Value; N]) -> &[C::Value; N] {
+        value
+    }
+}
+
+/// The results of an operation that has none, or several: the tuple `T`, one after the other.
+#[derive(Debug)]
+pub struct Results<T>(PhantomData<T>);
+
+macro_rules! results {
+    ($($($codec:ident $at:tt)*;)*) => {$(
+        impl<$($codec: Codec),*> Codec for Results<($($codec,)*)> {
+            type Value = ($($codec::Value,)*);
+            const BYTES_MIN: usize = at_least_one(0 $(+ $codec::BYTES_MIN)*);
+
+            #[inline]
+            fn put(_value: &Self::Value, _w: &mut Writer<'_>) -> Result<(), Misuse> {
+                $($codec::put(&_value.$at, _w)?;)*
+                Ok(())
+            }
+
+            #[inline]
+            fn get(_r: &mut Reader<'_>) -> Result<Self::Value, Malformed> {
+                Ok(($($codec::get(_r)?,)*))
+            }
+        }
+    )*};
+}
+
+results! {
+    ;
+    A 0 B 1;
+    A 0 B 1 C 2;
+    A 0 B 1 C 2 D 3;
+    A 0 B 1 C 2 D 3 E 4;
+    A 0 B 1 C 2 D 3 E 4 F 5;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11;
+}
+
+/// [`Unmarshal::BYTES_MIN`] of a value without members: it may not be 0.
+pub const fn at_least_one(bytes: usize) -> usize {
+    if bytes == 0 { 1 } else { bytes }
+}
+
+/// The operations of one interface, its own and the inherited ones, in a perfect hash table.
+///
+/// `SLOTS` is a power of two. The generator finds a seed for which no two names share a slot.
+#[derive(Debug)]
+pub struct OperationTable<const SLOTS: usize> {
+    seed: u64,
+    names: &'static [&'static str],
+    /// Positions in `names`; [`NO_OPERATION`] where a slot is empty.
+    slots: [u16; SLOTS],
+}
+
+impl<const SLOTS: usize> OperationTable<SLOTS> {
+    /// A table in which each name has its position in `names`.
+    ///
+    /// # Panics
+    ///
+    /// When two names share a slot, at compile time: generated code holds its tables in statics.
+    pub const fn new(seed: u64, names: &'static [&'static str]) -> Self {
+        assert!(SLOTS.is_power_of_two(), "the number of slots is a power of two");
+        let mut slots = [NO_OPERATION; SLOTS];
+        let mut position = 0;
+        while position < names.len() {
+            let slot = operation_hash(names[position].as_bytes(), seed) as usize & (SLOTS - 1);
+            assert!(slots[slot] == NO_OPERATION, "two operations share a slot");
+            slots[slot] = position as u16;
+            position += 1;
+        }
+        OperationTable { seed, names, slots }
+    }
+
+    /// The position of a name, or `None` when the interface has no such operation.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<u16> {
+        let slot = operation_hash(name, self.seed) as usize & (SLOTS - 1);
+        let position = *self.slots.get(slot)?;
+        let known = self.names.get(usize::from(position))?;
+        (known.as_bytes() == name).then_some(position)
+    }
+}
+
+/// The hash behind [`OperationTable`]; `ironorb-build` computes the same one to find seeds.
+///
+/// Folds the name in chunks of eight bytes, little-endian, the last one padded with zeros.
+#[inline]
+pub const fn operation_hash(name: &[u8], seed: u64) -> u32 {
+    let mut hash = seed ^ name.len() as u64;
+    let mut rest = name;
+    while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
+        hash = fold(hash, u64::from_le_bytes(*chunk));
+        rest = tail;
+    }
+    if !rest.is_empty() {
+        let mut last = 0;
+        let mut at = 0;
+        while at < rest.len() {
+            last |= (rest[at] as u64) << (8 * at);
+            at += 1;
+        }
+        hash = fold(hash, last);
+    }
+    (hash >> 32) as u32
+}
+
+#[inline]
+const fn fold(hash: u64, chunk: u64) -> u64 {
+    let hash = (hash ^ chunk).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    hash ^ (hash >> 29)
+}
+
+/// A string's length for comparison with a bound, in characters. Counts only when the bytes are too many.
+#[inline]
+fn str_length(text: &str, bound: u32) -> usize {
+    if text.len() <= bound as usize { text.len() } else { text.chars().count() }
+}
+
+/// Marks an empty slot.
+const NO_OPERATION: u16 = u16::MAX;
+
+/// Elements for which memory is taken before they have been read.
+const PREALLOCATE_ELEMENTS_MAX: usize = 1024;

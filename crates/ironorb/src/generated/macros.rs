@@ -1,0 +1,609 @@
+//! The macros that generated code is made of: what is the same for every struct, enum, union, exception
+//! and interface is written here once, so that generated files hold names and types only.
+//!
+//! Not for use by hand: the input is what `ironorb-build` prints, and may change with it. The traits and
+//! types that people see are plain items in the generated file; the macros add implementations.
+
+pub use crate::{
+    __ironorb_cdr_enum as cdr_enum, __ironorb_cdr_struct as cdr_struct, __ironorb_cdr_union as cdr_union,
+    __ironorb_exception as exception, __ironorb_interface as interface,
+    __ironorb_operation_error as operation_error, __ironorb_reference as reference,
+};
+
+/// Marshals a struct member by member. Each member is followed by its codec.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_cdr_struct {
+    ($name:ident { $($member:ident: $codec:ty),* $(,)? }) => {
+        impl $crate::generated::Marshal for $name {
+            #[inline]
+            fn marshal(
+                &self,
+                _w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $(<$codec as $crate::generated::Codec>::put(&self.$member, _w)?;)*
+                ::std::result::Result::Ok(())
+            }
+        }
+
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = $crate::generated::at_least_one(
+                0 $(+ <$codec as $crate::generated::Codec>::BYTES_MIN)*
+            );
+
+            #[inline]
+            fn unmarshal(
+                _r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                ::std::result::Result::Ok($name {
+                    $($member: <$codec as $crate::generated::Codec>::get(_r)?,)*
+                })
+            }
+        }
+    };
+}
+
+/// Marshals an enum as the ordinal of its variant.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_cdr_enum {
+    ($name:ident { $($variant:ident),* $(,)? }) => {
+        impl $crate::generated::Marshal for $name {
+            #[inline]
+            fn marshal(
+                &self,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                w.write_u32(*self as u32);
+                ::std::result::Result::Ok(())
+            }
+        }
+
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = 4;
+
+            #[inline]
+            fn unmarshal(
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                const VARIANTS: &[$name] = &[$($name::$variant),*];
+                match VARIANTS.get(r.read_u32()? as usize) {
+                    ::std::option::Option::Some(variant) => ::std::result::Result::Ok(*variant),
+                    ::std::option::Option::None => ::std::result::Result::Err(
+                        r.malformed($crate::generated::MalformedKind::NoSuchEnumerator),
+                    ),
+                }
+            }
+        }
+    };
+}
+
+/// Marshals a union. `one` are the cases with a single label, `many` those that store theirs, `default`
+/// the case for every label that is not in `unless`, `rest` the labels that carry no value.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_cdr_union {
+    (
+        $name:ident switch $discriminator:ty;
+        one { $([$($one_label:tt)+] => $one:ident($one_codec:ty)),* $(,)? }
+        many { $([$($many_label:tt)+] => $many:ident($many_codec:ty)),* $(,)? }
+        $(default { $default:ident($default_codec:ty) $(unless [$($not_default:tt)+])? })?
+        $(rest { $rest:ident unless [$($not_rest:tt)+] })?
+    ) => {
+        impl $name {
+            /// The label that goes on the wire before the value.
+            #[inline]
+            pub fn discriminator(&self) -> $discriminator {
+                match self {
+                    $(Self::$one(_) => $($one_label)+,)*
+                    $(Self::$many { label, .. } => *label,)*
+                    $(Self::$default { label, .. } => *label,)?
+                    $(Self::$rest { label } => *label,)?
+                }
+            }
+        }
+
+        impl $crate::generated::Marshal for $name {
+            #[inline]
+            fn marshal(
+                &self,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                let label = self.discriminator();
+                <$discriminator as $crate::generated::Codec>::put(&label, w)?;
+                #[allow(unreachable_patterns)]
+                match self {
+                    $(Self::$one(value) => <$one_codec as $crate::generated::Codec>::put(value, w),)*
+                    $(Self::$many { value, .. } if ::std::matches!(label, $($many_label)+) => {
+                        <$many_codec as $crate::generated::Codec>::put(value, w)
+                    })*
+                    $(Self::$default { value, .. } $(if !::std::matches!(label, $($not_default)+))? => {
+                        <$default_codec as $crate::generated::Codec>::put(value, w)
+                    })?
+                    $(Self::$rest { .. } if !::std::matches!(label, $($not_rest)+) => {
+                        ::std::result::Result::Ok(())
+                    })?
+                    _ => ::std::result::Result::Err($crate::generated::Misuse::WrongLabel),
+                }
+            }
+        }
+
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = <$discriminator as $crate::generated::Codec>::BYTES_MIN;
+
+            #[inline]
+            fn unmarshal(
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                let label = <$discriminator as $crate::generated::Codec>::get(r)?;
+                #[allow(unreachable_patterns)]
+                ::std::result::Result::Ok(match label {
+                    $($($one_label)+ => Self::$one(<$one_codec as $crate::generated::Codec>::get(r)?),)*
+                    $($($many_label)+ => {
+                        Self::$many { label, value: <$many_codec as $crate::generated::Codec>::get(r)? }
+                    })*
+                    $(label => Self::$default {
+                        label,
+                        value: <$default_codec as $crate::generated::Codec>::get(r)?,
+                    },)?
+                    $(label => Self::$rest { label },)?
+                })
+            }
+        }
+    };
+}
+
+/// Makes a struct a user exception.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_exception {
+    ($name:ident = $idl:literal, $id:literal { $($member:ident: $codec:ty),* $(,)? }) => {
+        $crate::generated::cdr_struct! { $name { $($member: $codec),* } }
+
+        impl $crate::generated::UserException for $name {
+            const REPOSITORY_ID: &'static str = $id;
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str($idl)?;
+                let mut _before = " (";
+                $(
+                    ::std::write!(f, "{_before}{}: {:?}", ::std::stringify!($member), self.$member)?;
+                    _before = ", ";
+                )*
+                f.write_str(if _before == ", " { ")" } else { "" })
+            }
+        }
+
+        impl ::std::error::Error for $name {}
+    };
+}
+
+/// The error types of operations: the exceptions of the raises clause, and `System`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_operation_error {
+    ($(
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($variant:ident($exception:ty)),* $(,)? }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum $name {
+            $(
+                #[doc = ::std::concat!("The user exception `", ::std::stringify!($variant), "`.")]
+                $variant($exception),
+            )*
+            /// Something other than the application failed.
+            System($crate::generated::SystemException),
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                match self {
+                    $(Self::$variant(exception) => ::std::fmt::Display::fmt(exception, f),)*
+                    Self::System(exception) => ::std::fmt::Display::fmt(exception, f),
+                }
+            }
+        }
+
+        impl ::std::error::Error for $name {
+            fn source(&self) -> ::std::option::Option<&(dyn ::std::error::Error + 'static)> {
+                ::std::option::Option::Some(match self {
+                    $(Self::$variant(exception) => exception,)*
+                    Self::System(exception) => exception,
+                })
+            }
+        }
+
+        impl ::std::convert::From<$crate::generated::SystemException> for $name {
+            fn from(exception: $crate::generated::SystemException) -> Self {
+                Self::System(exception)
+            }
+        }
+
+        $(
+            impl ::std::convert::From<$exception> for $name {
+                fn from(exception: $exception) -> Self {
+                    Self::$variant(exception)
+                }
+            }
+        )*
+
+        impl $crate::generated::OperationError for $name {
+            fn from_user_exception(
+                id: &str,
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<::std::option::Option<Self>, $crate::generated::Malformed> {
+                $(
+                    if id == <$exception as $crate::generated::UserException>::REPOSITORY_ID {
+                        return ::std::result::Result::Ok(::std::option::Option::Some(Self::$variant(r.get()?)));
+                    }
+                )*
+                ::std::result::Result::Ok(::std::option::Option::None)
+            }
+
+            fn raised(&self) -> $crate::generated::Raised<'_> {
+                match self {
+                    $(Self::$variant(exception) => $crate::generated::Raised::User(
+                        <$exception as $crate::generated::UserException>::REPOSITORY_ID,
+                        exception,
+                    ),)*
+                    Self::System(exception) => $crate::generated::Raised::System(exception),
+                }
+            }
+        }
+    )*};
+}
+
+/// A typed reference: a newtype of `ObjectRef` that converts to the references of its bases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_reference {
+    (
+        $(#[$meta:meta])*
+        pub $reference:ident: dyn $interface:ident = $id:literal,
+        bases [$($base_reference:ty: dyn $base:path),* $(,)?];
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct $reference($crate::generated::ObjectRef);
+
+        impl $crate::generated::TypedRef for $reference {
+            type Interface = dyn $interface;
+            const REPOSITORY_ID: &'static str = $id;
+
+            #[inline]
+            fn object(&self) -> &$crate::generated::ObjectRef {
+                &self.0
+            }
+
+            #[inline]
+            fn from_object(object: $crate::generated::ObjectRef) -> Self {
+                $reference(object)
+            }
+        }
+
+        impl $crate::generated::RefTo<dyn $interface> for $reference {}
+        $(impl $crate::generated::RefTo<dyn $base> for $reference {})*
+
+        impl ::std::convert::From<$reference> for $crate::generated::ObjectRef {
+            fn from(reference: $reference) -> Self {
+                reference.0
+            }
+        }
+
+        $(
+            impl ::std::convert::From<$reference> for $base_reference {
+                fn from(reference: $reference) -> Self {
+                    <Self as $crate::generated::TypedRef>::from_object(reference.0)
+                }
+            }
+        )*
+
+        impl $crate::generated::MarshalNillable for $reference {
+            fn marshal_some(
+                &self,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $crate::generated::MarshalNillable::marshal_some(&self.0, w)
+            }
+
+            fn marshal_nil(
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                <$crate::generated::ObjectRef as $crate::generated::MarshalNillable>::marshal_nil(w)
+            }
+        }
+
+        impl $crate::generated::UnmarshalNillable for $reference {
+            const NIL_BYTES_MIN: usize =
+                <$crate::generated::ObjectRef as $crate::generated::UnmarshalNillable>::NIL_BYTES_MIN;
+
+            fn unmarshal_nillable(
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<::std::option::Option<Self>, $crate::generated::Malformed> {
+                let object =
+                    <$crate::generated::ObjectRef as $crate::generated::UnmarshalNillable>::unmarshal_nillable(r)?;
+                ::std::result::Result::Ok(object.map($reference))
+            }
+        }
+    };
+}
+
+/// Everything of an interface but its trait: the typed reference, the stubs (one blanket implementation
+/// of the trait for all references to the interface or to one derived from it), and the skeletons.
+///
+/// After a parameter's type stands how it travels: `value`, `borrowed`, `string`, `wide`, `octets`,
+/// `numbers(T)`, `sequence`, `reference`, or `checked(codec)` where bounds are to be checked.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_interface {
+    (
+        $(#[$meta:meta])*
+        pub $reference:ident: dyn $interface:ident, $skeleton:ident = $id:literal;
+        bases [$($base_reference:ty: dyn $base:path),* $(,)?];
+        operations($slots:literal, $seed:literal) [
+            $($index:literal $name:literal => $upcall:path),* $(,)?
+        ];
+        $($kind:ident $wire:literal fn $operation:ident(
+            $($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),* $(,)?
+        ) -> $result:ty, $error:ty $(, $context:ident)?;)*
+    ) => {
+        $crate::generated::reference! {
+            $(#[$meta])*
+            pub $reference: dyn $interface = $id, bases [$($base_reference: dyn $base),*];
+        }
+
+        /// One function per operation that unmarshals, calls the servant and marshals the reply.
+        #[doc(hidden)]
+        #[derive(Debug)]
+        pub struct $skeleton;
+
+        impl<R> $interface for R
+        where
+            R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+        {
+            $($crate::__ironorb_stub! {
+                $kind $interface $wire
+                fn $operation($($parameter: $type = $mode $(($codec))?),*)
+                -> $result, $error $(, $context)?;
+            })*
+        }
+
+        impl $skeleton {
+            $($crate::__ironorb_skeleton! {
+                $kind $interface
+                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context)?;
+            })*
+        }
+
+        impl<S: $interface> $crate::generated::InterfaceOf<S> for dyn $interface {
+            const REPOSITORY_IDS: &'static [&'static str] =
+                &[$id $(, <$base_reference as $crate::generated::TypedRef>::REPOSITORY_ID)*];
+
+            fn dispatch(servant: &S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
+                static OPERATIONS: $crate::generated::OperationTable<$slots> =
+                    $crate::generated::OperationTable::new($seed, &[$($name),*]);
+                match OPERATIONS.find(call.operation()) {
+                    $(::std::option::Option::Some($index) => $upcall(servant, call),)*
+                    _ => call.standard_operation(
+                        <Self as $crate::generated::InterfaceOf<S>>::REPOSITORY_IDS,
+                    ),
+                }
+            }
+
+            fn provide(servant: &::std::sync::Arc<S>, slot: &mut $crate::generated::LocalSlot<'_>) {
+                slot.offer::<dyn $interface>(|| servant.clone());
+                $(slot.offer::<dyn $base>(|| servant.clone());)*
+            }
+        }
+    };
+}
+
+/// The body of one operation on a reference.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_stub {
+    (
+        oneway $interface:ident $wire:literal
+        fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty, $error:ty $(, $context:ident)?;
+    ) => {
+        #[allow(unused_variables)]
+        fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<(), $error> {
+            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::oneway($wire);
+            $crate::generated::invoke_oneway(
+                self,
+                &OPERATION,
+                |servant: &dyn $interface| $interface::$operation(servant, $($parameter),*),
+                |w| {
+                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
+                    $($crate::__ironorb_put!($context, w);)?
+                    ::std::result::Result::Ok(())
+                },
+            )
+        }
+    };
+    (
+        twoway $interface:ident $wire:literal
+        fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty, $error:ty $(, $context:ident)?;
+    ) => {
+        #[allow(unused_variables)]
+        fn $operation(
+            &self,
+            $($parameter: $type),*
+        ) -> ::std::result::Result<<$result as $crate::generated::Codec>::Value, $error> {
+            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::twoway($wire);
+            $crate::generated::invoke(
+                self,
+                &OPERATION,
+                |servant: &dyn $interface| $interface::$operation(servant, $($parameter),*),
+                |w| {
+                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
+                    $($crate::__ironorb_put!($context, w);)?
+                    ::std::result::Result::Ok(())
+                },
+                |r| <$result as $crate::generated::Codec>::get(r),
+            )
+        }
+    };
+}
+
+/// The body of one operation on the server's side.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_skeleton {
+    (
+        oneway $interface:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $context:ident)?;
+    ) => {
+        #[allow(unused_variables, missing_docs)]
+        pub fn $operation<S: $interface + ?Sized>(
+            servant: &S,
+            call: $crate::generated::Call<'_>,
+        ) -> $crate::generated::Replied {
+            call.oneway(|r| {
+                $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+                $(let $context = $crate::__ironorb_hold!($context, r);)?
+                ::std::result::Result::Ok($interface::$operation(
+                    servant,
+                    $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
+                ))
+            })
+        }
+    };
+    (
+        twoway $interface:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $context:ident)?;
+    ) => {
+        #[allow(unused_variables, missing_docs)]
+        pub fn $operation<S: $interface + ?Sized>(
+            servant: &S,
+            call: $crate::generated::Call<'_>,
+        ) -> $crate::generated::Replied {
+            call.twoway(
+                |r| {
+                    $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+                $(let $context = $crate::__ironorb_hold!($context, r);)?
+                    ::std::result::Result::Ok($interface::$operation(
+                        servant,
+                        $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
+                    ))
+                },
+                |w, result| <$result as $crate::generated::Codec>::put(result, w),
+            )
+        }
+    };
+}
+
+/// Writes an argument.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_put {
+    (value, $w:ident, $x:ident) => {
+        $w.put(&$x)
+    };
+    (borrowed, $w:ident, $x:ident) => {
+        $w.put($x)
+    };
+    (string, $w:ident, $x:ident) => {
+        $w.write_str($x)
+    };
+    (wide, $w:ident, $x:ident) => {
+        $w.write_wstr($x)
+    };
+    (octets, $w:ident, $x:ident) => {
+        $w.write_octets($x)
+    };
+    (numbers($number:ty), $w:ident, $x:ident) => {
+        $w.put($x)
+    };
+    (sequence, $w:ident, $x:ident) => {
+        $w.put($x)
+    };
+    (reference, $w:ident, $x:ident) => {
+        $w.put(&$x)
+    };
+    (checked($codec:ty), $w:ident, $x:ident) => {
+        <$codec as $crate::generated::Lend>::put_lent($x, $w)
+    };
+    // No context is ever passed on: an empty sequence<string> (CORBA 3.3 part 2, 9.4.2.2).
+    (context, $w:ident) => {
+        $w.write_u32(0)
+    };
+}
+
+/// Reads an argument into what holds it during the call: borrowed from the message where that can be.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_hold {
+    (value, $r:ident) => {
+        $r.get()?
+    };
+    (borrowed, $r:ident) => {
+        $r.get()?
+    };
+    (string, $r:ident) => {
+        $r.read_str()?
+    };
+    (wide, $r:ident) => {
+        $r.read_wstr()?
+    };
+    (octets, $r:ident) => {
+        $r.read_octets()?
+    };
+    (numbers($number:ty), $r:ident) => {
+        $r.read_numbers::<$number>()?
+    };
+    (sequence, $r:ident) => {
+        $r.get::<::std::vec::Vec<_>>()?
+    };
+    (reference, $r:ident) => {
+        $r.get::<::std::option::Option<_>>()?
+    };
+    (checked($codec:ty), $r:ident) => {
+        <$codec as $crate::generated::Codec>::get($r)?
+    };
+    // Some clients leave the context out.
+    (context, $r:ident) => {
+        if $r.remaining() > 0 { $r.get::<::std::vec::Vec<::std::string::String>>()? } else { ::std::vec![] }
+    };
+}
+
+/// Hands an argument to the servant.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_lend {
+    (value, $x:ident) => {
+        $x
+    };
+    (borrowed, $x:ident) => {
+        &$x
+    };
+    (string, $x:ident) => {
+        &$x
+    };
+    (wide, $x:ident) => {
+        &$x
+    };
+    (octets, $x:ident) => {
+        $x
+    };
+    (numbers($number:ty), $x:ident) => {
+        &$x
+    };
+    (sequence, $x:ident) => {
+        &$x
+    };
+    (reference, $x:ident) => {
+        $x.as_ref()
+    };
+    (checked($codec:ty), $x:ident) => {
+        <$codec as $crate::generated::Lend>::lend(&$x)
+    };
+}
