@@ -43,6 +43,8 @@ pub struct FileInfo {
     pub path: std::path::PathBuf,
     /// True for the file named by the user, false for those it includes.
     pub is_main: bool,
+    /// True for a file that the front end brings along, such as `orb.idl`; nothing on disk stands for it.
+    pub is_builtin: bool,
 }
 
 impl Model {

@@ -1,0 +1,24 @@
+//! Files that the front end brings along, so that `#include <orb.idl>` works without any directory.
+
+/// The path to show and the text of a file known under this name.
+pub(crate) fn find(name: &str) -> Option<(&'static str, &'static str)> {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    match file {
+        "orb.idl" | "corbaidl.idl" | "boxes.idl" | "TypeCode.idl" | "CORBA.idl" | "corba.idl" => {
+            Some((ORB_PATH, ORB_TEXT))
+        }
+        _ => None,
+    }
+}
+
+/// True for a name of module `CORBA` that files often use without its module.
+pub(crate) fn knows(name: &str) -> bool {
+    matches!(
+        name,
+        "TypeCode" | "Identifier" | "RepositoryId" | "OctetSeq" | "StringSeq" | "Policy" | "PolicyList"
+    )
+}
+
+/// In angle brackets, so that no file on a disk is taken for it.
+const ORB_PATH: &str = "<builtin>/orb.idl";
+const ORB_TEXT: &str = include_str!("builtin/orb.idl");

@@ -1,0 +1,184 @@
+//! The shape of a diagnostic and the list that collects them.
+
+use crate::source::{Sources, Span};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// There is no model.
+    Error,
+    /// There is a model; the text is likely not what its author meant.
+    Warning,
+}
+
+/// The stable name of a kind of diagnostic, e.g. `IDL0401`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code(pub(crate) u16);
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "IDL{:04}", self.0)
+    }
+}
+
+/// A place with a word on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// What it has to do with the matter; may be empty.
+    pub text: String,
+}
+
+/// One thing that is wrong, where, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// The kind.
+    pub code: Code,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// Where.
+    pub primary: Label,
+    /// Other places that matter, such as the first definition of a name defined twice.
+    pub secondary: Vec<Label>,
+    /// How to mend it.
+    pub help: Option<String>,
+}
+
+/// Everything found wrong with one translation unit, in the order of the text.
+#[derive(Debug, Clone, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    errors: usize,
+    suppressed: usize,
+    quiet: u32,
+}
+
+impl Diagnostics {
+    /// All of them, errors and warnings.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.list.iter()
+    }
+
+    /// True when there is no error; there may be warnings.
+    pub fn is_ok(&self) -> bool {
+        self.errors == 0
+    }
+
+    /// How many errors there are, with those beyond the limit of what is kept.
+    pub fn error_count(&self) -> usize {
+        self.errors
+    }
+
+    /// How many warnings are kept.
+    pub fn warning_count(&self) -> usize {
+        self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning).count()
+    }
+
+    /// How many diagnostics were dropped because [`DIAGNOSTICS_MAX`](Self::DIAGNOSTICS_MAX) were kept.
+    pub fn suppressed_count(&self) -> usize {
+        self.suppressed
+    }
+
+    /// How many diagnostics are kept; a text with more is not worth reading on.
+    pub const DIAGNOSTICS_MAX: usize = 1_000;
+
+    /// Puts them into the order in which a reader of the unit meets their places, each once.
+    pub(crate) fn sort(&mut self, sources: &Sources) {
+        self.list.sort_by_cached_key(|diagnostic| sources.unit_order(diagnostic.primary.span));
+        self.list.dedup();
+    }
+
+    /// From here to [`end_quiet`](Self::end_quiet) nothing is reported.
+    pub(crate) fn begin_quiet(&mut self) {
+        self.quiet += 1;
+    }
+
+    pub(crate) fn end_quiet(&mut self) {
+        self.quiet -= 1;
+    }
+
+    /// False when a report would not be kept, so that no work is put into it.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.quiet == 0 && self.list.len() < Self::DIAGNOSTICS_MAX
+    }
+
+    #[cold]
+    pub(super) fn error(&mut self, code: u16, span: Span, message: impl Into<String>) -> Draft<'_> {
+        self.draft(Severity::Error, code, span, message.into())
+    }
+
+    #[cold]
+    pub(super) fn warning(&mut self, code: u16, span: Span, message: impl Into<String>) -> Draft<'_> {
+        self.draft(Severity::Warning, code, span, message.into())
+    }
+
+    fn draft(&mut self, severity: Severity, code: u16, span: Span, message: String) -> Draft<'_> {
+        let primary = Label { span, text: String::new() };
+        let diagnostic =
+            Diagnostic { severity, code: Code(code), message, primary, secondary: Vec::new(), help: None };
+        Draft { list: self, diagnostic: Some(diagnostic) }
+    }
+
+    fn push(&mut self, diagnostic: Diagnostic) {
+        if self.quiet > 0 {
+            return;
+        }
+        if diagnostic.severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.list.len() < Self::DIAGNOSTICS_MAX {
+            self.list.push(diagnostic);
+        } else {
+            self.suppressed += 1;
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// A diagnostic being written; it joins the list when the draft ends.
+pub(super) struct Draft<'d> {
+    list: &'d mut Diagnostics,
+    diagnostic: Option<Diagnostic>,
+}
+
+impl Draft<'_> {
+    /// A word at the primary place.
+    pub(super) fn label(self, text: impl Into<String>) -> Self {
+        self.with(|diagnostic| diagnostic.primary.text = text.into())
+    }
+
+    /// A second place.
+    pub(super) fn also(self, span: Span, text: impl Into<String>) -> Self {
+        self.with(|diagnostic| diagnostic.secondary.push(Label { span, text: text.into() }))
+    }
+
+    pub(super) fn help(self, text: impl Into<String>) -> Self {
+        self.with(|diagnostic| diagnostic.help = Some(text.into()))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Diagnostic)) -> Self {
+        if let Some(diagnostic) = &mut self.diagnostic {
+            change(diagnostic);
+        }
+        self
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if let Some(diagnostic) = self.diagnostic.take() {
+            self.list.push(diagnostic);
+        }
+    }
+}

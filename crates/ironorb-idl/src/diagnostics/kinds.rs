@@ -1,0 +1,10 @@
+//! One constructor per kind of diagnostic.
+
+mod constants;
+mod files;
+mod interfaces;
+mod lexical;
+mod names;
+mod syntax;
+mod types;
+mod values;

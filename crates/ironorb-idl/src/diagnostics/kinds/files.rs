@@ -1,0 +1,173 @@
+//! IDL01xx: files, the preprocessor, pragmas and limits.
+
+use std::path::Path;
+
+use crate::diagnostics::Diagnostics;
+use crate::source::Span;
+
+impl Diagnostics {
+    pub(crate) fn cannot_read_main(&mut self, span: Span, path: &Path, why: &str) {
+        self.error(101, span, format!("cannot read `{}`: {why}", path.display()))
+            .help("check the path and the permission to read it");
+    }
+
+    pub(crate) fn missing_include(&mut self, span: Span, name: &str, searched: &[String]) {
+        let places = if searched.is_empty() {
+            "no include directory was given".into()
+        } else {
+            format!("searched {}", searched.join(", "))
+        };
+        self.error(102, span, format!("the included file `{name}` is not there"))
+            .label(places)
+            .help("add the directory that holds it to the include directories");
+    }
+
+    pub(crate) fn unreadable_include(&mut self, span: Span, path: &Path, why: &str) {
+        self.error(103, span, format!("cannot read the included file `{}`: {why}", path.display()))
+            .help("check that it is a text file that you may read");
+    }
+
+    pub(crate) fn include_too_deep(&mut self, span: Span, limit: usize) {
+        self.error(104, span, format!("files include each other more than {limit} deep"))
+            .help("does a file include itself? guard it with #ifndef NAME, #define NAME ... #endif");
+    }
+
+    pub(crate) fn too_many_includes(&mut self, span: Span, limit: usize) {
+        self.error(105, span, format!("more than {limit} files are included"))
+            .help("guard files against being included again: #ifndef NAME, #define NAME ... #endif");
+    }
+
+    pub(crate) fn too_many_tokens(&mut self, span: Span, limit: usize) {
+        self.error(106, span, format!("the text has more than {limit} tokens after its macros are expanded"))
+            .help("split the file, or raise the limit in the options");
+    }
+
+    pub(crate) fn macro_expands_too_far(&mut self, span: Span, limit: usize) {
+        self.error(107, span, format!("macros expand to more than {limit} tokens"))
+            .help("does a macro double itself? raise the limit in the options if all is meant");
+    }
+
+    pub(crate) fn malformed_directive(&mut self, span: Span, what: &str, form: &str) {
+        self.error(110, span, what.to_owned()).help(format!("the form is {form}"));
+    }
+
+    pub(crate) fn unknown_directive(&mut self, span: Span, name: &str, near: Option<&str>) {
+        let draft = self.error(111, span, format!("`#{name}` is no directive"));
+        match near {
+            Some(near) => draft.help(format!("do you mean `#{near}`?")),
+            None => draft.help("the directives are #include, #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif, #pragma, #error, #warning and #line"),
+        };
+    }
+
+    pub(crate) fn extra_tokens(&mut self, span: Span, directive: &str) {
+        self.warning(112, span, format!("text behind `#{directive}` is ignored")).help("make it a comment");
+    }
+
+    pub(crate) fn conditional_without_if(&mut self, span: Span, directive: &str) {
+        self.error(113, span, format!("`#{directive}` without an `#if` before it"))
+            .help("add the #if, #ifdef or #ifndef, or take this line out");
+    }
+
+    pub(crate) fn branch_after_else(&mut self, span: Span, directive: &str, first: Span) {
+        self.error(114, span, format!("`#{directive}` comes after `#else`"))
+            .also(first, "the #else is here")
+            .help("`#else` is the last branch of an `#if`");
+    }
+
+    pub(crate) fn unterminated_conditional(&mut self, span: Span) {
+        self.error(115, span, "this condition has no `#endif`")
+            .label("it starts here")
+            .help("add `#endif` before the end of the file");
+    }
+
+    pub(crate) fn macro_redefined(&mut self, span: Span, name: &str, first: Option<Span>) {
+        let draft = self.warning(116, span, format!("the macro `{name}` gets a different meaning"));
+        let draft = match first {
+            Some(first) => draft.also(first, "it had one already"),
+            None => draft,
+        };
+        draft.help(format!("write `#undef {name}` first if that is meant"));
+    }
+
+    pub(crate) fn unterminated_macro_call(&mut self, span: Span, name: &str) {
+        self.error(117, span, format!("the arguments of the macro `{name}` never end"))
+            .help("close them with `)`");
+    }
+
+    pub(crate) fn wrong_macro_arguments(
+        &mut self,
+        span: Span,
+        name: &str,
+        wants: usize,
+        got: usize,
+        defined: Option<Span>,
+    ) {
+        let draft =
+            self.error(118, span, format!("the macro `{name}` takes {wants} argument(s), here are {got}"));
+        let draft = match defined {
+            Some(defined) => draft.also(defined, "defined here"),
+            None => draft,
+        };
+        draft.help("give as many arguments as the macro has parameters");
+    }
+
+    pub(crate) fn bad_paste(&mut self, span: Span, text: &str) {
+        self.error(119, span, format!("`##` makes `{text}`, which is no single token"))
+            .help("join parts that make one name or number");
+    }
+
+    pub(crate) fn condition_syntax(&mut self, span: Span, what: &str) {
+        self.error(120, span, format!("the condition cannot be evaluated: {what}"))
+            .help("conditions are made of integers, names, defined(NAME), ( ) and the operators of C");
+    }
+
+    pub(crate) fn user_error(&mut self, span: Span, text: &str) {
+        let text = if text.is_empty() { "#error" } else { text };
+        self.error(121, span, text.to_owned())
+            .label("the text asks to stop here")
+            .help("see the conditions around the `#error`: a macro may have to be defined, or not");
+    }
+
+    pub(crate) fn user_warning(&mut self, span: Span, text: &str) {
+        let text = if text.is_empty() { "#warning" } else { text };
+        self.warning(122, span, text.to_owned());
+    }
+
+    pub(crate) fn pragma_case(&mut self, span: Span, found: &str, meant: &str) {
+        self.warning(123, span, format!("`#pragma {found}` is unknown and has no effect"))
+            .help(format!("do you mean `#pragma {meant}`?"));
+    }
+
+    pub(crate) fn invalid_prefix(&mut self, span: Span, prefix: &str, why: &str) {
+        self.error(130, span, format!("`{prefix}` cannot be a prefix of repository ids: {why}"))
+            .help("a prefix is one or more identifiers with `/` between them, such as \"omg.org\"");
+    }
+
+    pub(crate) fn invalid_version(&mut self, span: Span, version: &str) {
+        self.error(131, span, format!("`{version}` is not a version"))
+            .help("a version is two numbers with a point between them, such as 2.3");
+    }
+
+    pub(crate) fn invalid_repository_id(&mut self, span: Span, id: &str) {
+        self.error(132, span, format!("\"{id}\" is not a repository id")).help("a repository id is a format, a colon and a name, such as \"IDL:omg.org/CosNaming/NamingContext:1.0\"");
+    }
+
+    pub(crate) fn repository_id_set_twice(&mut self, span: Span, name: &str, has: &str, first: Option<Span>) {
+        let draft = self.error(133, span, format!("`{name}` already has {has}"));
+        let draft = match first {
+            Some(first) => draft.also(first, "set here"),
+            None => draft,
+        };
+        draft.help("keep one of the two");
+    }
+
+    pub(crate) fn prefix_differs(&mut self, span: Span, name: &str, first: Span, was: &str, is: &str) {
+        self.error(
+            134,
+            span,
+            format!("`{name}` is defined under the prefix \"{is}\" but was declared under \"{was}\""),
+        )
+        .also(first, "declared here")
+        .help("give both declarations the same `#pragma prefix`");
+    }
+}

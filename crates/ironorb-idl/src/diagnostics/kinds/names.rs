@@ -1,0 +1,106 @@
+//! IDL04xx: names and what they mean.
+
+use crate::diagnostics::Diagnostics;
+use crate::source::Span;
+
+impl Diagnostics {
+    pub(crate) fn unknown_name(&mut self, span: Span, name: &str, help: Option<String>) {
+        let help =
+            help.unwrap_or_else(|| "define it before its first use, or include the file that does".into());
+        self.error(401, span, format!("nothing named `{name}` is known here")).help(help);
+    }
+
+    pub(crate) fn unknown_name_in(&mut self, span: Span, name: &str, within: &str, help: Option<String>) {
+        let help =
+            help.unwrap_or_else(|| format!("see the definition of `{within}` for the names that it has"));
+        self.error(402, span, format!("`{within}` has nothing named `{name}`")).help(help);
+    }
+
+    pub(crate) fn wrong_case(&mut self, span: Span, used: &str, declared: &str, first: Span) {
+        self.error(403, span, format!("`{used}` is declared as `{declared}`"))
+            .also(first, "declared here")
+            .help(format!(
+                "write `{declared}`: names must be spelled as declared, and cannot differ only in case"
+            ));
+    }
+
+    pub(crate) fn redefinition(&mut self, span: Span, name: &str, kind: &str, first: Span) {
+        self.error(404, span, format!("`{name}` is defined twice in this scope"))
+            .also(first, format!("first defined here, as {kind}"))
+            .help("give one of the two another name");
+    }
+
+    pub(crate) fn differs_only_in_case(&mut self, span: Span, name: &str, old: &str, first: Span) {
+        self.error(405, span, format!("`{name}` differs from `{old}` only in case"))
+            .also(first, format!("`{old}` is defined here"))
+            .help("names of one scope must differ in more than case");
+    }
+
+    pub(crate) fn same_name_as_scope(&mut self, span: Span, name: &str, kind: &str, scope: Span) {
+        self.error(406, span, format!("`{name}` is the name of the {kind} itself"))
+            .also(scope, format!("the {kind}"))
+            .help(format!("nothing directly inside can have the name of the {kind}; choose another"));
+    }
+
+    pub(crate) fn clashes_with_use(&mut self, span: Span, name: &str, full: &str, used: Span, defined: Span) {
+        self.error(407, span, format!("`{name}` already means `{full}` in this scope"))
+            .also(used, "used here with that meaning")
+            .also(defined, format!("`{full}` is defined here"))
+            .help(format!("choose another name, or write `::{full}` where it is used"));
+    }
+
+    pub(crate) fn ambiguous_name(&mut self, span: Span, name: &str, places: &[(Span, String)]) {
+        let mut draft = self.error(408, span, format!("`{name}` is ambiguous"));
+        for (place, shown) in places {
+            draft = draft.also(*place, format!("this may be meant: `{shown}`"));
+        }
+        let first = places.first().map_or("", |(_, shown)| shown);
+        draft.help(format!("say which one, such as `{first}`"));
+    }
+
+    pub(crate) fn enumerator_in_enum(
+        &mut self,
+        span: Span,
+        name: &str,
+        of: &str,
+        known: bool,
+        defined: Span,
+    ) {
+        let draft = self
+            .error(409, span, format!("`{of}` is an enum and no scope for `{name}`"))
+            .also(defined, "the enum");
+        if known {
+            let outer = of.rsplit_once("::").map_or(String::new(), |(outer, _)| format!("{outer}::"));
+            draft.help(format!("enumerators belong to the scope around their enum: write `{outer}{name}`"));
+        } else {
+            draft.help("enumerators belong to the scope around their enum");
+        }
+    }
+
+    pub(crate) fn not_yet_defined(&mut self, span: Span, name: &str, declared: Span) {
+        self.error(410, span, format!("`{name}` is declared but not yet defined here"))
+            .also(declared, "declared here")
+            .help("move its definition to before this use");
+    }
+
+    pub(crate) fn holds_no_names(&mut self, span: Span, name: &str, kind: &str, defined: Span) {
+        self.error(411, span, format!("`{name}` is {kind}, which has no names inside"))
+            .also(defined, "defined here")
+            .help("take this part of the name away");
+    }
+
+    pub(crate) fn never_completed(&mut self, span: Span, kind: &str, name: &str, used: bool) {
+        if used {
+            self.error(412, span, format!("the {kind} `{name}` is declared and used but never defined"))
+                .help(format!("define it: `{kind} {name} {{ ... }};`"));
+        } else {
+            self.warning(412, span, format!("the {kind} `{name}` is declared but never defined"))
+                .help("define it, or take the declaration out");
+        }
+    }
+
+    pub(crate) fn never_defined(&mut self, span: Span, kind: &str, name: &str) {
+        self.warning(413, span, format!("the {kind} `{name}` is declared but never defined"))
+            .help("define it, or include the file that does");
+    }
+}

@@ -1,0 +1,77 @@
+//! IDL05xx: types, members and unions.
+
+use crate::diagnostics::Diagnostics;
+use crate::source::Span;
+
+impl Diagnostics {
+    pub(crate) fn not_a_type(&mut self, span: Span, name: &str, kind: &str, defined: Span) {
+        let help = match kind {
+            "an exception" => "exceptions are only raised; use a struct for data",
+            "an enumerator" => "use the enum that it belongs to",
+            _ => "use the name of a type",
+        };
+        self.error(501, span, format!("`{name}` is {kind}, not a type"))
+            .also(defined, "defined here")
+            .help(help);
+    }
+
+    pub(crate) fn void_not_here(&mut self, span: Span) {
+        self.error(502, span, "`void` stands only as the result of an operation").help("use another type");
+    }
+
+    pub(crate) fn contains_itself(&mut self, span: Span, name: &str, defined: Span) {
+        self.error(503, span, format!("`{name}` cannot contain itself"))
+            .also(defined, "its definition is not complete here")
+            .help(format!("a type is recursive only through a sequence: `sequence<{name}>`"));
+    }
+
+    pub(crate) fn incomplete_type(&mut self, span: Span, name: &str, declared: Span) {
+        self.error(504, span, format!("`{name}` is declared but not yet defined here"))
+            .also(declared, "declared here")
+            .help(format!(
+                "move its definition to before this use; until then only `sequence<{name}>` is possible"
+            ));
+    }
+
+    pub(crate) fn empty_struct(&mut self, span: Span, kind: &str) {
+        self.error(505, span, format!("a {kind} needs at least one member"))
+            .help("add a member; only exceptions may be empty");
+    }
+
+    pub(crate) fn fixed_without_digits(&mut self, span: Span, what: &str) {
+        self.error(506, span, format!("{what} needs a `fixed` with digits and scale"))
+            .help("write, say, `fixed<10, 2>`; `fixed` alone is for constants");
+    }
+
+    pub(crate) fn fixed_too_many_digits(&mut self, span: Span, digits: u32, limit: u32) {
+        self.error(507, span, format!("a fixed-point number cannot have {digits} digits"))
+            .help(format!("the most is {limit}"));
+    }
+
+    pub(crate) fn fixed_scale_too_large(&mut self, span: Span, scale: u32, digits: u32) {
+        self.error(508, span, format!("the scale {scale} is larger than the number of digits, {digits}"))
+            .help("the scale says how many of the digits stand behind the point");
+    }
+
+    pub(crate) fn illegal_discriminator(&mut self, span: Span) {
+        self.error(510, span, "the discriminator of a union cannot have this type")
+            .help("use an integer, char, wchar, boolean, octet or enum type");
+    }
+
+    pub(crate) fn duplicate_label(&mut self, span: Span, value: &str, first: Span) {
+        self.error(511, span, format!("the label `{value}` occurs twice"))
+            .also(first, "first used here")
+            .help("each value belongs to one member");
+    }
+
+    pub(crate) fn second_default(&mut self, span: Span, first: Span) {
+        self.error(512, span, "a union has at most one `default`")
+            .also(first, "first used here")
+            .help("take one of the two out");
+    }
+
+    pub(crate) fn default_without_values(&mut self, span: Span) {
+        self.error(513, span, "`default` stands for no value: the other labels name all of them")
+            .help("take the `default` out");
+    }
+}

@@ -1,0 +1,92 @@
+//! Where the texts of files come from.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Gives the text of a file. The front end reads through this only, so tests and fuzzers need no disk.
+pub trait Loader {
+    /// The text of the file at `path`, or why there is none ([`io::ErrorKind::NotFound`] sends the
+    /// search for an include on to the next directory).
+    fn load(&self, path: &Path) -> io::Result<String>;
+}
+
+/// Reads from the file system.
+///
+/// Text that is not UTF-8 is taken as ISO 8859-1, as comments of old IDL are often written in it.
+#[derive(Debug, Clone)]
+pub struct DiskLoader {
+    file_bytes_max: u64,
+}
+
+/// Files held in memory, by path.
+#[derive(Debug, Clone, Default)]
+pub struct MapLoader {
+    files: BTreeMap<PathBuf, String>,
+}
+
+impl DiskLoader {
+    /// A loader that refuses files of more than `bytes`; default 64 MiB, which is also the most memory
+    /// that one file takes while it is read.
+    pub fn with_file_bytes_max(bytes: u64) -> Self {
+        Self { file_bytes_max: bytes }
+    }
+}
+
+impl Default for DiskLoader {
+    fn default() -> Self {
+        Self { file_bytes_max: FILE_BYTES_MAX }
+    }
+}
+
+impl Loader for DiskLoader {
+    fn load(&self, path: &Path) -> io::Result<String> {
+        use io::Read as _;
+        let file = std::fs::File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "it is a directory"));
+        }
+        let mut bytes = Vec::new();
+        // The length is taken from what is read: a device or pipe tells no size.
+        file.take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > self.file_bytes_max {
+            let why = format!("it is larger than the limit of {} bytes", self.file_bytes_max);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+        Ok(decode(bytes))
+    }
+}
+
+impl MapLoader {
+    /// No files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same files and one more.
+    pub fn with(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        self.files.insert(normal(&path.into()), text.into());
+        self
+    }
+}
+
+impl Loader for MapLoader {
+    fn load(&self, path: &Path) -> io::Result<String> {
+        let found = self.files.get(&normal(path));
+        found.cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
+    }
+}
+
+fn decode(bytes: Vec<u8>) -> String {
+    match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => error.as_bytes().iter().map(|&byte| byte as char).collect(),
+    }
+}
+
+/// The path without `.` parts, so that `./a.idl` and `a.idl` are one file.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -1,0 +1,63 @@
+//! What the caller decides: directories, macros, limits.
+
+use std::path::PathBuf;
+
+/// Options of a compilation. The limits keep hostile texts from costing memory or stack; the defaults are
+/// far beyond any real IDL.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Where included files are looked for, in order.
+    pub include_dirs: Vec<PathBuf>,
+    /// Macros defined before the first line: `(name, value)`; a value of `None` means 1.
+    pub defines: Vec<(String, Option<String>)>,
+    /// How deep files include each other; default 64.
+    pub include_depth_max: usize,
+    /// How many `#include` lines are obeyed in all; default 10,000.
+    pub includes_max: usize,
+    /// Bytes in one file; default 64 MiB, which is also what reading it takes.
+    pub file_bytes_max: u64,
+    /// Tokens of the unit after expansion; default 16 million, of 24 bytes each.
+    pub tokens_max: usize,
+    /// Tokens that macros make in all; default 1 million.
+    pub macro_tokens_max: usize,
+    /// How deep modules, types and expressions nest; default 128. A level costs about 2 KB of stack.
+    pub nesting_max: usize,
+    /// Direct and indirect bases of an interface or valuetype; default 1,000.
+    pub bases_max: usize,
+}
+
+impl Options {
+    /// The defaults: no directories, no macros.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks for included files in one more directory, after those given before.
+    pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.include_dirs.push(dir.into());
+        self
+    }
+
+    /// Defines a macro; as `#define name value`, or as 1.
+    pub fn define(mut self, name: impl Into<String>, value: Option<&str>) -> Self {
+        self.defines.push((name.into(), value.map(str::to_owned)));
+        self
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            include_dirs: Vec::new(),
+            defines: Vec::new(),
+            include_depth_max: 64,
+            includes_max: 10_000,
+            file_bytes_max: 64 << 20,
+            tokens_max: 16_000_000,
+            macro_tokens_max: 1_000_000,
+            nesting_max: 128,
+            bases_max: 1_000,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Files to one stream of tokens: includes, macros, conditions.
+//!
+//! Knows no grammar beyond that of lines starting with `#`. Pragmas and the borders of files are kept
+//! beside the tokens as [`Event`]s, so that the parser sees only IDL.
+
+mod condition;
+mod directive;
+mod include;
+mod macros;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::Options;
+use crate::diagnostics::Diagnostics;
+use crate::intern::{Class, CounterMap, Interner, Name};
+use crate::lex::{Lexeme, LexemeKind, Lexer, Literal, LiteralId, LiteralValue, Tok, Token};
+use crate::literal;
+use crate::load::Loader;
+use crate::model::FileId;
+use crate::source::{Sources, Span};
+
+use macros::Macro;
+
+/// What the preprocessor makes of a translation unit.
+pub(crate) struct Unit {
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) literals: Vec<Literal>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) comments: Vec<Comment>,
+    pub(crate) interner: Interner,
+    pub(crate) sources: Sources,
+}
+
+/// Something that happens between two tokens.
+pub(crate) struct Event {
+    /// Before the token with this index.
+    pub(crate) at: u32,
+    pub(crate) kind: EventKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum EventKind {
+    EnterFile,
+    LeaveFile,
+    Prefix { prefix: String, span: Span },
+    Id { name: PragmaName, id: String, span: Span },
+    Version { name: PragmaName, version: String, span: Span },
+}
+
+/// The scoped name of a pragma.
+#[derive(Debug, Clone)]
+pub(crate) struct PragmaName {
+    pub(crate) absolute: bool,
+    pub(crate) parts: Vec<(Name, Span)>,
+}
+
+/// A comment and the index of the token that follows it.
+pub(crate) struct Comment {
+    pub(crate) before: u32,
+    pub(crate) span: Span,
+}
+
+/// Reads the main file, whose text is already in `sources`, and all that it includes.
+pub(crate) fn preprocess(
+    main: FileId,
+    sources: Sources,
+    options: &Options,
+    loader: &dyn Loader,
+    diags: &mut Diagnostics,
+) -> Unit {
+    let mut preprocessor = Preprocessor {
+        options,
+        loader,
+        diags,
+        unit: Unit {
+            tokens: Vec::new(),
+            literals: Vec::new(),
+            events: Vec::new(),
+            comments: Vec::new(),
+            interner: Interner::new(),
+            sources,
+        },
+        macros: CounterMap::default(),
+        is_macro: Vec::new(),
+        by_path: HashMap::new(),
+        once: Vec::new(),
+        includes: 0,
+        expanded: 0,
+        halted: false,
+    };
+    preprocessor.define_from_options(main);
+    preprocessor.read_file(main, 0);
+    let end = Span { file: main, start: 0, end: 0 };
+    let end = match preprocessor.unit.sources.file(main).text().trim_end().len() as u32 {
+        0 => end,
+        length => Span { file: main, start: length, end: length },
+    };
+    preprocessor.unit.tokens.push(Token { tok: Tok::End, span: end, space: true, painted: false });
+    preprocessor.unit
+}
+
+struct Preprocessor<'a> {
+    options: &'a Options,
+    loader: &'a dyn Loader,
+    diags: &'a mut Diagnostics,
+    unit: Unit,
+    macros: CounterMap<u32, Rc<Macro>>,
+    /// By name: is there a macro? Asked once for each identifier.
+    is_macro: Vec<bool>,
+    by_path: HashMap<PathBuf, FileId>,
+    /// Files with `#pragma once`.
+    once: Vec<FileId>,
+    includes: usize,
+    /// Tokens made by macros so far.
+    expanded: usize,
+    /// A limit was passed; the rest is not read.
+    halted: bool,
+}
+
+impl Preprocessor<'_> {
+    fn read_file(&mut self, file: FileId, depth: usize) {
+        let text = self.unit.sources.shared_text(file);
+        let mut lexer = Lexer::new(&text, file);
+        let mut conditions = directive::Conditions::default();
+        while !self.halted {
+            let lexeme = lexer.next(self.diags);
+            if !lexer.comments.is_empty() {
+                let before = self.unit.tokens.len() as u32;
+                self.unit.comments.extend(lexer.comments.drain(..).map(|span| Comment { before, span }));
+            }
+            match lexeme.kind {
+                LexemeKind::End => break,
+                LexemeKind::Punct(crate::lex::Punct::Hash) if lexeme.line_start => {
+                    self.directive(&mut lexer, lexeme, &mut conditions, depth);
+                    while conditions.excluded() && !self.halted && lexer.skip_to_directive(self.diags) {
+                        let hash = lexer.next(self.diags);
+                        self.directive(&mut lexer, hash, &mut conditions, depth);
+                    }
+                }
+                _ => {
+                    let Some(token) = self.token(&lexer, &lexeme) else { continue };
+                    match token.tok {
+                        Tok::Ident(name) if self.has_macro(name) => self.expand_in_file(token, &mut lexer),
+                        _ => self.emit(token),
+                    }
+                }
+            }
+        }
+        conditions.report_open(self.diags);
+    }
+
+    fn has_macro(&self, name: Name) -> bool {
+        self.is_macro.get(name.index()).copied().unwrap_or(false)
+    }
+
+    /// The token for a lexeme; none for one that is broken and reported.
+    fn token(&mut self, lexer: &Lexer<'_>, lexeme: &Lexeme) -> Option<Token> {
+        let span = lexer.span(lexeme);
+        let text = lexer.text(lexeme);
+        let tok = match lexeme.kind {
+            LexemeKind::Ident => Tok::Ident(self.unit.interner.intern(text)),
+            LexemeKind::Punct(punct) => Tok::Punct(punct),
+            LexemeKind::Number => {
+                let value = literal::number(text, span, self.diags);
+                self.literal(value, text)
+            }
+            LexemeKind::Quoted { wide, quote } => {
+                let body = &text[1 + usize::from(wide)..text.len() - 1];
+                let value = literal::quoted(body, wide, quote, span, self.diags);
+                self.literal(value, text)
+            }
+            // Stands in for the literal, so that the parser does not complain as well.
+            LexemeKind::Broken => self.literal(LiteralValue::String(String::new()), "\"\""),
+            LexemeKind::Stray(char) => Tok::Stray(char),
+            LexemeKind::LineEnd | LexemeKind::End => return None,
+        };
+        Some(Token { tok, span, space: lexeme.space || lexeme.line_start, painted: false })
+    }
+
+    fn literal(&mut self, value: LiteralValue, spelling: &str) -> Tok {
+        let spelling = self.unit.interner.intern(spelling);
+        self.unit.literals.push(Literal { value, spelling });
+        Tok::Literal(LiteralId(self.unit.literals.len() as u32 - 1))
+    }
+
+    /// Hands a token on to the parser.
+    fn emit(&mut self, mut token: Token) {
+        match token.tok {
+            Tok::Ident(name) => match self.unit.interner.class(name) {
+                Class::Keyword(kw) => token.tok = Tok::Keyword(kw),
+                Class::Escaped(plain) => token.tok = Tok::Escaped(plain),
+                Class::Plain | Class::NearKeyword(_) => {}
+            },
+            Tok::Stray(char) => {
+                self.diags.stray_character(token.span, char);
+                return;
+            }
+            _ => {}
+        }
+        if self.unit.tokens.len() >= self.options.tokens_max {
+            self.halt(|diags, options| diags.too_many_tokens(token.span, options.tokens_max));
+            return;
+        }
+        self.unit.tokens.push(token);
+    }
+
+    fn event(&mut self, kind: EventKind) {
+        let at = self.unit.tokens.len() as u32;
+        self.unit.events.push(Event { at, kind });
+    }
+
+    fn halt(&mut self, report: impl FnOnce(&mut Diagnostics, &Options)) {
+        if !self.halted {
+            report(self.diags, self.options);
+            self.halted = true;
+        }
+    }
+
+    /// How a token is written, for `#`, `##` and `#include`.
+    fn spelling(&self, token: &Token) -> String {
+        match token.tok {
+            Tok::Ident(name) | Tok::Escaped(name) => self.unit.interner.text(name).to_owned(),
+            Tok::Keyword(kw) => kw.text().to_owned(),
+            Tok::Literal(id) => {
+                let spelling = self.unit.literals[id.0 as usize].spelling;
+                self.unit.interner.text(spelling).to_owned()
+            }
+            Tok::Punct(punct) => punct.text().to_owned(),
+            Tok::Stray(char) => char.to_string(),
+            Tok::End => String::new(),
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! The tree to the model: names are looked up, constants evaluated, rules checked.
+//!
+//! One pass in the order of the text, as IDL declares before it uses. What fails is reported and left
+//! out; what depends on something left out stays silent.
+
+mod constants;
+mod fixed;
+mod ids;
+mod interfaces;
+mod lookup;
+mod recursion;
+mod scope;
+mod types;
+mod unions;
+mod values;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use crate::Options;
+use crate::ast;
+use crate::diagnostics::Diagnostics;
+use crate::intern::{CounterMap, Name};
+use crate::model::{
+    Annotation, AnnotationParameter, ConstValue, Constant, DefId, DefKind, Definition, FileInfo, Model,
+    Module, Struct, Typedef,
+};
+use crate::preprocess::Unit;
+use crate::source::Span;
+
+use ids::IdState;
+use scope::{Entry, Scope, ScopeId, ScopeKind, What};
+
+/// Resolves the whole unit. The model is only to be used when no error was reported.
+pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mut Diagnostics) -> Model {
+    let files = unit.sources.files().iter().enumerate();
+    let files = files.map(|(index, file)| FileInfo {
+        path: file.path().to_path_buf(),
+        is_main: index == 0,
+        is_builtin: file.is_builtin(),
+    });
+    let model = Model { files: files.collect(), definitions: Vec::new(), roots: Vec::new() };
+    let mut resolver = Resolver {
+        unit,
+        options,
+        diags,
+        model,
+        side: Vec::new(),
+        scopes: vec![Scope::new(ScopeKind::File, None, None)],
+        entries: CounterMap::default(),
+        prefixes: vec![Rc::from("")],
+        prefix: 0,
+        file_prefixes: Vec::new(),
+        lost: ast.lost.iter().copied().collect(),
+    };
+    resolver.items(&ast.items, ScopeId::FILE);
+    resolver.finish()
+}
+
+struct Resolver<'a> {
+    unit: &'a Unit,
+    options: &'a Options,
+    diags: &'a mut Diagnostics,
+    model: Model,
+    /// What is known of each definition beyond the model, by its index.
+    side: Vec<Side>,
+    scopes: Vec<Scope>,
+    /// What a scope has under a folded name.
+    entries: CounterMap<(ScopeId, Name), Entry>,
+    prefixes: Vec<Rc<str>>,
+    /// Index of the prefix in effect.
+    prefix: u32,
+    /// Prefixes of the including files.
+    file_prefixes: Vec<u32>,
+    lost: HashSet<Name>,
+}
+
+/// What the resolver remembers of a definition.
+struct Side {
+    name: Name,
+    scope: Option<ScopeId>,
+    ids: IdState,
+    /// The definition behind a chain of plain typedefs; itself for all others.
+    root: DefId,
+    /// Its body is being read.
+    open: bool,
+    /// Something refers to it.
+    used: bool,
+    /// A part of it failed, so what follows from it is not reported.
+    broken: bool,
+    /// It is or holds a local interface.
+    local: bool,
+    base_count: u32,
+}
+
+impl Resolver<'_> {
+    fn items(&mut self, items: &[ast::Item], scope: ScopeId) {
+        for item in items {
+            self.item(item, scope);
+        }
+    }
+
+    fn item(&mut self, item: &ast::Item, scope: ScopeId) {
+        let lead = &item.lead;
+        match &item.kind {
+            ast::ItemKind::Event(index) => self.event(*index, scope),
+            ast::ItemKind::Module { name, items } => self.module(lead, *name, items, scope),
+            ast::ItemKind::Interface(interface) => self.interface(lead, interface, scope),
+            ast::ItemKind::Value(value) => self.value(lead, value, scope),
+            ast::ItemKind::ValueBox { name, ty } => self.value_box(lead, *name, ty, scope),
+            ast::ItemKind::Struct(structure) => {
+                self.structure(lead, structure, scope);
+            }
+            ast::ItemKind::Union(union) => {
+                self.union(lead, union, scope);
+            }
+            ast::ItemKind::Enum(enumeration) => {
+                self.enumeration(lead, enumeration, scope);
+            }
+            ast::ItemKind::Exception(exception) => self.exception(lead, exception, scope),
+            ast::ItemKind::Typedef { ty, declarators } => self.typedef(lead, ty, declarators, scope),
+            ast::ItemKind::Const { ty, name, value } => self.constant(lead, ty, *name, value, scope),
+            ast::ItemKind::Native(name) => {
+                self.define(lead, *name, scope, DefKind::Native);
+            }
+            ast::ItemKind::Operation(operation) => self.operation(lead, operation, scope),
+            ast::ItemKind::Attribute(attribute) => self.attribute(lead, attribute, scope),
+            // Read by the value itself.
+            ast::ItemKind::State { .. } | ast::ItemKind::Factory(_) => {}
+            ast::ItemKind::TypeId { name, id } => self.type_id(name, id, scope),
+            ast::ItemKind::TypePrefix { name, prefix } => self.type_prefix(name, prefix, scope),
+            ast::ItemKind::Import(name) => {
+                self.lookup(name, scope);
+            }
+        }
+    }
+
+    fn module(&mut self, lead: &ast::Lead, name: ast::Ident, items: &[ast::Item], scope: ScopeId) {
+        let existing = self.own_definition(scope, name.name);
+        let reopened = existing.filter(|&id| matches!(self.model.get(id).kind, DefKind::Module(_)));
+        let id = match reopened {
+            Some(id) => {
+                self.check_spelling(id, name);
+                let mut annotations = self.annotations(lead, scope);
+                self.model.definitions[id.index()].annotations.append(&mut annotations);
+                id
+            }
+            None => self.define(lead, name, scope, DefKind::Module(Module::default())),
+        };
+        let inner = match self.side[id.index()].scope {
+            Some(inner) => inner,
+            None => self.open_scope(ScopeKind::Module, id, scope),
+        };
+        let outer = self.enter_prefix(id);
+        self.items(items, inner);
+        self.prefix = outer;
+    }
+
+    fn exception(&mut self, lead: &ast::Lead, exception: &ast::Struct, scope: ScopeId) {
+        let body = Struct { members: Vec::new(), items: Vec::new(), recursive: false, defined: true };
+        let id = self.define(lead, exception.name, scope, DefKind::Exception(body));
+        self.side[id.index()].open = true;
+        let inner = self.open_scope(ScopeKind::Exception, id, scope);
+        let members = self.members(exception.members.as_deref().unwrap_or_default(), inner);
+        self.side[id.index()].open = false;
+        if let DefKind::Exception(body) = &mut self.model.definitions[id.index()].kind {
+            body.members = members;
+        }
+    }
+
+    fn typedef(
+        &mut self,
+        lead: &ast::Lead,
+        ty: &ast::TypeSpec,
+        declarators: &[ast::Declarator],
+        scope: ScopeId,
+    ) {
+        let base = self.ty(ty, scope);
+        if let Some(base) = &base {
+            self.require_complete(base, ty.span);
+        }
+        for declarator in declarators {
+            let full = self.declared_type(base.as_ref(), declarator, scope);
+            match full {
+                Some(ty) => {
+                    let root = match &ty {
+                        crate::model::Type::Named(id) => Some(self.side[id.index()].root),
+                        _ => None,
+                    };
+                    let local = self.is_local(&ty);
+                    let id = self.define(lead, declarator.name, scope, DefKind::Typedef(Typedef { ty }));
+                    self.side[id.index()].local = local;
+                    if let Some(root) = root {
+                        self.side[id.index()].root = root;
+                    }
+                }
+                None => self.define_broken(declarator.name, scope),
+            }
+        }
+    }
+
+    fn constant(
+        &mut self,
+        lead: &ast::Lead,
+        ty: &ast::TypeSpec,
+        name: ast::Ident,
+        value: &ast::Expr,
+        scope: ScopeId,
+    ) {
+        let ty_span = ty.span;
+        let ty = self.ty(ty, scope);
+        let target = ty.as_ref().and_then(|ty| self.constant_target(ty, ty_span));
+        let value = match target {
+            Some(target) => self.evaluate(value, &target, scope),
+            None => {
+                // The names in it are still looked at.
+                self.evaluate(value, &constants::Target::Anything, scope);
+                None
+            }
+        };
+        match (ty, value) {
+            (Some(ty), Some(value)) => {
+                self.define(lead, name, scope, DefKind::Constant(Constant { ty, value }));
+            }
+            _ => self.define_broken(name, scope),
+        }
+    }
+
+    // Definitions.
+
+    /// Adds a definition and enters its name into the scope.
+    fn define(&mut self, lead: &ast::Lead, name: ast::Ident, scope: ScopeId, kind: DefKind) -> DefId {
+        let annotations = self.annotations(lead, scope);
+        let docs = self.docs(lead.token);
+        let listed = !matches!(kind, DefKind::Enumerator { .. });
+        let id = DefId(self.model.definitions.len() as u32);
+        let parent = self.scopes[scope.index()].def;
+        self.model.definitions.push(Definition {
+            id,
+            name: self.text(name.name).to_owned(),
+            parent,
+            repository_id: String::new(),
+            span: name.span,
+            file: name.span.file,
+            annotations,
+            docs,
+            kind,
+        });
+        self.side.push(Side {
+            name: name.name,
+            scope: None,
+            ids: IdState::new(self.prefix),
+            root: id,
+            open: false,
+            used: false,
+            broken: false,
+            local: false,
+            base_count: 0,
+        });
+        let is_new = self.declare(scope, name, What::Definition(id));
+        if is_new && listed {
+            self.scopes[scope.index()].items.push(id);
+        }
+        id
+    }
+
+    /// Enters a name whose definition failed, so that its uses are not reported as well.
+    fn define_broken(&mut self, name: ast::Ident, scope: ScopeId) {
+        self.declare(scope, name, What::Broken);
+    }
+
+    /// The annotations of a lead, their parameters evaluated.
+    fn annotations(&mut self, lead: &ast::Lead, scope: ScopeId) -> Vec<Annotation> {
+        let mut list = Vec::new();
+        for annotation in &lead.annotations {
+            let mut parameters = Vec::new();
+            for (name, value) in &annotation.arguments {
+                let name = name.map(|name| self.text(name.name).to_owned());
+                // What an annotation means by a name is its own affair: what is no constant stays text.
+                let evaluated =
+                    self.quietly(|resolver| resolver.evaluate(value, &constants::Target::Anything, scope));
+                let text = || self.unit.sources.text(value.span).trim().to_owned();
+                let value = evaluated.unwrap_or_else(|| ConstValue::String(text()));
+                parameters.push(AnnotationParameter { name, value });
+            }
+            list.push(Annotation { name: annotation.name.clone(), parameters, span: annotation.span });
+        }
+        list
+    }
+
+    /// The comment directly above a token, without comment marks.
+    fn docs(&self, token: u32) -> Vec<String> {
+        let comments = &self.unit.comments;
+        let end = comments.partition_point(|comment| comment.before <= token);
+        let mut below = self.unit.tokens[token as usize].span;
+        let mut first = end;
+        while first > 0 && comments[first - 1].before == token {
+            let span = comments[first - 1].span;
+            if !self.stands_above(span, below) {
+                break;
+            }
+            below = span;
+            first -= 1;
+        }
+        let mut lines = Vec::new();
+        for comment in &comments[first..end] {
+            comment_lines(self.unit.sources.text(comment.span), &mut lines);
+        }
+        lines
+    }
+
+    /// A comment that begins its line and ends on the line above, or before the token on its line.
+    fn stands_above(&self, comment: Span, below: Span) -> bool {
+        if comment.file != below.file || comment.end > below.start {
+            return false;
+        }
+        let text = self.unit.sources.file(comment.file).text();
+        let between = &text[comment.end as usize..below.start as usize];
+        if between.bytes().filter(|&byte| byte == b'\n').count() > 1 || !between.trim().is_empty() {
+            return false;
+        }
+        let before = &text[..comment.start as usize];
+        before.trim_end_matches([' ', '\t']).bytes().next_back().is_none_or(|byte| byte == b'\n')
+    }
+
+    fn text(&self, name: Name) -> &str {
+        self.unit.interner.text(name)
+    }
+
+    fn quietly<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.diags.begin_quiet();
+        let result = work(self);
+        self.diags.end_quiet();
+        result
+    }
+
+    /// A definition's scoped name for people.
+    fn shown(&self, id: DefId) -> String {
+        self.model.scoped_name(id).join("::")
+    }
+
+    /// Fills in what is only known at the end.
+    fn finish(mut self) -> Model {
+        self.report_undefined();
+        for scope in std::mem::take(&mut self.scopes) {
+            let Some(id) = scope.def else {
+                if scope.kind == ScopeKind::File {
+                    self.model.roots = scope.items;
+                }
+                continue;
+            };
+            match &mut self.model.definitions[id.index()].kind {
+                DefKind::Module(module) => module.items = scope.items,
+                DefKind::Interface(interface) => interface.items = scope.items,
+                DefKind::Value(value) => value.items = scope.items,
+                DefKind::Struct(body) | DefKind::Exception(body) => body.items = scope.items,
+                DefKind::Union(union) => union.items = scope.items,
+                _ => {}
+            }
+        }
+        if self.diags.is_ok() {
+            recursion::mark(&mut self.model);
+            self.assign_ids();
+        }
+        self.model
+    }
+
+    /// Reports forward declarations that nothing completes.
+    fn report_undefined(&mut self) {
+        for index in 0..self.model.definitions.len() {
+            let definition = &self.model.definitions[index];
+            let used = self.side[index].used;
+            let span = definition.span;
+            if self.side[index].broken {
+                continue;
+            }
+            match &definition.kind {
+                DefKind::Struct(body) if !body.defined => {
+                    self.diags.never_completed(span, "struct", &definition.name, used);
+                }
+                DefKind::Union(body) if !body.defined => {
+                    self.diags.never_completed(span, "union", &definition.name, used);
+                }
+                DefKind::Interface(interface) if !interface.defined && span.file.index() == 0 => {
+                    self.diags.never_defined(span, "interface", &definition.name);
+                }
+                DefKind::Value(value) if !value.defined && span.file.index() == 0 => {
+                    self.diags.never_defined(span, "valuetype", &definition.name);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The lines of one comment without its marks.
+fn comment_lines(text: &str, lines: &mut Vec<String>) {
+    if let Some(line) = text.strip_prefix("//") {
+        let line = line.trim_start_matches(['/', '!']);
+        lines.push(line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned());
+        return;
+    }
+    let inner = text.strip_prefix("/*").unwrap_or(text);
+    let inner = inner.strip_suffix("*/").unwrap_or(inner).trim_start_matches(['*', '!']);
+    let mut block: Vec<&str> = Vec::new();
+    for line in inner.lines() {
+        let line = line.trim();
+        let line = line.strip_prefix('*').unwrap_or(line);
+        block.push(line.strip_prefix(' ').unwrap_or(line).trim_end());
+    }
+    let first = block.iter().position(|line| !line.is_empty()).unwrap_or(block.len());
+    let last = block.iter().rposition(|line| !line.is_empty()).map_or(first, |last| last + 1);
+    lines.extend(block[first..last].iter().map(|line| (*line).to_owned()));
+}
