@@ -9,7 +9,7 @@ use ironorb_idl::model::{DefId, Model};
 #[derive(Debug, Clone)]
 pub struct Config {
     pub(crate) include_dirs: Vec<PathBuf>,
-    pub(crate) defines: Vec<(String, String)>,
+    pub(crate) defines: Vec<(String, Option<String>)>,
     pub(crate) out_dir: Option<PathBuf>,
     externals: Vec<(String, String)>,
     support: String,
@@ -39,9 +39,9 @@ impl Config {
         self
     }
 
-    /// Defines a preprocessor macro, as `#define name value` would.
-    pub fn define(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.defines.push((name.into(), value.into()));
+    /// Defines a preprocessor macro, as `#define name value` would; `None` means 1.
+    pub fn define(mut self, name: impl Into<String>, value: Option<&str>) -> Self {
+        self.defines.push((name.into(), value.map(str::to_owned)));
         self
     }
 

@@ -1,9 +1,10 @@
 //! Why nothing was generated, in words for people.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ironorb_idl::model::Model;
+use ironorb_idl::source::{Sources, Span};
 
 use crate::unsupported::NotGenerated;
 
@@ -30,8 +31,8 @@ impl Errors {
         Errors::new(texts.join("\n\n"))
     }
 
-    pub(crate) fn not_generated(model: &Model, found: &[NotGenerated]) -> Self {
-        let texts: Vec<String> = found.iter().map(|found| render(model, found)).collect();
+    pub(crate) fn not_generated(model: &Model, sources: Option<&Sources>, found: &[NotGenerated]) -> Self {
+        let texts: Vec<String> = found.iter().map(|found| render(model, sources, found)).collect();
         Errors::new(texts.join("\n\n"))
     }
 }
@@ -51,30 +52,37 @@ impl fmt::Debug for Errors {
 
 impl std::error::Error for Errors {}
 
-/// In the shape of the front end's diagnostics. The model keeps no texts, so the line is read again.
-fn render(model: &Model, found: &NotGenerated) -> String {
-    let path: &PathBuf = &model.files()[found.span.file.index()].path;
+/// In the shape of the front end's diagnostics.
+fn render(model: &Model, sources: Option<&Sources>, found: &NotGenerated) -> String {
     let mut text = format!("error: {} is not generated yet", found.what);
-    let source = std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let place = source.as_deref().ok().and_then(|source| {
-        let before = source.get(..found.span.start as usize)?;
-        let start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line_text = source[start..].lines().next().unwrap_or("");
-        Some((before.matches('\n').count() + 1, before[start..].chars().count() + 1, line_text))
-    });
-    match place {
-        Some((line, column, line_text)) => {
+    let path = &model.files()[found.span.file.index()].path;
+    let source = match sources {
+        Some(sources) => Some(sources.file(found.span.file).text().to_owned()),
+        // The model keeps no texts, so the line is read again.
+        None => std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+    };
+    match source.as_deref().and_then(|source| excerpt(source, found.span)) {
+        Some((line, column, rest)) => {
             let gutter = " ".repeat(line.to_string().len());
-            let width = (found.span.end - found.span.start).max(1) as usize;
-            let lead: String =
-                line_text.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-            text.push_str(&format!(
-                "\n{gutter}--> {}:{line}:{column}\n{gutter} |\n{line} | {line_text}\n{gutter} | {lead}{}",
-                path.display(),
-                "^".repeat(width),
-            ));
+            text.push_str(&format!("\n{gutter}--> {}:{line}:{column}\n", path.display()));
+            text.push_str(&format!("{gutter} |\n{line} | {rest}"));
         }
-        None => text.push_str(&format!("\n--> {} (byte {})", path.display(), found.span.start)),
+        None => text.push_str(&format!("\n --> {} (byte {})", path.display(), found.span.start)),
     }
     text
+}
+
+/// The line and column of a span, from 1, and the source line with carets below it.
+fn excerpt(source: &str, span: Span) -> Option<(usize, usize, String)> {
+    let before = source.get(..span.start as usize)?;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line_text = source[start..].lines().next().unwrap_or("");
+    let line = before.matches('\n').count() + 1;
+    let column = before[start..].chars().count() + 1;
+    let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
+    let lead: String = line_text.chars().take(column - 1).map(blank).collect();
+    let marked = source.get(span.start as usize..span.end as usize).unwrap_or("");
+    let carets = "^".repeat(marked.lines().next().unwrap_or("").chars().count().max(1));
+    let gutter = " ".repeat(line.to_string().len());
+    Some((line, column, format!("{line_text}\n{gutter} | {lead}{carets}")))
 }

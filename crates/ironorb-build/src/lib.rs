@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod build;
 mod config;
 mod emit;
 mod errors;
@@ -27,16 +28,42 @@ mod names;
 mod tree;
 mod unsupported;
 
+use std::path::{Path, PathBuf};
+
+use ironorb_idl::Outcome;
 use ironorb_idl::model::Model;
 
 pub use config::Config;
 pub use errors::Errors;
 
+/// Compiles IDL files from a build script with the default [`Config`]: `x.idl` becomes `$OUT_DIR/x.rs`,
+/// with everything that the unit defines, includes too. Tells Cargo to run the script again when a file
+/// that was read changes. Gives the paths of the Rust files.
+pub fn compile<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Vec<PathBuf>, Errors> {
+    Config::new().compile(files)
+}
+
 /// The Rust for one IDL file, or everything in it that is not generated yet.
 pub fn generate(model: &Model, config: &Config) -> Result<String, Errors> {
+    generate_with(model, None, config)
+}
+
+/// What [`generate`] does, for what the front end gave: its errors count, and no file is read again.
+pub fn generate_outcome(outcome: &Outcome, config: &Config) -> Result<String, Errors> {
+    match &outcome.model {
+        Some(model) => generate_with(model, Some(&outcome.sources), config),
+        None => Err(Errors::new(outcome.render(false))),
+    }
+}
+
+fn generate_with(
+    model: &Model,
+    sources: Option<&ironorb_idl::source::Sources>,
+    config: &Config,
+) -> Result<String, Errors> {
     let not_generated = unsupported::check(model, config);
     if !not_generated.is_empty() {
-        return Err(Errors::not_generated(model, &not_generated));
+        return Err(Errors::not_generated(model, sources, &not_generated));
     }
     Ok(emit::emit(&lower::lower(model, config)))
 }

@@ -91,10 +91,9 @@ impl Printer {
         self.line(&format!("{support}::interface! {{"));
         self.indented(|out| {
             out.docs(&remote.docs);
-            out.line(&format!(
-                "pub {}: dyn {}, {} = {:?};",
-                remote.reference, interface.name, remote.skeleton, remote.repository_id
-            ));
+            let head =
+                format!("pub {}: dyn {}, {} =", remote.reference, interface.name, remote.skeleton);
+            out.assignment(&head, &format!("{:?}", remote.repository_id));
             let bases: Vec<String> =
                 remote.bases.iter().map(|(reference, base)| format!("{reference}: dyn {base}")).collect();
             out.filled("bases [", &bases, "];");

@@ -25,8 +25,13 @@ impl Printer {
             Some((idl, id)) => {
                 self.line(&format!("{support}::exception! {{"));
                 self.indented(|out| {
-                    let head = format!("{} = {idl:?}, {id:?}", s.name);
-                    out.braced(&head, &fields);
+                    let head = format!("{} = {idl:?},", s.name);
+                    if out.fits(&format!("{head} {id:?} {{ {} }}", fields.join(", "))) {
+                        out.braced(&format!("{head} {id:?}"), &fields);
+                    } else {
+                        out.line(&head);
+                        out.braced(&format!("{id:?}"), &fields);
+                    }
                 });
                 self.line("}");
             }
