@@ -77,9 +77,7 @@ impl Printer {
             ItemKind::Enum(e) => self.enumeration(e, support),
             ItemKind::Union(u) => self.union(u, support),
             ItemKind::Alias { name, ty } => self.assignment(&format!("pub type {name} ="), ty),
-            ItemKind::Const { name, ty, value } => {
-                self.assignment(&format!("pub const {name}: {ty} ="), value);
-            }
+            ItemKind::Const { name, ty, value } => self.constant(name, ty, value),
             ItemKind::Interface(interface) => self.interface(interface, support),
             ItemKind::OperationErrors(errors) => self.operation_errors(errors, support),
         }
@@ -108,10 +106,24 @@ impl Printer {
         self.line("}");
     }
 
+    fn constant(&mut self, name: &str, ty: &str, value: &str) {
+        let head = format!("pub const {name}: {ty} =");
+        if self.fits(&head) {
+            self.assignment(&head, value);
+            return;
+        }
+        self.line(&format!("pub const {name}:"));
+        self.indented(|out| {
+            out.line(&format!("{ty} ="));
+            out.line(&format!("{value};"));
+        });
+    }
+
     /// `head value;`, the value on its own line when it is too long.
     fn assignment(&mut self, head: &str, value: &str) {
         let whole = format!("{head} {value};");
-        if self.fits(&whole) {
+        // What is too long for its own line as well may stay.
+        if self.fits(&whole) || !self.fits(&format!("    {value};")) {
             self.line(&whole);
         } else {
             self.line(head);

@@ -59,23 +59,31 @@ impl Printer {
         let parameters: Vec<String> = std::iter::once("&self".to_owned())
             .chain(method.parameters.iter().map(|p| format!("{}: {}", p.name, p.ty)))
             .collect();
-        let result = format!("Result<{}, {}>", tuple(&method.results), method.error);
-        let whole = format!("fn {}({}) -> {result};", method.name, parameters.join(", "));
-        if self.fits(&whole) {
-            self.line(&whole);
+        let is_wide = method.results.len() > 1 && method.results.join(", ").len() > TUPLE_WIDTH;
+        let result = format!("-> Result<{}, {}>", tuple(&method.results), method.error);
+        let head = format!("fn {}({})", method.name, parameters.join(", "));
+        let whole = format!("{head} {result};");
+        if !is_wide && self.fits(&whole) {
+            if self.fits(&format!("{whole} ")) {
+                self.line(&whole);
+            } else {
+                // rustfmt asks for one column more than it uses.
+                self.line(&head);
+                self.line(&format!("{result};"));
+            }
             return;
         }
         self.line(&format!("fn {}(", method.name));
         self.indented(|out| parameters.iter().for_each(|p| out.line(&format!("{p},"))));
-        let last = format!(") -> {result};");
-        if self.fits(&last) {
-            self.line(&last);
+        // rustfmt measures the result as if it stood alone.
+        if !is_wide && self.fits(&result) {
+            self.line(&format!(") {result};"));
             return;
         }
         self.line(") -> Result<");
         self.indented(|out| {
             let results = format!("{},", tuple(&method.results));
-            if out.fits(&results) || method.results.len() < 2 {
+            if !is_wide && out.fits(&results) {
                 out.line(&results);
             } else {
                 out.line("(");
@@ -149,3 +157,6 @@ fn tuple(types: &[String]) -> String {
         types => format!("({})", types.join(", ")),
     }
 }
+
+/// rustfmt's default `fn_call_width`, which holds for tuples too.
+const TUPLE_WIDTH: usize = 60;
