@@ -1,0 +1,18 @@
+// The groups of cases, each of which runs its cases on `suite`.
+
+#ifndef IRONORB_INTEROP_CASES_HH
+#define IRONORB_INTEROP_CASES_HH
+
+void basics();
+void sequences();
+void arrays();
+void structs();
+void unions();
+void wide();
+void attributes();
+void faults();
+void references();
+void control();
+void big_messages();
+
+#endif
