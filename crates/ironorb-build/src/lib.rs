@@ -25,6 +25,7 @@ mod hash;
 mod layout;
 mod lower;
 mod names;
+mod select;
 mod tree;
 mod unsupported;
 
@@ -61,9 +62,10 @@ fn generate_with(
     sources: Option<&ironorb_idl::source::Sources>,
     config: &Config,
 ) -> Result<String, Errors> {
-    let not_generated = unsupported::check(model, config);
+    let selection = select::Selection::of(model, config);
+    let not_generated = unsupported::check(model, &selection);
     if !not_generated.is_empty() {
         return Err(Errors::not_generated(model, sources, &not_generated));
     }
-    Ok(emit::emit(&lower::lower(model, config)))
+    Ok(emit::emit(&lower::lower(model, config, &selection)))
 }

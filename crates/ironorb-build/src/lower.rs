@@ -13,16 +13,17 @@ use ironorb_idl::model::{
 
 use crate::config::Config;
 use crate::layout::Layout;
+use crate::select::Selection;
 use crate::names::{Names, Taken, camel, snake};
 use crate::tree;
 
-/// Lowers everything that is not mapped to an existing module.
-pub(crate) fn lower(model: &Model, config: &Config) -> tree::File {
+/// Lowers what was selected.
+pub(crate) fn lower(model: &Model, config: &Config, selection: &Selection) -> tree::File {
     let main = model.files().iter().find(|file| file.is_main);
     let source = main
         .and_then(|file| file.path.file_name())
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let lowerer = Lowerer { model, config, names: Names::assign(model), layout: Layout::of(model) };
+    let lowerer = Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) };
     let items = lowerer.items(model.roots(), &Place::default());
     tree::File { source, support: config.support_path().to_owned(), items }
 }
@@ -31,6 +32,7 @@ pub(crate) fn lower(model: &Model, config: &Config) -> tree::File {
 struct Lowerer<'m> {
     model: &'m Model,
     config: &'m Config,
+    selection: &'m Selection,
     names: Names,
     layout: Layout<'m>,
 }
@@ -57,7 +59,7 @@ impl Lowerer<'_> {
         if let DefKind::Module(module) = &def.kind {
             return self.module(def, module, at).into_iter().collect();
         }
-        if self.config.external_of(self.model, def.id).is_some() {
+        if !self.selection.contains(def.id) {
             return Vec::new();
         }
         let (what, kind, inside) = match &def.kind {

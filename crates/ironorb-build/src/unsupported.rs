@@ -6,7 +6,7 @@ use ironorb_idl::model::{
 };
 use ironorb_idl::source::Span;
 
-use crate::config::Config;
+use crate::select::{Selection, is_builtin, uses};
 
 /// One use of a construct that is not generated yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +17,11 @@ pub(crate) struct NotGenerated {
 }
 
 /// Every use in the definitions that are to be generated, in the order of the text.
-pub(crate) fn check(model: &Model, config: &Config) -> Vec<NotGenerated> {
-    let mut checker = Checker { model, found: Vec::new() };
+pub(crate) fn check(model: &Model, selection: &Selection) -> Vec<NotGenerated> {
+    let mut checker = Checker { model, in_builtin: false, found: Vec::new() };
     for def in model.definitions() {
-        if config.external_of(model, def.id).is_none() {
+        // What is wrong with a definition that nobody wrote is told where it is used.
+        if selection.contains(def.id) && !is_builtin(model, def.id) {
             checker.definition(def);
         }
     }
@@ -31,6 +32,8 @@ pub(crate) fn check(model: &Model, config: &Config) -> Vec<NotGenerated> {
 
 struct Checker<'m> {
     model: &'m Model,
+    /// True while the needs of a definition that nobody wrote are looked at, all of them one by one.
+    in_builtin: bool,
     found: Vec<NotGenerated>,
 }
 
@@ -85,6 +88,9 @@ impl Checker<'_> {
             self.push(def.span, "an `abstract interface`".to_owned());
         }
         for &base in &interface.bases {
+            if self.is_offending(base) {
+                self.push(def.span, format!("the base `{}`", self.model.scoped_name(base).join("::")));
+            }
             if let DefKind::Interface(base) = &self.model.get(base).kind
                 && base.kind == InterfaceKind::Abstract
                 && interface.kind != InterfaceKind::Abstract
@@ -118,6 +124,10 @@ impl Checker<'_> {
     fn named(&mut self, id: DefId, span: Span, local_ok: bool) {
         let def = self.model.get(id);
         let name = self.model.scoped_name(id).join("::");
+        if self.is_offending(id) {
+            self.push(span, format!("the type `{name}`"));
+            return;
+        }
         match &def.kind {
             DefKind::Value(_) | DefKind::ValueBox(_) => {
                 self.push(span, format!("the `valuetype` type `{name}`"));
@@ -145,6 +155,28 @@ impl Checker<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether a definition of the front end's own, or what it needs, is not generated yet.
+    fn is_offending(&self, id: DefId) -> bool {
+        if self.in_builtin || !is_builtin(self.model, id) {
+            return false;
+        }
+        let mut needed = vec![id];
+        let mut at = 0;
+        while let Some(&id) = needed.get(at) {
+            at += 1;
+            for used in uses(self.model, id) {
+                if !needed.contains(&used) {
+                    needed.push(used);
+                }
+            }
+        }
+        needed.iter().any(|&id| {
+            let mut within = Checker { model: self.model, in_builtin: true, found: Vec::new() };
+            within.definition(self.model.get(id));
+            !within.found.is_empty()
+        })
     }
 
     fn push(&mut self, span: Span, what: String) {
