@@ -131,6 +131,13 @@ impl SystemException {
         self
     }
 
+    /// The same with another minor code.
+    #[cold]
+    pub fn with_minor(mut self, minor: MinorCode) -> Self {
+        self.minor = minor;
+        self
+    }
+
     /// The words for people, if any.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()

@@ -125,6 +125,15 @@ impl Framer {
         }
     }
 
+    /// True when a whole message, or the error that a malformed one is, waits to be taken.
+    pub fn has_message(&self) -> bool {
+        match self.buf[..self.filled].first_chunk::<HEADER_BYTES>().map(MessageHeader::parse) {
+            None => false,
+            Some(Err(_)) => true,
+            Some(Ok(header)) => self.filled - HEADER_BYTES >= header.body_bytes as usize,
+        }
+    }
+
     /// Gives a message's buffer back.
     #[inline]
     pub fn recycle(&mut self, buffer: Vec<u8>) {

@@ -14,8 +14,9 @@ pub use write::{
     write_message_error,
 };
 
+use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
-use crate::version::{ByteOrder, CharSet, Version};
+use crate::version::{ByteOrder, CharSet, Encoding, Version};
 
 /// Bytes of the fixed header of every message.
 pub const HEADER_BYTES: usize = 12;
@@ -153,6 +154,13 @@ impl Message {
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.buf[..self.len]
+    }
+
+    /// A reader at an offset, aligned as the message is; see [`Reader::position`].
+    #[inline]
+    pub fn reader_at(&self, at: usize) -> Reader<'_> {
+        let MessageHeader { order, version, .. } = self.header;
+        Reader::at(self.bytes(), at, Encoding { order, version, char_set: self.char_set })
     }
 
     /// The buffer, to be given back to the framer it came from.

@@ -40,6 +40,8 @@ codes! {
         7 => BAD_PARAM_URL_SCHEME "string_to_object: unknown URL scheme"
         8 => BAD_PARAM_URL_ADDRESS "string_to_object: bad address"
         9 => BAD_PARAM_URL_SPECIFIC "string_to_object: bad scheme-specific part"
+        3 => BAD_INV_ORDER_WOULD_DEADLOCK "the operation would wait for itself"
+        4 => BAD_INV_ORDER_SHUT_DOWN "the ORB has been shut down"
         10 => BAD_PARAM_URL_OTHER "string_to_object: other reason"
     }
     IRONORB_VMCID {

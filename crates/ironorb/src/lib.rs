@@ -1,1 +1,48 @@
-//! IronORB: see ARCHITECTURE.md.
+//! IronORB: an object request broker.
+//!
+//! A program makes an [`Orb`], activates servants in its [`Poa`] and calls others through typed references,
+//! which a build script generates from IDL with `ironorb-build`. Calls are synchronous and made by the
+//! calling thread itself; nothing here needs an async runtime, and there is no global state.
+//!
+//! Nothing here knows a particular service, and no public type belongs to another crate but those of the
+//! protocol core, [`ironorb_giop`].
+
+#![forbid(unsafe_code)]
+
+mod adapter;
+mod client;
+mod config;
+mod deadline;
+mod endpoint;
+pub mod generated;
+pub mod invocation;
+mod invoke;
+pub mod naming;
+mod net;
+mod object;
+mod orb;
+pub mod poa;
+mod route;
+mod servant;
+mod server;
+mod sync;
+
+pub use config::{OrbConfig, ServerConcurrency};
+pub use deadline::{set_thread_timeout, with_timeout};
+pub use endpoint::{BadAddress, Endpoint};
+pub use ironorb_giop as giop;
+pub use ironorb_giop::cdr::{LongDouble, WString};
+pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use ironorb_giop::minor::MinorCode;
+pub use object::{ObjectRef, TypedRef, nil_reference};
+pub use orb::{BuildError, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder};
+pub use poa::{Poa, PoaPolicies};
+pub use servant::{Servant, servant};
+
+/// Brings in what `ironorb-build` generated from `idl/NAME.idl`: `ironorb::include_idl!("bank");`
+#[macro_export]
+macro_rules! include_idl {
+    ($name:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+    };
+}

@@ -141,9 +141,7 @@ impl Message {
     /// A reader after the fixed header.
     #[inline]
     fn reader(&self) -> Reader<'_> {
-        let header = self.header();
-        let encoding = Encoding { order: header.order, version: header.version, char_set: self.char_set };
-        Reader::at(self.bytes(), HEADER_BYTES, encoding)
+        self.reader_at(HEADER_BYTES)
     }
 
     fn body<'a>(&'a self, r: &Reader<'a>) -> Body<'a> {

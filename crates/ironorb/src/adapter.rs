@@ -1,0 +1,238 @@
+//! From a request to its servant: all adapters of an ORB, and the way of a message through them.
+//!
+//! Opens no socket: a driver hands in messages and a place for the replies.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::message::{LocateStatus, Message, Response};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{ByteOrder, CharSet, Encoding, Version};
+
+use crate::generated::call::Responder;
+use crate::generated::{Call, Raised};
+use crate::invoke::servant_panicked;
+use crate::orb::OrbCore;
+use crate::poa::key::{self, Nonce, ParsedKey, Slot};
+use crate::poa::{Naming, PoaInner, Refusal, Upcall, not_exist};
+use crate::sync::{read, write};
+
+/// Where the replies of one connection are written.
+pub(crate) trait ReplySink {
+    /// Lets `write` write to the connection, then sees to it that it is sent.
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
+}
+
+/// What an adapter remembers of one connection: whether its strings are UTF-8. Starts as ISO 8859-1, which
+/// holds until the client tells its choice (CORBA 3.3 part 2, 7.10.2.5).
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    utf8: AtomicBool,
+}
+
+/// All adapters of an ORB.
+pub(crate) struct Adapter {
+    nonce: Nonce,
+    table: RwLock<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    slots: Vec<(u32, Option<Arc<PoaInner>>)>,
+    by_path: HashMap<Vec<u8>, Arc<PoaInner>>,
+    /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
+    aliases: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Adapter {
+    pub(crate) fn new(nonce: u64) -> Self {
+        Adapter { nonce: Nonce(nonce), table: RwLock::default() }
+    }
+
+    pub(crate) fn nonce(&self) -> Nonce {
+        self.nonce
+    }
+
+    /// Adds an adapter; `None` when its path is taken.
+    pub(crate) fn register(
+        &self,
+        path: Vec<u8>,
+        make: impl FnOnce(Slot) -> Arc<PoaInner>,
+    ) -> Option<Arc<PoaInner>> {
+        let mut table = write(&self.table);
+        if table.by_path.contains_key(&path) {
+            return None;
+        }
+        let index = match table.slots.iter().position(|(_, poa)| poa.is_none()) {
+            Some(index) => index,
+            None => {
+                table.slots.push((0, None));
+                table.slots.len() - 1
+            }
+        };
+        let poa = make(Slot { index: index as u32, generation: table.slots[index].0 });
+        table.slots[index].1 = Some(poa.clone());
+        table.by_path.insert(path, poa.clone());
+        Some(poa)
+    }
+
+    pub(crate) fn unregister(&self, slot: Slot, path: &[u8]) {
+        let mut table = write(&self.table);
+        if let Some((generation, poa)) = table.slots.get_mut(slot.index as usize)
+            && *generation == slot.generation
+        {
+            *generation = generation.wrapping_add(1);
+            *poa = None;
+            table.by_path.remove(path);
+        }
+    }
+
+    /// From now on a plain key stands for one of ours.
+    pub(crate) fn set_alias(&self, plain: Vec<u8>, key: Vec<u8>) {
+        write(&self.table).aliases.insert(plain, key);
+    }
+
+    /// Passes a request for this key through to its servant; may wait where a manager holds requests.
+    #[inline]
+    pub(crate) fn begin_upcall(&self, key: &[u8]) -> Result<Upcall, Refusal> {
+        match key::parse(key) {
+            ParsedKey::Slot { nonce, poa, object } => {
+                if nonce != self.nonce {
+                    return Err(not_exist(MinorCode::STALE_KEY));
+                }
+                let found = match read(&self.table).slots.get(poa.index as usize) {
+                    Some((generation, Some(found))) if *generation == poa.generation => found.clone(),
+                    _ => return Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
+                };
+                found.begin_upcall(Naming::Slot(object))
+            }
+            ParsedKey::Path { nonce, path, id } => {
+                if nonce != self.nonce && nonce != Nonce::PERSISTENT {
+                    return Err(not_exist(MinorCode::STALE_KEY));
+                }
+                let found = match read(&self.table).by_path.get(path) {
+                    Some(found) if found.accepts(nonce) => found.clone(),
+                    _ => return Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
+                };
+                found.begin_upcall(Naming::Id(id))
+            }
+            ParsedKey::Foreign => {
+                let target = read(&self.table).aliases.get(key).cloned();
+                match target {
+                    // An alias never leads to another alias: it is made from an object of ours.
+                    Some(target) if key::parse(&target) != ParsedKey::Foreign => self.begin_upcall(&target),
+                    _ => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
+                }
+            }
+        }
+    }
+
+    /// True when a key was made by this process, or is persistent or plain and known here.
+    pub(crate) fn knows(&self, object_key: &[u8]) -> Ownership {
+        match key::parse(object_key) {
+            ParsedKey::Slot { nonce, .. } | ParsedKey::Path { nonce, .. } if nonce == self.nonce => {
+                Ownership::Ours
+            }
+            ParsedKey::Path { nonce: Nonce::PERSISTENT, path, .. }
+                if read(&self.table).by_path.contains_key(path) =>
+            {
+                Ownership::IfAtOurAddress
+            }
+            ParsedKey::Foreign if read(&self.table).aliases.contains_key(object_key) => {
+                Ownership::IfAtOurAddress
+            }
+            _ => Ownership::NotOurs,
+        }
+    }
+
+    /// Carries out a Request message. Never panics; a servant's panic becomes UNKNOWN.
+    #[inline]
+    pub(crate) fn serve_request(
+        &self,
+        message: &Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+    ) {
+        let request = match message.parse_request() {
+            Ok(request) => request,
+            Err(_) => return sink.with(&mut ServerConnection::protocol_error),
+        };
+        let char_set = match request.contexts.char_set() {
+            Some(char_set) => {
+                session.utf8.store(char_set == CharSet::Utf8, Ordering::Relaxed);
+                char_set
+            }
+            None if session.utf8.load(Ordering::Relaxed) && request.version > Version::V1_0 => CharSet::Utf8,
+            None => CharSet::Latin1,
+        };
+        let encoding = Encoding { order: ByteOrder::NATIVE, version: request.version, char_set };
+        let wanted = request.response == Response::SyncWithTarget;
+        let responder = Responder::new(sink, encoding, request.id, wanted);
+        if request.response == Response::SyncWithServer {
+            responder.acknowledge();
+        }
+        let upcall = match self.begin_upcall(request.object_key) {
+            Ok(upcall) => upcall,
+            Err(refusal) => return refuse(&responder, refusal),
+        };
+        let arguments = request.body.with_char_set(char_set).reader().with_context(orb);
+        let call = Call::new(request.operation, arguments, &responder);
+        let _current = upcall.enter();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            upcall.servant().dispatch(call);
+        }));
+        if outcome.is_err() && !responder.is_answered() {
+            responder.raise(Raised::System(&servant_panicked()));
+        }
+    }
+
+    /// Answers a LocateRequest message.
+    #[cold]
+    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink) {
+        let Ok(request) = message.parse_locate_request() else {
+            return sink.with(&mut ServerConnection::protocol_error);
+        };
+        let encoding =
+            Encoding { order: ByteOrder::NATIVE, version: request.version, char_set: CharSet::Latin1 };
+        let found = self.begin_upcall(request.object_key).map(drop);
+        sink.with(&mut |connection| {
+            let written = match &found {
+                Ok(()) => connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(())),
+                Err(Refusal::Forward(ior)) => {
+                    connection.locate_reply(encoding, request.id, LocateStatus::ObjectForward, |w| w.put(ior))
+                }
+                Err(Refusal::Exception(_)) => {
+                    connection.locate_reply(encoding, request.id, LocateStatus::UnknownObject, |_| Ok(()))
+                }
+            };
+            debug_assert!(written.is_ok(), "an IOR that was made can be written");
+        });
+    }
+}
+
+/// Whether a key names an object of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    /// It does, wherever the reference says it is.
+    Ours,
+    /// It does if the address is one of ours.
+    IfAtOurAddress,
+    /// It does not.
+    NotOurs,
+}
+
+#[cold]
+fn refuse(responder: &Responder<'_>, refusal: Refusal) {
+    match refusal {
+        Refusal::Forward(ior) => {
+            responder.forward(&ior);
+        }
+        Refusal::Exception(e) => {
+            responder.raise(Raised::System(&e));
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! One outgoing connection over a socket: the driver in which the calling thread does everything.
+//!
+//! A caller marshals into the connection's buffer and sends under the lock, which never waits for the
+//! network. Then it takes the receiving part, if nobody has it, and waits for bytes without the lock; it
+//! completes its own call and those of others that come before. Callers that find the receiving part
+//! taken sleep until their answer is there or the part is free again. So a lone caller never hands
+//! anything to another thread.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use ironorb_giop::Misuse;
+use ironorb_giop::cdr::Writer;
+use ironorb_giop::connection::{BeginError, CallId, CallState, ClientConnection, ConnectionEnd};
+use ironorb_giop::framer::Framer;
+use ironorb_giop::message::{Message, RequestTarget};
+
+use crate::config::OrbConfig;
+use crate::deadline::{Deadline, Passed};
+use crate::net::{self, Moved};
+use crate::sync::lock;
+
+/// One outgoing connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: TcpStream,
+    state: Mutex<ClientConnection<Thread>>,
+    /// The socket's receive timeout as we last set it, in microseconds; 0 is none. Only the thread that has
+    /// the receiving part changes it.
+    receive_timeout_us: AtomicU64,
+    /// When the connection last carried something, in milliseconds since `made`.
+    used_ms: AtomicU64,
+    made: Instant,
+    transmit_bytes_max: usize,
+}
+
+/// Why a call on a connection gave no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallFailure {
+    /// Nothing of the request has been sent because of this; another connection may be tried.
+    NotSent(ConnectionEnd),
+    /// The request was sent, and then the connection ended.
+    Ended(ConnectionEnd),
+    /// The deadline passed; `sent` says whether any of the request had been sent.
+    TimedOut { sent: bool },
+    /// The request could not be written.
+    Misuse(Misuse),
+    /// Too many calls wait on this connection.
+    TooManyCalls,
+}
+
+/// An idle connection may have been closed by the peer meanwhile; after this time it is worth a look.
+const LOOK_AFTER_MS: u64 = 20;
+
+type Guard<'l> = MutexGuard<'l, ClientConnection<Thread>>;
+
+impl Link {
+    pub(crate) fn new(stream: TcpStream, config: &OrbConfig) -> Self {
+        Link {
+            stream,
+            state: Mutex::new(ClientConnection::new(config.connection)),
+            receive_timeout_us: AtomicU64::new(0),
+            used_ms: AtomicU64::new(0),
+            made: Instant::now(),
+            transmit_bytes_max: config.transmit_bytes_max,
+        }
+    }
+
+    /// False when it has ended, also when the peer closed it while nobody used it.
+    #[inline]
+    pub(crate) fn is_usable(&self, now: Instant) -> bool {
+        let idle_ms = self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        if idle_ms > LOOK_AFTER_MS {
+            self.look();
+        }
+        lock(&self.state).end().is_none()
+    }
+
+    #[inline]
+    fn elapsed_ms(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.made).as_millis() as u64
+    }
+
+    #[inline]
+    fn touch(&self, now: Instant) {
+        self.used_ms.store(self.elapsed_ms(now), Ordering::Relaxed);
+    }
+
+    /// Takes note of what came while nobody waited: CloseConnection or the end of the stream.
+    #[cold]
+    fn look(&self) {
+        let mut state = lock(&self.state);
+        let Some(mut framer) = state.take_framer() else { return };
+        let result = net::receive_now(&self.stream, framer.space());
+        self.take_input(&mut state, framer, result);
+    }
+
+    /// Sends a request and waits for its answer. `arguments` writes the request's body.
+    #[inline]
+    pub(crate) fn call(
+        &self,
+        target: &RequestTarget,
+        operation: &str,
+        arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        let mut state = self.wait_for_room(deadline)?;
+        let before = state.transmit().pending_bytes();
+        let call = state.begin_call(target, operation, arguments).map_err(not_begun)?;
+        self.finish_call(state, call, before, target, now, deadline)
+    }
+
+    /// Asks the server whether it has the object.
+    pub(crate) fn locate(
+        &self,
+        target: &RequestTarget,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        let mut state = self.wait_for_room(deadline)?;
+        let before = state.transmit().pending_bytes();
+        let call = state.begin_locate(target).map_err(not_begun)?;
+        self.finish_call(state, call, before, target, now, deadline)
+    }
+
+    /// Sends a request that wants no reply.
+    pub(crate) fn oneway(
+        &self,
+        target: &RequestTarget,
+        operation: &str,
+        arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<(), CallFailure> {
+        let mut state = self.wait_for_room(deadline)?;
+        let before = state.transmit().pending_bytes();
+        state.begin_oneway(target, operation, arguments).map_err(not_begun)?;
+        self.touch(now);
+        self.flush(state, before, deadline).map(drop)
+    }
+
+    #[inline]
+    fn finish_call(
+        &self,
+        state: Guard<'_>,
+        call: CallId,
+        before: usize,
+        target: &RequestTarget,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        self.touch(now);
+        match self.flush(state, before, deadline) {
+            Ok(state) => self.wait_for_answer(state, call, target, deadline),
+            Err(failure) => {
+                lock(&self.state).abandon(call, target.version());
+                Err(failure)
+            }
+        }
+    }
+
+    /// Gives a reply's buffer back.
+    #[inline]
+    pub(crate) fn recycle(&self, message: Message) {
+        lock(&self.state).recycle(message.into_buffer());
+    }
+
+    /// Locks, but not before the peer has read what others have written.
+    #[inline]
+    fn wait_for_room(&self, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
+        let mut state = lock(&self.state);
+        while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
+            state = self.push_out(state, deadline).map_err(|Passed| CallFailure::TimedOut { sent: false })?;
+        }
+        Ok(state)
+    }
+
+    /// Sends until nothing waits. `before` is what waited before our request was written.
+    #[inline]
+    fn flush<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        before: usize,
+        deadline: Deadline,
+    ) -> Result<Guard<'l>, CallFailure> {
+        let ours = state.transmit().pending_bytes() - before;
+        loop {
+            let left = state.transmit().pending_bytes();
+            if left == 0 {
+                return Ok(state);
+            }
+            if let Some(end) = state.end() {
+                return Err(if left >= ours { CallFailure::NotSent(end) } else { CallFailure::Ended(end) });
+            }
+            state = self
+                .push_out(state, deadline)
+                .map_err(|Passed| CallFailure::TimedOut { sent: left < ours })?;
+        }
+    }
+
+    /// Sends once; when the socket is full, waits for it without the lock.
+    #[inline]
+    fn push_out<'l>(&'l self, mut state: Guard<'l>, deadline: Deadline) -> Result<Guard<'l>, Passed> {
+        match net::send_now(&self.stream, state.transmit().poll_transmit()) {
+            Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
+            Ok(Moved::Nothing | Moved::End) => {
+                drop(state);
+                let left = deadline.remaining(Instant::now())?;
+                // An error shows at the next send.
+                let _ = net::wait_writable(&self.stream, left);
+                state = lock(&self.state);
+            }
+            Err(_) => state.handle_end(ConnectionEnd::Lost, |waiter| waiter.unpark()),
+        }
+        Ok(state)
+    }
+
+    #[inline]
+    fn wait_for_answer<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        call: CallId,
+        target: &RequestTarget,
+        deadline: Deadline,
+    ) -> Result<Message, CallFailure> {
+        loop {
+            match state.poll_call(call) {
+                CallState::Waiting => {}
+                CallState::Answered(message) => {
+                    wake_a_successor(&mut state);
+                    return Ok(message);
+                }
+                CallState::Ended(end) => return Err(CallFailure::Ended(end)),
+            }
+            let left = match deadline.remaining(Instant::now()) {
+                Ok(left) => left,
+                Err(Passed) => {
+                    state.abandon(call, target.version());
+                    wake_a_successor(&mut state);
+                    self.flush_if_possible(state);
+                    return Err(CallFailure::TimedOut { sent: true });
+                }
+            };
+            match state.take_framer() {
+                Some(mut framer) => {
+                    drop(state);
+                    self.set_receive_timeout(left);
+                    let result = net::receive(&self.stream, framer.space());
+                    state = lock(&self.state);
+                    self.take_input(&mut state, framer, result);
+                }
+                None => {
+                    state.set_waker(call, std::thread::current());
+                    drop(state);
+                    match left {
+                        Some(left) => std::thread::park_timeout(left),
+                        None => std::thread::park(),
+                    }
+                    state = lock(&self.state);
+                }
+            }
+        }
+    }
+
+    /// Puts the receiving part back with what came.
+    #[inline]
+    fn take_input(&self, state: &mut Guard<'_>, mut framer: Framer, result: std::io::Result<Moved>) {
+        let end = match result {
+            Ok(Moved::Bytes(count)) => {
+                framer.received(count);
+                None
+            }
+            Ok(Moved::Nothing) => None,
+            Ok(Moved::End) | Err(_) => Some(ConnectionEnd::Lost),
+        };
+        let handled = state.handle_input(framer, |waiter| waiter.unpark());
+        if handled.is_err() {
+            let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
+        }
+        if let Some(end) = end {
+            state.handle_end(end, |waiter| waiter.unpark());
+        }
+        if state.end().is_some() {
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// The socket's own timeout saves a system call to wait; it is left alone while it is near enough.
+    #[inline]
+    fn set_receive_timeout(&self, left: Option<Duration>) {
+        let now_us = self.receive_timeout_us.load(Ordering::Relaxed);
+        let want_us = left.map_or(0, |left| (left.as_micros() as u64).max(1));
+        let fits = if want_us == 0 {
+            now_us == 0
+        } else {
+            now_us >= want_us / 2 && now_us <= want_us + want_us / 8 + 1000
+        };
+        if !fits {
+            self.receive_timeout_us.store(want_us, Ordering::Relaxed);
+            let _ = self.stream.set_read_timeout((want_us > 0).then(|| Duration::from_micros(want_us)));
+        }
+    }
+
+    /// Sends what the socket takes at once; the next caller sends the rest.
+    fn flush_if_possible(&self, mut state: Guard<'_>) {
+        if let Ok(Moved::Bytes(count)) = net::send_now(&self.stream, state.transmit().poll_transmit()) {
+            state.transmit().transmitted(count);
+        }
+    }
+
+    /// Says goodbye and ends all calls that wait.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.close(|waiter| waiter.unpark());
+        let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// The receiving part is free again: some other caller who waits must take it.
+#[inline]
+fn wake_a_successor(state: &mut ClientConnection<Thread>) {
+    if let Some(waiter) = state.take_any_waker() {
+        waiter.unpark();
+    }
+}
+
+#[cold]
+fn not_begun(error: BeginError) -> CallFailure {
+    match error {
+        BeginError::Misuse(misuse) => CallFailure::Misuse(misuse),
+        BeginError::Ended(end) => CallFailure::NotSent(end),
+        BeginError::TooManyCalls => CallFailure::TooManyCalls,
+    }
+}

@@ -1,0 +1,143 @@
+//! Connections to other ORBs: one set for each endpoint, shared by all references to it.
+
+mod link;
+
+pub(crate) use link::{CallFailure, Link};
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use crate::config::OrbConfig;
+use crate::deadline::Deadline;
+use crate::net;
+use crate::sync::lock;
+
+/// All outgoing connections of an ORB.
+#[derive(Debug)]
+pub(crate) struct Connector {
+    endpoints: Mutex<HashMap<(String, u16), Arc<EndpointLinks>>>,
+    closed: Arc<AtomicBool>,
+    config: OrbConfig,
+}
+
+impl Connector {
+    pub(crate) fn new(config: OrbConfig) -> Self {
+        Connector { endpoints: Mutex::default(), closed: Arc::default(), config }
+    }
+
+    /// The connections to an endpoint; makes none.
+    pub(crate) fn endpoint(&self, host: &str, port: u16) -> Arc<EndpointLinks> {
+        let mut endpoints = lock(&self.endpoints);
+        if let Some(links) = endpoints.get(&(host.to_owned(), port)) {
+            return links.clone();
+        }
+        let links = Arc::new(EndpointLinks {
+            host: host.to_owned(),
+            port,
+            slots: (0..self.config.connections_per_endpoint_max.max(1)).map(|_| Mutex::default()).collect(),
+            closed: self.closed.clone(),
+            config: self.config.clone(),
+        });
+        endpoints.insert((host.to_owned(), port), links.clone());
+        links
+    }
+
+    /// Says goodbye on every connection; calls that wait end.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        for links in lock(&self.endpoints).values() {
+            for slot in &links.slots {
+                if let Some(link) = lock(slot).take() {
+                    link.close();
+                }
+            }
+        }
+    }
+}
+
+/// The connections to one endpoint. A thread always uses the same one of them.
+#[derive(Debug)]
+pub(crate) struct EndpointLinks {
+    host: String,
+    port: u16,
+    slots: Box<[Mutex<Option<Arc<Link>>>]>,
+    closed: Arc<AtomicBool>,
+    config: OrbConfig,
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum ConnectFailure {
+    /// The ORB has been shut down.
+    ShutDown,
+    /// The deadline of the call or of the attempt passed.
+    TimedOut,
+    /// The system says why.
+    Io(std::io::Error),
+}
+
+impl EndpointLinks {
+    /// For error texts.
+    pub(crate) fn address(&self) -> String {
+        crate::endpoint::display_host_port(&self.host, self.port)
+    }
+
+    /// This thread's connection, made now if there is none or if it has ended.
+    #[inline]
+    pub(crate) fn link(&self, now: Instant, deadline: Deadline) -> Result<Arc<Link>, ConnectFailure> {
+        let slot = &self.slots[thread_ordinal() % self.slots.len()];
+        if let Some(link) = &*lock(slot)
+            && link.is_usable(now)
+        {
+            return Ok(link.clone());
+        }
+        self.connect(slot, now, deadline)
+    }
+
+    #[cold]
+    fn connect(
+        &self,
+        slot: &Mutex<Option<Arc<Link>>>,
+        now: Instant,
+        deadline: Deadline,
+    ) -> Result<Arc<Link>, ConnectFailure> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(ConnectFailure::ShutDown);
+        }
+        let deadline = deadline.at_most(now, self.config.connect_timeout);
+        // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
+        let stream = net::connect(&self.host, self.port, deadline).map_err(|e| match e.kind() {
+            std::io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
+            _ => ConnectFailure::Io(e),
+        })?;
+        let link = Arc::new(Link::new(stream, &self.config));
+        let mut slot = lock(slot);
+        match &*slot {
+            Some(other) if other.is_usable(now) => Ok(other.clone()), // another thread was faster
+            _ => {
+                if self.closed.load(Ordering::Acquire) {
+                    return Err(ConnectFailure::ShutDown);
+                }
+                *slot = Some(link.clone());
+                Ok(link)
+            }
+        }
+    }
+}
+
+/// Numbers the threads of the process in the order in which they first call.
+fn thread_ordinal() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static ORDINAL: Cell<usize> = const { Cell::new(usize::MAX) });
+    match ORDINAL.get() {
+        usize::MAX => {
+            let ordinal = NEXT.fetch_add(1, Ordering::Relaxed);
+            ORDINAL.set(ordinal);
+            ordinal
+        }
+        ordinal => ordinal,
+    }
+}

@@ -1,0 +1,79 @@
+//! What an ORB can be told: every bound with its unit, default and worst case.
+
+use std::time::Duration;
+
+use ironorb_giop::Version;
+use ironorb_giop::connection::ConnectionConfig;
+
+/// Settings of one ORB; made by [`OrbBuilder`](crate::OrbBuilder).
+#[derive(Debug, Clone)]
+pub struct OrbConfig {
+    /// Bounds of each connection, on both sides.
+    pub connection: ConnectionConfig,
+    /// How long a call may take when nothing nearer to it says otherwise. Default 60 s; `None` waits for ever.
+    pub call_timeout: Option<Duration>,
+    /// How long one attempt to connect to one address may take. Default 10 s; a nearer deadline of the call
+    /// cuts it short.
+    pub connect_timeout: Duration,
+    /// Connections to one endpoint, over which the threads of this process are spread so that unrelated
+    /// threads do not wait for each other. A thread keeps to one of them, so its requests stay in order.
+    /// Default 4, at least 1.
+    pub connections_per_endpoint_max: usize,
+    /// Connections accepted at once. Default 10,000; more are closed at once. Worst case: this many times the
+    /// buffers of a connection (16 KiB each way when idle).
+    pub server_connections_max: usize,
+    /// Which thread runs a servant.
+    pub concurrency: ServerConcurrency,
+    /// Threads that may serve one connection at once when the concurrency is a thread for each connection and
+    /// a servant blocks while more requests have arrived. Default 16, at least 1.
+    pub threads_per_connection_max: usize,
+    /// LOCATION_FORWARD replies that one call follows. Default 16.
+    pub forwards_max: u8,
+    /// Times that one call is sent again after the peer closed the connection in order, or never had the
+    /// request. Default 4.
+    pub resends_max: u8,
+    /// Requests that may wait for a holding POA manager. Default 1,024; more get TRANSIENT.
+    pub held_requests_max: usize,
+    /// Bytes that may wait to be sent on one connection before callers wait for the peer to read. Default
+    /// 4 MiB; the worst case is this and one message on top.
+    pub transmit_bytes_max: usize,
+    /// How long a peer may take no bytes of a reply before its connection is closed. Default 60 s.
+    pub transmit_timeout: Duration,
+    /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
+    pub giop_version: Version,
+}
+
+impl Default for OrbConfig {
+    fn default() -> Self {
+        OrbConfig {
+            connection: ConnectionConfig::default(),
+            call_timeout: Some(Duration::from_secs(60)),
+            connect_timeout: Duration::from_secs(10),
+            connections_per_endpoint_max: 4,
+            server_connections_max: 10_000,
+            concurrency: ServerConcurrency::ThreadPerConnection,
+            threads_per_connection_max: 16,
+            forwards_max: 16,
+            resends_max: 4,
+            held_requests_max: 1024,
+            transmit_bytes_max: 4 << 20,
+            transmit_timeout: Duration::from_secs(60),
+            giop_version: Version::V1_2,
+        }
+    }
+}
+
+/// Which thread runs a servant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerConcurrency {
+    /// A thread for each connection receives, runs the servant and answers: no hand-over, lowest latency.
+    /// Requests of one connection are served in order, until a servant blocks while more have arrived; then
+    /// another thread goes on with them.
+    ThreadPerConnection,
+    /// A fixed number of threads share all connections. One waits, hands the waiting over when a request has
+    /// come, and serves it. Requests of one connection may run at the same time.
+    LeaderFollowers {
+        /// Threads, at least 1.
+        threads: usize,
+    },
+}

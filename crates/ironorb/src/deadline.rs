@@ -1,0 +1,104 @@
+//! How long a call may take.
+//!
+//! The nearest setting counts: this call ([`with_timeout`]), the reference
+//! ([`ObjectRef::with_timeout`](crate::ObjectRef::with_timeout)), the thread ([`set_thread_timeout`]), the ORB
+//! ([`OrbBuilder::call_timeout`](crate::OrbBuilder::call_timeout)).
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// A setting that may be absent, infinite or finite.
+pub(crate) type TimeoutSetting = Option<Option<Duration>>;
+
+thread_local! {
+    static THREAD: Cell<TimeoutSetting> = const { Cell::new(None) };
+    static CALL: Cell<TimeoutSetting> = const { Cell::new(None) };
+}
+
+/// Sets how long calls of this thread may take. `Some(None)` means for ever; `None` takes the setting back.
+pub fn set_thread_timeout(timeout: Option<Option<Duration>>) {
+    THREAD.set(timeout);
+}
+
+/// Runs `body`, in which each call may take `timeout`; `None` means for ever.
+pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T {
+    struct Restore(TimeoutSetting);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CALL.set(self.0);
+        }
+    }
+    let _restore = Restore(CALL.replace(Some(timeout)));
+    body()
+}
+
+/// The moment at which a call gives up; fixed once when it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// The deadline of a call that begins now.
+    #[inline]
+    pub(crate) fn for_call(now: Instant, object: TimeoutSetting, orb: Option<Duration>) -> Deadline {
+        let timeout = CALL.get().or(object).or_else(|| THREAD.get()).unwrap_or(orb);
+        Deadline(timeout.and_then(|timeout| now.checked_add(timeout)))
+    }
+
+    /// What is left; `Ok(None)` for ever, `Err` when it has passed.
+    #[inline]
+    pub(crate) fn remaining(self, now: Instant) -> Result<Option<Duration>, Passed> {
+        match self.0 {
+            None => Ok(None),
+            Some(at) => match at.checked_duration_since(now) {
+                Some(left) if !left.is_zero() => Ok(Some(left)),
+                _ => Err(Passed),
+            },
+        }
+    }
+
+    /// This deadline or `timeout` from now, whichever is sooner.
+    pub(crate) fn at_most(self, now: Instant, timeout: Duration) -> Deadline {
+        let other = now.checked_add(timeout);
+        Deadline(match (self.0, other) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        })
+    }
+}
+
+/// The deadline has passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Passed;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_setting_counts() {
+        let now = Instant::now();
+        let of = |object, orb| Deadline::for_call(now, object, orb).0.map(|at| at - now);
+        let secs = |n| Some(Duration::from_secs(n));
+        assert_eq!(of(None, secs(60)), secs(60));
+        set_thread_timeout(Some(secs(5)));
+        assert_eq!(of(None, secs(60)), secs(5));
+        assert_eq!(of(Some(secs(7)), secs(60)), secs(7));
+        assert_eq!(of(Some(None), secs(60)), None);
+        with_timeout(secs(1), || {
+            assert_eq!(of(Some(secs(7)), secs(60)), secs(1));
+            with_timeout(None, || assert_eq!(of(None, secs(60)), None));
+            assert_eq!(of(None, None), secs(1));
+        });
+        set_thread_timeout(None);
+        assert_eq!(of(None, secs(60)), secs(60));
+    }
+
+    #[test]
+    fn a_deadline_passes() {
+        let now = Instant::now();
+        let deadline = Deadline::for_call(now, Some(Some(Duration::from_secs(2))), None);
+        assert_eq!(deadline.remaining(now + Duration::from_secs(1)), Ok(Some(Duration::from_secs(1))));
+        assert_eq!(deadline.remaining(now + Duration::from_secs(2)), Err(Passed));
+        assert_eq!(deadline.at_most(now, Duration::from_secs(1)).0, Some(now + Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,201 @@
+//! One request as a skeleton sees it.
+
+use std::cell::Cell;
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{ReplyStatus, RequestId};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{Encoding, Malformed, Misuse, Reader, Writer};
+
+use super::{OperationError, Raised};
+use crate::adapter::ReplySink;
+use crate::object::OBJECT_ID;
+
+/// A request to be carried out. Whoever has it must make exactly one answer of it, which gives a
+/// [`Replied`].
+#[allow(missing_debug_implementations)]
+pub struct Call<'c> {
+    operation: &'c [u8],
+    arguments: Reader<'c>,
+    responder: &'c Responder<'c>,
+}
+
+/// Proof that a request has been answered.
+#[derive(Debug)]
+pub struct Replied(());
+
+/// Where the answer to one request goes.
+pub(crate) struct Responder<'c> {
+    sink: &'c dyn ReplySink,
+    encoding: Encoding,
+    id: RequestId,
+    /// False for a oneway, and once the caller has been told that the server has the request.
+    wanted: bool,
+    /// So that a panicking servant's caller still gets an answer.
+    answered: Cell<bool>,
+}
+
+impl<'c> Call<'c> {
+    pub(crate) fn new(operation: &'c [u8], arguments: Reader<'c>, responder: &'c Responder<'c>) -> Self {
+        Call { operation, arguments, responder }
+    }
+
+    /// The operation as on the wire.
+    #[inline]
+    pub fn operation(&self) -> &'c [u8] {
+        self.operation
+    }
+
+    /// Carries out a twoway operation: `upcall` reads the arguments and calls the servant, `results` writes what
+    /// the servant gave.
+    #[inline]
+    pub fn twoway<T, E: OperationError>(
+        mut self,
+        upcall: impl FnOnce(&mut Reader<'c>) -> Result<Result<T, E>, Malformed>,
+        results: impl FnOnce(&mut Writer<'_>, &T) -> Result<(), Misuse>,
+    ) -> Replied {
+        let responder = self.responder;
+        match upcall(&mut self.arguments) {
+            Ok(Ok(value)) => responder.results(results, &value),
+            Ok(Err(e)) => responder.raise(e.raised()),
+            Err(e) => responder.bad_arguments(e),
+        }
+    }
+
+    /// Carries out a oneway operation.
+    #[inline]
+    pub fn oneway(
+        mut self,
+        upcall: impl FnOnce(&mut Reader<'c>) -> Result<Result<(), SystemException>, Malformed>,
+    ) -> Replied {
+        let responder = self.responder;
+        // A client may ask for an answer to a oneway (SYNC_WITH_TARGET): an empty one.
+        match upcall(&mut self.arguments) {
+            Ok(Ok(())) => responder.results(|_, ()| Ok(()), &()),
+            Ok(Err(e)) => responder.raise(Raised::System(&e)),
+            Err(e) => responder.bad_arguments(e),
+        }
+    }
+
+    /// Answers an operation that the interface does not list: one of every object's own (CORBA 3.3 part 1,
+    /// 8.3), or BAD_OPERATION.
+    #[cold]
+    pub fn standard_operation(mut self, repository_ids: &'static [&'static str]) -> Replied {
+        let responder = self.responder;
+        match self.operation {
+            b"_is_a" => match self.arguments.read_str() {
+                Ok(id) => {
+                    let yes = id == OBJECT_ID || repository_ids.contains(&&*id);
+                    responder.results(|w, yes| w.put(yes), &yes)
+                }
+                Err(e) => responder.bad_arguments(e),
+            },
+            // The second is how GIOP 1.0 and 1.1 spelt it.
+            b"_non_existent" | b"_not_existent" => responder.results(|w, no| w.put(no), &false),
+            b"_repository_id" => {
+                let id = repository_ids.first().copied().unwrap_or(OBJECT_ID);
+                responder.results(|w, id| w.write_str(id), &id)
+            }
+            _ => {
+                let e = SystemException::new(
+                    SystemExceptionKind::BadOperation,
+                    MinorCode::NO_SUCH_OPERATION,
+                    CompletionStatus::No,
+                );
+                responder.raise(Raised::System(&e))
+            }
+        }
+    }
+}
+
+impl<'c> Responder<'c> {
+    pub(crate) fn new(sink: &'c dyn ReplySink, encoding: Encoding, id: RequestId, wanted: bool) -> Self {
+        Responder { sink, encoding, id, wanted, answered: Cell::new(false) }
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answered.get()
+    }
+
+    #[inline]
+    fn results<T>(
+        &self,
+        results: impl FnOnce(&mut Writer<'_>, &T) -> Result<(), Misuse>,
+        value: &T,
+    ) -> Replied {
+        self.answered.set(true);
+        if self.wanted {
+            let mut results = Some(results);
+            self.sink.with(&mut |connection| {
+                let Some(results) = results.take() else { return };
+                let written =
+                    connection.reply(self.encoding, self.id, ReplyStatus::NoException, |w| results(w, value));
+                if let Err(misuse) = written {
+                    self.unsendable(connection, misuse);
+                }
+            });
+        }
+        Replied(())
+    }
+
+    #[cold]
+    pub(crate) fn raise(&self, raised: Raised<'_>) -> Replied {
+        self.answered.set(true);
+        if self.wanted {
+            self.sink.with(&mut |connection| {
+                let written = match raised {
+                    Raised::User(id, members) => {
+                        connection.reply(self.encoding, self.id, ReplyStatus::UserException, |w| {
+                            w.write_str(id)?;
+                            members.marshal(w)
+                        })
+                    }
+                    Raised::System(e) => {
+                        connection.reply(self.encoding, self.id, ReplyStatus::SystemException, |w| w.put(e))
+                    }
+                };
+                if let Err(misuse) = written {
+                    self.unsendable(connection, misuse);
+                }
+            });
+        }
+        Replied(())
+    }
+
+    #[cold]
+    pub(crate) fn forward(&self, ior: &ironorb_giop::ior::Ior) -> Replied {
+        self.answered.set(true);
+        if self.wanted {
+            self.sink.with(&mut |connection| {
+                // An IOR that was read or made can be written.
+                let _ =
+                    connection.reply(self.encoding, self.id, ReplyStatus::LocationForward, |w| w.put(ior));
+            });
+        }
+        Replied(())
+    }
+
+    /// Tells the caller of a SYNC_WITH_SERVER oneway that the request is here.
+    #[cold]
+    pub(crate) fn acknowledge(&self) {
+        self.sink.with(&mut |connection| {
+            let _ = connection.reply(self.encoding, self.id, ReplyStatus::NoException, |_| Ok(()));
+        });
+    }
+
+    #[cold]
+    fn bad_arguments(&self, e: Malformed) -> Replied {
+        let e = SystemException::from(e).with_completed(CompletionStatus::No);
+        self.raise(Raised::System(&e))
+    }
+
+    /// The servant gave a value that its IDL type does not allow.
+    #[cold]
+    fn unsendable(&self, connection: &mut ServerConnection, misuse: Misuse) {
+        let e = SystemException::from(misuse)
+            .with_minor(MinorCode::UNSENDABLE_RESULT)
+            .with_completed(CompletionStatus::Yes);
+        let _ = connection.reply(self.encoding, self.id, ReplyStatus::SystemException, |w| w.put(&e));
+    }
+}

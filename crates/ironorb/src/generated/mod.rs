@@ -1,0 +1,126 @@
+//! What generated code is written against; the one module that it names.
+//!
+//! Not for use by hand, except in bounds of generic code: its contents may change with the generator.
+
+pub(crate) mod call;
+mod codec;
+mod macros;
+
+pub use call::{Call, Replied};
+pub use codec::*;
+pub use macros::*;
+
+pub use crate::invoke::{invoke, invoke_oneway};
+pub use crate::object::{ObjectRef, TypedRef};
+pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
+pub use ironorb_giop::{
+    Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
+};
+
+use std::any::Any;
+use std::sync::Arc;
+
+/// An operation of an interface.
+#[derive(Debug)]
+pub struct Operation {
+    name: &'static str,
+    oneway: bool,
+}
+
+impl Operation {
+    /// An operation that answers. `name` is as on the wire, `_get_…` and `_set_…` for attributes.
+    pub const fn twoway(name: &'static str) -> Self {
+        Operation { name, oneway: false }
+    }
+
+    /// An operation that does not answer.
+    pub const fn oneway(name: &'static str) -> Self {
+        Operation { name, oneway: true }
+    }
+
+    /// The name on the wire.
+    #[inline]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether nobody waits for an answer.
+    pub fn is_oneway(&self) -> bool {
+        self.oneway
+    }
+}
+
+/// A typed reference to an object that has the interface `I`, be it as a base. What code that is generic over
+/// references to one interface asks for; generated types implement it.
+pub trait RefTo<I: ?Sized>: TypedRef {}
+
+/// Joins an interface, `dyn Account`, to an implementation of its trait.
+pub trait InterfaceOf<S>: 'static {
+    /// The interface and all its bases, the most derived first.
+    const REPOSITORY_IDS: &'static [&'static str];
+
+    /// Carries out one request.
+    fn dispatch(servant: &S, call: Call<'_>) -> Replied;
+
+    /// Offers the servant, as each of its interfaces, to a caller in the same process.
+    fn provide(servant: &Arc<S>, slot: &mut LocalSlot<'_>);
+}
+
+/// A user exception.
+pub trait UserException: std::error::Error + Marshal + Unmarshal {
+    /// Its repository id.
+    const REPOSITORY_ID: &'static str;
+}
+
+/// The error of an operation: one of its user exceptions or a system exception.
+pub trait OperationError: From<SystemException> {
+    /// Reads the exception with this repository id; `None` when the operation does not declare it.
+    fn from_user_exception(id: &str, r: &mut Reader<'_>) -> Result<Option<Self>, Malformed>;
+
+    /// What goes into the reply.
+    fn raised(&self) -> Raised<'_>;
+}
+
+/// An exception on its way into a reply.
+#[derive(Clone, Copy)]
+#[allow(missing_debug_implementations)]
+pub enum Raised<'e> {
+    /// Repository id and members.
+    User(&'static str, &'e dyn Marshal),
+    /// A system exception.
+    System(&'e SystemException),
+}
+
+/// The error of an operation without a raises clause.
+impl OperationError for SystemException {
+    fn from_user_exception(_: &str, _: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
+        Ok(None)
+    }
+
+    fn raised(&self) -> Raised<'_> {
+        Raised::System(self)
+    }
+}
+
+/// Where a servant puts itself for a caller in the same process who knows its interface.
+#[allow(missing_debug_implementations)]
+pub struct LocalSlot<'s>(&'s mut dyn Any);
+
+impl<'s> LocalSlot<'s> {
+    pub(crate) fn new<I: ?Sized + 'static>(slot: &'s mut Option<Arc<I>>) -> Self {
+        LocalSlot(slot)
+    }
+
+    /// Fills the slot, if the caller asks for the interface `I`.
+    #[inline]
+    pub fn offer<I: ?Sized + 'static>(&mut self, servant: impl FnOnce() -> Arc<I>) {
+        if let Some(slot) = self.0.downcast_mut::<Option<Arc<I>>>()
+            && slot.is_none()
+        {
+            *slot = Some(servant());
+        }
+    }
+}
+
+/// An IDL `native` type: whatever the process makes of it.
+pub type Native = Arc<dyn Any + Send + Sync>;

@@ -1,0 +1,468 @@
+//! A call, hop by hop, driven by the calling thread.
+//!
+//! The part that depends on the operation's types ([`invoke`], [`invoke_oneway`]) is a few lines around a
+//! concrete core that is compiled once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use ironorb_giop::connection::{BeginError, CallState, ClientConnection, Incoming, ServerConnection};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::Ior;
+use ironorb_giop::message::{LocateStatus, Message, ReplyStatus, RequestTarget};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{CharSet, Malformed, Misuse, Reader, Writer};
+
+use crate::adapter::{ReplySink, Session};
+use crate::client::{CallFailure, ConnectFailure, Link};
+use crate::deadline::{Deadline, Passed};
+use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
+use crate::invocation::{Invocation, Next};
+use crate::object::ObjectRef;
+use crate::orb::OrbCore;
+use crate::route::{CurrentRoute, RemoteTarget, Route};
+use crate::sync::lock;
+
+type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
+
+/// Calls a twoway operation and waits for its results. Blocks until the deadline at most.
+///
+/// `local` is used when the object is in this process; else `arguments` writes the request's body, perhaps
+/// more than once, and `results` reads the reply's.
+#[inline]
+pub fn invoke<I, R, T, E>(
+    target: &R,
+    operation: &'static Operation,
+    local: impl FnOnce(&I) -> Result<T, E>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E>
+where
+    I: ?Sized + 'static,
+    R: RefTo<I>,
+    E: OperationError,
+{
+    let object = target.object();
+    match object.local() {
+        Ok(None) => remote(object, operation, &arguments, results),
+        Ok(Some(upcall)) => call_local(object, operation, &upcall, local),
+        Err(e) => Err(about(object, operation, e).into()),
+    }
+}
+
+/// Calls a oneway operation. Blocks only while the connection takes no bytes, or is being made.
+#[inline]
+pub fn invoke_oneway<I, R>(
+    target: &R,
+    operation: &'static Operation,
+    local: impl FnOnce(&I) -> Result<(), SystemException>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+) -> Result<(), SystemException>
+where
+    I: ?Sized + 'static,
+    R: RefTo<I>,
+{
+    let object = target.object();
+    match object.local() {
+        Ok(None) => Course::begin(object, operation, &arguments)
+            .and_then(|mut course| course.oneway())
+            .map_err(|e| about(object, operation, e)),
+        // As over the wire: the caller of a oneway hears nothing of what the servant says.
+        Ok(Some(upcall)) => match call_local(object, operation, &upcall, local) {
+            Err(e) if e.minor == MinorCode::WRONG_INTERFACE => Err(e),
+            _ => Ok(()),
+        },
+        Err(e) => Err(about(object, operation, e)),
+    }
+}
+
+#[inline]
+fn call_local<I, T, E>(
+    object: &ObjectRef,
+    operation: &Operation,
+    upcall: &crate::poa::Upcall,
+    local: impl FnOnce(&I) -> Result<T, E>,
+) -> Result<T, E>
+where
+    I: ?Sized + 'static,
+    E: OperationError,
+{
+    let mut found: Option<Arc<I>> = None;
+    upcall.servant().provide(&mut LocalSlot::new(&mut found));
+    let Some(servant) = found else {
+        let e = SystemException::new(
+            SystemExceptionKind::BadOperation,
+            MinorCode::WRONG_INTERFACE,
+            CompletionStatus::No,
+        );
+        return Err(about(object, operation, e).into());
+    };
+    let _current = upcall.enter();
+    match catch_unwind(AssertUnwindSafe(|| local(&servant))) {
+        Ok(result) => result,
+        Err(_) => Err(about(object, operation, servant_panicked()).into()),
+    }
+}
+
+#[cold]
+pub(crate) fn servant_panicked() -> SystemException {
+    SystemException::new(SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED, CompletionStatus::Maybe)
+}
+
+/// Calls a twoway operation of an object in another process.
+#[inline]
+pub(crate) fn remote<T, E: OperationError>(
+    object: &ObjectRef,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E> {
+    let answer = match Course::begin(object, operation, arguments).and_then(|mut course| course.twoway()) {
+        Ok(answer) => answer,
+        Err(e) => return Err(about(object, operation, e).into()),
+    };
+    let context = object.core();
+    let mut r = answer.message.reader_at(answer.body_at).with_context(context);
+    let result = if answer.user_exception {
+        read_user_exception(&mut r)
+    } else {
+        results(&mut r).map_err(|e| bad_reply(e).into())
+    };
+    if let Some(link) = answer.link {
+        link.recycle(answer.message);
+    }
+    result
+}
+
+#[cold]
+fn read_user_exception<T, E: OperationError>(r: &mut Reader<'_>) -> Result<T, E> {
+    let read = r.read_str().and_then(|id| match E::from_user_exception(&id, r)? {
+        Some(e) => Ok(e),
+        None => Ok(SystemException::new(
+            SystemExceptionKind::Unknown,
+            MinorCode::UNKNOWN_UNLISTED_USER_EXCEPTION,
+            CompletionStatus::Maybe,
+        )
+        .with_detail(format!("the server raised {id}, which the operation does not declare"))
+        .into()),
+    });
+    Err(read.unwrap_or_else(|e| bad_reply(e).into()))
+}
+
+#[cold]
+fn bad_reply(error: Malformed) -> SystemException {
+    SystemException::from(error)
+        .with_minor(MinorCode::MALFORMED_REPLY)
+        .with_completed(CompletionStatus::Yes)
+        .with_detail(format!("the reply cannot be read: {error}"))
+}
+
+/// Adds the object and operation to what is said about a failure.
+#[cold]
+fn about(object: &ObjectRef, operation: &Operation, e: SystemException) -> SystemException {
+    let place = format!("{} of {object:?}", operation.name());
+    let detail = match e.detail() {
+        Some(detail) => format!("{place}: {detail}"),
+        None => place,
+    };
+    e.with_detail(detail)
+}
+
+/// Asks where an object is.
+pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
+    Course::begin(object, &LOCATE, &|_| Ok(())).and_then(|mut course| course.locate())
+}
+
+static LOCATE: Operation = Operation::twoway("LocateRequest");
+
+/// An answer to be read by the caller.
+struct Answer {
+    message: Message,
+    /// `None` when the answer came from this process.
+    link: Option<Arc<Link>>,
+    body_at: usize,
+    user_exception: bool,
+}
+
+/// One call on its way: the invocation's decisions carried out with real connections and a real clock.
+struct Course<'c> {
+    object: &'c ObjectRef,
+    operation: &'c Operation,
+    arguments: Arguments<'c>,
+    now: Instant,
+    deadline: Deadline,
+    invocation: Invocation,
+    route: CurrentRoute<'c>,
+}
+
+impl<'c> Course<'c> {
+    #[inline]
+    fn begin(
+        object: &'c ObjectRef,
+        operation: &'c Operation,
+        arguments: Arguments<'c>,
+    ) -> Result<Self, SystemException> {
+        let config = &object.core().config;
+        let now = Instant::now();
+        let deadline = Deadline::for_call(now, object.timeout(), config.call_timeout);
+        let route = object.routes().current(object)?;
+        let invocation = Invocation::new(config.forwards_max, config.resends_max, route.is_forwarded());
+        Ok(Course { object, operation, arguments, now, deadline, invocation, route })
+    }
+
+    #[inline]
+    fn twoway(&mut self) -> Result<Answer, SystemException> {
+        loop {
+            let (message, link) = match self.request() {
+                Ok(answered) => answered,
+                Err(next) => {
+                    self.follow(next, None)?;
+                    continue;
+                }
+            };
+            let reply = match message.parse_reply() {
+                Ok(reply) => reply,
+                Err(e) => return Err(bad_reply(e)),
+            };
+            let mut r = reply.body.reader();
+            match reply.status {
+                ReplyStatus::NoException | ReplyStatus::UserException => {
+                    let user_exception = reply.status == ReplyStatus::UserException;
+                    let body_at = r.position();
+                    return Ok(Answer { message, link, body_at, user_exception });
+                }
+                ReplyStatus::SystemException => {
+                    let e = r.get::<SystemException>().map_err(bad_reply)?;
+                    let next = self.invocation.on_system_exception(e);
+                    self.follow(next, None)?;
+                }
+                ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
+                    let ior = r.get::<Ior>().map_err(bad_reply)?;
+                    let next = self.invocation.on_forward();
+                    self.follow(next, Some(&ior))?;
+                }
+                ReplyStatus::NeedsAddressingMode => return Err(addressing_not_understood()),
+            }
+        }
+    }
+
+    /// Sends the request once and waits for its reply.
+    #[inline]
+    fn request(&mut self) -> Result<(Message, Option<Arc<Link>>), Next> {
+        if let Route::Local(key) = self.route.route() {
+            // Forwarded into this very process, which the typed caller could not know.
+            let orb = self.object.core();
+            return loopback(orb, key, self.operation.name(), self.arguments).map(|message| (message, None));
+        }
+        let (operation, arguments) = (self.operation.name(), self.arguments);
+        let (message, link) =
+            self.send(|link, target, now, deadline| link.call(target, operation, arguments, now, deadline))?;
+        Ok((message, Some(link)))
+    }
+
+    fn oneway(&mut self) -> Result<(), SystemException> {
+        let (operation, arguments) = (self.operation.name(), self.arguments);
+        loop {
+            let sent = self
+                .send(|link, target, now, deadline| link.oneway(target, operation, arguments, now, deadline));
+            match sent {
+                Ok(_) => return Ok(()),
+                Err(next) => self.follow(next, None)?,
+            }
+        }
+    }
+
+    fn locate(&mut self) -> Result<bool, SystemException> {
+        loop {
+            let message = match self.send(Link::locate) {
+                Ok((message, _)) => message,
+                Err(next) => {
+                    self.follow(next, None)?;
+                    continue;
+                }
+            };
+            let reply = message.parse_locate_reply().map_err(bad_reply)?;
+            let mut r = reply.body.reader();
+            match reply.status {
+                LocateStatus::UnknownObject => return Ok(false),
+                LocateStatus::ObjectHere => return Ok(true),
+                LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
+                    let ior = r.get::<Ior>().map_err(bad_reply)?;
+                    let next = self.invocation.on_forward();
+                    self.follow(next, Some(&ior))?;
+                }
+                LocateStatus::SystemException => {
+                    let e = r.get::<SystemException>().map_err(bad_reply)?;
+                    let next = self.invocation.on_system_exception(e);
+                    self.follow(next, None)?;
+                }
+                LocateStatus::NeedsAddressingMode => return Err(addressing_not_understood()),
+            }
+        }
+    }
+
+    /// Sends once, over the first address that answers.
+    #[inline]
+    fn send<T>(
+        &mut self,
+        send: impl FnOnce(&Link, &RequestTarget, Instant, Deadline) -> Result<T, CallFailure>,
+    ) -> Result<(T, Arc<Link>), Next> {
+        let (target, link) = match connect(self.route.route(), self.now, self.deadline) {
+            Ok(found) => found,
+            Err(refused) => return Err(not_connected(&mut self.invocation, self.deadline, &refused)),
+        };
+        match send(&link, &target.request, self.now, self.deadline) {
+            Ok(sent) => Ok((sent, link)),
+            Err(failure) => {
+                let address = target.links.address();
+                Err(self.on_failure(failure, &address))
+            }
+        }
+    }
+
+    #[cold]
+    fn on_failure(&mut self, failure: CallFailure, address: &str) -> Next {
+        let next = match failure {
+            CallFailure::NotSent(end) => self.invocation.on_not_sent(end),
+            CallFailure::Ended(end) => self.invocation.on_ended(end),
+            CallFailure::TimedOut { sent } => Next::Fail(self.invocation.on_timeout(sent)),
+            CallFailure::Misuse(misuse) => return Next::Fail(misuse.into()),
+            CallFailure::TooManyCalls => Next::Fail(SystemException::new(
+                SystemExceptionKind::NoResources,
+                MinorCode::TOO_MANY_CALLS,
+                CompletionStatus::No,
+            )),
+        };
+        match next {
+            Next::Fail(e) => Next::Fail(e.with_detail(format!("at {address}"))),
+            next => next,
+        }
+    }
+
+    /// Carries out a decision; an error ends the call.
+    #[cold]
+    fn follow(&mut self, next: Next, ior: Option<&Ior>) -> Result<(), SystemException> {
+        let routes = self.object.routes();
+        match (next, ior) {
+            (Next::Fail(e), _) => return Err(e),
+            (Next::Resend, _) => {}
+            (Next::FallBack, _) => routes.fall_back(),
+            (Next::Follow, Some(ior)) => routes.forward(self.object.core(), ior)?,
+            (Next::Follow, None) => return Err(addressing_not_understood()),
+        }
+        self.now = Instant::now();
+        if self.deadline.remaining(self.now) == Err(Passed) {
+            return Err(self.invocation.on_timeout(false));
+        }
+        self.route = routes.current(self.object)?;
+        Ok(())
+    }
+}
+
+/// The first address that answers, or why none did.
+#[inline]
+fn connect(
+    route: &Route,
+    now: Instant,
+    deadline: Deadline,
+) -> Result<(&RemoteTarget, Arc<Link>), Vec<(String, ConnectFailure)>> {
+    let targets = match route {
+        Route::Remote(targets) => targets.as_slice(),
+        // Forwarded into this process while a locate or oneway was under way; the next call sees it.
+        Route::Local(_) => &[],
+    };
+    let mut refused = Vec::new();
+    for target in targets {
+        match target.links.link(now, deadline) {
+            Ok(link) => return Ok((target, link)),
+            Err(failure) => refused.push((target.links.address(), failure)),
+        }
+    }
+    Err(refused)
+}
+
+#[cold]
+fn not_connected(
+    invocation: &mut Invocation,
+    deadline: Deadline,
+    refused: &[(String, ConnectFailure)],
+) -> Next {
+    if refused.iter().any(|(_, failure)| matches!(failure, ConnectFailure::ShutDown)) {
+        return Next::Fail(crate::orb::shut_down());
+    }
+    if deadline.remaining(Instant::now()) == Err(Passed) {
+        return Next::Fail(invocation.on_timeout(false).with_detail("the connection was not made in time"));
+    }
+    let timed_out = refused.iter().all(|(_, failure)| matches!(failure, ConnectFailure::TimedOut));
+    let minor = if timed_out { MinorCode::CONNECT_TIMEOUT } else { MinorCode::CONNECT_REFUSED };
+    let reasons: Vec<String> = refused
+        .iter()
+        .map(|(address, failure)| match failure {
+            ConnectFailure::Io(e) => format!("{address}: {e}"),
+            _ => format!("{address}: no answer in time"),
+        })
+        .collect();
+    match invocation.on_connect_failed(minor) {
+        Next::Fail(e) => Next::Fail(e.with_detail(format!(
+            "{}; is the server running, and is the address right?",
+            reasons.join(", ")
+        ))),
+        next => next,
+    }
+}
+
+/// A call by message to an object in this process.
+#[cold]
+fn loopback(
+    orb: &Arc<OrbCore>,
+    key: &[u8],
+    operation: &str,
+    arguments: Arguments<'_>,
+) -> Result<Message, Next> {
+    let fail = |e: SystemException| Next::Fail(e);
+    let config = orb.config.connection;
+    let mut client = ClientConnection::<()>::new(config);
+    let target = RequestTarget::new(orb.config.giop_version, Some(CharSet::Utf8), key);
+    let call = client.begin_call(&target, operation, arguments).map_err(|e| match e {
+        BeginError::Misuse(misuse) => fail(misuse.into()),
+        BeginError::Ended(_) | BeginError::TooManyCalls => fail(bug()),
+    })?;
+    let (server, mut framer) = ServerConnection::new(config);
+    framer.push(client.transmit().poll_transmit());
+    let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {
+        return Err(fail(bug()));
+    };
+    let sink = LocalSink(Mutex::new(server));
+    orb.adapter.serve_request(&request, &Session::default(), &sink, orb);
+    let mut framer = client.take_framer().ok_or_else(|| fail(bug()))?;
+    framer.push(lock(&sink.0).transmit().poll_transmit());
+    client.handle_input(framer, |()| {}).map_err(|e| fail(bad_reply(e.0)))?;
+    match client.poll_call(call) {
+        CallState::Answered(message) => Ok(message),
+        _ => Err(fail(bug())),
+    }
+}
+
+/// Where the replies of a [`loopback`] call go.
+struct LocalSink(Mutex<ServerConnection>);
+
+impl ReplySink for LocalSink {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        write(&mut lock(&self.0));
+    }
+}
+
+#[cold]
+fn bug() -> SystemException {
+    SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::Maybe)
+}
+
+#[cold]
+fn addressing_not_understood() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::Internal,
+        MinorCode::ADDRESSING_NOT_UNDERSTOOD,
+        CompletionStatus::No,
+    )
+}

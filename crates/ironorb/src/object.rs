@@ -1,0 +1,274 @@
+//! Object references (CORBA 3.3 part 1, clause 8.3; IORs in part 2, 7.6).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ironorb_giop::cdr::{MarshalNillable, Unmarshal, UnmarshalNillable};
+use ironorb_giop::exception::SystemException;
+use ironorb_giop::ior::Ior;
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{
+    CompletionStatus, Malformed, MalformedKind, Marshal, Misuse, Reader, SystemExceptionKind, Writer,
+};
+
+use crate::deadline::TimeoutSetting;
+use crate::generated::Operation;
+use crate::invocation::{Invocation, Next};
+use crate::invoke;
+use crate::orb::OrbCore;
+use crate::poa::{Refusal, Upcall};
+use crate::route::{Route, Routes};
+
+/// A reference to a CORBA object of any interface. Never nil: nil is `None`.
+///
+/// Cheap to clone (`duplicate` of the standard); clones share what has been learnt of the way to the
+/// object. Two are equal when they are equivalent: they name the same object at the same address.
+#[derive(Clone)]
+pub struct ObjectRef(Arc<Inner>);
+
+struct Inner {
+    orb: Arc<OrbCore>,
+    ior: Arc<Ior>,
+    routes: Arc<Routes>,
+    timeout: TimeoutSetting,
+}
+
+impl ObjectRef {
+    /// A reference for an IOR that is not nil.
+    pub(crate) fn new(orb: &Arc<OrbCore>, ior: Ior) -> Self {
+        ObjectRef(Arc::new(Inner {
+            orb: orb.clone(),
+            ior: Arc::new(ior),
+            routes: Arc::default(),
+            timeout: None,
+        }))
+    }
+
+    /// The IOR.
+    pub fn ior(&self) -> &Ior {
+        &self.0.ior
+    }
+
+    /// The repository id that the reference carries: the most derived interface that its maker knew of. Empty
+    /// when nobody has said, as in a `corbaloc:`.
+    pub fn type_id(&self) -> &str {
+        &self.0.ior.type_id
+    }
+
+    /// The reference as a string, `IOR:` and hexadecimal digits (`object_to_string`).
+    pub fn to_ior_string(&self) -> String {
+        self.0.ior.to_string()
+    }
+
+    /// The same object through a reference whose calls may take `timeout`; `None` means for ever.
+    pub fn with_timeout(&self, timeout: Option<Duration>) -> ObjectRef {
+        ObjectRef(Arc::new(Inner {
+            orb: self.0.orb.clone(),
+            ior: self.0.ior.clone(),
+            routes: self.0.routes.clone(),
+            timeout: Some(timeout),
+        }))
+    }
+
+    /// True when both name the same object at the same address. False says nothing: an object may have
+    /// several references. Never calls the object.
+    pub fn is_equivalent(&self, other: &ObjectRef) -> bool {
+        Arc::ptr_eq(&self.0.ior, &other.0.ior) || self.0.ior.is_equivalent(&other.0.ior)
+    }
+
+    /// A hash below `maximum`, the same for equivalent references. A `maximum` of 0 gives 0.
+    pub fn hash_code(&self, maximum: u32) -> u32 {
+        (self.0.ior.key_hash() % u64::from(maximum.max(1))) as u32
+    }
+
+    /// Whether the object has the interface. Asks the object only when the reference does not tell. Blocks.
+    pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
+        if repository_id == self.type_id() || repository_id == OBJECT_ID {
+            return Ok(true);
+        }
+        if let Some(local) = self.local()? {
+            return Ok(local.servant().is_a(repository_id));
+        }
+        invoke::remote(self, &IS_A, &|w| w.write_str(repository_id), |r| r.read_bool())
+    }
+
+    /// True when the object is known to exist no more. Blocks.
+    pub fn non_existent(&self) -> Result<bool, SystemException> {
+        let result = match self.local() {
+            Ok(Some(_)) => return Ok(false),
+            Ok(None) => invoke::remote(self, &NON_EXISTENT, &|_| Ok(()), |r| r.read_bool()),
+            Err(e) => Err(e),
+        };
+        match result {
+            Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(true),
+            other => other,
+        }
+    }
+
+    /// Asks where the object is, with a LocateRequest, and follows forwards. `false` when no such object is
+    /// known there. Connects, so that the next call need not. Blocks.
+    pub fn locate(&self) -> Result<bool, SystemException> {
+        match self.local() {
+            Ok(Some(_)) => Ok(true),
+            Ok(None) => invoke::locate(self),
+            Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// A typed reference, if the object has the interface; asks the object when the reference does not tell
+    /// (a checked narrow). Blocks.
+    pub fn narrow<R: TypedRef>(&self) -> Result<Option<R>, SystemException> {
+        Ok(self.is_a(R::REPOSITORY_ID)?.then(|| R::from_object(self.clone())))
+    }
+
+    /// A typed reference on the caller's word (an unchecked narrow). If the word is wrong, calls raise
+    /// BAD_OPERATION.
+    pub fn narrow_unchecked<R: TypedRef>(&self) -> R {
+        R::from_object(self.clone())
+    }
+
+    /// The ORB that the reference belongs to.
+    pub fn orb(&self) -> crate::Orb {
+        crate::Orb::from_core(self.0.orb.clone())
+    }
+
+    pub(crate) fn core(&self) -> &Arc<OrbCore> {
+        &self.0.orb
+    }
+
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.0.routes
+    }
+
+    pub(crate) fn timeout(&self) -> TimeoutSetting {
+        self.0.timeout
+    }
+
+    /// The object in this process, ready for an upcall; `None` when it is elsewhere.
+    #[inline]
+    pub(crate) fn local(&self) -> Result<Option<Upcall>, SystemException> {
+        match self.routes().current(self)?.route() {
+            Route::Remote(_) => Ok(None),
+            Route::Local(key) => match self.0.orb.adapter.begin_upcall(key) {
+                Ok(upcall) => Ok(Some(upcall)),
+                Err(refusal) => self.refused_here(refusal),
+            },
+        }
+    }
+
+    /// The adapter in this process says no, or that the object is elsewhere.
+    #[cold]
+    fn refused_here(&self, mut refusal: Refusal) -> Result<Option<Upcall>, SystemException> {
+        let orb = &self.0.orb;
+        let mut invocation = Invocation::new(orb.config.forwards_max, 0, false);
+        loop {
+            let ior = match refusal {
+                Refusal::Exception(e) => return Err(e),
+                Refusal::Forward(ior) => ior,
+            };
+            if let Next::Fail(e) = invocation.on_forward() {
+                return Err(e);
+            }
+            self.routes().forward(orb, &ior)?;
+            match self.routes().current(self)?.route() {
+                Route::Remote(_) => return Ok(None),
+                Route::Local(key) => match orb.adapter.begin_upcall(key) {
+                    Ok(upcall) => return Ok(Some(upcall)),
+                    Err(other) => refusal = other,
+                },
+            }
+        }
+    }
+}
+
+/// A typed object reference; generated types implement it.
+pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
+    /// The trait object of the interface, `dyn Account`.
+    type Interface: ?Sized;
+
+    /// The repository id of the interface.
+    const REPOSITORY_ID: &'static str;
+
+    /// The untyped reference.
+    fn object(&self) -> &ObjectRef;
+
+    /// The typed reference on the caller's word.
+    fn from_object(object: ObjectRef) -> Self;
+
+    /// The typed reference, if the object has the interface (a checked narrow). May block.
+    fn narrow(object: &ObjectRef) -> Result<Option<Self>, SystemException> {
+        object.narrow()
+    }
+
+    /// The same object through a reference whose calls may take `timeout`; `None` means for ever.
+    fn with_timeout(&self, timeout: Option<Duration>) -> Self {
+        Self::from_object(self.object().with_timeout(timeout))
+    }
+}
+
+/// The repository id of `CORBA::Object`, which every object has.
+pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";
+
+static IS_A: Operation = Operation::twoway("_is_a");
+static NON_EXISTENT: Operation = Operation::twoway("_non_existent");
+
+impl PartialEq for ObjectRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_equivalent(other)
+    }
+}
+
+impl Eq for ObjectRef {}
+
+impl Hash for ObjectRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.ior.key_hash().hash(state);
+    }
+}
+
+impl fmt::Debug for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectRef({}", if self.type_id().is_empty() { "untyped" } else { self.type_id() })?;
+        if let Some(profile) = self.0.ior.iiop_profiles().next() {
+            if let Some(address) = profile.addresses().next() {
+                write!(f, " at {address}")?;
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+impl MarshalNillable for ObjectRef {
+    fn marshal_some(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        self.0.ior.marshal(w)
+    }
+
+    fn marshal_nil(w: &mut Writer<'_>) -> Result<(), Misuse> {
+        Ior::nil().marshal(w)
+    }
+}
+
+impl UnmarshalNillable for ObjectRef {
+    const NIL_BYTES_MIN: usize = 8;
+
+    fn unmarshal_nillable(r: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
+        let ior = Ior::unmarshal(r)?;
+        if ior.is_nil() {
+            return Ok(None);
+        }
+        let orb = r.context().and_then(|context| context.downcast_ref::<Arc<OrbCore>>());
+        match orb {
+            Some(orb) => Ok(Some(ObjectRef::new(orb, ior))),
+            // Only a reader that did not come from an ORB lacks it.
+            None => Err(r.malformed(MalformedKind::BadIor)),
+        }
+    }
+}
+
+/// What a call on a nil reference would raise; for code that turns `None` into an error.
+pub fn nil_reference() -> SystemException {
+    SystemException::new(SystemExceptionKind::InvObjref, MinorCode::NIL_REFERENCE, CompletionStatus::No)
+}

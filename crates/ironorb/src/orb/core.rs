@@ -1,0 +1,186 @@
+//! What all handles of one ORB share.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::{CodeSetComponentInfo, IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::url::Corbaloc;
+
+use crate::adapter::{Adapter, Ownership};
+use crate::client::Connector;
+use crate::config::OrbConfig;
+use crate::endpoint::{Endpoint, Published, display_host_port};
+use crate::object::ObjectRef;
+use crate::poa::{ManagerState, Poa, PoaManager};
+use crate::server::Server;
+use crate::sync::{lock, write};
+
+pub(crate) struct OrbCore {
+    pub(crate) config: OrbConfig,
+    pub(crate) adapter: Adapter,
+    pub(crate) connector: Connector,
+    pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
+    endpoints: Vec<Endpoint>,
+    publish: Vec<String>,
+    hold_requests: bool,
+    server: OnceLock<Server>,
+    root: Mutex<Option<Poa>>,
+    is_shut_down: Mutex<bool>,
+    shut_down: Condvar,
+}
+
+impl OrbCore {
+    pub(super) fn new(
+        config: OrbConfig,
+        endpoints: Vec<Endpoint>,
+        publish: Vec<String>,
+        hold_requests: bool,
+    ) -> Arc<Self> {
+        Arc::new(OrbCore {
+            adapter: Adapter::new(fresh_nonce()),
+            connector: Connector::new(config.clone()),
+            config,
+            initial: RwLock::default(),
+            endpoints,
+            publish,
+            hold_requests,
+            server: OnceLock::new(),
+            root: Mutex::new(None),
+            is_shut_down: Mutex::new(false),
+            shut_down: Condvar::new(),
+        })
+    }
+
+    /// The root adapter; begins to listen the first time.
+    pub(super) fn root_poa(self: &Arc<Self>) -> io::Result<Poa> {
+        let mut root = lock(&self.root);
+        if let Some(poa) = &*root {
+            return Ok(poa.clone());
+        }
+        if !self.endpoints.is_empty() && self.server.get().is_none() {
+            let server = Server::start(self, &self.endpoints, &self.publish)?;
+            let _ = self.server.set(server); // `root` is locked, so nobody else sets it
+        }
+        let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
+        let manager = PoaManager::new(state, self.config.held_requests_max);
+        let poa = Poa::root(self, manager).map_err(io::Error::other)?;
+        *root = Some(poa.clone());
+        Ok(poa)
+    }
+
+    fn published(&self) -> &[Published] {
+        self.server.get().map_or(&[], |server| &server.published)
+    }
+
+    pub(super) fn published_addresses(&self) -> Vec<String> {
+        self.published().iter().map(|p| display_host_port(&p.host, p.port)).collect()
+    }
+
+    /// A reference to one of our objects. Without an endpoint it has port 0, which nobody can connect to.
+    pub(crate) fn reference(self: &Arc<Self>, repository_id: &str, key: &[u8]) -> ObjectRef {
+        let nowhere = Published { host: String::new(), port: 0 };
+        let (first, others) = match self.published() {
+            [first, others @ ..] => (first, others),
+            [] => (&nowhere, [].as_slice()),
+        };
+        let mut components = vec![TaggedComponent::new_orb_type(IRONORB_ORB_TYPE)];
+        components.extend(TaggedComponent::new_code_sets(&CodeSetComponentInfo::ironorb()));
+        for other in others {
+            components.extend(TaggedComponent::new_alternate_address(&other.host, other.port));
+        }
+        let profile = IiopProfile::new(self.config.giop_version, &first.host, first.port, key, &components);
+        let ior = match profile {
+            Ok(profile) => Ior::with_profile(repository_id, profile),
+            // A host name with a NUL in it, which cannot be listened at.
+            Err(_) => Ior { type_id: repository_id.to_owned(), profiles: Vec::new() },
+        };
+        ObjectRef::new(self, ior)
+    }
+
+    /// The key, if a profile leads to an object in this process.
+    pub(crate) fn local_key(&self, profile: &IiopProfile) -> Option<Vec<u8>> {
+        let key = profile.object_key();
+        let is_local = match self.adapter.knows(key) {
+            Ownership::Ours => true,
+            Ownership::NotOurs => false,
+            Ownership::IfAtOurAddress => profile.addresses().any(|address| {
+                self.published().iter().any(|p| p.port == address.port && p.host == address.host)
+            }),
+        };
+        is_local.then(|| key.to_vec())
+    }
+
+    pub(super) fn corbaloc(self: &Arc<Self>, corbaloc: &Corbaloc) -> Result<ObjectRef, SystemException> {
+        match (corbaloc.initial_reference(), corbaloc.to_ior()) {
+            (Some(name), _) => self.initial_reference(&name),
+            (None, Some(ior)) => Ok(ObjectRef::new(self, ior)),
+            (None, None) => Err(SystemException::new(
+                SystemExceptionKind::BadParam,
+                MinorCode::BAD_PARAM_URL_ADDRESS,
+                CompletionStatus::No,
+            )),
+        }
+    }
+
+    pub(super) fn bind_key(&self, plain_key: &str, object: &ObjectRef) -> Result<(), SystemException> {
+        match object.ior().iiop_profiles().find_map(|profile| self.local_key(profile)) {
+            Some(key) => {
+                self.adapter.set_alias(plain_key.as_bytes().to_vec(), key);
+                Ok(())
+            }
+            None => Err(SystemException::new(
+                SystemExceptionKind::BadParam,
+                MinorCode::NO_SUCH_OBJECT,
+                CompletionStatus::No,
+            )
+            .with_detail("only an object of this ORB can have a plain key")),
+        }
+    }
+
+    pub(super) fn wait_for_shutdown(&self) {
+        let mut is_shut_down = lock(&self.is_shut_down);
+        while !*is_shut_down {
+            is_shut_down = self.shut_down.wait(is_shut_down).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(super) fn shut_down(&self, wait: bool) {
+        self.stop_serving(wait);
+        self.connector.close();
+        // Initial references hold the ORB, which holds them.
+        write(&self.initial).clear();
+    }
+
+    /// Stops listening, closes the connections of clients and destroys the adapters.
+    pub(super) fn stop_serving(&self, wait: bool) {
+        if let Some(server) = self.server.get() {
+            server.stop(wait);
+        }
+        let root = lock(&self.root).take();
+        if let Some(root) = root {
+            root.destroy(true, wait);
+        }
+        *lock(&self.is_shut_down) = true;
+        self.shut_down.notify_all();
+    }
+}
+
+/// What calls raise after the ORB has been shut down.
+#[cold]
+pub(crate) fn shut_down() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::BadInvOrder,
+        MinorCode::BAD_INV_ORDER_SHUT_DOWN,
+        CompletionStatus::No,
+    )
+    .with_detail("the ORB has been shut down")
+}
+
+/// A number that no other run has, as far as chance allows; never 0, which stands for persistent keys.
+fn fresh_nonce() -> u64 {
+    RandomState::new().hash_one(std::process::id()).max(1)
+}

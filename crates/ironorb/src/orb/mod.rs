@@ -1,0 +1,161 @@
+//! The ORB: what a program makes first and shuts down last (CORBA 3.3 part 1, clause 8.5).
+
+mod builder;
+mod core;
+mod initial;
+
+pub use builder::{BuildError, INIT_REF_VARIABLE, OrbBuilder};
+pub(crate) use core::{OrbCore, shut_down};
+pub use initial::InitialReference;
+
+use std::fmt;
+use std::sync::Arc;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::url::ObjectUrl;
+
+use crate::object::{ObjectRef, TypedRef};
+use crate::poa::{Poa, PoaCurrent};
+
+/// An object request broker. Cheap to clone; all clones are the same ORB.
+///
+/// References and adapters keep working while they are held, but when the last clone of the `Orb` itself is
+/// dropped it stops serving, as if by [`shutdown`](Orb::shutdown) without waiting. Calls through references
+/// remain possible.
+#[derive(Clone)]
+pub struct Orb {
+    core: Arc<OrbCore>,
+    /// Absent in those that the ORB itself hands out, which must not keep it serving.
+    _owner: Option<Arc<Owner>>,
+}
+
+struct Owner(Arc<OrbCore>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.stop_serving(false);
+    }
+}
+
+impl Orb {
+    /// Settings for a new ORB.
+    pub fn builder() -> OrbBuilder {
+        OrbBuilder::default()
+    }
+
+    /// An ORB with default settings (`ORB_init`). Listens when the root adapter is first asked for.
+    pub fn init() -> Result<Orb, BuildError> {
+        Orb::builder().build()
+    }
+
+    pub(crate) fn owning(core: Arc<OrbCore>) -> Orb {
+        Orb { _owner: Some(Arc::new(Owner(core.clone()))), core }
+    }
+
+    pub(crate) fn from_core(core: Arc<OrbCore>) -> Orb {
+        Orb { core, _owner: None }
+    }
+
+    /// The root adapter. The first time, an ORB without an endpoint starts to listen at every address of the
+    /// machine, so that its objects can be reached; see [`OrbBuilder::no_endpoint`].
+    ///
+    /// # Panics
+    /// If that listening fails: give the endpoint to the builder to have the error instead.
+    pub fn root_poa(&self) -> Poa {
+        match self.core.root_poa() {
+            Ok(poa) => poa,
+            Err(e) => panic!("the ORB cannot listen for the root adapter's objects: {e}"),
+        }
+    }
+
+    /// Which object a servant is being, during an upcall.
+    pub fn poa_current(&self) -> PoaCurrent {
+        PoaCurrent
+    }
+
+    /// A typed reference for a text: `IOR:…`, `corbaloc:…` or `corbaname:…`. Asks the naming service and, where
+    /// the reference does not tell its type, the object. Blocks.
+    pub fn resolve<R: TypedRef>(&self, url: &str) -> Result<R, SystemException> {
+        let object = self.string_to_object(url)?;
+        object.narrow()?.ok_or_else(|| {
+            SystemException::new(
+                SystemExceptionKind::BadParam,
+                MinorCode::WRONG_INTERFACE,
+                CompletionStatus::No,
+            )
+            .with_detail(format!("{url} is not a {}", R::REPOSITORY_ID))
+        })
+    }
+
+    /// A reference for a text: `IOR:…`, `corbaloc:…` or `corbaname:…`. Only the last asks anybody and blocks.
+    pub fn string_to_object(&self, url: &str) -> Result<ObjectRef, SystemException> {
+        let object = match url.parse::<ObjectUrl>()? {
+            ObjectUrl::Ior(ior) if ior.is_nil() => return Err(crate::object::nil_reference()),
+            ObjectUrl::Ior(ior) => ObjectRef::new(&self.core, ior),
+            ObjectUrl::Corbaloc(corbaloc) => self.core.corbaloc(&corbaloc)?,
+            ObjectUrl::Corbaname(corbaname) => {
+                let context = self.core.corbaloc(&corbaname.context)?;
+                if corbaname.name.is_empty() {
+                    return Ok(context);
+                }
+                crate::naming::resolve(&context, &corbaname.name)?
+            }
+        };
+        Ok(object)
+    }
+
+    /// The text for a reference (`IOR:…`).
+    pub fn object_to_string(&self, object: &ObjectRef) -> String {
+        object.to_ior_string()
+    }
+
+    /// Lets clients reach an object under a plain key, as in `corbaloc::host:port/Bank`. The object must be one of
+    /// this ORB's.
+    pub fn bind_key(&self, plain_key: &str, object: &ObjectRef) -> Result<(), SystemException> {
+        self.core.bind_key(plain_key, object)
+    }
+
+    /// The addresses that references to objects of this ORB carry, as `host:port`; empty when it does not
+    /// listen.
+    pub fn published_addresses(&self) -> Vec<String> {
+        self.core.published_addresses()
+    }
+
+    /// Blocks until the ORB is shut down.
+    pub fn run(&self) -> Result<(), SystemException> {
+        // An ORB that is run serves, also when it has no objects yet.
+        self.core.root_poa().map_err(|e| {
+            SystemException::new(
+                SystemExceptionKind::Initialize,
+                MinorCode::NO_ENDPOINT,
+                CompletionStatus::No,
+            )
+            .with_detail(e.to_string())
+        })?;
+        self.core.wait_for_shutdown();
+        Ok(())
+    }
+
+    /// Stops the ORB: closes its listening sockets and connections in order and destroys its adapters. With
+    /// `wait_for_completion`, requests being served are finished first; a servant must not ask for that.
+    /// Calls in flight to other processes end with BAD_INV_ORDER.
+    pub fn shutdown(&self, wait_for_completion: bool) -> Result<(), SystemException> {
+        if wait_for_completion && PoaCurrent.object_id().is_some() {
+            return Err(SystemException::new(
+                SystemExceptionKind::BadInvOrder,
+                MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK,
+                CompletionStatus::No,
+            )
+            .with_detail("a servant cannot wait for its own request: call shutdown(false)"));
+        }
+        self.core.shut_down(wait_for_completion);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Orb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Orb").field("published", &self.published_addresses()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,106 @@
+//! The object keys that we make. Foreign keys are opaque bytes.
+//!
+//! A transient object with a system id is named by indices, so that a request reaches it in two bounds-checked
+//! steps. Everything else is named by its adapter's path and its id, so that the key is the same after a
+//! restart and peers that compare keys find it so.
+//!
+//! ```text
+//! slot key   "IO" 1  nonce:8  poa:4 generation:4  slot:4 generation:4      (27 octets, big-endian)
+//! path key   "IO" 2  nonce:8  path length:2  path  id                      (nonce 0 when persistent)
+//! ```
+
+/// Tells one run of a process from all others, so that a reference from an earlier run finds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nonce(pub(crate) u64);
+
+impl Nonce {
+    /// In keys that outlive the process.
+    pub(crate) const PERSISTENT: Nonce = Nonce(0);
+}
+
+/// An index with the number of times it had been used before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+/// What a key says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ParsedKey<'k> {
+    Slot { nonce: Nonce, poa: Slot, object: Slot },
+    Path { nonce: Nonce, path: &'k [u8], id: &'k [u8] },
+    Foreign,
+}
+
+const SLOT_KEY: [u8; 3] = *b"IO\x01";
+const PATH_KEY: [u8; 3] = *b"IO\x02";
+
+pub(crate) fn slot_key(nonce: Nonce, poa: Slot, object: Slot) -> Vec<u8> {
+    let mut key = SLOT_KEY.to_vec();
+    key.extend(nonce.0.to_be_bytes());
+    for slot in [poa, object] {
+        key.extend(slot.index.to_be_bytes());
+        key.extend(slot.generation.to_be_bytes());
+    }
+    key
+}
+
+pub(crate) fn path_key(nonce: Nonce, path: &[u8], id: &[u8]) -> Vec<u8> {
+    let mut key = PATH_KEY.to_vec();
+    key.extend(nonce.0.to_be_bytes());
+    key.extend((path.len() as u16).to_be_bytes());
+    key.extend(path);
+    key.extend(id);
+    key
+}
+
+#[inline]
+pub(crate) fn parse(key: &[u8]) -> ParsedKey<'_> {
+    parse_ours(key).unwrap_or(ParsedKey::Foreign)
+}
+
+#[inline]
+fn parse_ours(key: &[u8]) -> Option<ParsedKey<'_>> {
+    let (kind, rest) = key.split_first_chunk::<3>()?;
+    let (nonce, rest) = rest.split_first_chunk::<8>()?;
+    let nonce = Nonce(u64::from_be_bytes(*nonce));
+    match *kind {
+        SLOT_KEY => {
+            let numbers: &[u8; 16] = rest.try_into().ok()?;
+            let number = |at: usize| {
+                u32::from_be_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]])
+            };
+            Some(ParsedKey::Slot {
+                nonce,
+                poa: Slot { index: number(0), generation: number(4) },
+                object: Slot { index: number(8), generation: number(12) },
+            })
+        }
+        PATH_KEY => {
+            let (length, rest) = rest.split_first_chunk::<2>()?;
+            let (path, id) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+            Some(ParsedKey::Path { nonce, path, id })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_round_trip_and_no_prefix_is_a_key_of_another_object() {
+        let poa = Slot { index: 1, generation: 2 };
+        let object = Slot { index: 3, generation: u32::MAX };
+        let key = slot_key(Nonce(7), poa, object);
+        assert_eq!(parse(&key), ParsedKey::Slot { nonce: Nonce(7), poa, object });
+        for cut in 0..key.len() {
+            assert_eq!(parse(&key[..cut]), ParsedKey::Foreign);
+        }
+        let key = path_key(Nonce::PERSISTENT, b"a/b", b"id");
+        assert_eq!(parse(&key), ParsedKey::Path { nonce: Nonce::PERSISTENT, path: b"a/b", id: b"id" });
+        assert_eq!(parse(b"NameService"), ParsedKey::Foreign);
+    }
+}

@@ -1,0 +1,241 @@
+//! One accepted connection: what the threads that serve it share.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use ironorb_giop::connection::{Incoming, ServerConnection};
+use ironorb_giop::framer::Framer;
+use ironorb_giop::message::Message;
+
+use crate::adapter::{ReplySink, Session};
+use crate::net::{self, Moved};
+use crate::orb::OrbCore;
+use crate::sync::lock;
+
+/// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
+/// another thread waits for requests.
+pub(super) struct Connection {
+    pub(super) id: u64,
+    pub(super) stream: TcpStream,
+    orb: Arc<OrbCore>,
+    receiver: Mutex<Framer>,
+    sender: Mutex<ServerConnection>,
+    session: Session,
+    stopping: AtomicBool,
+    /// Messages carried out; stands still while a servant blocks.
+    pub(super) served: AtomicU64,
+    /// Threads beyond its own that serve it now.
+    pub(super) helpers: AtomicUsize,
+    /// Requests being carried out.
+    carried: AtomicUsize,
+    /// No more requests will come; whoever finishes the last one closes.
+    ending: AtomicBool,
+}
+
+/// A message for a servant or about one.
+#[derive(Debug)]
+pub(super) enum Work {
+    Request(Message),
+    Locate(Message),
+}
+
+/// What a look for work gave.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Something to carry out; `more` says that another whole message has arrived already.
+    Work { work: Work, more: bool },
+    /// More bytes are needed.
+    Nothing,
+    /// The connection is over.
+    End,
+}
+
+impl Connection {
+    pub(super) fn new(id: u64, stream: TcpStream, orb: Arc<OrbCore>) -> Self {
+        let (sender, receiver) = ServerConnection::new(orb.config.connection);
+        Connection {
+            id,
+            stream,
+            orb,
+            receiver: Mutex::new(receiver),
+            sender: Mutex::new(sender),
+            session: Session::default(),
+            stopping: AtomicBool::new(false),
+            served: AtomicU64::new(0),
+            helpers: AtomicUsize::new(0),
+            carried: AtomicUsize::new(0),
+            ending: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits for the next thing to do; `None` at the end.
+    #[inline]
+    pub(super) fn wait_for_work(&self) -> Option<Work> {
+        let mut framer = lock(&self.receiver);
+        loop {
+            if let Some(work) = self.next_arrived(&mut framer)? {
+                return Some(work);
+            }
+            match net::receive(&self.stream, framer.space()) {
+                Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Nothing) => {}
+                Ok(Moved::End) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// Looks for the next thing to do without waiting for bytes. For drivers in which nobody waits for bytes with
+    /// the receiving part.
+    pub(super) fn look_for_work(&self) -> Found {
+        self.look(&mut lock(&self.receiver))
+    }
+
+    /// The same beside a thread that may be waiting for bytes: then there is nothing to do.
+    pub(super) fn try_look_for_work(&self) -> Found {
+        match self.receiver.try_lock() {
+            Ok(mut framer) => self.look(&mut framer),
+            Err(_) => Found::Nothing,
+        }
+    }
+
+    fn look(&self, framer: &mut Framer) -> Found {
+        loop {
+            match self.next_arrived(framer) {
+                None => return Found::End,
+                Some(Some(work)) => return Found::Work { work, more: framer.has_message() },
+                Some(None) => {}
+            }
+            match net::receive_now(&self.stream, framer.space()) {
+                Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Nothing) => return Found::Nothing,
+                Ok(Moved::End) | Err(_) => return Found::End,
+            }
+        }
+    }
+
+    /// What has arrived: `Some(None)` when more bytes are needed, `None` at the end.
+    #[inline]
+    fn next_arrived(&self, framer: &mut Framer) -> Option<Option<Work>> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return None;
+        }
+        loop {
+            return match ServerConnection::poll_incoming(framer) {
+                Ok(Some(Incoming::Request(message))) => Some(Some(Work::Request(message))),
+                Ok(Some(Incoming::LocateRequest(message))) => Some(Some(Work::Locate(message))),
+                // The reply of a request that is being carried out is sent all the same, which is allowed.
+                Ok(Some(Incoming::CancelRequest(_))) => continue,
+                Ok(Some(Incoming::Goodbye)) => None,
+                Ok(None) => Some(None),
+                Err(_) => {
+                    self.with(&mut ServerConnection::protocol_error);
+                    None
+                }
+            };
+        }
+    }
+
+    /// True when nobody is receiving and bytes have come.
+    pub(super) fn is_waiting_for_a_thread(&self) -> bool {
+        match self.receiver.try_lock() {
+            Ok(framer) => framer.has_message() || net::is_readable(&self.stream),
+            Err(_) => false,
+        }
+    }
+
+    /// Carries out a request. True when the connection has ended meanwhile and this was the last one: the caller
+    /// closes it.
+    #[inline]
+    #[must_use]
+    pub(super) fn carry_out(&self, work: Work) -> bool {
+        self.carried.fetch_add(1, Ordering::SeqCst);
+        let message = match work {
+            Work::Request(message) => {
+                self.orb.adapter.serve_request(&message, &self.session, self, &self.orb);
+                message
+            }
+            Work::Locate(message) => {
+                self.orb.adapter.serve_locate(&message, self);
+                message
+            }
+        };
+        self.served.fetch_add(1, Ordering::Relaxed);
+        // Someone else may be waiting for bytes with the lock held; then the buffer is simply dropped.
+        if let Ok(mut framer) = self.receiver.try_lock() {
+            framer.recycle(message.into_buffer());
+        }
+        self.carried.fetch_sub(1, Ordering::SeqCst) == 1 && self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Nothing more will be received. True when nothing is being carried out: the caller closes.
+    #[must_use]
+    pub(super) fn end(&self) -> bool {
+        self.ending.store(true, Ordering::SeqCst);
+        self.carried.load(Ordering::SeqCst) == 0
+    }
+
+    /// Lets no more requests in. Those being carried out are answered.
+    pub(super) fn stop_receiving(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let _ = self.stream.shutdown(Shutdown::Read);
+    }
+
+    /// Says goodbye and closes.
+    pub(super) fn close_now(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let version = self.orb.config.giop_version;
+        {
+            let mut sender = lock(&self.sender);
+            sender.close(version);
+            let _ = net::send_now(&self.stream, sender.transmit().poll_transmit());
+            sender.handle_end();
+        }
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Sends everything that waits. Gives up when the peer takes nothing for the configured time.
+    #[inline]
+    fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) {
+        let mut stuck_since = None;
+        loop {
+            let bytes = sender.transmit().poll_transmit();
+            if bytes.is_empty() {
+                return;
+            }
+            match net::send_now(&self.stream, bytes) {
+                Ok(Moved::Bytes(count)) => {
+                    sender.transmit().transmitted(count);
+                    stuck_since = None;
+                }
+                Ok(Moved::Nothing | Moved::End) => {
+                    drop(sender);
+                    let since = *stuck_since.get_or_insert_with(Instant::now);
+                    let left = self.orb.config.transmit_timeout.saturating_sub(since.elapsed());
+                    let _ = net::wait_writable(&self.stream, Some(left));
+                    sender = lock(&self.sender);
+                    if left.is_zero() {
+                        self.give_up(&mut sender);
+                    }
+                }
+                Err(_) => self.give_up(&mut sender),
+            }
+        }
+    }
+
+    #[cold]
+    fn give_up(&self, sender: &mut ServerConnection) {
+        sender.handle_end();
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl ReplySink for Connection {
+    #[inline]
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        let mut sender = lock(&self.sender);
+        write(&mut sender);
+        self.flush(sender);
+    }
+}

@@ -1,0 +1,189 @@
+//! Listening, and the threads that serve connections.
+
+mod connection;
+mod pool;
+mod thread_per_connection;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use crate::config::ServerConcurrency;
+use crate::endpoint::{Endpoint, Published, split_host_port};
+use crate::orb::OrbCore;
+use crate::sync::lock;
+use connection::Connection;
+use pool::Pool;
+
+/// The server's side of an ORB: its listening sockets and connections.
+pub(crate) struct Server {
+    /// What references to objects here carry; at least one.
+    pub(crate) published: Vec<Published>,
+    shared: Arc<Shared>,
+    listeners: Vec<Arc<TcpListener>>,
+}
+
+/// What all threads of a server have in common.
+struct Shared {
+    orb: Arc<OrbCore>,
+    stopping: AtomicBool,
+    next_id: AtomicU64,
+    connections: Mutex<HashMap<u64, Arc<Connection>>>,
+    /// Notified when a connection is taken off.
+    gone: Condvar,
+    /// Notified when the first connection is there, for the thread that looks for stalled ones.
+    come: Condvar,
+    pool: Option<Pool>,
+}
+
+impl Server {
+    /// Listens at every endpoint and starts the threads.
+    pub(crate) fn start(
+        orb: &Arc<OrbCore>,
+        endpoints: &[Endpoint],
+        publish: &[String],
+    ) -> io::Result<Server> {
+        let mut listeners = Vec::new();
+        let mut bound = Vec::new();
+        for endpoint in endpoints {
+            let listener = endpoint.listen()?;
+            bound.push(endpoint.published(listener.local_addr()?));
+            listeners.push(Arc::new(listener));
+        }
+        let pool = match orb.config.concurrency {
+            ServerConcurrency::ThreadPerConnection => None,
+            ServerConcurrency::LeaderFollowers { .. } => Some(Pool::new()?),
+        };
+        let shared = Arc::new(Shared {
+            orb: orb.clone(),
+            stopping: AtomicBool::new(false),
+            next_id: AtomicU64::new(0),
+            connections: Mutex::default(),
+            gone: Condvar::new(),
+            come: Condvar::new(),
+            pool,
+        });
+        match orb.config.concurrency {
+            ServerConcurrency::ThreadPerConnection => thread_per_connection::start_watcher(&shared)?,
+            ServerConcurrency::LeaderFollowers { threads } => pool::start(&shared, threads.max(1))?,
+        }
+        for listener in &listeners {
+            let (listener, shared) = (listener.clone(), shared.clone());
+            spawn("ironorb-accept", move || accept(&listener, &shared))?;
+        }
+        let published = published(publish, bound)?;
+        Ok(Server { published, shared, listeners })
+    }
+
+    /// Stops listening and closes all connections in order. With `wait`, requests being served are finished and
+    /// answered first; else their replies are lost.
+    pub(crate) fn stop(&self, wait: bool) {
+        if self.shared.stopping.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        for listener in &self.listeners {
+            // Wakes the thread that accepts.
+            let _ = rustix::net::shutdown(&**listener, rustix::net::Shutdown::Both);
+        }
+        let mut connections = lock(&self.shared.connections);
+        for connection in connections.values() {
+            if wait {
+                connection.stop_receiving();
+            } else {
+                connection.close_now();
+            }
+        }
+        self.shared.come.notify_all();
+        if let Some(pool) = &self.shared.pool {
+            pool.wake_for_stop();
+        }
+        while wait && !connections.is_empty() {
+            connections = self.shared.gone.wait(connections).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    loop {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                if shared.is_stopping() {
+                    return;
+                }
+                // A connection that cannot be served is dropped, which the peer sees as closed.
+                let _ = shared.admit(stream, peer);
+            }
+            Err(_) if shared.is_stopping() => return,
+            // The peer gave up, or descriptors ran out: the others must go on.
+            Err(_) => std::thread::sleep(ACCEPT_PAUSE),
+        }
+    }
+}
+
+/// After a failed accept, so that a lack of descriptors does not become a lack of processors.
+const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn admit(self: &Arc<Self>, stream: TcpStream, _peer: SocketAddr) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let connection = Arc::new(Connection::new(id, stream, self.orb.clone()));
+        {
+            let mut connections = lock(&self.connections);
+            if self.is_stopping() || connections.len() >= self.orb.config.server_connections_max {
+                connection.close_now();
+                return Ok(());
+            }
+            connections.insert(id, connection.clone());
+        }
+        self.come.notify_all();
+        let started = match &self.pool {
+            Some(pool) => pool.add(&connection),
+            None => thread_per_connection::start(self, &connection),
+        };
+        if started.is_err() {
+            self.remove(id);
+        }
+        started
+    }
+
+    /// Closes a connection for which nothing is being carried out any more.
+    fn close(&self, connection: &Connection) {
+        connection.close_now();
+        self.remove(connection.id);
+    }
+
+    fn remove(&self, id: u64) {
+        lock(&self.connections).remove(&id);
+        self.gone.notify_all();
+    }
+}
+
+/// What the application wants published, or else where the ORB listens.
+fn published(publish: &[String], bound: Vec<Published>) -> io::Result<Vec<Published>> {
+    if publish.is_empty() {
+        return Ok(bound);
+    }
+    let port_bound = bound.first().map_or(0, |first| first.port);
+    publish
+        .iter()
+        .map(|text| {
+            let (host, port) = split_host_port(text.trim_start_matches("iiop://")).map_err(|why| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("publish {text:?}: {why}"))
+            })?;
+            // Port 0, or none, stands for the port that the system chose.
+            let port = port.filter(|port| *port != 0).unwrap_or(port_bound);
+            Ok(Published { host: host.to_owned(), port })
+        })
+        .collect()
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
+}

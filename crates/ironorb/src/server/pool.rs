@@ -1,0 +1,140 @@
+//! Leader/followers: a fixed number of threads share all connections.
+//!
+//! Every thread waits in the same `epoll`; the kernel wakes one for a connection that has bytes. That thread
+//! takes one request, lets the others have the connection again, and serves the request itself, so a request
+//! never changes threads and those of one connection may run at the same time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::connection::{Connection, Found};
+use super::{Shared, spawn};
+use crate::sync::lock;
+
+/// What the threads wait on.
+pub(super) struct Pool {
+    epoll: OwnedFd,
+    /// Readable while `ready` is not empty, and for ever once the server stops.
+    wake: OwnedFd,
+    /// Connections with a request that has arrived together with another and so shows in no socket.
+    ready: Mutex<VecDeque<Arc<Connection>>>,
+}
+
+const WAKE: u64 = u64::MAX;
+
+impl Pool {
+    pub(super) fn new() -> io::Result<Pool> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Pool { epoll, wake, ready: Mutex::default() })
+    }
+
+    pub(super) fn add(&self, connection: &Arc<Connection>) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, &connection.stream, EventData::new_u64(connection.id), ONCE)?)
+    }
+
+    /// Lets the threads see the connection's next bytes.
+    fn rearm(&self, connection: &Connection) {
+        let _ = epoll::modify(&self.epoll, &connection.stream, EventData::new_u64(connection.id), ONCE);
+    }
+
+    fn push_ready(&self, connection: &Arc<Connection>) {
+        lock(&self.ready).push_back(connection.clone());
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn pop_ready(&self) -> Option<Arc<Connection>> {
+        let mut count = [0; 8];
+        rustix::io::read(&self.wake, &mut count).ok()?;
+        lock(&self.ready).pop_front()
+    }
+
+    /// Wakes every thread, again and again, until all have seen that the server stops.
+    pub(super) fn wake_for_stop(&self) {
+        let _ = rustix::io::write(&self.wake, &STOP_TOKENS.to_ne_bytes());
+    }
+}
+
+/// Each event is for one thread; the connection is armed again when its next request may be looked for.
+const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
+
+/// Between looks at whether the last request is done.
+const STOP_PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// More than will ever be read.
+const STOP_TOKENS: u64 = 1 << 32;
+
+pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
+    for _ in 0..threads {
+        let shared = shared.clone();
+        spawn("ironorb-pool", move || {
+            if let Some(pool) = &shared.pool {
+                while let Some(connection) = next(&shared, pool) {
+                    serve(&shared, pool, &connection);
+                }
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Waits for a connection that has something; `None` when the server has stopped and nothing is left.
+fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
+    let mut events = Vec::with_capacity(1);
+    loop {
+        if shared.is_stopping() && lock(&shared.connections).is_empty() {
+            return None;
+        }
+        events.clear();
+        if epoll::wait(&pool.epoll, rustix::buffer::spare_capacity(&mut events), None).is_err() {
+            continue; // interrupted
+        }
+        for event in &events {
+            match event.data.u64() {
+                WAKE => {
+                    if let Some(connection) = pool.pop_ready() {
+                        return Some(connection);
+                    }
+                    if shared.is_stopping() {
+                        // The token told that; the connections' own events tell the rest.
+                        std::thread::sleep(STOP_PAUSE);
+                    }
+                }
+                id => {
+                    let found = lock(&shared.connections).get(&id).cloned();
+                    if let Some(connection) = found {
+                        return Some(connection);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>) {
+    match connection.look_for_work() {
+        Found::Nothing => pool.rearm(connection),
+        Found::Work { work, more } => {
+            if more {
+                pool.push_ready(connection);
+            } else {
+                pool.rearm(connection);
+            }
+            if connection.carry_out(work) {
+                shared.close(connection);
+            }
+        }
+        Found::End => {
+            let _ = epoll::delete(&pool.epoll, &connection.stream);
+            if connection.end() {
+                shared.close(connection);
+            }
+        }
+    }
+}
