@@ -7,6 +7,7 @@ pub(crate) fn find(name: &str) -> Option<(&'static str, &'static str)> {
         "orb.idl" | "corbaidl.idl" | "boxes.idl" | "TypeCode.idl" | "CORBA.idl" | "corba.idl" => {
             Some((ORB_PATH, ORB_TEXT))
         }
+        "IOP.idl" => Some((IOP_PATH, IOP_TEXT)),
         _ => None,
     }
 }
@@ -22,3 +23,5 @@ pub(crate) fn knows(name: &str) -> bool {
 /// In angle brackets, so that no file on a disk is taken for it.
 const ORB_PATH: &str = "<builtin>/orb.idl";
 const ORB_TEXT: &str = include_str!("builtin/orb.idl");
+const IOP_PATH: &str = "<builtin>/IOP.idl";
+const IOP_TEXT: &str = include_str!("builtin/iop.idl");

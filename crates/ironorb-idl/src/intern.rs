@@ -125,6 +125,31 @@ keywords! {
     ValueType "valuetype" Void "void" WChar "wchar" WString "wstring"
 }
 
+impl Kw {
+    /// Reserved since CORBA 2.3 or later, so that older files use it, or its like, as a name.
+    pub(crate) fn is_young(self) -> bool {
+        matches!(
+            self,
+            Kw::Abstract
+                | Kw::Custom
+                | Kw::Factory
+                | Kw::GetRaises
+                | Kw::Import
+                | Kw::Local
+                | Kw::Native
+                | Kw::Private
+                | Kw::Public
+                | Kw::SetRaises
+                | Kw::Supports
+                | Kw::Truncatable
+                | Kw::TypeId
+                | Kw::TypePrefix
+                | Kw::ValueBase
+                | Kw::ValueType
+        )
+    }
+}
+
 /// A map whose keys are small counters that no input chooses, so a cheap hash is safe.
 pub(crate) type CounterMap<K, V> = HashMap<K, V, BuildHasherDefault<CounterHasher>>;
 

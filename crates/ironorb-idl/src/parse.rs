@@ -26,6 +26,7 @@ pub(crate) fn parse(unit: &Unit, nesting_max: usize, diags: &mut Diagnostics) ->
         half_greater: false,
         depth: 0,
         nesting_max,
+        type_annotations: Vec::new(),
         lost: Vec::new(),
         diags,
     };
@@ -66,6 +67,8 @@ struct Parser<'u> {
     half_greater: bool,
     depth: usize,
     nesting_max: usize,
+    /// Annotations found inside a type, for what is declared with it.
+    type_annotations: Vec<crate::ast::Annotation>,
     lost: Vec<Name>,
     diags: &'u mut Diagnostics,
 }
@@ -85,6 +88,7 @@ impl<'u> Parser<'u> {
                 _ => {}
             }
             let start = self.at;
+            self.type_annotations.clear();
             if self.item(place, items).is_err() {
                 self.synchronise(start);
             }
@@ -106,7 +110,7 @@ impl<'u> Parser<'u> {
         if self.annotation_declaration()? {
             return Ok(());
         }
-        let lead = self.lead()?;
+        let mut lead = self.lead()?;
         let first = self.at;
         let Tok::Keyword(kw) = self.keyword_here() else {
             return match place {
@@ -134,7 +138,7 @@ impl<'u> Parser<'u> {
             Kw::Union => ItemKind::Union(self.union()?),
             Kw::Enum => ItemKind::Enum(self.enumeration()?),
             Kw::Exception => ItemKind::Exception(self.structure(false)?),
-            Kw::Typedef => self.typedef()?,
+            Kw::Typedef => self.typedef(&mut lead)?,
             Kw::Const => self.constant()?,
             Kw::Native => {
                 self.bump();
@@ -174,6 +178,7 @@ impl<'u> Parser<'u> {
             ItemKind::Value(_) | ItemKind::ValueBox { .. } => Some("a valuetype"),
             _ => None,
         };
+        lead.annotations.append(&mut self.type_annotations);
         items.push(Item { lead, kind });
         if let Some(what) = what {
             self.check_place(place, span, what, items)?;
@@ -342,7 +347,12 @@ impl<'u> Parser<'u> {
         match self.tok() {
             Tok::Ident(name) => {
                 if let Class::NearKeyword(kw) = self.unit.interner.class(name) {
-                    self.report_near_keyword(span, name, kw);
+                    if kw.is_young() {
+                        let text = self.unit.interner.text(name);
+                        self.diags.name_like_young_keyword(span, text, kw.text());
+                    } else {
+                        self.report_near_keyword(span, name, kw);
+                    }
                 }
                 self.bump();
                 Ok(Ident { name, span })

@@ -257,6 +257,9 @@ impl Resolver<'_> {
             local: false,
             base_count: 0,
         });
+        if !self.scopes[scope.index()].ancestors.is_empty() {
+            self.check_redefines_inherited(name, scope);
+        }
         let is_new = self.declare(scope, name, What::Definition(id));
         if is_new && listed {
             self.scopes[scope.index()].items.push(id);

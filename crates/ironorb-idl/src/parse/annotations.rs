@@ -20,6 +20,15 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Annotations inside a type, such as on the element of a sequence; what is declared with the type
+    /// gets them, as types have no place for them.
+    pub(super) fn type_annotations(&mut self) -> Parsed<()> {
+        let mut list = std::mem::take(&mut self.type_annotations);
+        let result = self.annotations(&mut list);
+        self.type_annotations = list;
+        result
+    }
+
     fn annotation(&mut self) -> Parsed<Annotation> {
         let start = self.span();
         self.bump();

@@ -2,7 +2,7 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{Expr, ExprOp};
-use crate::intern::{Class, Kw};
+use crate::intern::{Class, Kw, Name};
 use crate::lex::{LiteralValue, Punct, Tok};
 
 impl Parser<'_> {
@@ -62,14 +62,13 @@ impl Parser<'_> {
                 self.bump();
                 ops.push(ExprOp::Literal(id, span));
             }
-            Tok::Keyword(kw @ (Kw::True | Kw::False)) => {
+            Tok::Ident(name) if self.near_boolean(name).is_some() => {
+                let kw = self.near_boolean(name).unwrap_or(Kw::True);
+                self.report_near_keyword(span, name, kw);
                 self.bump();
                 ops.push(ExprOp::Boolean(kw == Kw::True, span));
             }
-            Tok::Ident(name)
-                if let Class::NearKeyword(kw @ (Kw::True | Kw::False)) = self.unit.interner.class(name) =>
-            {
-                self.report_near_keyword(span, name, kw);
+            Tok::Keyword(kw @ (Kw::True | Kw::False)) => {
                 self.bump();
                 ops.push(ExprOp::Boolean(kw == Kw::True, span));
             }
@@ -85,6 +84,14 @@ impl Parser<'_> {
             _ => return self.expected("a value"),
         }
         Ok(())
+    }
+
+    /// `true` and `False` are meant as the keywords in capitals.
+    fn near_boolean(&self, name: Name) -> Option<Kw> {
+        match self.unit.interner.class(name) {
+            Class::NearKeyword(kw @ (Kw::True | Kw::False)) => Some(kw),
+            _ => None,
+        }
     }
 
     fn at_string(&self) -> bool {

@@ -163,6 +163,7 @@ impl Parser<'_> {
         let mut declarators = Vec::new();
         loop {
             self.annotations(&mut lead.annotations)?;
+            lead.annotations.append(&mut self.type_annotations);
             declarators.push(self.declarator(what)?);
             if !self.eat(Punct::Comma) {
                 return Ok(declarators);
@@ -190,8 +191,7 @@ impl Parser<'_> {
             return self.expected("`switch` and the type of the discriminator");
         }
         self.expect(Punct::OpenParen, "before the type of the discriminator")?;
-        let mut ignored = Vec::new();
-        self.annotations(&mut ignored)?;
+        self.type_annotations()?;
         let discriminator = self.type_spec()?;
         self.expect(Punct::CloseParen, "behind the type of the discriminator")?;
         let open = self.span();
@@ -238,6 +238,7 @@ impl Parser<'_> {
         }
         let ty = self.type_spec()?;
         self.annotations(&mut lead.annotations)?;
+        lead.annotations.append(&mut self.type_annotations);
         let declarator = self.declarator("the name of the member")?;
         Ok(Case { lead, labels, ty, declarator })
     }
@@ -276,12 +277,11 @@ impl Parser<'_> {
         Ok(Enum { name, enumerators })
     }
 
-    pub(super) fn typedef(&mut self) -> Parsed<ItemKind> {
+    pub(super) fn typedef(&mut self, lead: &mut crate::ast::Lead) -> Parsed<ItemKind> {
         self.bump();
-        let mut lead = crate::ast::Lead::default();
         self.annotations(&mut lead.annotations)?;
         let ty = self.type_spec()?;
-        let declarators = self.declarators(&mut lead, "the new name of the type")?;
+        let declarators = self.declarators(lead, "the new name of the type")?;
         Ok(ItemKind::Typedef { ty, declarators })
     }
 
@@ -297,8 +297,7 @@ impl Parser<'_> {
     fn sequence(&mut self) -> Parsed<TypeKind> {
         self.bump();
         self.expect(Punct::Less, "and the type of the elements")?;
-        let mut ignored = Vec::new();
-        self.annotations(&mut ignored)?;
+        self.type_annotations()?;
         let element = self.nested(Self::type_spec)?;
         let bound = if self.eat(Punct::Comma) { Some(self.expression()?) } else { None };
         self.close_angle("to end the sequence")?;

@@ -237,11 +237,8 @@ impl Preprocessor<'_> {
         match kind {
             "prefix" => {
                 let tokens = self.line_tokens(lexer);
-                match tokens.as_slice() {
-                    [token] if let Some(prefix) = self.string(token) => {
-                        let span = token.span;
-                        self.event(EventKind::Prefix { prefix, span });
-                    }
+                match (self.only_string(&tokens), tokens.first()) {
+                    (Some(prefix), Some(token)) => self.event(EventKind::Prefix { prefix, span: token.span }),
                     _ => self.diags.malformed_directive(
                         span,
                         "`#pragma prefix` needs one string",
@@ -252,10 +249,9 @@ impl Preprocessor<'_> {
             "ID" => {
                 let tokens = self.line_tokens(lexer);
                 let (name, rest) = self.pragma_name(&tokens);
-                match (name, rest) {
-                    (Some(name), [token]) if let Some(id) = self.string(token) => {
-                        let span = token.span;
-                        self.event(EventKind::Id { name, id, span });
+                match (name, self.only_string(rest), rest.first()) {
+                    (Some(name), Some(id), Some(token)) => {
+                        self.event(EventKind::Id { name, id, span: token.span });
                     }
                     _ => self.diags.malformed_directive(
                         span,
@@ -268,10 +264,9 @@ impl Preprocessor<'_> {
                 let tokens = self.line_tokens(lexer);
                 let (name, rest) = self.pragma_name(&tokens);
                 match (name, rest) {
-                    (Some(name), [first, others @ ..]) => {
-                        let version: String =
-                            rest.iter().map(|token| self.spelling(token)).collect::<Vec<_>>().concat();
-                        let span = others.last().map_or(first.span, |last| first.span.to(last.span));
+                    (Some(name), [first, ..]) => {
+                        let version: String = rest.iter().map(|token| self.spelling(token)).collect();
+                        let span = rest.last().map_or(first.span, |last| first.span.to(last.span));
                         self.event(EventKind::Version { name, version, span });
                     }
                     _ => self.diags.malformed_directive(
@@ -293,14 +288,16 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn string(&self, token: &Token) -> Option<String> {
-        match token.tok {
+    /// The text of the string literals that are all there is.
+    fn only_string(&self, tokens: &[Token]) -> Option<String> {
+        let text = |token: &Token| match token.tok {
             Tok::Literal(id) => match &self.unit.literals[id.0 as usize].value {
                 LiteralValue::String(text) => Some(text.clone()),
                 _ => None,
             },
             _ => None,
-        }
+        };
+        if tokens.is_empty() { None } else { tokens.iter().map(text).collect() }
     }
 
     /// The scoped name that the tokens start with, and what follows it.

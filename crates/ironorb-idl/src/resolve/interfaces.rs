@@ -90,6 +90,7 @@ impl Resolver<'_> {
             let (base_kind, defined) = (body.kind, body.defined);
             if !defined {
                 self.diags.base_not_defined(name.span, &shown, span);
+                self.side[base.index()].broken = true;
                 continue;
             }
             if let Some(&(_, first)) = bases.iter().find(|&&(other, _)| other == base) {
@@ -164,7 +165,7 @@ impl Resolver<'_> {
     }
 
     /// A derived interface cannot define an operation or attribute again.
-    fn check_redefines_inherited(&mut self, name: ast::Ident, scope: ScopeId) {
+    pub(super) fn check_redefines_inherited(&mut self, name: ast::Ident, scope: ScopeId) {
         let fold = self.unit.interner.fold(name.name);
         for &base in self.scopes[scope.index()].ancestors.clone().iter() {
             if let Some(entry) = self.entries.get(&(base, fold))
@@ -181,7 +182,6 @@ impl Resolver<'_> {
 
     pub(super) fn operation(&mut self, lead: &ast::Lead, operation: &ast::Operation, scope: ScopeId) {
         let name = operation.name;
-        self.check_redefines_inherited(name, scope);
         let result = match operation.result.kind {
             ast::TypeKind::Void => Some(Type::Void),
             _ => self.ty(&operation.result, scope),
@@ -254,7 +254,7 @@ impl Resolver<'_> {
         let mut list = Vec::with_capacity(parameters.len());
         for parameter in parameters {
             let annotations = self.annotations(&parameter.lead, scope);
-            let ty = self.ty(&parameter.ty, scope);
+            let ty = self.ty(&parameter.ty, inner);
             if let Some(ty) = &ty {
                 self.require_complete(ty, parameter.ty.span);
                 self.check_constructible(ty, parameter.ty.span, "a parameter");
@@ -298,7 +298,6 @@ impl Resolver<'_> {
         let get_raises = self.raises(attribute.get_raises.as_ref(), scope);
         let set_raises = self.raises(attribute.set_raises.as_ref(), scope);
         for &name in &attribute.names {
-            self.check_redefines_inherited(name, scope);
             let Some(ty) = ty.clone() else {
                 self.define_broken(name, scope);
                 continue;

@@ -164,6 +164,8 @@ impl Resolver<'_> {
         let text = self.text(name.name).to_owned();
         let help = if crate::builtin::knows(&text) {
             Some(format!("write `CORBA::{text}` after `#include <orb.idl>`"))
+        } else if matches!(text.as_str(), "int8" | "uint8") {
+            Some("8-bit integers of IDL 4 are not supported; `octet` is the unsigned one of IDL 3".into())
         } else {
             self.elsewhere(fold).or_else(|| self.similar(&text, scope))
         };

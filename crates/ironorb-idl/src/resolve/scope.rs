@@ -103,9 +103,19 @@ impl Resolver<'_> {
         let old_text = self.unit.interner.text(old.name).to_owned();
         match old.what {
             What::Broken => {}
+            What::Itself(_) if what == What::Member && text != old_text => {
+                let kind = self.scope_word(scope);
+                self.diags.member_like_scope(name.span, &text, &old_text, kind, old.span);
+                return true;
+            }
             What::Itself(_) => {
                 let kind = self.scope_word(scope);
                 self.diags.same_name_as_scope(name.span, &text, kind, old.span);
+            }
+            What::Introduced(def) if self.scopes[scope.index()].kind == ScopeKind::Operation => {
+                let full = self.shown(def);
+                self.diags.parameter_clashes_with_use(name.span, &text, &full, old.span);
+                return true;
             }
             What::Introduced(def) => {
                 let defined = self.model.get(def).span;

@@ -71,19 +71,19 @@ impl Resolver<'_> {
         }
     }
 
-    /// Types without a definition: those of IDL 4 that have a counterpart, and `TypeCode` in `CORBA`.
+    /// Types without a definition: those of IDL 4 that have a counterpart, and `TypeCode` of `CORBA`, which
+    /// many files use without including `orb.idl`.
     fn implied_type(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<Basic> {
-        if name.absolute || !name.rest.is_empty() {
-            return None;
-        }
-        let basic = match self.text(name.first.name) {
-            "int16" => Basic::Short,
-            "int32" => Basic::Long,
-            "int64" => Basic::LongLong,
-            "uint16" => Basic::UShort,
-            "uint32" => Basic::ULong,
-            "uint64" => Basic::ULongLong,
-            "TypeCode" if self.inside_corba(scope) => Basic::TypeCode,
+        let basic = match (self.text(name.first.name), name.rest.as_slice()) {
+            ("CORBA", [second]) if self.text(second.name) == "TypeCode" => Basic::TypeCode,
+            ("TypeCode", []) if self.inside_corba(scope) => Basic::TypeCode,
+            _ if name.absolute => return None,
+            ("int16", []) => Basic::Short,
+            ("int32", []) => Basic::Long,
+            ("int64", []) => Basic::LongLong,
+            ("uint16", []) => Basic::UShort,
+            ("uint32", []) => Basic::ULong,
+            ("uint64", []) => Basic::ULongLong,
             _ => return None,
         };
         let defined = self.quietly(|resolver| resolver.lookup(name, scope).is_some());

@@ -139,6 +139,7 @@ impl Resolver<'_> {
             let (base_abstract, defined) = (body.is_abstract, body.defined);
             if !defined {
                 self.diags.base_not_defined(name.span, &shown, span);
+                self.side[base.index()].broken = true;
                 continue;
             }
             if let Some(&(_, first)) = bases.iter().find(|&&(other, _)| other == base) {
@@ -170,6 +171,7 @@ impl Resolver<'_> {
             let (kind, defined) = (body.kind, body.defined);
             if !defined {
                 self.diags.base_not_defined(name.span, &shown, span);
+                self.side[base.index()].broken = true;
                 continue;
             }
             if let Some(&(_, first)) = supports.iter().find(|&&(other, _)| other == base) {

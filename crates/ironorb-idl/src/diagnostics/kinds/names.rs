@@ -42,11 +42,31 @@ impl Diagnostics {
             .help(format!("nothing directly inside can have the name of the {kind}; choose another"));
     }
 
+    pub(crate) fn member_like_scope(&mut self, span: Span, name: &str, outer: &str, kind: &str, scope: Span) {
+        self.warning(
+            415,
+            span,
+            format!("the member `{name}` differs from its {kind} `{outer}` only in case"),
+        )
+        .also(scope, format!("the {kind}"))
+        .help("the standard forbids it since CORBA 2.3, and other compilers refuse it: rename the member");
+    }
+
     pub(crate) fn clashes_with_use(&mut self, span: Span, name: &str, full: &str, used: Span, defined: Span) {
         self.error(407, span, format!("`{name}` already means `{full}` in this scope"))
             .also(used, "used here with that meaning")
             .also(defined, format!("`{full}` is defined here"))
             .help(format!("choose another name, or write `::{full}` where it is used"));
+    }
+
+    pub(crate) fn parameter_clashes_with_use(&mut self, span: Span, name: &str, full: &str, used: Span) {
+        self.warning(
+            414,
+            span,
+            format!("the parameter `{name}` differs from the type `{full}` at most in case"),
+        )
+        .also(used, "the type is used here")
+        .help(format!("other compilers refuse this: rename the parameter, or write `::{full}` for the type"));
     }
 
     pub(crate) fn ambiguous_name(&mut self, span: Span, name: &str, places: &[(Span, String)]) {

@@ -77,6 +77,11 @@ impl Diagnostics {
         );
     }
 
+    pub(crate) fn name_like_young_keyword(&mut self, span: Span, text: &str, keyword: &str) {
+        self.warning(330, span, format!("`{text}` differs from the keyword `{keyword}` only in case"))
+            .help(format!("CORBA reserves the word since 2.3 and other compilers may refuse the name; escape it as `_{text}`"));
+    }
+
     pub(crate) fn keyword_as_name(&mut self, span: Span, keyword: &str, what: &str) {
         self.error(312, span, format!("expected {what}, found the keyword `{keyword}`"))
             .help(format!("choose another name, or escape it: `_{keyword}` is the name `{keyword}`"));
