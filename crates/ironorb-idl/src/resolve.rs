@@ -15,7 +15,6 @@ mod unions;
 mod values;
 
 use std::collections::HashSet;
-use std::rc::Rc;
 
 use crate::Options;
 use crate::ast;
@@ -28,7 +27,7 @@ use crate::model::{
 use crate::preprocess::Unit;
 use crate::source::Span;
 
-use ids::IdState;
+use ids::{IdState, Prefix};
 use scope::{Entry, Scope, ScopeId, ScopeKind, What};
 
 /// Resolves the whole unit. The model is only to be used when no error was reported.
@@ -48,7 +47,7 @@ pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mu
         side: Vec::new(),
         scopes: vec![Scope::new(ScopeKind::File, None, None)],
         entries: CounterMap::default(),
-        prefixes: vec![Rc::from("")],
+        prefixes: vec![Prefix::none()],
         prefix: 0,
         file_prefixes: Vec::new(),
         lost: ast.lost.iter().copied().collect(),
@@ -67,7 +66,7 @@ struct Resolver<'a> {
     scopes: Vec<Scope>,
     /// What a scope has under a folded name.
     entries: CounterMap<(ScopeId, Name), Entry>,
-    prefixes: Vec<Rc<str>>,
+    prefixes: Vec<Prefix>,
     /// Index of the prefix in effect.
     prefix: u32,
     /// Prefixes of the including files.

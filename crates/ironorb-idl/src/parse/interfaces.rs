@@ -57,7 +57,7 @@ impl Parser<'_> {
         }
         let result = self.simple_type("a result")?;
         if self.tok() == Tok::Punct(Punct::OpenParen) && self.at == after_oneway + 1 {
-            self.diags.missing_result_type(result.span, &self.unit.sources.text(result.span).to_owned());
+            self.diags.missing_result_type(result.span, self.unit.sources.text(result.span));
             return Err(Reported);
         }
         let name = self.ident("the name of the operation")?;

@@ -151,7 +151,7 @@ impl Resolver<'_> {
                     stack.push((value, name.span));
                 }
                 ExprOp::Unary(punct, span) => {
-                    let Some((operand, operand_span)) = stack.pop() else { return None };
+                    let (operand, operand_span) = stack.pop()?;
                     let whole = span.to(operand_span);
                     let value = operand.and_then(|operand| self.unary(*punct, operand, *span, target));
                     stack.push((value, whole));

@@ -10,6 +10,24 @@ use crate::model::{ConstValue, DefId};
 use crate::preprocess::{EventKind, PragmaName};
 use crate::source::Span;
 
+/// A prefix and the scope in which it was set: ids name the path from there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Prefix {
+    text: Rc<str>,
+    /// `None` for file scope.
+    base: Option<DefId>,
+}
+
+impl Prefix {
+    pub(super) fn none() -> Self {
+        Self { text: Rc::from(""), base: None }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 /// What makes up the repository id of a definition.
 pub(super) struct IdState {
     /// In effect where it was declared.
@@ -41,7 +59,8 @@ impl Resolver<'_> {
             EventKind::EnterFile => {
                 // 14.7.5.2: a file starts without prefix, and its prefix ends with it.
                 self.file_prefixes.push(self.prefix);
-                self.prefix = 0;
+                let base = self.scopes[scope.index()].def;
+                self.prefix = self.prefix_index(Prefix { text: Rc::from(""), base });
             }
             EventKind::LeaveFile => {
                 if let Some(outer) = self.file_prefixes.pop() {
@@ -49,7 +68,8 @@ impl Resolver<'_> {
                 }
             }
             EventKind::Prefix { prefix, span } => {
-                if let Some(prefix) = self.add_prefix(&prefix, span) {
+                let base = self.scopes[scope.index()].def;
+                if let Some(prefix) = self.checked_prefix(&prefix, base, span) {
                     self.prefix = prefix;
                 }
             }
@@ -87,7 +107,9 @@ impl Resolver<'_> {
         let def = self.lookup(name, scope);
         let text = self.evaluate(prefix, &Target::String(None), scope);
         let (Some(def), Some(ConstValue::String(text))) = (def, text) else { return };
-        let Some(index) = self.add_prefix(&text, prefix.span) else { return };
+        // Unlike a pragma it stands before the name of its scope.
+        let base = self.model.get(def).parent;
+        let Some(index) = self.checked_prefix(&text, base, prefix.span) else { return };
         let Some(target) = self.side[def.index()].scope else {
             let (shown, kind, span) = (self.shown(def), self.kind_word(def), self.model.get(def).span);
             self.diags.holds_no_names(name.span, &shown, kind, span);
@@ -131,15 +153,19 @@ impl Resolver<'_> {
                 Some((id, _)) => id.clone(),
                 None => {
                     let version = ids.version.as_ref().map_or("1.0", |(version, _)| version);
-                    let slash = if prefix.is_empty() { "" } else { "/" };
-                    format!("IDL:{prefix}{slash}{path}:{version}")
+                    let text = prefix.text();
+                    let slash = if text.is_empty() { "" } else { "/" };
+                    // 14.7.5.5: the name is relative to the scope in which the prefix was set.
+                    let base = prefix.base.and_then(|base| paths.get(base.index()));
+                    let relative = base.and_then(|base| path.strip_prefix(&**base)?.strip_prefix('/'));
+                    format!("IDL:{text}{slash}{}:{version}", relative.unwrap_or(&path))
                 }
             };
             paths.push(path);
         }
     }
 
-    fn add_prefix(&mut self, prefix: &str, span: Span) -> Option<u32> {
+    fn checked_prefix(&mut self, prefix: &str, base: Option<DefId>, span: Span) -> Option<u32> {
         let why = if prefix.starts_with('_') || prefix.starts_with('-') || prefix.starts_with('.') {
             Some("it starts with a mark")
         } else if prefix.starts_with('/') || prefix.ends_with('/') {
@@ -153,11 +179,21 @@ impl Resolver<'_> {
             self.diags.invalid_prefix(span, prefix, why);
             return None;
         }
-        if let Some(known) = self.prefixes.iter().rev().take(8).position(|known| &**known == prefix) {
-            return Some((self.prefixes.len() - 1 - known) as u32);
+        Some(self.prefix_index(Prefix { text: Rc::from(prefix), base }))
+    }
+
+    /// The index of a prefix; the same few come again and again, so only the latest are compared.
+    fn prefix_index(&mut self, prefix: Prefix) -> u32 {
+        if self.prefixes[0] == prefix {
+            return 0;
         }
-        self.prefixes.push(Rc::from(prefix));
-        Some(self.prefixes.len() as u32 - 1)
+        match self.prefixes.iter().rev().take(8).position(|known| *known == prefix) {
+            Some(back) => (self.prefixes.len() - 1 - back) as u32,
+            None => {
+                self.prefixes.push(prefix);
+                self.prefixes.len() as u32 - 1
+            }
+        }
     }
 
     fn pragma_target(&mut self, name: &PragmaName, scope: ScopeId) -> Option<DefId> {

@@ -202,11 +202,11 @@ impl Resolver<'_> {
         let annotations = self.annotations(lead, scope);
         let docs = self.docs(lead.token);
         let (was, is) = (self.side[id.index()].ids.prefix(), self.prefix);
+        let (was, is) = (self.prefixes[was as usize].clone(), self.prefixes[is as usize].clone());
         if was != is && !self.side[id.index()].ids.is_explicit() {
-            let (was, is) = (self.prefixes[was as usize].clone(), self.prefixes[is as usize].clone());
             let declared = self.model.get(id).span;
             let text = self.text(name.name).to_owned();
-            self.diags.prefix_differs(name.span, &text, declared, &was, &is);
+            self.diags.prefix_differs(name.span, &text, declared, was.text(), is.text());
         }
         let definition = &mut self.model.definitions[id.index()];
         definition.span = name.span;
