@@ -13,8 +13,8 @@ use ironorb_idl::model::{
 
 use crate::config::Config;
 use crate::layout::Layout;
-use crate::select::Selection;
 use crate::names::{Names, Taken, camel, snake};
+use crate::select::Selection;
 use crate::tree;
 
 /// Lowers what was selected.
@@ -23,7 +23,8 @@ pub(crate) fn lower(model: &Model, config: &Config, selection: &Selection) -> tr
     let source = main
         .and_then(|file| file.path.file_name())
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let lowerer = Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) };
+    let lowerer =
+        Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) };
     let items = lowerer.items(model.roots(), &Place::default());
     tree::File { source, support: config.support_path().to_owned(), items }
 }

@@ -9,7 +9,7 @@ impl Printer {
         if !interface.methods.is_empty() {
             self.indented(|out| {
                 for (at, method) in interface.methods.iter().enumerate() {
-                    if at > 0 && (method.docs.len() > 1 || interface.methods[at - 1].docs.len() > 1) {
+                    if at > 0 {
                         out.blank();
                     }
                     out.docs(&method.docs);
@@ -99,8 +99,7 @@ impl Printer {
         self.line(&format!("{support}::interface! {{"));
         self.indented(|out| {
             out.docs(&remote.docs);
-            let head =
-                format!("pub {}: dyn {}, {} =", remote.reference, interface.name, remote.skeleton);
+            let head = format!("pub {}: dyn {}, {} =", remote.reference, interface.name, remote.skeleton);
             out.assignment(&head, &format!("{:?}", remote.repository_id));
             let bases: Vec<String> =
                 remote.bases.iter().map(|(reference, base)| format!("{reference}: dyn {base}")).collect();

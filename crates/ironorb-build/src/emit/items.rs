@@ -23,6 +23,15 @@ impl Printer {
         self.blank();
         match &s.exception {
             Some((idl, id)) => {
+                let joined = match fields.as_slice() {
+                    [] => "{}".to_owned(),
+                    fields => format!("{{ {} }}", fields.join(", ")),
+                };
+                let whole = format!("{support}::exception! {{ {} = {idl:?}, {id:?} {joined} }}", s.name);
+                if self.fits(&whole) {
+                    self.line(&whole);
+                    return;
+                }
                 self.line(&format!("{support}::exception! {{"));
                 self.indented(|out| {
                     let head = format!("{} = {idl:?},", s.name);
@@ -108,8 +117,11 @@ impl Printer {
         self.line(&format!("{support}::cdr_union! {{"));
         self.indented(|out| {
             out.line(&format!("{} switch {};", u.name, u.discriminator));
-            out.braced("one", &one);
-            out.braced("many", &many);
+            for (head, cases) in [("one", &one), ("many", &many)] {
+                if !cases.is_empty() {
+                    out.braced(head, cases);
+                }
+            }
             for case in &u.cases {
                 match &case.kind {
                     CaseKind::Default { unless, codec, .. } if unless.is_empty() => {

@@ -85,8 +85,8 @@ macro_rules! __ironorb_cdr_enum {
 macro_rules! __ironorb_cdr_union {
     (
         $name:ident switch $discriminator:ty;
-        one { $([$($one_label:tt)+] => $one:ident($one_codec:ty)),* $(,)? }
-        many { $([$($many_label:tt)+] => $many:ident($many_codec:ty)),* $(,)? }
+        $(one { $([$($one_label:tt)+] => $one:ident($one_codec:ty)),* $(,)? })?
+        $(many { $([$($many_label:tt)+] => $many:ident($many_codec:ty)),* $(,)? })?
         $(default { $default:ident($default_codec:ty) $(unless [$($not_default:tt)+])? })?
         $(rest { $rest:ident unless [$($not_rest:tt)+] })?
     ) => {
@@ -95,8 +95,8 @@ macro_rules! __ironorb_cdr_union {
             #[inline]
             pub fn discriminator(&self) -> $discriminator {
                 match self {
-                    $(Self::$one(_) => $($one_label)+,)*
-                    $(Self::$many { label, .. } => *label,)*
+                    $($(Self::$one(_) => $($one_label)+,)*)?
+                    $($(Self::$many { label, .. } => *label,)*)?
                     $(Self::$default { label, .. } => *label,)?
                     $(Self::$rest { label } => *label,)?
                 }
@@ -113,10 +113,10 @@ macro_rules! __ironorb_cdr_union {
                 <$discriminator as $crate::generated::Codec>::put(&label, w)?;
                 #[allow(unreachable_patterns)]
                 match self {
-                    $(Self::$one(value) => <$one_codec as $crate::generated::Codec>::put(value, w),)*
-                    $(Self::$many { value, .. } if ::std::matches!(label, $($many_label)+) => {
+                    $($(Self::$one(value) => <$one_codec as $crate::generated::Codec>::put(value, w),)*)?
+                    $($(Self::$many { value, .. } if ::std::matches!(label, $($many_label)+) => {
                         <$many_codec as $crate::generated::Codec>::put(value, w)
-                    })*
+                    })*)?
                     $(Self::$default { value, .. } $(if !::std::matches!(label, $($not_default)+))? => {
                         <$default_codec as $crate::generated::Codec>::put(value, w)
                     })?
@@ -138,10 +138,10 @@ macro_rules! __ironorb_cdr_union {
                 let label = <$discriminator as $crate::generated::Codec>::get(r)?;
                 #[allow(unreachable_patterns)]
                 ::std::result::Result::Ok(match label {
-                    $($($one_label)+ => Self::$one(<$one_codec as $crate::generated::Codec>::get(r)?),)*
-                    $($($many_label)+ => {
+                    $($($($one_label)+ => Self::$one(<$one_codec as $crate::generated::Codec>::get(r)?),)*)?
+                    $($($($many_label)+ => {
                         Self::$many { label, value: <$many_codec as $crate::generated::Codec>::get(r)? }
-                    })*
+                    })*)?
                     $(label => Self::$default {
                         label,
                         value: <$default_codec as $crate::generated::Codec>::get(r)?,
