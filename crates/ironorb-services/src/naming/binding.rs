@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::name::NameComponent;
+use ironorb::naming::NameComponent;
 
 /// The number of a context in its store; never given to a second context, so that a reference to a destroyed context
 /// never reaches another.

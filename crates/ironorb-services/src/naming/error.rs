@@ -4,9 +4,9 @@
 //! Choosing minor codes and marshalling is the servant's work.
 
 use super::binding::ContextId;
-use super::name::{InvalidName, Name};
 use super::store_error::StoreError;
 use super::url::InvalidAddress;
+use ironorb::naming::{InvalidName, Name};
 
 /// Why an operation was not done. Nothing has been changed then.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::binding::ContextId;
-use super::name::NameComponent;
+use ironorb::naming::NameComponent;
 
 /// The number of a binding iterator; never given to a second one in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

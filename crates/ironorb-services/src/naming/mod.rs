@@ -11,7 +11,6 @@ mod binding;
 mod error;
 mod iterators;
 mod limits;
-mod name;
 mod resolver;
 mod service;
 mod store;
@@ -20,9 +19,9 @@ mod url;
 
 pub use binding::{Binding, BindingType, Bound, ContextId, ContextRef, Reference};
 pub use error::{NamingError, NotFoundReason};
+pub use ironorb::naming::{InvalidName, Name, NameComponent};
 pub use iterators::IteratorId;
 pub use limits::Limits;
-pub use name::{InvalidName, Name, NameComponent};
 pub use resolver::Step;
 pub use service::{Listing, NamingService};
 pub use store::Store;

@@ -5,8 +5,8 @@
 
 use super::binding::{Bound, ContextId, ContextRef, Reference};
 use super::error::{NamingError, NotFoundReason};
-use super::name::{Name, NameComponent};
 use super::store::Lookup;
+use ironorb::naming::{Name, NameComponent};
 
 /// How far an operation came.
 #[derive(Clone, Debug, PartialEq, Eq)]

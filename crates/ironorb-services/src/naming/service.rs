@@ -9,9 +9,9 @@ use super::binding::{Binding, Bound, ContextId, ContextRef, Reference};
 use super::error::NamingError;
 use super::iterators::{Cursor, IteratorId, IteratorTable};
 use super::limits::Limits;
-use super::name::Name;
 use super::resolver::{Place, Step, walk};
 use super::store::{Change, Lookup, Store};
+use ironorb::naming::Name;
 
 /// A naming service over a store.
 ///

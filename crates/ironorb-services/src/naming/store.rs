@@ -15,8 +15,8 @@ use redb::{
 };
 
 use super::binding::{Binding, Bound, ContextId, ContextRef, Reference};
-use super::name::NameComponent;
 use super::store_error::StoreError;
+use ironorb::naming::NameComponent;
 
 /// The file, or memory, that holds the contexts and bindings of one naming service.
 #[derive(Debug)]

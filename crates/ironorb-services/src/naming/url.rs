@@ -3,7 +3,7 @@
 //! This checks the form of an address and never looks one up or connects to it; resolving a URL is the ORB's work.
 
 use super::NamingError;
-use super::name::{InvalidName, Name};
+use ironorb::naming::{InvalidName, Name};
 
 /// `NamingContextExt::to_url`: a `corbaname:` URL from an address such as `:host:2809/NameService` or `rir:` and a
 /// stringified name.

@@ -93,7 +93,7 @@ impl Name {
     }
 
     /// The components from `index` on, which must be a place within the name.
-    pub(super) fn rest(&self, index: usize) -> Name {
+    pub fn rest(&self, index: usize) -> Name {
         assert!(index < self.0.len(), "a rest of a name has at least one component");
         Name(self.0[index..].to_vec())
     }

@@ -1,0 +1,4 @@
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ironorb_build::compile(["idl/bank.idl"])?;
+    Ok(())
+}

@@ -1,2 +1,0 @@
-//! See ARCHITECTURE.md.
-fn main() {}
