@@ -1,2 +1,123 @@
-//! See ARCHITECTURE.md.
-fn main() {}
+//! The project's own commands: `cargo xtask test` is the whole gate.
+//!
+//! Uses nothing but the standard library, so that it builds in a moment on a fresh machine.
+
+mod packages;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  test       everything that must hold: formatting, lints, documentation, all tests with their peers,
+             and a bounded fuzz run; installs missing Debian packages when it may
+  quick      formatting, lints and the tests that need no other ORB
+  interop    only the tests against other ORBs
+  peers      only installs the Debian packages that the tests need
+  fuzz [N]   only the bounded fuzz run, N inputs a target (default 20000)
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["test" | "ci"] => test(),
+        ["quick"] => quick(),
+        ["interop"] => interop(),
+        ["peers"] => packages::install_missing(),
+        ["fuzz"] => fuzz(FUZZ_INPUTS),
+        ["fuzz", count] => match count.parse() {
+            Ok(count) => fuzz(count),
+            Err(_) => Err(format!("{count:?} is not a number of inputs")),
+        },
+        _ => {
+            print!("{HELP}");
+            return if arguments.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Inputs a fuzz target in the gate: a minute or so in all.
+const FUZZ_INPUTS: u64 = 20_000;
+
+fn test() -> Result<(), String> {
+    packages::install_missing()?;
+    check_style()?;
+    fuzz(FUZZ_INPUTS)?;
+    // Last, so that the summary of the tests is what is seen at the end.
+    step("tests", cargo(&["test", "--workspace", "--locked"]))
+}
+
+fn quick() -> Result<(), String> {
+    check_style()?;
+    step("tests", cargo(&["test", "--workspace", "--locked", "--exclude", "ironorb-interop"]))
+}
+
+fn interop() -> Result<(), String> {
+    packages::install_missing()?;
+    step("interoperability", cargo(&["test", "--locked", "-p", "ironorb-interop"]))
+}
+
+fn check_style() -> Result<(), String> {
+    need_component("fmt", "rustfmt")?;
+    need_component("clippy", "clippy")?;
+    step("formatting", cargo(&["fmt", "--all", "--check"]))?;
+    step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))?;
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    step("documentation", doc)
+}
+
+fn fuzz(inputs: u64) -> Result<(), String> {
+    let mut run =
+        cargo(&["run", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--bin", "bounded"]);
+    run.args(["--", &inputs.to_string()]);
+    run.env("CARGO_TARGET_DIR", root().join("target/fuzz"));
+    step("bounded fuzzing", run)
+}
+
+/// A minimal toolchain lacks these; rustup can add them.
+fn need_component(subcommand: &str, component: &str) -> Result<(), String> {
+    let present = |subcommand| {
+        Command::new("cargo").args([subcommand, "--version"]).output().is_ok_and(|o| o.status.success())
+    };
+    if present(subcommand) {
+        return Ok(());
+    }
+    let added = Command::new("rustup").args(["component", "add", component]).status();
+    if added.is_ok_and(|status| status.success()) && present(subcommand) {
+        return Ok(());
+    }
+    Err(format!("cargo {subcommand} is missing: run `rustup component add {component}`"))
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+fn step(name: &str, mut command: Command) -> Result<(), String> {
+    println!("== {name}");
+    let begun = Instant::now();
+    let status = command.status().map_err(|e| format!("{name}: cannot run {command:?}: {e}"))?;
+    println!(
+        "== {name}: {} after {:.0} s",
+        if status.success() { "good" } else { "FAILED" },
+        begun.elapsed().as_secs_f32()
+    );
+    if status.success() { Ok(()) } else { Err(format!("{name} failed")) }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
