@@ -54,7 +54,12 @@ pub enum CallState {
     /// The Reply or LocateReply. Give its buffer back with [`ClientConnection::recycle`].
     Answered(Message),
     /// There will be no answer.
-    Ended(ConnectionEnd),
+    Ended {
+        /// Why.
+        end: ConnectionEnd,
+        /// Whether any byte of the request has left. If not, the peer cannot have carried it out.
+        sent: bool,
+    },
 }
 
 /// A connection has ended by an error of the protocol; the driver sends what is left and closes.
@@ -80,6 +85,8 @@ struct Slot<W> {
     generation: u16,
     state: SlotState,
     waker: Option<W>,
+    /// Where in the stream the request begins.
+    begins_at: u64,
 }
 
 #[derive(Debug)]
@@ -241,7 +248,13 @@ impl<W> ClientConnection<W> {
         };
         self.framer = Some(framer);
         result.map_err(|malformed| {
-            write_message_error(self.transmit.buffer(), Version::V1_2);
+            // What waits is not sent after all, for its callers will be told so. If some of it has left, a
+            // MessageError might complete a message that the peer has half of.
+            let at_boundary = self.transmit.pending_bytes() == 0;
+            self.transmit.clear();
+            if at_boundary {
+                write_message_error(self.transmit.buffer(), Version::V1_2);
+            }
             self.handle_end(ConnectionEnd::Malformed(malformed), wake);
             ProtocolError(malformed)
         })
@@ -305,9 +318,11 @@ impl<W> ClientConnection<W> {
     #[inline]
     pub fn poll_call(&mut self, call: CallId) -> CallState {
         let end = self.end;
+        let sent_position = self.transmit.sent_position();
         let Some(slot) = self.slot_mut(call) else {
-            return CallState::Ended(end.unwrap_or(ConnectionEnd::Lost));
+            return CallState::Ended { end: end.unwrap_or(ConnectionEnd::Lost), sent: true };
         };
+        let sent = sent_position > slot.begins_at;
         match std::mem::replace(&mut slot.state, SlotState::Waiting) {
             SlotState::Answered(message) => {
                 self.release(call);
@@ -317,7 +332,7 @@ impl<W> ClientConnection<W> {
                 None => CallState::Waiting,
                 Some(end) => {
                     self.release(call);
-                    CallState::Ended(end)
+                    CallState::Ended { end, sent }
                 }
             },
         }
@@ -376,12 +391,14 @@ impl<W> ClientConnection<W> {
                 if self.slots.len() >= limit {
                     return Err(BeginError::TooManyCalls);
                 }
-                self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None });
+                self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None, begins_at: 0 });
                 (self.slots.len() - 1) as u16
             }
         };
+        let begins_at = self.transmit.end_position();
         let slot = &mut self.slots[usize::from(index)];
         slot.state = SlotState::Waiting;
+        slot.begins_at = begins_at;
         Ok(CallId::new(index, slot.generation))
     }
 

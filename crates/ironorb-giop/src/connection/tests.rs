@@ -80,7 +80,7 @@ fn ends_reach_every_call() {
         let mut woken = 0;
         client.handle_end(end, |_| woken += 1);
         assert_eq!(woken, 1);
-        assert!(matches!(client.poll_call(call), CallState::Ended(e) if e == end));
+        assert!(matches!(client.poll_call(call), CallState::Ended { end: e, sent: false } if e == end));
         assert_eq!(client.begin_call(&target, "a", |_| Ok(())), Err(BeginError::Ended(end)));
     }
 }
@@ -95,4 +95,31 @@ fn a_request_from_a_server_is_a_protocol_error() {
     pass(other.transmit(), &mut framer);
     assert!(client.handle_input(framer, |_| {}).is_err());
     assert_eq!(client.transmit().poll_transmit()[7], MessageType::MessageError as u8);
+}
+
+#[test]
+fn whether_a_request_has_left_does_not_depend_on_those_behind_it() {
+    let mut client = ClientConnection::<u8>::new(ConnectionConfig::default());
+    let target = RequestTarget::new(Version::V1_2, None, b"k");
+    let first = client.begin_call(&target, "a", |_| Ok(())).unwrap();
+    let length = client.transmit().pending_bytes();
+    let second = client.begin_call(&target, "b", |w| w.put(&7u32)).unwrap();
+    client.transmit().transmitted(length);
+    assert!(client.transmit().pending_bytes() >= length, "what is left must not be mistaken for the first");
+    client.handle_end(ConnectionEnd::Lost, |_| {});
+    assert!(matches!(client.poll_call(first), CallState::Ended { sent: true, .. }));
+    assert!(matches!(client.poll_call(second), CallState::Ended { sent: false, .. }));
+}
+
+#[test]
+fn after_a_protocol_error_no_request_that_waits_is_sent() {
+    let mut client = ClientConnection::<u8>::new(ConnectionConfig::default());
+    let target = RequestTarget::new(Version::V1_2, None, b"k");
+    let call = client.begin_call(&target, "a", |_| Ok(())).unwrap();
+    client.transmit().transmitted(5);
+    let mut framer = client.take_framer().unwrap();
+    framer.push(b"not GIOP at all");
+    assert!(client.handle_input(framer, |_| {}).is_err());
+    assert_eq!(client.transmit().poll_transmit(), b"");
+    assert!(matches!(client.poll_call(call), CallState::Ended { sent: true, .. }));
 }

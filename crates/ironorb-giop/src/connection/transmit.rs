@@ -6,6 +6,8 @@ pub struct Transmit {
     buf: Vec<u8>,
     /// sent <= buf.len(); both are 0 when everything has left.
     sent: usize,
+    /// Bytes sent since the connection was made.
+    sent_total: u64,
 }
 
 /// A buffer larger than this is given back when everything has left.
@@ -28,6 +30,7 @@ impl Transmit {
     #[inline]
     pub fn transmitted(&mut self, count: usize) {
         self.sent += count;
+        self.sent_total += count as u64;
         if self.sent >= self.buf.len() {
             self.clear();
         } else if self.sent > KEEP_BYTES_MAX && self.sent > self.buf.len() / 2 {
@@ -41,6 +44,19 @@ impl Transmit {
     #[inline]
     pub fn pending_bytes(&self) -> usize {
         self.buf.len() - self.sent
+    }
+
+    /// Bytes sent since the connection was made: whether a message has left does not depend on what others
+    /// have written behind it.
+    #[inline]
+    pub fn sent_position(&self) -> u64 {
+        self.sent_total
+    }
+
+    /// Where in the stream the next message will begin.
+    #[inline]
+    pub fn end_position(&self) -> u64 {
+        self.sent_total + self.pending_bytes() as u64
     }
 
     #[inline]
