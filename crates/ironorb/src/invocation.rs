@@ -4,9 +4,12 @@
 //! sent again only when the peer cannot have carried it out - it never left, or the peer closed the
 //! connection in order without answering (CORBA 3.3 part 2, 9.4.7).
 
-use ironorb_giop::connection::ConnectionEnd;
+use ironorb_giop::connection::{BeginError, ConnectionEnd};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::Ior;
+use ironorb_giop::message::{LocateStatus, Message, ReplyStatus};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{Malformed, Misuse};
 
 /// The course of one call.
 #[derive(Debug)]
@@ -25,11 +28,72 @@ pub enum Next {
     /// Send the request again to the current target.
     Resend,
     /// Send it to the reference that the reply gave.
-    Follow,
+    Follow(Box<Ior>),
     /// Forget the forwarded reference and send it to the original one.
     FallBack,
     /// Give up.
     Fail(SystemException),
+}
+
+/// What a Reply says.
+#[derive(Debug, PartialEq)]
+pub enum Answered {
+    /// The caller reads the rest: results, or the repository id and members of a user exception.
+    Body {
+        /// Where the rest begins in the message.
+        at: usize,
+        /// Whether it is a user exception.
+        user_exception: bool,
+    },
+    /// The call goes on, or ends with a system exception.
+    Next(Next),
+}
+
+/// What a LocateReply says.
+#[derive(Debug, PartialEq)]
+pub enum Located {
+    /// Whether the object is there.
+    Known(bool),
+    /// The question goes on, or ends with a system exception.
+    Next(Next),
+}
+
+/// Why a call on a connection gave no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallFailure {
+    /// Nothing of the request has been sent because of this; another connection may be tried.
+    NotSent(ConnectionEnd),
+    /// The request, or some of it, was sent, and then the connection ended.
+    Ended(ConnectionEnd),
+    /// The deadline passed. `written` says whether the request had been written to the connection: then it
+    /// may have been sent, or will be with the next one.
+    TimedOut {
+        /// Whether the request had been written to a connection.
+        written: bool,
+    },
+    /// The request could not be written.
+    Misuse(Misuse),
+    /// Too many calls wait on this connection.
+    TooManyCalls,
+}
+
+impl CallFailure {
+    /// The connection ended; `sent` says whether anything of the request had left.
+    #[cold]
+    pub fn ended(end: ConnectionEnd, sent: bool) -> Self {
+        if sent { CallFailure::Ended(end) } else { CallFailure::NotSent(end) }
+    }
+}
+
+impl From<BeginError> for CallFailure {
+    #[cold]
+    fn from(error: BeginError) -> Self {
+        match error {
+            BeginError::Misuse(misuse) => CallFailure::Misuse(misuse),
+            BeginError::Ended(end) => CallFailure::NotSent(end),
+            BeginError::TooManyCalls => CallFailure::TooManyCalls,
+        }
+    }
 }
 
 impl Invocation {
@@ -45,9 +109,76 @@ impl Invocation {
         self.fall_back_or(SystemException::new(SystemExceptionKind::Transient, minor, CompletionStatus::No))
     }
 
+    /// A Reply has come. An error of the peer's ends the call: it was carried out, but nobody can tell how.
+    #[inline]
+    pub fn on_reply(&mut self, message: &Message) -> Answered {
+        match message.parse_reply() {
+            Ok(reply) => match reply.status {
+                ReplyStatus::NoException | ReplyStatus::UserException => Answered::Body {
+                    at: reply.body.reader().position(),
+                    user_exception: reply.status == ReplyStatus::UserException,
+                },
+                ReplyStatus::SystemException => {
+                    Answered::Next(self.on_body(reply.body.reader().get(), Self::on_system_exception))
+                }
+                ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
+                    Answered::Next(self.on_body(reply.body.reader().get(), Self::on_forward))
+                }
+                ReplyStatus::NeedsAddressingMode => Answered::Next(Next::Fail(addressing_not_understood())),
+            },
+            Err(e) => Answered::Next(Next::Fail(bad_reply(e))),
+        }
+    }
+
+    /// A LocateReply has come.
+    #[cold]
+    pub fn on_locate_reply(&mut self, message: &Message) -> Located {
+        let reply = match message.parse_locate_reply() {
+            Ok(reply) => reply,
+            Err(e) => return Located::Next(Next::Fail(bad_reply(e))),
+        };
+        let mut r = reply.body.reader();
+        match reply.status {
+            LocateStatus::UnknownObject => Located::Known(false),
+            LocateStatus::ObjectHere => Located::Known(true),
+            LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
+                Located::Next(self.on_body(r.get(), Self::on_forward))
+            }
+            LocateStatus::SystemException => Located::Next(self.on_body(r.get(), Self::on_system_exception)),
+            LocateStatus::NeedsAddressingMode => Located::Next(Next::Fail(addressing_not_understood())),
+        }
+    }
+
+    #[cold]
+    fn on_body<T>(&mut self, body: Result<T, Malformed>, on: impl FnOnce(&mut Self, T) -> Next) -> Next {
+        match body {
+            Ok(body) => on(self, body),
+            Err(e) => Next::Fail(bad_reply(e)),
+        }
+    }
+
+    /// A call on a connection gave no answer.
+    #[cold]
+    pub fn on_failure(&mut self, failure: CallFailure) -> Next {
+        match failure {
+            CallFailure::NotSent(end) => self.on_not_sent(end),
+            CallFailure::Ended(end) => self.on_ended(end),
+            CallFailure::TimedOut { written } => Next::Fail(self.on_timeout(written)),
+            CallFailure::Misuse(misuse) => Next::Fail(misuse.into()),
+            CallFailure::TooManyCalls => Next::Fail(SystemException::new(
+                SystemExceptionKind::NoResources,
+                MinorCode::TOO_MANY_CALLS,
+                CompletionStatus::No,
+            )),
+        }
+    }
+
     /// The connection ended before anything of the request was sent.
     #[cold]
     pub fn on_not_sent(&mut self, end: ConnectionEnd) -> Next {
+        if end == ConnectionEnd::Local {
+            return Next::Fail(shut_down_meanwhile());
+        }
         self.resend_or(SystemException::new(
             SystemExceptionKind::Transient,
             minor_of(end),
@@ -65,11 +196,7 @@ impl Invocation {
                 MinorCode::PEER_CLOSED,
                 CompletionStatus::No,
             )),
-            ConnectionEnd::Local => Next::Fail(SystemException::new(
-                SystemExceptionKind::BadInvOrder,
-                MinorCode::ORB_SHUT_DOWN,
-                CompletionStatus::Maybe,
-            )),
+            ConnectionEnd::Local => Next::Fail(shut_down_meanwhile()),
             ConnectionEnd::Lost | ConnectionEnd::MessageError | ConnectionEnd::Malformed(_) => {
                 Next::Fail(SystemException::new(
                     SystemExceptionKind::CommFailure,
@@ -82,12 +209,12 @@ impl Invocation {
 
     /// The reply was LOCATION_FORWARD, or a LocateReply said so.
     #[cold]
-    pub fn on_forward(&mut self) -> Next {
+    pub fn on_forward(&mut self, ior: Ior) -> Next {
         match self.forwards_left.checked_sub(1) {
             Some(left) => {
                 self.forwards_left = left;
                 self.forwarded = true;
-                Next::Follow
+                Next::Follow(Box::new(ior))
             }
             None => Next::Fail(SystemException::new(
                 SystemExceptionKind::Transient,
@@ -109,10 +236,10 @@ impl Invocation {
         }
     }
 
-    /// The deadline passed.
+    /// The deadline passed. `written` says whether the request had been written to a connection.
     #[cold]
-    pub fn on_timeout(&self, sent: bool) -> SystemException {
-        let completed = if sent { CompletionStatus::Maybe } else { CompletionStatus::No };
+    pub fn on_timeout(&self, written: bool) -> SystemException {
+        let completed = if written { CompletionStatus::Maybe } else { CompletionStatus::No };
         SystemException::new(SystemExceptionKind::Timeout, MinorCode::CALL_TIMEOUT, completed)
     }
 
@@ -134,6 +261,29 @@ impl Invocation {
         }
         Next::Fail(exception)
     }
+}
+
+/// A reply that cannot be read: the operation was carried out, but its results are lost.
+#[cold]
+pub(crate) fn bad_reply(error: Malformed) -> SystemException {
+    SystemException::from(error)
+        .with_minor(MinorCode::MALFORMED_REPLY)
+        .with_completed(CompletionStatus::Yes)
+        .with_detail(format!("the reply cannot be read: {error}"))
+}
+
+#[cold]
+fn addressing_not_understood() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::Internal,
+        MinorCode::ADDRESSING_NOT_UNDERSTOOD,
+        CompletionStatus::No,
+    )
+}
+
+#[cold]
+fn shut_down_meanwhile() -> SystemException {
+    SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::ORB_SHUT_DOWN, CompletionStatus::Maybe)
 }
 
 fn minor_of(end: ConnectionEnd) -> MinorCode {
@@ -166,6 +316,10 @@ mod tests {
                 (SystemExceptionKind::CommFailure, CompletionStatus::Maybe)
             );
         }
+        assert_eq!(
+            fails(Invocation::new(16, 4, false).on_not_sent(ConnectionEnd::Local)),
+            (SystemExceptionKind::BadInvOrder, CompletionStatus::Maybe)
+        );
         assert_eq!(Invocation::new(16, 4, false).on_timeout(true).completed, CompletionStatus::Maybe);
     }
 
@@ -183,16 +337,16 @@ mod tests {
     #[test]
     fn forwards_are_followed_but_not_for_ever() {
         let mut call = Invocation::new(2, 4, false);
-        assert_eq!(call.on_forward(), Next::Follow);
-        assert_eq!(call.on_forward(), Next::Follow);
-        assert_eq!(fails(call.on_forward()).0, SystemExceptionKind::Transient);
+        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow(_)));
+        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow(_)));
+        assert_eq!(fails(call.on_forward(Ior::nil())).0, SystemExceptionKind::Transient);
     }
 
     #[test]
     fn a_forwarded_target_that_is_gone_leads_back_once() {
         let mut call = Invocation::new(16, 4, true);
         assert_eq!(call.on_connect_failed(MinorCode::CONNECT_REFUSED), Next::FallBack);
-        assert_eq!(call.on_forward(), Next::Follow);
+        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow(_)));
         assert_eq!(
             fails(call.on_connect_failed(MinorCode::CONNECT_REFUSED)).0,
             SystemExceptionKind::Transient

@@ -9,22 +9,21 @@ use std::time::Instant;
 
 use ironorb_giop::connection::{BeginError, CallState, ClientConnection, Incoming, ServerConnection};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::Ior;
-use ironorb_giop::message::{LocateStatus, Message, ReplyStatus, RequestTarget};
+use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{CharSet, Malformed, Misuse, Reader, Writer};
 
 use crate::adapter::{ReplySink, Session};
-use crate::client::{CallFailure, ConnectFailure, Link};
+use crate::client::{ConnectFailure, Link};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
-use crate::invocation::{Invocation, Next};
+use crate::invocation::{Answered, CallFailure, Invocation, Located, Next, bad_reply};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::route::{CurrentRoute, RemoteTarget, Route};
 use crate::sync::lock;
 
-type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
+pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
 
 /// Calls a twoway operation and waits for its results. Blocks until the deadline at most.
 ///
@@ -123,16 +122,26 @@ pub(crate) fn remote<T, E: OperationError>(
         Err(e) => return Err(about(object, operation, e).into()),
     };
     let context = object.core();
-    let mut r = answer.message.reader_at(answer.body_at).with_context(context);
-    let result = if answer.user_exception {
-        read_user_exception(&mut r)
-    } else {
-        results(&mut r).map_err(|e| bad_reply(e).into())
-    };
+    let r = answer.message.reader_at(answer.body_at).with_context(context);
+    let result = read_answer(r, answer.user_exception, results);
     if let Some(link) = answer.link {
         link.recycle(answer.message);
     }
     result
+}
+
+/// Reads what the caller asked for, or the user exception.
+#[inline]
+pub(crate) fn read_answer<T, E: OperationError>(
+    mut r: Reader<'_>,
+    user_exception: bool,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E> {
+    if user_exception {
+        read_user_exception(&mut r)
+    } else {
+        results(&mut r).map_err(|e| bad_reply(e).into())
+    }
 }
 
 #[cold]
@@ -148,14 +157,6 @@ fn read_user_exception<T, E: OperationError>(r: &mut Reader<'_>) -> Result<T, E>
         .into()),
     });
     Err(read.unwrap_or_else(|e| bad_reply(e).into()))
-}
-
-#[cold]
-fn bad_reply(error: Malformed) -> SystemException {
-    SystemException::from(error)
-        .with_minor(MinorCode::MALFORMED_REPLY)
-        .with_completed(CompletionStatus::Yes)
-        .with_detail(format!("the reply cannot be read: {error}"))
 }
 
 /// Adds the object and operation to what is said about a failure.
@@ -217,32 +218,15 @@ impl<'c> Course<'c> {
             let (message, link) = match self.request() {
                 Ok(answered) => answered,
                 Err(next) => {
-                    self.follow(next, None)?;
+                    self.follow(next)?;
                     continue;
                 }
             };
-            let reply = match message.parse_reply() {
-                Ok(reply) => reply,
-                Err(e) => return Err(bad_reply(e)),
-            };
-            let mut r = reply.body.reader();
-            match reply.status {
-                ReplyStatus::NoException | ReplyStatus::UserException => {
-                    let user_exception = reply.status == ReplyStatus::UserException;
-                    let body_at = r.position();
-                    return Ok(Answer { message, link, body_at, user_exception });
+            match self.invocation.on_reply(&message) {
+                Answered::Body { at, user_exception } => {
+                    return Ok(Answer { message, link, body_at: at, user_exception });
                 }
-                ReplyStatus::SystemException => {
-                    let e = r.get::<SystemException>().map_err(bad_reply)?;
-                    let next = self.invocation.on_system_exception(e);
-                    self.follow(next, None)?;
-                }
-                ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
-                    let ior = r.get::<Ior>().map_err(bad_reply)?;
-                    let next = self.invocation.on_forward();
-                    self.follow(next, Some(&ior))?;
-                }
-                ReplyStatus::NeedsAddressingMode => return Err(addressing_not_understood()),
+                Answered::Next(next) => self.follow(next)?,
             }
         }
     }
@@ -268,7 +252,7 @@ impl<'c> Course<'c> {
                 .send(|link, target, now, deadline| link.oneway(target, operation, arguments, now, deadline));
             match sent {
                 Ok(_) => return Ok(()),
-                Err(next) => self.follow(next, None)?,
+                Err(next) => self.follow(next)?,
             }
         }
     }
@@ -278,26 +262,13 @@ impl<'c> Course<'c> {
             let message = match self.send(Link::locate) {
                 Ok((message, _)) => message,
                 Err(next) => {
-                    self.follow(next, None)?;
+                    self.follow(next)?;
                     continue;
                 }
             };
-            let reply = message.parse_locate_reply().map_err(bad_reply)?;
-            let mut r = reply.body.reader();
-            match reply.status {
-                LocateStatus::UnknownObject => return Ok(false),
-                LocateStatus::ObjectHere => return Ok(true),
-                LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
-                    let ior = r.get::<Ior>().map_err(bad_reply)?;
-                    let next = self.invocation.on_forward();
-                    self.follow(next, Some(&ior))?;
-                }
-                LocateStatus::SystemException => {
-                    let e = r.get::<SystemException>().map_err(bad_reply)?;
-                    let next = self.invocation.on_system_exception(e);
-                    self.follow(next, None)?;
-                }
-                LocateStatus::NeedsAddressingMode => return Err(addressing_not_understood()),
+            match self.invocation.on_locate_reply(&message) {
+                Located::Known(known) => return Ok(known),
+                Located::Next(next) => self.follow(next)?,
             }
         }
     }
@@ -323,34 +294,18 @@ impl<'c> Course<'c> {
 
     #[cold]
     fn on_failure(&mut self, failure: CallFailure, address: &str) -> Next {
-        let next = match failure {
-            CallFailure::NotSent(end) => self.invocation.on_not_sent(end),
-            CallFailure::Ended(end) => self.invocation.on_ended(end),
-            CallFailure::TimedOut { sent } => Next::Fail(self.invocation.on_timeout(sent)),
-            CallFailure::Misuse(misuse) => return Next::Fail(misuse.into()),
-            CallFailure::TooManyCalls => Next::Fail(SystemException::new(
-                SystemExceptionKind::NoResources,
-                MinorCode::TOO_MANY_CALLS,
-                CompletionStatus::No,
-            )),
-        };
-        match next {
-            Next::Fail(e) => Next::Fail(e.with_detail(format!("at {address}"))),
+        let misused = matches!(failure, CallFailure::Misuse(_));
+        match self.invocation.on_failure(failure) {
+            Next::Fail(e) if !misused => Next::Fail(e.with_detail(format!("at {address}"))),
             next => next,
         }
     }
 
     /// Carries out a decision; an error ends the call.
     #[cold]
-    fn follow(&mut self, next: Next, ior: Option<&Ior>) -> Result<(), SystemException> {
+    fn follow(&mut self, next: Next) -> Result<(), SystemException> {
         let routes = self.object.routes();
-        match (next, ior) {
-            (Next::Fail(e), _) => return Err(e),
-            (Next::Resend, _) => {}
-            (Next::FallBack, _) => routes.fall_back(),
-            (Next::Follow, Some(ior)) => routes.forward(self.object.core(), ior)?,
-            (Next::Follow, None) => return Err(addressing_not_understood()),
-        }
+        routes.take(self.object.core(), next)?;
         self.now = Instant::now();
         if self.deadline.remaining(self.now) == Err(Passed) {
             return Err(self.invocation.on_timeout(false));
@@ -414,7 +369,7 @@ fn not_connected(
 
 /// A call by message to an object in this process.
 #[cold]
-fn loopback(
+pub(crate) fn loopback(
     orb: &Arc<OrbCore>,
     key: &[u8],
     operation: &str,
@@ -456,13 +411,4 @@ impl ReplySink for LocalSink {
 #[cold]
 fn bug() -> SystemException {
     SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::Maybe)
-}
-
-#[cold]
-fn addressing_not_understood() -> SystemException {
-    SystemException::new(
-        SystemExceptionKind::Internal,
-        MinorCode::ADDRESSING_NOT_UNDERSTOOD,
-        CompletionStatus::No,
-    )
 }

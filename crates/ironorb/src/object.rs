@@ -15,7 +15,7 @@ use ironorb_giop::{
 
 use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
-use crate::invocation::{Invocation, Next};
+use crate::invocation::Invocation;
 use crate::invoke;
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};
@@ -169,10 +169,7 @@ impl ObjectRef {
                 Refusal::Exception(e) => return Err(e),
                 Refusal::Forward(ior) => ior,
             };
-            if let Next::Fail(e) = invocation.on_forward() {
-                return Err(e);
-            }
-            self.routes().forward(orb, &ior)?;
+            self.routes().take(orb, invocation.on_forward(ior))?;
             match self.routes().current(self)?.route() {
                 Route::Remote(_) => return Ok(None),
                 Route::Local(key) => match orb.adapter.begin_upcall(key) {

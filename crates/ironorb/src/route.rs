@@ -9,6 +9,7 @@ use ironorb_giop::message::RequestTarget;
 use ironorb_giop::minor::MinorCode;
 
 use crate::client::EndpointLinks;
+use crate::invocation::Next;
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::sync::{read, write};
@@ -32,7 +33,7 @@ pub(crate) enum Route {
 }
 
 /// An address with everything that requests to it have in common.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RemoteTarget {
     pub(crate) request: RequestTarget,
     pub(crate) links: Arc<EndpointLinks>,
@@ -78,9 +79,24 @@ impl Routes {
         }
     }
 
+    /// Carries out what an invocation has decided, as far as it concerns the way to the object; an error ends
+    /// the call.
+    #[cold]
+    pub(crate) fn take(&self, orb: &Arc<OrbCore>, next: Next) -> Result<(), SystemException> {
+        match next {
+            Next::Fail(e) => Err(e),
+            Next::Resend => Ok(()),
+            Next::FallBack => {
+                self.fall_back();
+                Ok(())
+            }
+            Next::Follow(ior) => self.forward(orb, &ior),
+        }
+    }
+
     /// From now on the object is there.
     #[cold]
-    pub(crate) fn forward(&self, orb: &Arc<OrbCore>, ior: &Ior) -> Result<(), SystemException> {
+    fn forward(&self, orb: &Arc<OrbCore>, ior: &Ior) -> Result<(), SystemException> {
         let route = Route::of(orb, ior)?;
         *write(&self.forwarded) = Some(Arc::new(route));
         self.is_forwarded.store(true, Ordering::Release);
@@ -89,7 +105,7 @@ impl Routes {
 
     /// From now on the original reference counts again.
     #[cold]
-    pub(crate) fn fall_back(&self) {
+    fn fall_back(&self) {
         self.is_forwarded.store(false, Ordering::Release);
         *write(&self.forwarded) = None;
     }

@@ -14,12 +14,13 @@ use std::time::{Duration, Instant};
 
 use ironorb_giop::Misuse;
 use ironorb_giop::cdr::Writer;
-use ironorb_giop::connection::{BeginError, CallId, CallState, ClientConnection, ConnectionEnd};
+use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
 
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
+use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
 use crate::sync::lock;
 
@@ -35,21 +36,6 @@ pub(crate) struct Link {
     used_ms: AtomicU64,
     made: Instant,
     transmit_bytes_max: usize,
-}
-
-/// Why a call on a connection gave no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallFailure {
-    /// Nothing of the request has been sent because of this; another connection may be tried.
-    NotSent(ConnectionEnd),
-    /// The request was sent, and then the connection ended.
-    Ended(ConnectionEnd),
-    /// The deadline passed; `sent` says whether any of the request had been sent.
-    TimedOut { sent: bool },
-    /// The request could not be written.
-    Misuse(Misuse),
-    /// Too many calls wait on this connection.
-    TooManyCalls,
 }
 
 /// An idle connection may have been closed by the peer meanwhile; after this time it is worth a look.
@@ -109,9 +95,8 @@ impl Link {
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
         let mut state = self.wait_for_room(deadline)?;
-        let before = state.transmit().pending_bytes();
-        let call = state.begin_call(target, operation, arguments).map_err(not_begun)?;
-        self.finish_call(state, call, before, target, now, deadline)
+        let call = state.begin_call(target, operation, arguments)?;
+        self.finish_call(state, call, target, now, deadline)
     }
 
     /// Asks the server whether it has the object.
@@ -122,9 +107,8 @@ impl Link {
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
         let mut state = self.wait_for_room(deadline)?;
-        let before = state.transmit().pending_bytes();
-        let call = state.begin_locate(target).map_err(not_begun)?;
-        self.finish_call(state, call, before, target, now, deadline)
+        let call = state.begin_locate(target)?;
+        self.finish_call(state, call, target, now, deadline)
     }
 
     /// Sends a request that wants no reply.
@@ -137,10 +121,17 @@ impl Link {
         deadline: Deadline,
     ) -> Result<(), CallFailure> {
         let mut state = self.wait_for_room(deadline)?;
-        let before = state.transmit().pending_bytes();
-        state.begin_oneway(target, operation, arguments).map_err(not_begun)?;
+        let begins_at = state.transmit().end_position();
+        state.begin_oneway(target, operation, arguments)?;
         self.touch(now);
-        self.flush(state, before, deadline).map(drop)
+        let ends_at = state.transmit().end_position();
+        let mut state =
+            self.flush(state, deadline).map_err(|Passed| CallFailure::TimedOut { written: true })?;
+        let sent_position = state.transmit().sent_position();
+        match state.end() {
+            Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
+            _ => Ok(()),
+        }
     }
 
     #[inline]
@@ -148,17 +139,17 @@ impl Link {
         &self,
         state: Guard<'_>,
         call: CallId,
-        before: usize,
         target: &RequestTarget,
         now: Instant,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
         self.touch(now);
-        match self.flush(state, before, deadline) {
+        match self.flush(state, deadline) {
+            // Also when the connection has ended: the answer may have come before.
             Ok(state) => self.wait_for_answer(state, call, target, deadline),
-            Err(failure) => {
+            Err(Passed) => {
                 lock(&self.state).abandon(call, target.version());
-                Err(failure)
+                Err(CallFailure::TimedOut { written: true })
             }
         }
     }
@@ -174,32 +165,19 @@ impl Link {
     fn wait_for_room(&self, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
         let mut state = lock(&self.state);
         while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
-            state = self.push_out(state, deadline).map_err(|Passed| CallFailure::TimedOut { sent: false })?;
+            state =
+                self.push_out(state, deadline).map_err(|Passed| CallFailure::TimedOut { written: false })?;
         }
         Ok(state)
     }
 
-    /// Sends until nothing waits. `before` is what waited before our request was written.
+    /// Sends until nothing waits or the connection has ended.
     #[inline]
-    fn flush<'l>(
-        &'l self,
-        mut state: Guard<'l>,
-        before: usize,
-        deadline: Deadline,
-    ) -> Result<Guard<'l>, CallFailure> {
-        let ours = state.transmit().pending_bytes() - before;
-        loop {
-            let left = state.transmit().pending_bytes();
-            if left == 0 {
-                return Ok(state);
-            }
-            if let Some(end) = state.end() {
-                return Err(if left >= ours { CallFailure::NotSent(end) } else { CallFailure::Ended(end) });
-            }
-            state = self
-                .push_out(state, deadline)
-                .map_err(|Passed| CallFailure::TimedOut { sent: left < ours })?;
+    fn flush<'l>(&'l self, mut state: Guard<'l>, deadline: Deadline) -> Result<Guard<'l>, Passed> {
+        while state.transmit().pending_bytes() > 0 && state.end().is_none() {
+            state = self.push_out(state, deadline)?;
         }
+        Ok(state)
     }
 
     /// Sends once; when the socket is full, waits for it without the lock.
@@ -234,7 +212,7 @@ impl Link {
                     wake_a_successor(&mut state);
                     return Ok(message);
                 }
-                CallState::Ended(end) => return Err(CallFailure::Ended(end)),
+                CallState::Ended { end, sent } => return Err(CallFailure::ended(end, sent)),
             }
             let left = match deadline.remaining(Instant::now()) {
                 Ok(left) => left,
@@ -242,7 +220,7 @@ impl Link {
                     state.abandon(call, target.version());
                     wake_a_successor(&mut state);
                     self.flush_if_possible(state);
-                    return Err(CallFailure::TimedOut { sent: true });
+                    return Err(CallFailure::TimedOut { written: true });
                 }
             };
             match state.take_framer() {
@@ -326,14 +304,5 @@ impl Link {
 fn wake_a_successor(state: &mut ClientConnection<Thread>) {
     if let Some(waiter) = state.take_any_waker() {
         waiter.unpark();
-    }
-}
-
-#[cold]
-fn not_begun(error: BeginError) -> CallFailure {
-    match error {
-        BeginError::Misuse(misuse) => CallFailure::Misuse(misuse),
-        BeginError::Ended(end) => CallFailure::NotSent(end),
-        BeginError::TooManyCalls => CallFailure::TooManyCalls,
     }
 }

@@ -2,7 +2,7 @@
 
 mod link;
 
-pub(crate) use link::{CallFailure, Link};
+pub(crate) use link::Link;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -80,6 +80,16 @@ pub(crate) enum ConnectFailure {
 }
 
 impl EndpointLinks {
+    /// The name or address of the machine.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// For error texts.
     pub(crate) fn address(&self) -> String {
         crate::endpoint::display_host_port(&self.host, self.port)
