@@ -9,19 +9,21 @@ pub(crate) struct Table {
     pub(crate) seed: u64,
 }
 
-/// Finds the smallest table that a bounded search gives. The same names always give the same table.
+/// Finds about the smallest table that a bounded search gives. The same names always give the same table.
 pub(crate) fn perfect(names: &[&str]) -> Table {
-    let mut slots = names.len().next_power_of_two();
-    let mut used = Vec::new();
+    // A random seed separates n names in m slots with a chance of about exp(-n²/2m): sizes for which that
+    // is hopeless are not tried.
+    let least = names.len().max(names.len().pow(2) / 14);
+    let mut slots = least.next_power_of_two();
     loop {
+        // The seed, plus one, that used a slot last.
+        let mut used = vec![0; slots];
         for seed in 0..SEEDS_PER_SIZE {
-            used.clear();
-            used.resize(slots, false);
-            let collides = |name: &&str| {
+            let is_free = |name: &&str| {
                 let slot = operation_hash(name.as_bytes(), seed) as usize & (slots - 1);
-                std::mem::replace(&mut used[slot], true)
+                std::mem::replace(&mut used[slot], seed + 1) != seed + 1
             };
-            if !names.iter().any(collides) {
+            if names.iter().all(is_free) {
                 return Table { slots, seed };
             }
         }
@@ -44,3 +46,59 @@ pub(crate) fn operation_hash(name: &[u8], seed: u64) -> u32 {
 
 /// Enough for tables of up to four slots per name in ordinary interfaces, and quick.
 const SEEDS_PER_SIZE: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use ironorb::generated::{self, OperationTable};
+
+    use super::*;
+
+    /// Names as interfaces have them: many share their beginnings and lengths.
+    fn names(count: usize) -> Vec<String> {
+        let verbs = ["get", "set", "_get", "_set", "list", "create_new", "obtain_subscription"];
+        (0..count).map(|n| format!("{}_{}_of_{}", verbs[n % verbs.len()], n / 7, n % 13)).collect()
+    }
+
+    #[test]
+    fn the_runtime_computes_the_same_hash() {
+        for name in names(3000).iter().map(String::as_str).chain(["", "a", "12345678", "123456789", "\u{e9}"])
+        {
+            for seed in [0, 1, 77, u64::MAX] {
+                let runtime = generated::operation_hash(name.as_bytes(), seed);
+                assert_eq!(operation_hash(name.as_bytes(), seed), runtime, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_names_share_a_slot() {
+        for count in [0, 1, 2, 3, 10, 33, 100, 300, 1000, 2000] {
+            let names = names(count);
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let table = perfect(&names);
+            let slots: std::collections::HashSet<usize> = names
+                .iter()
+                .map(|name| operation_hash(name.as_bytes(), table.seed) as usize & (table.slots - 1))
+                .collect();
+            assert_eq!(slots.len(), count);
+            assert!(table.slots.is_power_of_two());
+            // Two bytes a slot: an ordinary interface takes less than its names.
+            assert!(count > 100 || table.slots <= 16 * count.max(1), "{count} names take {table:?}");
+        }
+    }
+
+    #[test]
+    fn the_runtime_finds_each_name_and_no_other() {
+        const NAMES: &[&str] = &["bind", "rebind", "bind_context", "resolve", "unbind", "_get_x", "list"];
+        let table = perfect(NAMES);
+        assert_eq!(table.slots, 8, "the runtime's table below has as many");
+        let runtime = OperationTable::<8>::new(table.seed, NAMES);
+        for (position, name) in NAMES.iter().enumerate() {
+            assert_eq!(runtime.find(name.as_bytes()), Some(position as u16));
+        }
+        for other in ["", "bin", "bind\0", "Bind", "_get_y", "_is_a", "rebind_context"] {
+            assert_eq!(runtime.find(other.as_bytes()), None, "{other}");
+        }
+        assert_eq!(OperationTable::<1>::new(0, &[]).find(b""), None);
+    }
+}

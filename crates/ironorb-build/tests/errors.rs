@@ -1,0 +1,137 @@
+//! What is refused, and how the build API reports it.
+
+use std::path::Path;
+
+use ironorb_build::{Config, Errors, generate, generate_outcome};
+use ironorb_idl::{MapLoader, Options, compile_with};
+
+fn generated(idl: &str) -> Result<String, Errors> {
+    let files = MapLoader::new().with("test.idl", idl);
+    let outcome = compile_with(Path::new("test.idl"), &Options::new(), &files);
+    generate_outcome(&outcome, &Config::new())
+}
+
+/// The first lines of the refusals: what is refused, and where.
+fn check(idl: &str, expected: &[&str]) {
+    let text = generated(idl).unwrap_err().to_string();
+    let found: Vec<String> = text
+        .split("\n\n")
+        .map(|error| error.lines().take(2).map(str::trim).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn everything_that_is_not_generated_yet_is_told_in_one_run() {
+    check(
+        "#include <orb.idl>\ninterface Service {\n  any get();\n  \
+         void put(in any value, in CORBA::TypeCode of);\n};\nstruct Held { sequence<any> list; };\n",
+        &[
+            "error: the type `any` is not generated yet --> test.idl:3:7",
+            "error: the type `any` is not generated yet --> test.idl:4:19",
+            "error: the type `TypeCode` is not generated yet --> test.idl:4:45",
+            "error: the type `any` is not generated yet --> test.idl:6:29",
+        ],
+    );
+}
+
+#[test]
+fn each_construct_is_named() {
+    check("typedef fixed<5,2> Price;", &["error: the type `fixed` is not generated yet --> test.idl:1:20"]);
+    check(
+        "const fixed F = 1.5d;",
+        &["error: a constant of type `fixed` is not generated yet --> test.idl:1:13"],
+    );
+    check(
+        "valuetype V { public long x; };",
+        &["error: a `valuetype` is not generated yet --> test.idl:1:11"],
+    );
+    check("valuetype B string;", &["error: a boxed `valuetype` is not generated yet --> test.idl:1:11"]);
+    check(
+        "abstract interface A {};\ninterface I : A {};",
+        &[
+            "error: an `abstract interface` is not generated yet --> test.idl:1:20",
+            "error: an interface with an abstract base is not generated yet --> test.idl:2:11",
+        ],
+    );
+    check(
+        "struct S { ValueBase base; };",
+        &["error: the type `ValueBase` is not generated yet --> test.idl:1:22"],
+    );
+    check(
+        "local interface L {};\nstruct S { L it; };",
+        &[
+            "error: the `local interface` type `L` in what is marshalled is not generated yet --> test.idl:2:14",
+        ],
+    );
+}
+
+#[test]
+fn the_line_is_shown_with_a_caret() {
+    let errors = generated("interface S {\n\tvoid put(in any value);\n};").unwrap_err();
+    let expected = "error: the type `any` is not generated yet\n --> test.idl:2:18\n  |\n\
+                    2 | \tvoid put(in any value);\n  | \t                ^^^^^";
+    assert_eq!(errors.to_string(), expected);
+    assert!(format!("{errors:?}").contains(expected), "a build script prints errors with Debug");
+}
+
+#[test]
+fn what_is_mapped_to_an_existing_module_is_not_refused() {
+    let idl = "module old { struct Held { any value; }; };\nmodule fresh { struct Use { old::Held it; }; };";
+    let files = MapLoader::new().with("test.idl", idl);
+    let model = compile_with(Path::new("test.idl"), &Options::new(), &files).model.unwrap();
+    assert!(generate(&model, &Config::new()).is_err());
+    let text = generate(&model, &Config::new().external("old", "::older::idl")).unwrap();
+    assert!(text.contains("pub it: ::older::idl::old::Held,") && !text.contains("pub mod old"), "{text}");
+}
+
+/// `orb.idl` declares more than is generated yet; a file that includes it gets only what it uses.
+#[test]
+fn of_orb_idl_only_what_is_used() {
+    let text = generated("#include <orb.idl>\nmodule m { struct S { CORBA::StringSeq words; }; };").unwrap();
+    assert!(text.contains("pub type StringSeq"), "{text}");
+    assert!(!text.contains("OctetSeq"), "{text}");
+    check(
+        "#include <orb.idl>\nstruct S { CORBA::AnySeq values; };",
+        &["error: the type `CORBA::AnySeq` is not generated yet --> test.idl:2:26"],
+    );
+}
+
+#[test]
+fn the_front_ends_errors_are_carried() {
+    let text = generated("struct S { lung x; };").unwrap_err().to_string();
+    assert!(text.contains("test.idl:1:12"), "{text}");
+}
+
+#[test]
+fn compile_writes_one_rust_file_per_idl_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let idl = dir.path().join("idl");
+    std::fs::create_dir(&idl).unwrap();
+    std::fs::write(idl.join("common.idl"), "module common { struct Point { long x, y; }; };").unwrap();
+    std::fs::write(
+        idl.join("bank.idl"),
+        "#include \"common.idl\"\n#include <extra.idl>\nmodule bank { typedef NUMBER Cents; };",
+    )
+    .unwrap();
+    std::fs::create_dir(dir.path().join("more")).unwrap();
+    std::fs::write(dir.path().join("more/extra.idl"), "module extra { const long N = 1; };").unwrap();
+
+    let config = Config::new()
+        .include_dir(dir.path().join("more"))
+        .define("NUMBER", Some("long long"))
+        .out_dir(dir.path().join("out"));
+    let written = config.compile([idl.join("bank.idl"), idl.join("common.idl")]).unwrap();
+    assert_eq!(written, [dir.path().join("out/bank.rs"), dir.path().join("out/common.rs")]);
+    let text = std::fs::read_to_string(&written[0]).unwrap();
+    assert!(text.contains("pub mod common") && text.contains("pub mod extra"), "{text}");
+    assert!(text.contains("pub type Cents = i64;"), "{text}");
+
+    std::fs::write(idl.join("a.idl"), "struct A { any x; };").unwrap();
+    std::fs::write(idl.join("b.idl"), "struct B { nothing x; };").unwrap();
+    let files = ["a.idl", "b.idl", "c.idl"].map(|name| idl.join(name));
+    let text = config.compile(files).unwrap_err().to_string();
+    for expected in ["a.idl:1:16", "b.idl:1:12", "c.idl"] {
+        assert!(text.contains(expected), "no {expected} in:\n{text}");
+    }
+}
