@@ -207,7 +207,7 @@ impl<'t> Lexer<'t> {
                 }
                 b'\\' => {
                     self.line_start = false;
-                    self.at = self.continuation(self.at).unwrap_or(self.at + 1);
+                    self.at = self.continuation(self.at).unwrap_or(self.at + 2).min(self.bytes.len());
                 }
                 _ => {
                     self.line_start = false;
@@ -320,22 +320,22 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// In excluded text an apostrophe may be just an apostrophe, so a quote ends at its line's end.
+    /// In excluded text an apostrophe may be just an apostrophe: a quote that is not closed on its line
+    /// means nothing.
     fn skip_quoted_loosely(&mut self, quote: u8) {
         self.at += 1;
-        while self.at < self.bytes.len() {
-            match self.bytes[self.at] {
+        let mut at = self.at;
+        while let Some(&byte) = self.bytes.get(at) {
+            match byte {
                 b'\n' => return,
-                b'\\' if !matches!(self.peek(1), b'\n' | b'\r' | 0) => self.at += 2,
-                byte => {
-                    self.at += 1;
-                    if byte == quote {
-                        return;
-                    }
+                b'\\' => at += 2,
+                _ if byte == quote => {
+                    self.at = at + 1;
+                    return;
                 }
+                _ => at += 1,
             }
         }
-        self.at = self.bytes.len();
     }
 
     fn number(&mut self) -> LexemeKind {

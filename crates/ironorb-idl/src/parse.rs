@@ -24,8 +24,10 @@ pub(crate) fn parse(unit: &Unit, nesting_max: usize, diags: &mut Diagnostics) ->
         at: 0,
         next_event: 0,
         half_greater: false,
+        in_angles: false,
         depth: 0,
         nesting_max,
+        halted: false,
         type_annotations: Vec::new(),
         lost: Vec::new(),
         diags,
@@ -65,8 +67,12 @@ struct Parser<'u> {
     next_event: usize,
     /// The first `>` of the current `>>` is used up.
     half_greater: bool,
+    /// Inside `<...>` a `>>` closes twice and is no shift.
+    in_angles: bool,
     depth: usize,
     nesting_max: usize,
+    /// The rest is not read, so nothing more is reported.
+    halted: bool,
     /// Annotations found inside a type, for what is declared with it.
     type_annotations: Vec<crate::ast::Annotation>,
     lost: Vec<Name>,
@@ -288,6 +294,9 @@ impl<'u> Parser<'u> {
         let tok = self.tok();
         let Tok::Ident(name) = tok else { return tok };
         let Class::NearKeyword(kw) = self.unit.interner.class(name) else { return tok };
+        if kw.is_young() {
+            return tok;
+        }
         let next = self.tokens.get(self.at + 1).map_or(Tok::End, |token| token.tok);
         let meant = matches!(next, Tok::Ident(_) | Tok::Escaped(_) | Tok::Keyword(_))
             || matches!(
@@ -319,6 +328,9 @@ impl<'u> Parser<'u> {
     }
 
     fn expected<T>(&mut self, what: &str) -> Parsed<T> {
+        if self.halted {
+            return Err(Reported);
+        }
         let (span, found) = (self.span(), self.found());
         let previous = self.previous_span();
         self.diags.expected(span, what, &found, previous);
@@ -407,6 +419,9 @@ impl<'u> Parser<'u> {
         if self.eat(Punct::Semi) {
             return Ok(());
         }
+        if self.halted {
+            return Err(Reported);
+        }
         let previous = self.previous_span();
         let starts_new = match self.tok() {
             Tok::End | Tok::Punct(Punct::CloseBrace | Punct::At) => true,
@@ -428,6 +443,9 @@ impl<'u> Parser<'u> {
     fn close_brace(&mut self, open: Span, what: &str) -> Parsed<()> {
         if self.eat(Punct::CloseBrace) {
             return Ok(());
+        }
+        if self.halted {
+            return Err(Reported);
         }
         let (span, found) = (self.span(), self.found());
         self.diags.missing_close_brace(span, &found, open, what);
@@ -489,6 +507,7 @@ impl<'u> Parser<'u> {
             let span = self.span();
             self.diags.nested_too_deeply(span, self.nesting_max);
             // All levels above would find errors that are none.
+            self.halted = true;
             self.at = self.tokens.len() - 1;
             return Err(Reported);
         }

@@ -79,25 +79,27 @@ fn lines(
     let bar = paint.on(BLUE, "|");
     let gutter = " ".repeat(width);
     let _ = writeln!(out, "{gutter} {bar}");
-    let mut previous: Option<u32> = None;
+    let mut shown: Option<(u32, Window)> = None;
     for mark in marks {
-        if previous != Some(mark.line) {
-            if previous.is_some_and(|previous| mark.line > previous + 1) {
-                let _ = writeln!(out, "{}", paint.on(BLUE, "..."));
+        let window = match shown {
+            Some((line, window)) if line == mark.line => window,
+            before => {
+                if before.is_some_and(|(line, _)| mark.line > line + 1) {
+                    let _ = writeln!(out, "{}", paint.on(BLUE, "..."));
+                }
+                let window = Window::of(sources.file(mark.span.file).line_text(mark.line), mark.from);
+                let number = paint.on(BLUE, &format!("{:>width$}", mark.shown_line));
+                let _ = writeln!(out, "{number} {bar} {}", window.text);
+                window
             }
-            let text = sources.file(mark.span.file).line_text(mark.line);
-            let number = paint.on(BLUE, &format!("{:>width$}", mark.shown_line));
-            let _ = writeln!(out, "{number} {bar} {}", Window::of(text).text);
-        }
-        previous = Some(mark.line);
+        };
         let (sign, style) = if mark.primary { ("^", style) } else { ("-", BLUE) };
-        let text = sources.file(mark.span.file).line_text(mark.line);
-        let window = Window::of(text);
         let from = window.place(mark.from);
         let length = window.place(mark.to).saturating_sub(from).max(1);
         let signs = sign.repeat(length);
         let label = if mark.text.is_empty() { signs } else { format!("{signs} {}", mark.text) };
         let _ = writeln!(out, "{gutter} {bar} {}{}", " ".repeat(from), paint.on(style, &label));
+        shown = Some((mark.line, window));
     }
 }
 
@@ -128,23 +130,34 @@ impl Mark {
     }
 }
 
-/// A line as shown: tabs are four blanks, control characters are dots, very long lines are cut.
+/// A line as shown: tabs are four blanks, control characters are dots, and of a very long line there is
+/// the part around a mark.
 struct Window {
     text: String,
-    /// The column of each byte of the line.
+    /// The byte of the line that comes first.
+    start: usize,
+    /// The column of each byte from `start` on.
     columns: Vec<usize>,
 }
 
 impl Window {
-    fn of(line: &str) -> Self {
+    fn of(line: &str, focus: usize) -> Self {
+        let mut start = if focus < COLUMNS_MAX / 2 { 0 } else { focus - COLUMNS_MAX / 4 };
+        while !line.is_char_boundary(start) {
+            start -= 1;
+        }
         let mut text = String::new();
+        if start > 0 {
+            text.push_str("...");
+        }
         let mut columns = Vec::new();
-        let mut column = 0;
-        for char in line.chars() {
-            columns.extend(std::iter::repeat_n(column, char.len_utf8()));
+        let mut column = text.len();
+        for char in line[start..].chars() {
             if column >= COLUMNS_MAX {
-                continue;
+                text.push_str("...");
+                break;
             }
+            columns.extend(std::iter::repeat_n(column, char.len_utf8()));
             match char {
                 '\t' => {
                     text.push_str("    ");
@@ -161,11 +174,11 @@ impl Window {
             }
         }
         columns.push(column);
-        Self { text: text.trim_end().to_owned(), columns }
+        Self { text: text.trim_end().to_owned(), start, columns }
     }
 
     fn place(&self, byte: usize) -> usize {
-        self.columns.get(byte).or(self.columns.last()).copied().unwrap_or(0)
+        self.columns.get(byte.saturating_sub(self.start)).or(self.columns.last()).copied().unwrap_or(0)
     }
 }
 

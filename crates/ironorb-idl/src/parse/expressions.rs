@@ -13,6 +13,14 @@ impl Parser<'_> {
         Ok(Expr { ops, span: start.to(self.previous_span()) })
     }
 
+    /// The bound of a type, up to `>` or `,`. A shift in it stands in parentheses.
+    pub(super) fn bound(&mut self) -> Parsed<Expr> {
+        let outer = std::mem::replace(&mut self.in_angles, true);
+        let bound = self.expression();
+        self.in_angles = outer;
+        bound
+    }
+
     /// One or more string literals in a row.
     pub(super) fn string_run(&mut self, what: &str) -> Parsed<Expr> {
         let start = self.span();
@@ -29,7 +37,7 @@ impl Parser<'_> {
         while let Tok::Punct(punct) = self.tok()
             && let Some(level) = level(punct)
             && level >= level_min
-            && !self.half_greater
+            && !(self.in_angles && punct == Punct::ShiftRight)
         {
             let span = self.span();
             self.bump();
@@ -78,7 +86,10 @@ impl Parser<'_> {
             }
             Tok::Punct(Punct::OpenParen) => {
                 self.bump();
-                self.nested(|parser| parser.binary(0, ops))?;
+                let outer = std::mem::replace(&mut self.in_angles, false);
+                let inner = self.nested(|parser| parser.binary(0, ops));
+                self.in_angles = outer;
+                inner?;
                 self.expect(Punct::CloseParen, "to end the expression in parentheses")?;
             }
             _ => return self.expected("a value"),

@@ -55,7 +55,7 @@ impl Parser<'_> {
                 Kw::String | Kw::WString => {
                     self.bump();
                     let bound = if self.eat(Punct::Less) {
-                        let bound = self.expression()?;
+                        let bound = self.bound()?;
                         self.close_angle("to end the bound")?;
                         Some(bound)
                     } else {
@@ -66,9 +66,9 @@ impl Parser<'_> {
                 Kw::Fixed => {
                     self.bump();
                     if self.eat(Punct::Less) {
-                        let digits = self.expression()?;
+                        let digits = self.bound()?;
                         self.expect(Punct::Comma, "between the digits and the scale of `fixed`")?;
-                        let scale = self.expression()?;
+                        let scale = self.bound()?;
                         self.close_angle("to end the type")?;
                         TypeKind::Fixed(Some(Box::new((digits, scale))))
                     } else {
@@ -299,7 +299,7 @@ impl Parser<'_> {
         self.expect(Punct::Less, "and the type of the elements")?;
         self.type_annotations()?;
         let element = self.nested(Self::type_spec)?;
-        let bound = if self.eat(Punct::Comma) { Some(self.expression()?) } else { None };
+        let bound = if self.eat(Punct::Comma) { Some(self.bound()?) } else { None };
         self.close_angle("to end the sequence")?;
         Ok(TypeKind::Sequence { element: Box::new(element), bound })
     }

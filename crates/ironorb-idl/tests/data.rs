@@ -1,0 +1,132 @@
+//! Data tests: texts in `testdata` with what is expected of them beside them.
+//!
+//! `testdata/ok/NAME.idl` compiles, without or with warnings, to the dump in `NAME.dump`;
+//! `testdata/errors/NAME.idl` fails with the diagnostics in `NAME.txt`. With `UPDATE_EXPECT=1` in the
+//! environment the expectations are written anew. A first line `// options: nesting_max=4` sets limits,
+//! `// define: NAME=value` defines a macro.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ironorb_idl::{Loader, Options, Outcome, compile_with, dump};
+
+#[test]
+fn correct_texts_give_the_expected_model() {
+    let mut failures = Vec::new();
+    for name in idl_files("ok") {
+        let outcome = compile("ok", &name);
+        let Some(model) = &outcome.model else {
+            failures.push(format!("{name} was refused:\n{}", outcome.render(false)));
+            continue;
+        };
+        let actual = format!("{}{}", dump(model), outcome.render(false));
+        check(&root().join("ok").join(&name).with_extension("dump"), &actual, &mut failures);
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn wrong_texts_give_the_expected_diagnostics() {
+    let mut failures = Vec::new();
+    for name in idl_files("errors") {
+        let outcome = compile("errors", &name);
+        if outcome.model.is_some() {
+            failures.push(format!("{name} was accepted"));
+        }
+        check(
+            &root().join("errors").join(&name).with_extension("txt"),
+            &outcome.render(false),
+            &mut failures,
+        );
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// A diagnostic without an example is one that nobody has read.
+#[test]
+fn every_kind_of_diagnostic_has_an_example() {
+    let kinds = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/diagnostics/kinds");
+    let mut defined = BTreeSet::new();
+    for entry in fs::read_dir(kinds).expect("the kinds of diagnostics are there") {
+        let text = fs::read_to_string(entry.expect("an entry").path()).expect("a source file");
+        for call in ["error(", "warning("] {
+            for (at, _) in text.match_indices(&format!("self.{call}")) {
+                let rest = text[at..].split_once('(').expect("a call").1.trim_start();
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                defined.insert(format!("IDL{digits:0>4}"));
+            }
+        }
+    }
+    assert!(defined.len() > 100, "only {} kinds were found", defined.len());
+    let mut shown = String::new();
+    for folder in ["ok", "errors"] {
+        for name in idl_files(folder) {
+            shown.push_str(&compile(folder, &name).render(false));
+        }
+    }
+    let missing = Path::new("missing.idl");
+    shown.push_str(&compile_with(missing, &Options::default(), &Rooted("ok")).render(false));
+    let without: Vec<&String> = defined.iter().filter(|code| !shown.contains(code.as_str())).collect();
+    assert!(without.is_empty(), "no example in testdata/errors or testdata/ok for {without:?}");
+}
+
+/// Reads below `testdata`, so that the expected texts hold no path of a machine.
+struct Rooted(&'static str);
+
+impl Loader for Rooted {
+    fn load(&self, path: &Path) -> io::Result<String> {
+        fs::read_to_string(root().join(self.0).join(path))
+    }
+}
+
+fn compile(folder: &'static str, name: &str) -> Outcome {
+    let text = fs::read_to_string(root().join(folder).join(name)).expect("a test file");
+    let mut options = Options::default().include_dir("include");
+    for line in text.lines().take_while(|line| line.starts_with("//")) {
+        if let Some(settings) = line.strip_prefix("// options: ") {
+            for setting in settings.split_whitespace() {
+                let (key, value) = setting.split_once('=').expect("key=value");
+                let value: usize = value.parse().expect("a number");
+                match key {
+                    "nesting_max" => options.nesting_max = value,
+                    "include_depth_max" => options.include_depth_max = value,
+                    "includes_max" => options.includes_max = value,
+                    "tokens_max" => options.tokens_max = value,
+                    "macro_tokens_max" => options.macro_tokens_max = value,
+                    "bases_max" => options.bases_max = value,
+                    _ => panic!("{name}: no option {key}"),
+                }
+            }
+        } else if let Some(define) = line.strip_prefix("// define: ") {
+            let (key, value) = define.split_once('=').expect("NAME=value");
+            options = options.define(key, Some(value));
+        }
+    }
+    compile_with(Path::new(name), &options, &Rooted(folder))
+}
+
+fn check(path: &Path, actual: &str, failures: &mut Vec<String>) {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(path, actual).expect("the expectation can be written");
+        return;
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    if expected != actual {
+        failures.push(format!("--- {} expected\n{expected}\n--- got\n{actual}", path.display()));
+    }
+}
+
+fn idl_files(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(root().join(folder)).expect("the folder of test data");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".idl")).collect();
+    names.sort();
+    assert!(!names.is_empty(), "no test files in {folder}");
+    names
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")
+}
