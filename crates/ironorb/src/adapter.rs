@@ -95,6 +95,11 @@ impl Adapter {
         write(&self.table).aliases.insert(plain, key);
     }
 
+    /// The key that a plain key stands for; any other key as it is.
+    pub(crate) fn without_alias(&self, key: Vec<u8>) -> Vec<u8> {
+        read(&self.table).aliases.get(&key).cloned().unwrap_or(key)
+    }
+
     /// Passes a request for this key through to its servant; may wait where a manager holds requests.
     #[inline]
     pub(crate) fn begin_upcall(&self, key: &[u8]) -> Result<Upcall, Refusal> {
@@ -113,20 +118,43 @@ impl Adapter {
                 if nonce != self.nonce && nonce != Nonce::PERSISTENT {
                     return Err(not_exist(MinorCode::STALE_KEY));
                 }
-                let found = match read(&self.table).by_path.get(path) {
-                    Some(found) if found.accepts(nonce) => found.clone(),
-                    _ => return Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
-                };
-                found.begin_upcall(Naming::Id(id))
+                let find =
+                    || read(&self.table).by_path.get(path).filter(|found| found.accepts(nonce)).cloned();
+                match self.find_also_later(find)? {
+                    Some(found) => found.begin_upcall(Naming::Id(id)),
+                    None => Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
+                }
             }
             ParsedKey::Foreign => {
-                let target = read(&self.table).aliases.get(key).cloned();
-                match target {
+                match self.find_also_later(|| read(&self.table).aliases.get(key).cloned())? {
                     // An alias never leads to another alias: it is made from an object of ours.
                     Some(target) if key::parse(&target) != ParsedKey::Foreign => self.begin_upcall(&target),
                     _ => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
                 }
             }
+        }
+    }
+
+    /// Looks, and when nothing is found while the root adapter's manager holds requests, looks again when it no
+    /// longer does: the server is starting, and clients of its earlier run must not be told that their objects
+    /// are gone.
+    #[inline]
+    fn find_also_later<T>(&self, find: impl Fn() -> Option<T>) -> Result<Option<T>, Refusal> {
+        match find() {
+            None => {
+                self.wait_while_starting()?;
+                Ok(find())
+            }
+            found => Ok(found),
+        }
+    }
+
+    #[cold]
+    fn wait_while_starting(&self) -> Result<(), Refusal> {
+        let root = read(&self.table).by_path.get(ROOT_PATH).cloned();
+        match root {
+            Some(root) => root.wait_while_holding().map_err(Refusal::Exception),
+            None => Ok(()),
         }
     }
 
@@ -224,6 +252,9 @@ pub(crate) enum Ownership {
     /// It does not.
     NotOurs,
 }
+
+/// The path of the root adapter.
+const ROOT_PATH: &[u8] = &[];
 
 #[cold]
 fn refuse(responder: &Responder<'_>, refusal: Refusal) {

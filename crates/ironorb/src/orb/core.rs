@@ -61,13 +61,19 @@ impl OrbCore {
         if let Some(poa) = &*root {
             return Ok(poa.clone());
         }
-        if !self.endpoints.is_empty() && self.server.get().is_none() {
-            let server = Server::start(self, &self.endpoints, &self.publish)?;
-            let _ = self.server.set(server); // `root` is locked, so nobody else sets it
-        }
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         let manager = PoaManager::new(state, self.config.held_requests_max);
+        // Before the first client can ask: it may find its objects held, but never no adapter at all.
         let poa = Poa::root(self, manager).map_err(io::Error::other)?;
+        if !self.endpoints.is_empty() && self.server.get().is_none() {
+            match Server::start(self, &self.endpoints, &self.publish) {
+                Ok(server) => drop(self.server.set(server)), // `root` is locked, so nobody else sets it
+                Err(e) => {
+                    poa.destroy(false, false);
+                    return Err(e);
+                }
+            }
+        }
         *root = Some(poa.clone());
         Ok(poa)
     }
@@ -108,7 +114,9 @@ impl OrbCore {
             Ownership::Ours => true,
             Ownership::NotOurs => false,
             Ownership::IfAtOurAddress => profile.addresses().any(|address| {
-                self.published().iter().any(|p| p.port == address.port && p.host == address.host)
+                let is_nowhere = address.port == 0 && address.host.is_empty();
+                is_nowhere
+                    || self.published().iter().any(|p| p.port == address.port && p.host == address.host)
             }),
         };
         is_local.then(|| key.to_vec())

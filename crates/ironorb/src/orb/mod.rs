@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::ObjectUrl;
 
@@ -103,6 +104,11 @@ impl Orb {
             }
         };
         Ok(object)
+    }
+
+    /// A reference for an IOR that was kept or received outside of a call. Nil is refused with INV_OBJREF.
+    pub fn ior_to_object(&self, ior: Ior) -> Result<ObjectRef, SystemException> {
+        if ior.is_nil() { Err(crate::object::nil_reference()) } else { Ok(ObjectRef::new(&self.core, ior)) }
     }
 
     /// The text for a reference (`IOR:…`).

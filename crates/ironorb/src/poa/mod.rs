@@ -366,13 +366,15 @@ impl Poa {
         Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
     }
 
-    /// The id of an object of this adapter, active or not.
+    /// The id of an object of this adapter, active or not. A persistent reference must also lead to an address of
+    /// this ORB: another server may have an adapter of the same name.
     pub fn reference_to_id(&self, reference: &ObjectRef) -> Result<ObjectId, PoaError> {
         let adapter = &self.0.orb.adapter;
         reference
             .ior()
             .iiop_profiles()
-            .find_map(|profile| match key::parse(profile.object_key()) {
+            .filter_map(|profile| self.0.orb.local_key(profile))
+            .find_map(|key| match key::parse(&adapter.without_alias(key)) {
                 key::ParsedKey::Slot { nonce, poa, object }
                     if nonce == adapter.nonce() && poa == self.0.slot =>
                 {
@@ -474,6 +476,13 @@ impl PoaInner {
     /// Whether a path key with this nonce is one of this adapter's.
     pub(crate) fn accepts(&self, nonce: Nonce) -> bool {
         nonce == self.nonce()
+    }
+
+    /// Returns when the manager does not hold requests, at once if it is active.
+    pub(crate) fn wait_while_holding(&self) -> Result<(), SystemException> {
+        self.manager.enter()?;
+        self.manager.leave();
+        Ok(())
     }
 
     fn uses_slot_keys(&self) -> bool {
