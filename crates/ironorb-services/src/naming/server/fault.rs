@@ -1,0 +1,158 @@
+//! Every exception that an operation of CosNaming raises, and the one table from the service's faults to them.
+
+use ironorb::naming::cos_naming::naming_context::{
+    self as nc, BindContextError, BindError, BindNewContextError, CannotProceed, DestroyError, NotFound,
+    RebindContextError, RebindError, ResolveError, UnbindError,
+};
+use ironorb::naming::cos_naming::naming_context_ext::{
+    self as ext, ResolveStrError, ToNameError, ToStringError, ToUrlError,
+};
+use ironorb::naming::{InvalidName, Name};
+use ironorb::poa::PoaError;
+use ironorb::{CompletionStatus, MinorCode, SystemException, SystemExceptionKind};
+
+use super::Shared;
+use crate::naming::{NamingError, NotFoundReason};
+
+/// All exceptions of CosNaming; each operation's error has some of them.
+pub(super) enum Fault {
+    NotFound(NotFound),
+    CannotProceed(CannotProceed),
+    InvalidName(nc::InvalidName),
+    AlreadyBound(nc::AlreadyBound),
+    NotEmpty(nc::NotEmpty),
+    InvalidAddress(ext::InvalidAddress),
+    System(SystemException),
+}
+
+impl Fault {
+    pub(super) fn bad_param(why: &'static str) -> Fault {
+        system(SystemExceptionKind::BadParam, why.to_owned())
+    }
+
+    /// A reference in the store cannot be read, which its page's checksum should have shown.
+    pub(super) fn damaged_reference() -> Fault {
+        system(SystemExceptionKind::PersistStore, "the stored reference is damaged: bind it again".to_owned())
+    }
+
+    /// The fault of an operation of the service, with what the store cannot know added.
+    pub(super) fn of(shared: &Shared, error: NamingError) -> Fault {
+        match error {
+            NamingError::NotFound { why, rest_of_name } => {
+                Fault::NotFound(NotFound { why: reason(why), rest_of_name: components(rest_of_name) })
+            }
+            NamingError::CannotProceed { context, rest_of_name } => match shared.context_reference(context) {
+                Ok(context) => Fault::CannotProceed(CannotProceed {
+                    cxt: Some(context),
+                    rest_of_name: components(rest_of_name),
+                }),
+                Err(e) => e.into(),
+            },
+            NamingError::InvalidName(_) => Fault::InvalidName(nc::InvalidName {}),
+            NamingError::AlreadyBound => Fault::AlreadyBound(nc::AlreadyBound {}),
+            NamingError::NotEmpty => Fault::NotEmpty(nc::NotEmpty {}),
+            NamingError::InvalidAddress(_) => Fault::InvalidAddress(ext::InvalidAddress {}),
+            other => Fault::System(system_exception(other)),
+        }
+    }
+}
+
+/// What has no exception of its own in CosNaming.
+pub(super) fn system_exception(error: NamingError) -> SystemException {
+    let detail = error.to_string();
+    let (kind, minor) = match error {
+        NamingError::NoSuchContext(_) | NamingError::NoSuchIterator => {
+            (SystemExceptionKind::ObjectNotExist, MinorCode::NO_SUCH_OBJECT)
+        }
+        NamingError::BadParam(_) => (SystemExceptionKind::BadParam, MinorCode::NONE),
+        NamingError::RootContext => (SystemExceptionKind::NoPermission, MinorCode::NONE),
+        NamingError::Limit { .. } => (SystemExceptionKind::ImpLimit, MinorCode::NONE),
+        NamingError::Store(_) => (SystemExceptionKind::PersistStore, MinorCode::NONE),
+        // The others have user exceptions, and come here only from operations that cannot raise them.
+        _ => (SystemExceptionKind::Internal, MinorCode::NONE),
+    };
+    SystemException::new(kind, minor, CompletionStatus::No).with_detail(detail)
+}
+
+pub(super) fn components(name: Name) -> Vec<ironorb::naming::cos_naming::NameComponent> {
+    name.into_components().into_iter().map(Into::into).collect()
+}
+
+fn reason(why: NotFoundReason) -> nc::NotFoundReason {
+    match why {
+        NotFoundReason::MissingNode => nc::NotFoundReason::MissingNode,
+        NotFoundReason::NotContext => nc::NotFoundReason::NotContext,
+        NotFoundReason::NotObject => nc::NotFoundReason::NotObject,
+    }
+}
+
+fn system(kind: SystemExceptionKind, detail: String) -> Fault {
+    Fault::System(SystemException::new(kind, MinorCode::NONE, CompletionStatus::No).with_detail(detail))
+}
+
+impl From<SystemException> for Fault {
+    fn from(e: SystemException) -> Self {
+        Fault::System(e)
+    }
+}
+
+impl From<InvalidName> for Fault {
+    fn from(_: InvalidName) -> Self {
+        Fault::InvalidName(nc::InvalidName {})
+    }
+}
+
+/// The adapter makes references until it is destroyed.
+impl From<PoaError> for Fault {
+    fn from(e: PoaError) -> Self {
+        system(SystemExceptionKind::ObjAdapter, e.to_string())
+    }
+}
+
+impl From<Fault> for SystemException {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::System(e) => e,
+            // Operations without user exceptions get no such fault from the service.
+            _ => SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::No),
+        }
+    }
+}
+
+/// An operation's error and [`Fault`] hold the same exceptions: those of a foreign context pass through unchanged.
+macro_rules! raises {
+    ($($error:ident { $($exception:ident)* })*) => {$(
+        impl From<$error> for Fault {
+            fn from(e: $error) -> Self {
+                match e {
+                    $($error::$exception(e) => Fault::$exception(e),)*
+                    $error::System(e) => Fault::System(e),
+                }
+            }
+        }
+
+        impl From<Fault> for $error {
+            fn from(fault: Fault) -> Self {
+                match fault {
+                    $(Fault::$exception(e) => $error::$exception(e),)*
+                    other => $error::System(other.into()),
+                }
+            }
+        }
+    )*};
+}
+
+raises! {
+    BindError { NotFound CannotProceed InvalidName AlreadyBound }
+    RebindError { NotFound CannotProceed InvalidName }
+    BindContextError { NotFound CannotProceed InvalidName AlreadyBound }
+    RebindContextError { NotFound CannotProceed InvalidName }
+    ResolveError { NotFound CannotProceed InvalidName }
+    UnbindError { NotFound CannotProceed InvalidName }
+    BindNewContextError { NotFound CannotProceed InvalidName AlreadyBound }
+    DestroyError { NotEmpty }
+    ToStringError { InvalidName }
+    ToNameError { InvalidName }
+    ToUrlError { InvalidAddress InvalidName }
+    ResolveStrError { NotFound CannotProceed InvalidName }
+}
