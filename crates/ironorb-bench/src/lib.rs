@@ -1,1 +1,46 @@
-//! IronORB: see ARCHITECTURE.md.
+//! Benchmarks: each claim of speed is a row, measured beside its baseline in the same run.
+//!
+//! `ironorb bench echo` measures what a call costs against a plain socket that carries the same bytes.
+//! Servers run in processes of their own, which are this same program started again with a hidden role
+//! ([`run_role`]).
+//!
+//! Nothing here asserts a time: a benchmark reports, and the reader judges. Nothing here reaches into the
+//! ORB: rows call it as an application would.
+
+mod counts;
+mod echo;
+mod error;
+mod machine;
+mod options;
+mod process;
+pub mod raw;
+mod report;
+mod role;
+mod rows;
+mod servant;
+mod sizes;
+mod statistics;
+
+pub use echo::echo;
+pub use error::BenchError;
+pub use options::{BenchCommand, EchoOptions};
+pub use report::{CountsRow, EchoReport, LatencyRow};
+pub use role::{RoleArgs, run_role};
+pub use statistics::Latency;
+
+/// Carries out `ironorb bench …`: prints the report, or is a server of one.
+pub fn run(command: BenchCommand) -> Result<(), BenchError> {
+    match command {
+        BenchCommand::Echo(options) => {
+            println!("{}", echo(&options)?);
+            Ok(())
+        }
+        BenchCommand::Role(args) => run_role(&args),
+    }
+}
+
+/// What the build script made of `idl/echo.idl`.
+#[allow(missing_docs)]
+mod idl {
+    ironorb::include_idl!("echo");
+}

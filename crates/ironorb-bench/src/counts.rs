@@ -1,0 +1,355 @@
+//! What a call does rather than what it takes: system calls, heap, instructions.
+//!
+//! A role is run under a tool twice, with different numbers of calls; the difference leaves out the start
+//! and end of the process. Counts, unlike times, do not depend on what else the machine does.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::BenchError;
+use crate::options::EchoOptions;
+use crate::process::{Process, find_program};
+use crate::raw::Exchange;
+use crate::report::CountsRow;
+use crate::rows::{Operation, Row, Server};
+use crate::sizes;
+
+/// Counts for both sides of each row, and for a plain socket with the same bytes.
+pub(crate) fn count(options: &EchoOptions, rows: &[Row]) -> Result<Vec<CountsRow>, BenchError> {
+    let tools = Tools::find()?;
+    let chosen = rows.iter().filter(|row| !options.rows.is_empty() || IF_NONE_IS_CHOSEN.contains(&row.name));
+    let mut counted = Vec::new();
+    for row in chosen {
+        for peer in [Peer::Raw, Peer::Ironorb] {
+            if row.server == Server::Collocated && peer == Peer::Raw {
+                continue;
+            }
+            // On a wire the pool's baseline is the row's without it.
+            if row.server == Server::Pool && peer == Peer::Raw {
+                continue;
+            }
+            counted.extend(Subject { row: *row, peer, tools: &tools }.count(options)?);
+        }
+    }
+    Ok(counted)
+}
+
+/// Those that omniORB was measured with, and the pool.
+const IF_NONE_IS_CHOSEN: [&str; 6] = ["void", "void-pool", "struct64", "octet-1k", "oneway", "collocated"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Peer {
+    Raw,
+    Ironorb,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Client,
+    Server,
+}
+
+/// One row on one peer.
+struct Subject<'t> {
+    row: Row,
+    peer: Peer,
+    tools: &'t Tools,
+}
+
+/// What a run of one side counted from its start to its end.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Totals {
+    system_calls: BTreeMap<String, f64>,
+    heap_calls: f64,
+    heap_bytes: f64,
+    instructions: f64,
+}
+
+impl Subject<'_> {
+    fn count(&self, options: &EchoOptions) -> Result<Vec<CountsRow>, BenchError> {
+        let exchange = self.exchange()?;
+        // Enough that what happens once weighs nothing; under valgrind a call takes a millisecond.
+        let calls = if options.quick { 400 } else { 2000 };
+        let samples = self.row.samples(calls).max(10);
+        let sides: &[Side] = match self.row.server {
+            Server::Collocated => &[Side::Client],
+            _ => &[Side::Client, Side::Server],
+        };
+        let mut rows = Vec::new();
+        for side in sides {
+            eprintln!("counting {} of {:?}, {side:?}", self.row.name, self.peer);
+            let mut few = Totals::default();
+            let mut many = Totals::default();
+            for tool in [Tool::Strace, Tool::Memcheck, Tool::Callgrind] {
+                self.run(*side, tool, samples, exchange, &mut few)?;
+                self.run(*side, tool, 2 * samples, exchange, &mut many)?;
+            }
+            let calls = (samples * self.row.calls_per_sample()) as f64;
+            rows.push(self.row_of(*side, &few, &many, calls));
+        }
+        Ok(rows)
+    }
+
+    fn exchange(&self) -> Result<Exchange, BenchError> {
+        if self.row.server == Server::Collocated {
+            return Ok(Exchange { requests: 0, request_bytes: 0, reply_bytes: 0 });
+        }
+        let mut server = Process::start(&[], "orb-server", &[])?;
+        let exchange = sizes::of(self.row, &server.address()?)?;
+        server.end()?;
+        Ok(exchange)
+    }
+
+    /// Runs both sides, one of them under the tool.
+    fn run(
+        &self,
+        side: Side,
+        tool: Tool,
+        samples: usize,
+        exchange: Exchange,
+        totals: &mut Totals,
+    ) -> Result<(), BenchError> {
+        let folder = Scratch::new()?;
+        let file = folder.0.join("counts");
+        let under = self.tools.command(tool, &file);
+        let (server_role, client_role) = match (self.peer, self.row.server) {
+            (Peer::Raw, _) => ("raw-server", "raw-client"),
+            (Peer::Ironorb, Server::Pool) => ("pool-server", "orb-client"),
+            (Peer::Ironorb, _) => ("orb-server", "orb-client"),
+        };
+        let (under_client, under_server) = match side {
+            Side::Client => (under.as_slice(), [].as_slice()),
+            Side::Server => ([].as_slice(), under.as_slice()),
+        };
+        let mut args: Vec<String> = Vec::new();
+        let mut arg = |name: &str, value: String| args.extend([name.to_owned(), value]);
+        arg("--row", self.row.name.to_owned());
+        arg("--samples", samples.to_string());
+        arg("--requests", exchange.requests.to_string());
+        arg("--request-bytes", exchange.request_bytes.to_string());
+        arg("--reply-bytes", exchange.reply_bytes.to_string());
+        if self.row.server == Server::Collocated {
+            Process::start(under_client, client_role, &args)?.wait()?;
+        } else {
+            let mut server = Process::start(under_server, server_role, &[])?;
+            args.extend(["--at".to_owned(), server.address()?]);
+            Process::start(under_client, client_role, &args)?.wait()?;
+            server.end()?;
+        }
+        let text = std::fs::read_to_string(&file).map_err(BenchError::io("read what was counted"))?;
+        totals.take(tool, &text)
+    }
+
+    fn row_of(&self, side: Side, few: &Totals, many: &Totals, calls: f64) -> CountsRow {
+        let per_call = |few: f64, many: f64| (many - few) / calls;
+        let system_calls = many
+            .system_calls
+            .iter()
+            .map(|(name, count)| {
+                (name.clone(), per_call(few.system_calls.get(name).copied().unwrap_or(0.0), *count))
+            })
+            .filter(|(_, count)| *count >= 0.01)
+            .collect();
+        CountsRow {
+            row: self.row.name,
+            peer: match self.peer {
+                Peer::Raw => "raw",
+                Peer::Ironorb => "ironorb",
+            },
+            side: match side {
+                Side::Client => "client",
+                Side::Server => "server",
+            },
+            system_calls,
+            heap_calls: per_call(few.heap_calls, many.heap_calls),
+            heap_bytes: per_call(few.heap_bytes, many.heap_bytes),
+            instructions: per_call(few.instructions, many.instructions),
+            omniorb_instructions: match self.peer {
+                Peer::Raw => None,
+                Peer::Ironorb => omniorb_instructions(self.row, side),
+            },
+        }
+    }
+}
+
+/// omniORB 4.2.5's instructions per call, measured with callgrind on Debian 12, x86-64.
+fn omniorb_instructions(row: Row, side: Side) -> Option<u32> {
+    let (client, server) = match (row.operation, row.server) {
+        (Operation::Nothing, Server::ThreadPerConnection) => (2361, 3802),
+        (Operation::Nothing, Server::Pool) => (2361, 3934),
+        (Operation::Structs(64), Server::ThreadPerConnection) => (8917, 10_873),
+        (Operation::Octets(1024), Server::ThreadPerConnection) => (2593, 4072),
+        (Operation::Oneways, Server::ThreadPerConnection) => (1570, 3759),
+        _ => return None,
+    };
+    Some(match side {
+        Side::Client => client,
+        Side::Server => server,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    Strace,
+    Memcheck,
+    Callgrind,
+}
+
+struct Tools {
+    strace: PathBuf,
+    valgrind: PathBuf,
+}
+
+impl Tools {
+    fn find() -> Result<Tools, BenchError> {
+        Ok(Tools {
+            strace: find_program("strace", "strace")?,
+            valgrind: find_program("valgrind", "valgrind")?,
+        })
+    }
+
+    /// What comes before a command so that it is counted into a file.
+    fn command(&self, tool: Tool, file: &Path) -> Vec<OsString> {
+        let with_file = |option: &str| {
+            let mut option = OsString::from(option);
+            option.push(file);
+            option
+        };
+        match tool {
+            Tool::Strace => vec![
+                self.strace.clone().into(),
+                "-f".into(),
+                "-c".into(),
+                "-qq".into(),
+                "-o".into(),
+                file.as_os_str().to_owned(),
+            ],
+            Tool::Memcheck => vec![
+                self.valgrind.clone().into(),
+                "--tool=memcheck".into(),
+                "--leak-check=no".into(),
+                "--undef-value-errors=no".into(),
+                with_file("--log-file="),
+            ],
+            Tool::Callgrind => vec![
+                self.valgrind.clone().into(),
+                "--quiet".into(),
+                "--tool=callgrind".into(),
+                with_file("--callgrind-out-file="),
+            ],
+        }
+    }
+}
+
+impl Totals {
+    fn take(&mut self, tool: Tool, text: &str) -> Result<(), BenchError> {
+        match tool {
+            Tool::Strace => {
+                self.system_calls = strace_table(text);
+                if self.system_calls.is_empty() {
+                    return Err(BenchError::NoCount { program: "strace", what: "system calls" });
+                }
+            }
+            Tool::Memcheck => {
+                (self.heap_calls, self.heap_bytes) = heap_usage(text)
+                    .ok_or(BenchError::NoCount { program: "valgrind", what: "the heap's usage" })?;
+            }
+            Tool::Callgrind => {
+                self.instructions = callgrind_total(text)
+                    .ok_or(BenchError::NoCount { program: "valgrind", what: "instructions" })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names and counts from `strace -c`: `% time, seconds, usecs/call, calls, [errors,] syscall`.
+fn strace_table(text: &str) -> BTreeMap<String, f64> {
+    text.lines()
+        .filter_map(|line| {
+            let mut columns = line.split_whitespace();
+            let calls = columns.nth(3)?.parse().ok()?;
+            let name = columns.next_back()?;
+            (name != "total").then(|| (name.to_owned(), calls))
+        })
+        .collect()
+}
+
+/// Allocations and bytes from `total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated`.
+fn heap_usage(text: &str) -> Option<(f64, f64)> {
+    let usage = text.lines().find_map(|line| Some(line.split_once("total heap usage:")?.1))?;
+    let mut numbers = usage.split(", ").map(|part| {
+        let digits: String = part.trim().split(' ').next()?.chars().filter(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    });
+    let allocs = numbers.next()??;
+    let bytes = numbers.nth(1)??;
+    Some((allocs, bytes))
+}
+
+/// Instructions from the last line of callgrind's file: `totals: 123456`.
+fn callgrind_total(text: &str) -> Option<f64> {
+    text.lines().rev().find_map(|line| line.strip_prefix("totals:")?.trim().parse().ok())
+}
+
+/// A folder for what tools write, gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch, BenchError> {
+        let folder = std::env::temp_dir().join(format!("ironorb-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(BenchError::io(format!("make {}", folder.display())))?;
+        Ok(Scratch(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_strace_writes() {
+        let text = "% time     seconds  usecs/call     calls    errors syscall\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n\
+                     52.11    0.001234           6      2001           sendto\n\
+                     47.89    0.001134           5      2003         2 recvfrom\n\
+                    ------ ----------- ----------- --------- --------- ----------------\n\
+                    100.00    0.002368           5      4004         2 total\n";
+        let expected = BTreeMap::from([("sendto".to_owned(), 2001.0), ("recvfrom".to_owned(), 2003.0)]);
+        assert_eq!(strace_table(text), expected);
+    }
+
+    #[test]
+    fn reads_what_valgrind_writes() {
+        let text = "==7== HEAP SUMMARY:\n\
+                    ==7==     in use at exit: 544 bytes in 1 blocks\n\
+                    ==7==   total heap usage: 2,031 allocs, 2,030 frees, 1,123,456 bytes allocated\n";
+        assert_eq!(heap_usage(text), Some((2031.0, 1_123_456.0)));
+        assert_eq!(heap_usage("nothing"), None);
+        assert_eq!(callgrind_total("summary: 1\n\ntotals: 123456\n"), Some(123_456.0));
+        assert_eq!(callgrind_total("summary: 1\n"), None);
+    }
+
+    #[test]
+    fn a_difference_leaves_the_start_out() {
+        let totals = |sends: f64, extra: f64| Totals {
+            system_calls: BTreeMap::from([("sendto".to_owned(), sends), ("mmap".to_owned(), 30.0)]),
+            heap_calls: 100.0 + extra,
+            heap_bytes: 1000.0,
+            instructions: 1e6 + 1000.0 * sends,
+        };
+        let tools = Tools { strace: PathBuf::new(), valgrind: PathBuf::new() };
+        let subject = Subject { row: Row::find("void").unwrap(), peer: Peer::Ironorb, tools: &tools };
+        let row = subject.row_of(Side::Client, &totals(201.0, 0.0), &totals(301.0, 200.0), 100.0);
+        assert_eq!(row.system_calls, [("sendto".to_owned(), 1.0)]);
+        assert_eq!((row.heap_calls, row.heap_bytes, row.instructions), (2.0, 0.0, 1000.0));
+        assert_eq!(row.omniorb_instructions, Some(2361));
+    }
+}

@@ -1,0 +1,171 @@
+//! `ironorb bench echo`: what a call costs beside a plain socket that carries the same bytes.
+//!
+//! Repetitions of baseline and subject alternate, so that whatever disturbs the machine disturbs both.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use ironorb::{Orb, TypedRef};
+
+use crate::counts;
+use crate::error::BenchError;
+use crate::idl::bench::{Echo, EchoRef};
+use crate::machine::{Machine, Unpin, cores, load, pin};
+use crate::options::EchoOptions;
+use crate::process::Process;
+use crate::raw::Exchange;
+use crate::report::{EchoReport, LatencyRow};
+use crate::role::raw_connect;
+use crate::rows::{Row, Sample, Server};
+use crate::servant::EchoServant;
+use crate::sizes;
+use crate::statistics::Collector;
+
+/// Measures the rows that were asked for, and writes the file that was asked for. Takes a minute or so; tells
+/// its progress on standard error. Keeps the calling thread on one processor meanwhile.
+pub fn echo(options: &EchoOptions) -> Result<EchoReport, BenchError> {
+    let rows = Row::select(&options.rows)?;
+    let mut report = EchoReport::new(Machine::this());
+    if options.counts {
+        // Without a choice: one row of each kind. Each takes twenty runs under tools that are slow.
+        report.counts = counts::count(options, &rows)?;
+    } else {
+        let _unpin = Unpin::later();
+        for layout in Layout::possible() {
+            let bench = Bench::start(layout)?;
+            for row in &rows {
+                eprintln!("measuring {} ({})", row.name, layout.name);
+                report.latencies.push(bench.measure(*row, options)?);
+            }
+        }
+    }
+    if let Some(file) = &options.json {
+        report.write_json(file)?;
+    }
+    Ok(report)
+}
+
+/// Which processor each side is kept on.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    name: &'static str,
+    client: usize,
+    server: usize,
+}
+
+impl Layout {
+    fn possible() -> Vec<Layout> {
+        match cores()[..] {
+            [] => vec![],
+            [only] => vec![Layout { name: "one core", client: only, server: only }],
+            [first, second, ..] => vec![
+                Layout { name: "one core", client: first, server: first },
+                Layout { name: "a core each", client: first, server: second },
+            ],
+        }
+    }
+}
+
+/// The servers of one layout.
+struct Bench {
+    layout: Layout,
+    raw: Served,
+    thread_per_connection: Served,
+    pool: Served,
+    orb: Orb,
+}
+
+struct Served {
+    address: String,
+    _process: Process,
+}
+
+impl Served {
+    fn start(role: &str, core: usize) -> Result<Served, BenchError> {
+        let mut process = Process::start(&[], role, &["--core".to_owned(), core.to_string()])?;
+        Ok(Served { address: process.address()?, _process: process })
+    }
+}
+
+impl Bench {
+    fn start(layout: Layout) -> Result<Bench, BenchError> {
+        let bench = Bench {
+            layout,
+            raw: Served::start("raw-server", layout.server)?,
+            thread_per_connection: Served::start("orb-server", layout.server)?,
+            pool: Served::start("pool-server", layout.server)?,
+            orb: Orb::builder().no_endpoint().build()?,
+        };
+        pin(layout.client)?;
+        Ok(bench)
+    }
+
+    fn measure(&self, row: Row, options: &EchoOptions) -> Result<LatencyRow, BenchError> {
+        let server = match row.server {
+            Server::ThreadPerConnection => &self.thread_per_connection,
+            Server::Pool => &self.pool,
+            Server::Collocated => return self.measure_collocated(row, options),
+        };
+        let exchange = sizes::of(row, &server.address)?;
+        let mut raw = raw_connect(&self.raw.address, exchange)?;
+        let mut baseline: Sample<'_> =
+            Box::new(|| raw.exchange().map_err(BenchError::io("exchange bytes with the plain server")));
+        let echo: EchoRef = self.orb.string_to_object(&server.address)?.narrow_unchecked();
+        let mut subject = row.sample(echo);
+        self.alternate(row, Some(exchange), options, &mut baseline, &mut subject)
+    }
+
+    /// The baseline of a call within the process is a call through a trait object.
+    fn measure_collocated(&self, row: Row, options: &EchoOptions) -> Result<LatencyRow, BenchError> {
+        let plain: Box<dyn Echo> = Box::new(EchoServant);
+        let mut baseline: Sample<'_> = Box::new(|| {
+            for _ in 0..row.calls_per_sample() {
+                black_box(&plain).nothing()?;
+            }
+            Ok(())
+        });
+        let echo: EchoRef = self.orb.root_poa().activate(EchoServant)?;
+        let mut subject = row.sample(echo.clone());
+        let measured = self.alternate(row, None, options, &mut baseline, &mut subject);
+        drop(subject);
+        let poa = self.orb.root_poa();
+        poa.deactivate(&poa.reference_to_id(echo.object())?)?;
+        measured
+    }
+
+    fn alternate(
+        &self,
+        row: Row,
+        exchange: Option<Exchange>,
+        options: &EchoOptions,
+        baseline: &mut Sample<'_>,
+        subject: &mut Sample<'_>,
+    ) -> Result<LatencyRow, BenchError> {
+        let samples = row.samples(options.calls());
+        let mut nanos = vec![0; samples];
+        let mut of_baseline = Collector::new(row.calls_per_sample());
+        let mut of_subject = Collector::new(row.calls_per_sample());
+        let load_before = load();
+        repeat(baseline, &mut nanos)?; // to warm up
+        repeat(subject, &mut nanos)?;
+        for _ in 0..options.repetitions() {
+            repeat(baseline, &mut nanos)?;
+            of_baseline.add(&nanos);
+            repeat(subject, &mut nanos)?;
+            of_subject.add(&nanos);
+        }
+        Ok(LatencyRow::new(self.layout.name, row, exchange, &of_baseline, &of_subject, load_before))
+    }
+}
+
+/// Fills `nanos` with how long each sample took.
+fn repeat(sample: &mut Sample<'_>, nanos: &mut [u64]) -> Result<(), BenchError> {
+    let mut before = Instant::now();
+    for nanos in nanos {
+        sample()?;
+        let after = Instant::now();
+        *nanos = (after - before).as_nanos() as u64;
+        before = after;
+    }
+    Ok(())
+}

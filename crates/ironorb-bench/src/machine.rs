@@ -1,0 +1,84 @@
+//! Where a figure was taken.
+
+use std::fmt;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::Serialize;
+
+use crate::error::BenchError;
+
+/// Machine, kernel and compiler: a figure without them says little.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Machine {
+    processor: String,
+    processors: usize,
+    kernel: String,
+    rustc: &'static str,
+    profile: &'static str,
+}
+
+impl Machine {
+    pub(crate) fn this() -> Machine {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Machine {
+            processor: model.map_or("unknown processor", |(_, model)| model).trim().to_owned(),
+            processors: cores().len(),
+            kernel: kernel.trim().to_owned(),
+            rustc: env!("IRONORB_BENCH_RUSTC"),
+            profile: env!("IRONORB_BENCH_PROFILE"),
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "machine   {} ({} usable here)", self.processor, self.processors)?;
+        writeln!(f, "kernel    {}", self.kernel)?;
+        writeln!(f, "compiler  {} ({} build)", self.rustc, self.profile)?;
+        if self.profile != "release" {
+            writeln!(f, "          not a release build: the figures say nothing about speed")?;
+        }
+        Ok(())
+    }
+}
+
+/// The load average of the last minute; above 1 or so, others disturb the figures.
+pub(crate) fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// The processors that this thread may run on.
+pub(crate) fn cores() -> Vec<usize> {
+    match sched_getaffinity(None) {
+        Ok(set) => (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Keeps the calling thread, and those it starts, on one processor.
+pub(crate) fn pin(core: usize) -> Result<(), BenchError> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).map_err(|e| BenchError::io(format!("stay on processor {core}"))(e.into()))
+}
+
+/// Gives the calling thread back the processors that it had.
+pub(crate) struct Unpin(Option<CpuSet>);
+
+impl Unpin {
+    pub(crate) fn later() -> Unpin {
+        Unpin(sched_getaffinity(None).ok())
+    }
+}
+
+impl Drop for Unpin {
+    fn drop(&mut self) {
+        if let Some(set) = &self.0 {
+            // It was allowed before, so it is now.
+            let _ = sched_setaffinity(None, set);
+        }
+    }
+}

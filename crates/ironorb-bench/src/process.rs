@@ -1,0 +1,101 @@
+//! The other processes of a benchmark: this program again, in another role.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::error::BenchError;
+
+/// A process in a role. It ends when its standard input does, so that it cannot outlive this one.
+#[derive(Debug)]
+pub(crate) struct Process {
+    role: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+/// How long a process may take to end by itself when it is no longer needed.
+const ENDING_MAX: Duration = Duration::from_secs(20);
+
+impl Process {
+    /// Starts this program in a role, under another program if `under` names one.
+    pub(crate) fn start(under: &[OsString], role: &str, args: &[String]) -> Result<Process, BenchError> {
+        let this = std::env::current_exe().map_err(BenchError::io("find this program"))?;
+        let mut command = match under {
+            [] => Command::new(this),
+            [program, rest @ ..] => {
+                let mut command = Command::new(program);
+                command.args(rest).arg(this);
+                command
+            }
+        };
+        command.args(["bench", "role", role]).args(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(BenchError::io(format!("start the process {role}")))?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().ok_or_else(|| fault(role, "has no standard output"))?;
+        Ok(Process { role: role.to_owned(), child, stdin, stdout: BufReader::new(stdout) })
+    }
+
+    /// The line in which a server tells where it is.
+    pub(crate) fn address(&mut self) -> Result<String, BenchError> {
+        let mut line = String::new();
+        self.stdout
+            .read_line(&mut line)
+            .map_err(BenchError::io(format!("hear from the process {}", self.role)))?;
+        match line.trim() {
+            "" => Err(fault(&self.role, "ended before it told its address")),
+            address => Ok(address.to_owned()),
+        }
+    }
+
+    /// Waits for the end of a process that ends by itself.
+    pub(crate) fn wait(mut self) -> Result<(), BenchError> {
+        self.reap()
+    }
+
+    /// Tells the process to end and waits until it has.
+    pub(crate) fn end(mut self) -> Result<(), BenchError> {
+        self.stdin = None;
+        self.reap()
+    }
+
+    fn reap(&mut self) -> Result<(), BenchError> {
+        let status = self.child.wait().map_err(BenchError::io(format!("wait for {}", self.role)))?;
+        if status.success() { Ok(()) } else { Err(fault(&self.role, &format!("failed ({status})"))) }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let begun = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if begun.elapsed() > ENDING_MAX {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// The full path of a program, if it is installed.
+pub(crate) fn find_program(
+    program: &'static str,
+    package: &'static str,
+) -> Result<std::path::PathBuf, BenchError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| Path::is_file(file))
+        .ok_or(BenchError::MissingTool { program, package })
+}
+
+fn fault(role: &str, what: &str) -> BenchError {
+    BenchError::Process { role: role.to_owned(), what: what.to_owned() }
+}

@@ -1,0 +1,156 @@
+//! The baseline: a plain blocking TCP ping-pong, one send and one receive a side.
+//!
+//! Knows nothing of GIOP: the bytes that it carries mean nothing, only their numbers are an ORB's.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+/// How many bytes go each way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Messages that the client sends before it waits; 1 but for oneways.
+    pub requests: usize,
+    /// Bytes of each of them.
+    pub request_bytes: usize,
+    /// Bytes that the server answers to all of them together.
+    pub reply_bytes: usize,
+}
+
+/// The client's end.
+#[derive(Debug)]
+pub struct RawClient {
+    stream: TcpStream,
+    requests: usize,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+impl RawClient {
+    /// Connects to a process that runs [`serve`] and agrees on the numbers of bytes.
+    pub fn connect(address: SocketAddr, exchange: Exchange) -> io::Result<RawClient> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let total = exchange.requests * exchange.request_bytes;
+        stream
+            .write_all(&Agreement { total: total as u64, reply: exchange.reply_bytes as u64 }.to_bytes())?;
+        stream.read_exact(&mut [0])?;
+        Ok(RawClient {
+            stream,
+            requests: exchange.requests,
+            request: vec![0x55; exchange.request_bytes],
+            reply: vec![0; exchange.reply_bytes],
+        })
+    }
+
+    /// Sends the requests and waits for the reply.
+    #[inline]
+    pub fn exchange(&mut self) -> io::Result<()> {
+        for _ in 0..self.requests {
+            self.stream.write_all(&self.request)?;
+        }
+        self.stream.read_exact(&mut self.reply)
+    }
+}
+
+/// The server's end: serves one connection after the other until accepting fails.
+pub fn serve(listener: &TcpListener) -> io::Result<()> {
+    loop {
+        let (stream, _) = listener.accept()?;
+        match serve_connection(stream) {
+            Err(e) if !matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
+                return Err(e);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn serve_connection(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut agreement = [0; 16];
+    stream.read_exact(&mut agreement)?;
+    let Agreement { total, reply } = Agreement::from_bytes(agreement);
+    if total.max(reply) > BYTES_MAX {
+        return Err(io::Error::new(ErrorKind::InvalidData, "more bytes than a benchmark sends"));
+    }
+    // Like an ORB's, the buffer takes many small requests at once, and a large one in few pieces.
+    let mut space = vec![0; (total as usize).clamp(16 << 10, 64 << 10)];
+    let reply = vec![0x55; reply as usize];
+    stream.write_all(&[1])?;
+    loop {
+        let mut left = total as usize;
+        while left > 0 {
+            let most = left.min(space.len());
+            match stream.read(&mut space[..most])? {
+                0 => return Ok(()),
+                count => left -= count,
+            }
+        }
+        stream.write_all(&reply)?;
+    }
+}
+
+/// What a client tells first.
+struct Agreement {
+    total: u64,
+    reply: u64,
+}
+
+/// A server that reads from the network takes no memory on a stranger's word.
+const BYTES_MAX: u64 = 16 << 20;
+
+impl Agreement {
+    fn to_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.total.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.reply.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: [u8; 16]) -> Agreement {
+        let [low, high] = [0, 8].map(|at| {
+            let mut half = [0; 8];
+            half.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(half)
+        });
+        Agreement { total: low, reply: high }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carries_what_was_agreed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || serve(&listener));
+        for exchange in [
+            Exchange { requests: 1, request_bytes: 72, reply_bytes: 24 },
+            Exchange { requests: 100, request_bytes: 72, reply_bytes: 24 },
+            Exchange { requests: 1, request_bytes: 200_000, reply_bytes: 200_000 },
+        ] {
+            let mut client = RawClient::connect(address, exchange).unwrap();
+            for _ in 0..3 {
+                client.reply.fill(0);
+                client.exchange().unwrap();
+                assert!(client.reply.iter().all(|byte| *byte == 0x55));
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_no_benchmark_sends() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || serve(&listener));
+        let exchange = Exchange { requests: 1 << 20, request_bytes: 1 << 20, reply_bytes: 1 };
+        // The request itself is never made: the agreement fails first.
+        let mut stream = TcpStream::connect(address).unwrap();
+        let total = (exchange.requests * exchange.request_bytes) as u64;
+        stream.write_all(&Agreement { total, reply: 1 }.to_bytes()).unwrap();
+        assert!(stream.read_exact(&mut [0]).is_err());
+        assert_eq!(server.join().unwrap().unwrap_err().kind(), ErrorKind::InvalidData);
+    }
+}

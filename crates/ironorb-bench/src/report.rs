@@ -1,0 +1,236 @@
+//! What a benchmark says, for people and for programs.
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::BenchError;
+use crate::machine::Machine;
+use crate::raw::Exchange;
+use crate::rows::Row;
+use crate::statistics::{Collector, Latency, Ratio};
+
+/// The result of `ironorb bench echo`. Its `Display` is the table.
+#[derive(Debug)]
+pub struct EchoReport {
+    machine: Machine,
+    /// What calls took, unless counts were asked for.
+    pub latencies: Vec<LatencyRow>,
+    /// What calls did, if counts were asked for.
+    pub counts: Vec<CountsRow>,
+}
+
+/// What one kind of call took, beside its baseline.
+#[derive(Debug, Clone, Serialize)]
+pub struct LatencyRow {
+    /// Which processor each side was on.
+    pub layout: &'static str,
+    /// What was called.
+    pub row: &'static str,
+    /// Bytes of a request on the wire; `None` when there is no wire.
+    pub request_bytes: Option<usize>,
+    /// Bytes of a reply on the wire.
+    pub reply_bytes: Option<usize>,
+    /// The plain socket, or the plain call.
+    pub baseline: Latency,
+    /// The ORB.
+    pub subject: Latency,
+    ratio: Ratio,
+    /// The load average before, which tells whether others disturbed the figures.
+    pub load: f64,
+}
+
+impl LatencyRow {
+    pub(crate) fn new(
+        layout: &'static str,
+        row: Row,
+        exchange: Option<Exchange>,
+        baseline: &Collector,
+        subject: &Collector,
+        load: f64,
+    ) -> LatencyRow {
+        LatencyRow {
+            layout,
+            row: row.name,
+            request_bytes: exchange.map(|exchange| exchange.request_bytes),
+            reply_bytes: exchange.map(|exchange| exchange.reply_bytes),
+            baseline: baseline.latency(),
+            subject: subject.latency(),
+            ratio: subject.over(baseline),
+            load,
+        }
+    }
+
+    /// The fastest repetition over the baseline's fastest.
+    pub fn ratio_of_bests(&self) -> f64 {
+        self.ratio.of_bests
+    }
+
+    /// The median of the repetitions' ratios, each to the baseline taken just before it.
+    pub fn ratio_median(&self) -> f64 {
+        self.ratio.median
+    }
+}
+
+/// What one side of one kind of call does per call, the start and end of the process left out.
+#[derive(Debug, Clone, Serialize)]
+pub struct CountsRow {
+    /// What was called.
+    pub row: &'static str,
+    /// `raw` or `ironorb`.
+    pub peer: &'static str,
+    /// `client` or `server`.
+    pub side: &'static str,
+    /// Each system call that is made at least once in a hundred calls, and how often per call.
+    pub system_calls: Vec<(String, f64)>,
+    /// Calls to malloc, calloc and realloc.
+    pub heap_calls: f64,
+    /// Bytes that they asked for.
+    pub heap_bytes: f64,
+    /// Instructions in user space.
+    pub instructions: f64,
+    /// The same of omniORB 4.2.5, measured once on a machine like the one that the targets were set on.
+    pub omniorb_instructions: Option<u32>,
+}
+
+impl EchoReport {
+    pub(crate) fn new(machine: Machine) -> EchoReport {
+        EchoReport { machine, latencies: Vec::new(), counts: Vec::new() }
+    }
+
+    /// Writes each row as a line of JSON, with where it was measured.
+    pub fn write_json(&self, file: &Path) -> Result<(), BenchError> {
+        let doing = || format!("write {}", file.display());
+        let mut text = Vec::new();
+        for row in &self.latencies {
+            self.write_line(&mut text, "latency", row).map_err(BenchError::io(doing()))?;
+        }
+        for row in &self.counts {
+            self.write_line(&mut text, "counts", row).map_err(BenchError::io(doing()))?;
+        }
+        std::fs::write(file, text).map_err(BenchError::io(doing()))
+    }
+
+    fn write_line<T: Serialize>(&self, text: &mut Vec<u8>, kind: &str, row: &T) -> std::io::Result<()> {
+        serde_json::to_writer(&mut *text, &Line { bench: "echo", kind, row, machine: &self.machine })?;
+        text.write_all(b"\n")
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    bench: &'a str,
+    kind: &'a str,
+    #[serde(flatten)]
+    row: &'a T,
+    machine: &'a Machine,
+}
+
+impl fmt::Display for EchoReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.machine.fmt(f)?;
+        if !self.latencies.is_empty() {
+            self.fmt_latencies(f)?;
+        }
+        if !self.counts.is_empty() {
+            self.fmt_counts(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl EchoReport {
+    fn fmt_latencies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut layout = "";
+        for row in &self.latencies {
+            if row.layout != layout {
+                layout = row.layout;
+                writeln!(f, "\nmicroseconds a call, client and server on {layout}")?;
+                writeln!(
+                    f,
+                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>11} {:>5}",
+                    "", "bytes", "bytes", "baseline", "", "", "ironorb", "", "", "ratio", "ratio", "", ""
+                )?;
+                writeln!(
+                    f,
+                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>11} {:>5}",
+                    "row",
+                    "out",
+                    "back",
+                    "best",
+                    "median",
+                    "p99",
+                    "best",
+                    "median",
+                    "p99",
+                    "best",
+                    "median",
+                    "min..max",
+                    "load"
+                )?;
+            }
+            let bytes = |count: Option<usize>| count.map_or("-".to_owned(), |count| count.to_string());
+            let spread = format!("{:.2}..{:.2}", row.ratio.min, row.ratio.max);
+            writeln!(
+                f,
+                "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6.2} {:>6.2} {:>11} {:>5.1}",
+                row.row,
+                bytes(row.request_bytes),
+                bytes(row.reply_bytes),
+                micros(row.baseline.best_us),
+                micros(row.baseline.median_us),
+                micros(row.baseline.p99_us),
+                micros(row.subject.best_us),
+                micros(row.subject.median_us),
+                micros(row.subject.p99_us),
+                row.ratio.of_bests,
+                row.ratio.median,
+                spread,
+                row.load,
+            )?;
+        }
+        writeln!(
+            f,
+            "\nbaseline: a plain blocking socket carries the same bytes; for collocated, a call through a\n\
+             trait object. best: the mean of the fastest repetition. ratio median: of repetitions, each over\n\
+             the baseline just before it. oneway: a hundred, of which the last is answered."
+        )
+    }
+
+    fn fmt_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nper call, the start and end of each process left out")?;
+        writeln!(
+            f,
+            "{:<11} {:<8} {:<7} {:>7} {:>9} {:>13} {:>13}  system calls",
+            "row", "peer", "side", "heap", "bytes", "instructions", "omniORB's"
+        )?;
+        for row in &self.counts {
+            let calls: Vec<String> =
+                row.system_calls.iter().map(|(name, count)| format!("{name} {count:.2}")).collect();
+            writeln!(
+                f,
+                "{:<11} {:<8} {:<7} {:>7.2} {:>9.0} {:>13.0} {:>13}  {}",
+                row.row,
+                row.peer,
+                row.side,
+                row.heap_calls,
+                row.heap_bytes,
+                row.instructions,
+                row.omniorb_instructions.map_or("-".to_owned(), |count| count.to_string()),
+                calls.join(", "),
+            )?;
+        }
+        writeln!(
+            f,
+            "\nheap, instructions: by valgrind (memcheck, callgrind); user space only. system calls: by strace.\n\
+             Each is the difference of two runs of different length, divided by the difference in calls."
+        )
+    }
+}
+
+/// A time with as many digits as say something.
+fn micros(us: f64) -> String {
+    if us < 1.0 { format!("{us:.4}") } else { format!("{us:.2}") }
+}

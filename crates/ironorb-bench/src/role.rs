@@ -1,0 +1,138 @@
+//! What this program does when a benchmark starts it again.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use ironorb::{Orb, ServerConcurrency, TypedRef};
+
+use crate::error::BenchError;
+use crate::idl::bench::EchoRef;
+use crate::machine::pin;
+use crate::raw::{self, Exchange, RawClient};
+use crate::rows::Row;
+use crate::servant::EchoServant;
+
+/// One process of a benchmark.
+#[derive(Debug, clap::Args)]
+pub struct RoleArgs {
+    /// Which.
+    #[arg(value_enum)]
+    role: Role,
+    /// The processor to stay on.
+    #[arg(long)]
+    core: Option<usize>,
+    /// Where the server is: `host:port`, or a reference.
+    #[arg(long, default_value = "")]
+    at: String,
+    /// What to call.
+    #[arg(long, default_value = "void")]
+    row: String,
+    /// How many samples of it to take.
+    #[arg(long, default_value_t = 0)]
+    samples: usize,
+    /// Messages of a sample, for a client without an ORB.
+    #[arg(long, default_value_t = 1)]
+    requests: usize,
+    /// Bytes of each.
+    #[arg(long, default_value_t = 0)]
+    request_bytes: usize,
+    /// Bytes of the answer.
+    #[arg(long, default_value_t = 0)]
+    reply_bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Role {
+    RawServer,
+    RawClient,
+    OrbServer,
+    PoolServer,
+    OrbClient,
+}
+
+/// Threads of the pool that is measured.
+const POOL_THREADS: usize = 4;
+
+/// Is one process of a benchmark until it has done its part or its standard input ends.
+pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
+    if let Some(core) = args.core {
+        pin(core)?;
+    }
+    match args.role {
+        Role::RawServer => raw_server(),
+        Role::RawClient => raw_client(args),
+        Role::OrbServer => orb_server(ServerConcurrency::ThreadPerConnection),
+        Role::PoolServer => orb_server(ServerConcurrency::LeaderFollowers { threads: POOL_THREADS }),
+        Role::OrbClient => orb_client(args),
+    }
+}
+
+fn raw_server() -> Result<(), BenchError> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
+    let address = listener.local_addr().map_err(BenchError::io("listen"))?;
+    tell(&address.to_string())?;
+    // This thread waits for the end, so that the one that serves does nothing else.
+    std::thread::spawn(move || match raw::serve(&listener) {
+        Ok(()) => {}
+        Err(e) => eprintln!("the plain server stops: {e}"),
+    });
+    wait_for_end()
+}
+
+fn raw_client(args: &RoleArgs) -> Result<(), BenchError> {
+    let exchange = Exchange {
+        requests: args.requests,
+        request_bytes: args.request_bytes,
+        reply_bytes: args.reply_bytes,
+    };
+    let mut client = raw_connect(&args.at, exchange)?;
+    for _ in 0..args.samples {
+        client.exchange().map_err(BenchError::io("exchange bytes"))?;
+    }
+    Ok(())
+}
+
+/// Connects to a plain server that told its address.
+pub(crate) fn raw_connect(address: &str, exchange: Exchange) -> Result<RawClient, BenchError> {
+    let parsed = address.parse().map_err(|_| BenchError::Process {
+        role: "raw-server".to_owned(),
+        what: format!("told {address:?}, which is not an address"),
+    })?;
+    RawClient::connect(parsed, exchange).map_err(BenchError::io(format!("connect to {address}")))
+}
+
+fn orb_server(concurrency: ServerConcurrency) -> Result<(), BenchError> {
+    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").map_err(ironorb::BuildError::from)?;
+    let orb = builder.concurrency(concurrency).build()?;
+    let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
+    tell(&echo.object().to_ior_string())?;
+    wait_for_end()?;
+    orb.shutdown(false)?;
+    Ok(())
+}
+
+fn orb_client(args: &RoleArgs) -> Result<(), BenchError> {
+    let row = Row::find(&args.row)?;
+    let orb = Orb::builder().no_endpoint().build()?;
+    let echo: EchoRef = match args.at.as_str() {
+        "" => orb.root_poa().activate(EchoServant)?,
+        url => orb.string_to_object(url)?.narrow_unchecked(),
+    };
+    let mut sample = row.sample(echo);
+    for _ in 0..args.samples {
+        sample()?;
+    }
+    orb.shutdown(false)?;
+    Ok(())
+}
+
+fn tell(address: &str) -> Result<(), BenchError> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{address}").and_then(|()| out.flush()).map_err(BenchError::io("tell the address"))
+}
+
+fn wait_for_end() -> Result<(), BenchError> {
+    let mut rest = [0; 64];
+    while std::io::stdin().read(&mut rest).map_err(BenchError::io("wait for the end"))? > 0 {}
+    Ok(())
+}

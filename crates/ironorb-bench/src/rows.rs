@@ -1,0 +1,195 @@
+//! What is measured: one row answers one question.
+
+use std::hint::black_box;
+
+use ironorb::SystemException;
+
+use crate::error::BenchError;
+use crate::idl::bench::{BinStruct, Echo, EchoRef};
+
+/// A line of the report.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) operation: Operation,
+    pub(crate) server: Server,
+}
+
+/// Who serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// Another process, a thread for each connection.
+    ThreadPerConnection,
+    /// Another process, a pool of threads.
+    Pool,
+    /// The calling process.
+    Collocated,
+}
+
+/// What is called; numbers are elements of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Nothing,
+    /// [`ONEWAYS`] calls that nobody answers, then one that is, so that all have been carried out.
+    Oneways,
+    Long,
+    String,
+    Structs(usize),
+    Octets(usize),
+    Longs(usize),
+    Doubles(usize),
+}
+
+pub(crate) const ONEWAYS: usize = 99;
+
+/// All rows, in the order of the report.
+pub(crate) const ROWS: [Row; 13] = [
+    Row::new("void", Operation::Nothing, Server::ThreadPerConnection),
+    Row::new("void-pool", Operation::Nothing, Server::Pool),
+    Row::new("long", Operation::Long, Server::ThreadPerConnection),
+    Row::new("string", Operation::String, Server::ThreadPerConnection),
+    Row::new("struct64", Operation::Structs(64), Server::ThreadPerConnection),
+    Row::new("octet-1k", Operation::Octets(1 << 10), Server::ThreadPerConnection),
+    Row::new("long-1k", Operation::Longs(1 << 8), Server::ThreadPerConnection),
+    Row::new("double-1k", Operation::Doubles(1 << 7), Server::ThreadPerConnection),
+    Row::new("octet-64k", Operation::Octets(64 << 10), Server::ThreadPerConnection),
+    Row::new("long-64k", Operation::Longs(16 << 10), Server::ThreadPerConnection),
+    Row::new("double-64k", Operation::Doubles(8 << 10), Server::ThreadPerConnection),
+    Row::new("oneway", Operation::Oneways, Server::ThreadPerConnection),
+    Row::new("collocated", Operation::Nothing, Server::Collocated),
+];
+
+/// One call, or one batch of them.
+pub(crate) type Sample<'a> = Box<dyn FnMut() -> Result<(), BenchError> + 'a>;
+
+impl Row {
+    const fn new(name: &'static str, operation: Operation, server: Server) -> Row {
+        Row { name, operation, server }
+    }
+
+    /// Finds the rows of these names; all of them when there is no name.
+    pub(crate) fn select(names: &[String]) -> Result<Vec<Row>, BenchError> {
+        if names.is_empty() {
+            return Ok(ROWS.to_vec());
+        }
+        names.iter().map(|name| Row::find(name)).collect()
+    }
+
+    pub(crate) fn find(name: &str) -> Result<Row, BenchError> {
+        ROWS.into_iter().find(|row| row.name == name).ok_or_else(|| BenchError::UnknownRow {
+            name: name.to_owned(),
+            known: ROWS.map(|row| row.name).join(", "),
+        })
+    }
+
+    /// Calls that one sample makes. A call in this process is too short for the clock.
+    pub(crate) fn calls_per_sample(self) -> usize {
+        match (self.operation, self.server) {
+            (Operation::Oneways, _) => ONEWAYS + 1,
+            (_, Server::Collocated) => COLLOCATED_CALLS,
+            _ => 1,
+        }
+    }
+
+    /// Messages that the client sends for one sample.
+    pub(crate) fn requests_per_sample(self) -> usize {
+        if self.operation == Operation::Oneways { ONEWAYS + 1 } else { 1 }
+    }
+
+    /// How many samples a repetition of so many calls has.
+    pub(crate) fn samples(self, calls: usize) -> usize {
+        let calls = if self.is_large() { calls.div_ceil(4) } else { calls };
+        match self.server {
+            // Short as they are, there can be more of them.
+            Server::Collocated => calls,
+            _ => calls.div_ceil(self.calls_per_sample()),
+        }
+    }
+
+    fn is_large(self) -> bool {
+        match self.operation {
+            Operation::Octets(count) => count > 4 << 10,
+            Operation::Longs(count) => count > 1 << 10,
+            Operation::Doubles(count) => count > 512,
+            _ => false,
+        }
+    }
+
+    /// One sample on this object.
+    pub(crate) fn sample(self, echo: EchoRef) -> Sample<'static> {
+        let mut once = self.operation.on(echo);
+        match self.server {
+            Server::Collocated => Box::new(move || {
+                for _ in 0..COLLOCATED_CALLS {
+                    once()?;
+                }
+                Ok(())
+            }),
+            _ => Box::new(move || Ok(once()?)),
+        }
+    }
+}
+
+const COLLOCATED_CALLS: usize = 100;
+
+impl Operation {
+    fn on(self, echo: EchoRef) -> Box<dyn FnMut() -> Result<(), SystemException>> {
+        match self {
+            Operation::Nothing => Box::new(move || echo.nothing()),
+            Operation::Oneways => Box::new(move || {
+                for _ in 0..ONEWAYS {
+                    echo.forget()?;
+                }
+                echo.nothing()
+            }),
+            Operation::Long => Box::new(move || {
+                black_box(echo.take_long(black_box(42))?);
+                Ok(())
+            }),
+            Operation::String => Box::new(move || {
+                black_box(echo.take_string(black_box("a string of thirty-two charact."))?);
+                Ok(())
+            }),
+            Operation::Structs(count) => {
+                let values = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; count];
+                Box::new(move || echo.take_structs(black_box(&values)))
+            }
+            Operation::Octets(count) => {
+                let values = vec![0x5A; count];
+                Box::new(move || {
+                    black_box(echo.take_octets(black_box(&values))?);
+                    Ok(())
+                })
+            }
+            Operation::Longs(count) => {
+                let values = vec![0x5A5A; count];
+                Box::new(move || {
+                    black_box(echo.take_longs(black_box(&values))?);
+                    Ok(())
+                })
+            }
+            Operation::Doubles(count) => {
+                let values = vec![1.5; count];
+                Box::new(move || {
+                    black_box(echo.take_doubles(black_box(&values))?);
+                    Ok(())
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_name() {
+        assert_eq!(Row::select(&[]).unwrap().len(), ROWS.len());
+        let [row] = Row::select(&["oneway".to_owned()]).unwrap()[..] else { panic!("one row") };
+        assert_eq!(row.operation, Operation::Oneways);
+        assert_eq!(row.samples(3000), 30);
+        let error = Row::select(&["viod".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("viod") && error.contains("void-pool"), "{error}");
+    }
+}
