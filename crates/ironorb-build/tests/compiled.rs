@@ -267,7 +267,7 @@ fn a_label_must_belong_to_its_case() {
     assert_eq!(refused(&ByColor::Unlisted { label: Color::Red }), Misuse::WrongLabel);
     assert_eq!(refused(&ByChar::Edge { label: b'\n', value: 0 }), Misuse::WrongLabel);
     assert_eq!(ByLong::Number { label: -3, value: 0 }.discriminator(), -3);
-    assert_eq!(ByBoolean::Yes(String::new()).discriminator(), true);
+    assert!(ByBoolean::Yes(String::new()).discriminator());
     assert_eq!(ByColor::B(vec![]).discriminator(), Color::Blue);
 }
 

@@ -1,0 +1,279 @@
+//! Stubs and skeletons over the real ORB: every way for an argument to travel, over a connection and in
+//! the same process.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
+
+mod operations {
+    include!("../testdata/emit/operations/out.rs");
+}
+mod bounds {
+    include!("../testdata/emit/bounds/out.rs");
+}
+mod inheritance {
+    include!("../testdata/emit/inheritance/out.rs");
+}
+
+use bounds::bounds::{Checker, CheckerRef, Choice, Holder};
+use inheritance::base::{Shape, ShapeRef, shape};
+use inheritance::shapes::deep::{Tag, TagRef, sprite::DrawError};
+use inheritance::shapes::{Movable, MovableRef, Scalable};
+use operations::bank::account::{DepositError, GetGuardedError, SetGuardedError, TransferError};
+use operations::bank::{Account, AccountRef, Entry, Frozen, Insufficient, Kind};
+
+/// A server's ORB and a client's, so that calls go over a connection.
+struct World {
+    server: Orb,
+    client: Orb,
+}
+
+impl World {
+    fn new() -> Self {
+        let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+        let client = Orb::builder().no_endpoint().build().unwrap();
+        World { server, client }
+    }
+
+    /// The reference as the server has it, which is in the same process, and as the client gets it.
+    fn both<R: TypedRef + Clone>(&self, local: &R) -> [R; 2] {
+        let url = self.server.object_to_string(local.object());
+        [local.clone(), self.client.resolve(&url).unwrap()]
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.client.shutdown(true);
+        let _ = self.server.shutdown(true);
+    }
+}
+
+struct Vault {
+    balance: Mutex<i64>,
+    notes: Mutex<Sender<String>>,
+}
+
+impl Vault {
+    fn new() -> (Self, Receiver<String>) {
+        let (notes, received) = channel();
+        (Vault { balance: Mutex::new(0), notes: Mutex::new(notes) }, received)
+    }
+}
+
+impl Account for Vault {
+    fn deposit(&self, amount: i64) -> Result<i64, DepositError> {
+        let mut balance = self.balance.lock().unwrap();
+        if *balance + amount < 0 {
+            return Err(Insufficient { missing: -(*balance + amount) }.into());
+        }
+        *balance += amount;
+        Ok(*balance)
+    }
+
+    fn transfer(&self, to: Option<&AccountRef>, amount: i64, text: &str) -> Result<(), TransferError> {
+        match to {
+            None => Err(Frozen {}.into()),
+            Some(to) => {
+                to.deposit(amount).map_err(|error| match error {
+                    DepositError::Insufficient(error) => TransferError::from(error),
+                    DepositError::System(error) => error.into(),
+                })?;
+                self.notify(text)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn notify(&self, text: &str) -> Result<(), SystemException> {
+        self.notes.lock().unwrap().send(text.to_owned()).unwrap();
+        Ok(())
+    }
+
+    fn swap(
+        &self,
+        entry: &Entry,
+        numbers: &[i32],
+    ) -> Result<(bool, Entry, Vec<i32>, Kind, Option<ironorb::ObjectRef>), SystemException> {
+        let entry = Entry { text: entry.text.to_uppercase(), amount: -entry.amount };
+        Ok((true, entry, numbers.iter().rev().copied().collect(), Kind::Savings, None))
+    }
+
+    fn lend(
+        &self,
+        words: &[String],
+        raw: &[u8],
+        rates: &[f64; 3],
+        kind: Kind,
+        wide: &str,
+    ) -> Result<(), SystemException> {
+        self.notify(&format!("{words:?} {raw:?} {rates:?} {kind:?} {wide}"))
+    }
+
+    fn find(&self, pattern: &str) -> Result<i32, SystemException> {
+        Ok(pattern.len() as i32)
+    }
+
+    fn balance(&self) -> Result<i64, SystemException> {
+        Ok(*self.balance.lock().unwrap())
+    }
+
+    fn owner(&self) -> Result<String, SystemException> {
+        Ok("nobody".to_owned())
+    }
+
+    fn set_owner(&self, value: &str) -> Result<(), SystemException> {
+        self.notify(value)
+    }
+
+    fn guarded(&self) -> Result<i32, GetGuardedError> {
+        Err(Frozen {}.into())
+    }
+
+    fn set_guarded(&self, value: i32) -> Result<(), SetGuardedError> {
+        if value < 0 { Err(Insufficient { missing: value.into() }.into()) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn arguments_and_results_travel() {
+    let world = World::new();
+    let (vault, notes) = Vault::new();
+    let local: AccountRef = world.server.root_poa().activate(vault).unwrap();
+    for account in world.both(&local) {
+        let before = account.balance().unwrap();
+        assert_eq!(account.deposit(100).unwrap(), before + 100);
+        let missing = Insufficient { missing: 1 };
+        assert_eq!(account.deposit(-before - 101), Err(DepositError::Insufficient(missing)));
+
+        account.transfer(Some(&account), 5, "żółw").unwrap();
+        assert_eq!(notes.recv().unwrap(), "żółw");
+        assert_eq!(account.transfer(None, 5, ""), Err(TransferError::Frozen(Frozen {})));
+
+        account.notify("oneway").unwrap();
+        assert_eq!(notes.recv().unwrap(), "oneway");
+
+        let entry = Entry { text: "text".to_owned(), amount: 7 };
+        let (done, entry, numbers, kind, object) = account.swap(&entry, &[1, 2, 3]).unwrap();
+        assert_eq!((done, entry.text.as_str(), entry.amount), (true, "TEXT", -7));
+        assert_eq!((numbers, kind, object), (vec![3, 2, 1], Kind::Savings, None));
+
+        let words = ["a".to_owned(), String::new()];
+        account.lend(&words, &[1, 255], &[0.5, 1.0, -2.0], Kind::Plain, "wide 𝄞").unwrap();
+        assert_eq!(notes.recv().unwrap(), "[\"a\", \"\"] [1, 255] [0.5, 1.0, -2.0] Plain wide 𝄞");
+
+        assert_eq!(account.find("four").unwrap(), 4);
+        assert_eq!(account.owner().unwrap(), "nobody");
+        account.set_owner("somebody").unwrap();
+        assert_eq!(notes.recv().unwrap(), "somebody");
+        assert_eq!(account.guarded(), Err(GetGuardedError::Frozen(Frozen {})));
+        account.set_guarded(1).unwrap();
+        let refused = Insufficient { missing: -1 };
+        assert_eq!(account.set_guarded(-1), Err(SetGuardedError::Insufficient(refused)));
+    }
+}
+
+struct Echo;
+
+impl Checker for Echo {
+    fn check(&self, a: &str, b: &[String], wide: &str) -> Result<(String, Vec<String>), SystemException> {
+        Ok((format!("{a}{wide}"), b.iter().map(|code| format!("{code}!")).collect()))
+    }
+
+    fn all(&self, _: &Holder, _: &[Vec<String>; 2], _: &Choice) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn current(&self) -> Result<Vec<String>, SystemException> {
+        Ok(vec![String::new(); 4])
+    }
+
+    fn set_current(&self, _: &[String]) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+/// Bounds are those of the wire: collocated calls pass no bytes and are not measured.
+#[test]
+fn bounds_hold_on_the_way_out_and_back() {
+    let world = World::new();
+    let local: CheckerRef = world.server.root_poa().activate(Echo).unwrap();
+    let [_, checker] = world.both(&local);
+    let code = |text: &str| text.to_owned();
+    let (joined, marked) = checker.check("abc", &[code("1234")], "de").unwrap();
+    assert_eq!((joined.as_str(), marked), ("abcde", vec![code("1234!")]));
+    let pages = [vec![code("x")], vec![]];
+    checker.all(&Holder::default(), &pages, &Choice::Tag(code("12345"))).unwrap();
+
+    let kind = |result: Result<(), SystemException>| result.unwrap_err().kind;
+    let bad = SystemExceptionKind::BadParam;
+    assert_eq!(kind(checker.check("sixsix", &[], "").map(drop)), bad);
+    assert_eq!(kind(checker.check("", &[code("sixsix")], "").map(drop)), bad);
+    assert_eq!(kind(checker.check("", &vec![code(""); 4], "").map(drop)), bad);
+    assert_eq!(kind(checker.check("", &[], "four").map(drop)), bad);
+    assert_eq!(kind(checker.all(&Holder::default(), &pages, &Choice::Tag(code("sixsix")))), bad);
+    assert_eq!(kind(checker.set_current(&vec![code(""); 4])), bad);
+    // Here the server breaks the bound, and says so.
+    assert!(checker.current().is_err());
+    assert!(checker.check("abc", &[code("12345")], "").is_err());
+}
+
+struct Label(Mutex<String>);
+
+impl Shape for Label {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+    fn set_name(&self, value: &str) -> Result<(), SystemException> {
+        value.clone_into(&mut self.0.lock().unwrap());
+        Ok(())
+    }
+    fn area(&self) -> Result<f64, shape::AreaError> {
+        Err(shape::Flat {}.into())
+    }
+}
+
+impl Movable for Label {
+    fn move_(&self, dx: f64, to: shape::Side) -> Result<(), SystemException> {
+        self.set_name(&format!("{dx} {to:?}"))
+    }
+}
+
+impl Scalable for Label {
+    fn scale(&self, factor: f64) -> Result<(), SystemException> {
+        self.set_name(&factor.to_string())
+    }
+}
+
+impl inheritance::shapes::deep::Sprite for Label {
+    fn draw(&self, on: Option<&MovableRef>) -> Result<String, DrawError> {
+        match on {
+            Some(on) => Ok(format!("on {}", on.name()?)),
+            None => Err(shape::Flat {}.into()),
+        }
+    }
+}
+
+impl Tag for Label {}
+
+#[test]
+fn inherited_operations_are_reached_through_every_base() {
+    use inheritance::shapes::deep::Sprite;
+
+    let world = World::new();
+    let local: TagRef = world.server.root_poa().activate(Label(Mutex::default())).unwrap();
+    for tag in world.both(&local) {
+        tag.set_name("first").unwrap();
+        assert_eq!(tag.name().unwrap(), "first");
+        tag.move_(1.5, shape::Side::Right).unwrap();
+        assert_eq!(ShapeRef::from(tag.clone()).name().unwrap(), "1.5 Right");
+        tag.scale(2.0).unwrap();
+        assert_eq!(tag.area(), Err(shape::AreaError::Flat(shape::Flat {})));
+        assert_eq!(tag.draw(Some(&tag.clone().into())).unwrap(), "on 2");
+        assert_eq!(tag.draw(None), Err(DrawError::Flat(shape::Flat {})));
+        let shape = ShapeRef::from(tag);
+        assert!(TagRef::narrow(shape.object()).unwrap().is_some());
+        assert!(AccountRef::narrow(shape.object()).unwrap().is_none());
+    }
+}
