@@ -52,6 +52,8 @@ pub(crate) enum LiteralValue {
     WChar(char),
     String(String),
     WString(String),
+    /// Never closed, which is reported; it fits everywhere.
+    Broken,
 }
 
 macro_rules! puncts {

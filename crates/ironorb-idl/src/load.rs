@@ -90,3 +90,22 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
 }
 
 const FILE_BYTES_MAX: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_not_utf_8_is_iso_8859_1() {
+        assert_eq!(decode(b"// caf\xe9".to_vec()), "// caf\u{e9}");
+        assert_eq!(decode("// caf\u{e9}".into()), "// caf\u{e9}");
+    }
+
+    #[test]
+    fn a_file_beyond_the_limit_is_refused() {
+        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/load.rs");
+        let refused = DiskLoader::with_file_bytes_max(10).load(&this);
+        assert_eq!(refused.expect_err("it is longer").kind(), io::ErrorKind::FileTooLarge);
+        assert!(DiskLoader::default().load(&this).is_ok());
+    }
+}

@@ -11,7 +11,7 @@ mod values;
 use crate::ast::{Ast, Ident, Item, ItemKind, Lead, ScopedName};
 use crate::diagnostics::Diagnostics;
 use crate::intern::{Class, Kw, Name};
-use crate::lex::{Punct, Tok, Token};
+use crate::lex::{LiteralValue, Punct, Tok, Token};
 use crate::model::InterfaceKind;
 use crate::preprocess::Unit;
 use crate::source::Span;
@@ -421,6 +421,12 @@ impl<'u> Parser<'u> {
         }
         if self.halted {
             return Err(Reported);
+        }
+        // A literal that is never closed has swallowed the semicolon.
+        if let Tok::Literal(id) = self.tokens[self.at.saturating_sub(1)].tok
+            && self.unit.literals[id.0 as usize].value == LiteralValue::Broken
+        {
+            return Ok(());
         }
         let previous = self.previous_span();
         let starts_new = match self.tok() {

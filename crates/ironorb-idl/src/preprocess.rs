@@ -172,7 +172,7 @@ impl Preprocessor<'_> {
                 self.literal(value, text)
             }
             // Stands in for the literal, so that the parser does not complain as well.
-            LexemeKind::Broken => self.literal(LiteralValue::String(String::new()), "\"\""),
+            LexemeKind::Broken => self.literal(LiteralValue::Broken, "\"\""),
             LexemeKind::Stray(char) => Tok::Stray(char),
             LexemeKind::LineEnd | LexemeKind::End => return None,
         };

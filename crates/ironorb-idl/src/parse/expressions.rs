@@ -109,7 +109,7 @@ impl Parser<'_> {
         match self.tok() {
             Tok::Literal(id) => {
                 let value = &self.unit.literals[id.0 as usize].value;
-                matches!(value, LiteralValue::String(_) | LiteralValue::WString(_))
+                matches!(value, LiteralValue::String(_) | LiteralValue::WString(_) | LiteralValue::Broken)
             }
             _ => false,
         }

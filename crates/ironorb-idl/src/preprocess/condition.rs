@@ -17,6 +17,7 @@ impl Preprocessor<'_> {
                 Tok::Literal(id) => match &self.unit.literals[id.0 as usize].value {
                     LiteralValue::Integer(value) => Term::Value(*value),
                     LiteralValue::Char(char) | LiteralValue::WChar(char) => Term::Value(*char as i128),
+                    LiteralValue::Broken => return false,
                     _ => {
                         let what = format!("`{}` is no integer", self.spelling(token));
                         self.diags.condition_syntax(token.span, &what);

@@ -135,6 +135,10 @@ impl Resolver<'_> {
             match op {
                 ExprOp::Literal(id, span) => {
                     let value = match &self.unit.literals[id.0 as usize].value {
+                        LiteralValue::Broken => {
+                            stack.push((None, *span));
+                            continue;
+                        }
                         LiteralValue::Integer(value) => Value::Integer(*value),
                         LiteralValue::Float(value) => Value::Float(*value),
                         LiteralValue::Fixed(text) => Value::Fixed(Fixed::parse(text)),

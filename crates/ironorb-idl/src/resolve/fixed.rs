@@ -210,3 +210,51 @@ fn carry(digits: &mut [u32]) {
 
 const DIGITS_MAX: usize = 31;
 const INTERMEDIATE_DIGITS: usize = 62;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(actual: Option<Fixed>, expected: &str) {
+        assert_eq!(actual.expect("a value").to_string(), expected);
+    }
+
+    fn fixed(text: &str) -> Fixed {
+        Fixed::parse(text)
+    }
+
+    #[test]
+    fn sums_and_differences_are_exact() {
+        check(Some(fixed("1.25").plus(&fixed("2.5"))), "3.75");
+        check(Some(fixed("1").plus(&fixed("0.999").negated())), "0.001");
+        check(Some(fixed("1").plus(&fixed("2").negated())), "-1");
+        check(Some(fixed("9.9").plus(&fixed("0.1"))), "10");
+        check(Some(fixed("0").negated()), "0");
+    }
+
+    #[test]
+    fn products_keep_62_digits_and_are_then_cut_to_31() {
+        check(fixed("-1.5").times(&fixed("1.5")).truncated(), "-2.25");
+        let nines = "9999999999999999999999999999999";
+        assert_eq!(fixed(nines).times(&fixed(nines)).truncated(), None);
+        check(fixed(nines).times(&fixed("0.00001")).truncated(), "99999999999999999999999999.99999");
+    }
+
+    #[test]
+    fn quotients_are_cut_to_31_digits() {
+        check(fixed("10").divided_by(&fixed("4")).and_then(Fixed::truncated), "2.5");
+        check(
+            fixed("1").divided_by(&fixed("3")).and_then(Fixed::truncated),
+            "0.3333333333333333333333333333333",
+        );
+        check(fixed("1").divided_by(&fixed("0.001")).and_then(Fixed::truncated), "1000");
+        assert_eq!(fixed("1").divided_by(&fixed("0.00")), None);
+    }
+
+    #[test]
+    fn a_value_is_cut_to_the_scale_of_its_type_and_must_fit_before_the_point() {
+        check(fixed("12.349").fitted(Some((4, 2))), "12.34");
+        assert_eq!(fixed("123.4").fitted(Some((4, 2))), None);
+        check(fixed("0.05").fitted(Some((2, 2))), "0.05");
+    }
+}
