@@ -30,6 +30,10 @@ impl Config {
         let mut errors = Vec::new();
         for file in files {
             match self.compile_one(file.as_ref(), &out_dir) {
+                Ok(path) if written.contains(&path) => {
+                    let text = "error: two IDL files would both be written to";
+                    errors.push(Errors::new(format!("{text} {}", path.display())));
+                }
                 Ok(path) => written.push(path),
                 Err(error) => errors.push(error),
             }

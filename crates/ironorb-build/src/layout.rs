@@ -25,14 +25,17 @@ impl<'m> Layout<'m> {
     /// Starts from the best and takes away until nothing changes, so that recursive types come out right.
     pub(crate) fn of(model: &'m Model) -> Self {
         let mut layout = Layout { model, definitions: vec![Facts::ALL; model.definitions().len()] };
-        loop {
-            let next: Vec<Facts> =
-                model.definitions().iter().map(|def| layout.definition_facts(&def.kind)).collect();
-            if next == layout.definitions {
-                return layout;
+        let mut changed = true;
+        while changed {
+            changed = false;
+            // In place: types mostly name earlier ones, so this ends after few rounds.
+            for def in model.definitions() {
+                let facts = layout.definition_facts(&def.kind);
+                changed |= facts != layout.definitions[def.id.index()];
+                layout.definitions[def.id.index()] = facts;
             }
-            layout.definitions = next;
         }
+        layout
     }
 
     pub(crate) fn definition(&self, id: DefId) -> Facts {

@@ -18,7 +18,11 @@ pub(crate) struct NotGenerated {
 
 /// Every use in the definitions that are to be generated, in the order of the text.
 pub(crate) fn check(model: &Model, selection: &Selection) -> Vec<NotGenerated> {
-    let mut checker = Checker { model, in_builtin: false, found: Vec::new() };
+    let found = too_deep(model);
+    if !found.is_empty() {
+        return found; // the rest follows aliases, which is only safe when they end soon
+    }
+    let mut checker = Checker { model, in_builtin: false, found };
     for def in model.definitions() {
         // What is wrong with a definition that nobody wrote is told where it is used.
         if selection.contains(def.id) && !is_builtin(model, def.id) {
@@ -28,6 +32,33 @@ pub(crate) fn check(model: &Model, selection: &Selection) -> Vec<NotGenerated> {
     checker.found.sort_by_key(|found| (found.span.file, found.span.start));
     checker.found.dedup();
     checker.found
+}
+
+/// Aliases that stand for more levels of sequences, arrays and aliases than we follow.
+fn too_deep(model: &Model) -> Vec<NotGenerated> {
+    let mut levels = vec![0u32; model.definitions().len()];
+    let mut found = Vec::new();
+    for def in model.definitions() {
+        let DefKind::Typedef(typedef) = &def.kind else { continue };
+        let mut deep = 1;
+        let mut ty = &typedef.ty;
+        while let Type::Sequence { element, .. } | Type::Array { element, .. } = ty {
+            deep += 1;
+            ty = element;
+        }
+        if let Type::Named(id) = ty {
+            // An alias can only name earlier ones.
+            deep += levels[id.index()];
+        }
+        levels[def.id.index()] = deep;
+        // The first that is too deep is told, not all that build on it.
+        if deep > TYPE_LEVELS_MAX && deep <= 2 * TYPE_LEVELS_MAX {
+            let what =
+                format!("a type of more than {TYPE_LEVELS_MAX} levels of sequences, arrays and aliases");
+            found.push(NotGenerated { span: def.span, what });
+        }
+    }
+    found
 }
 
 struct Checker<'m> {
@@ -188,3 +219,6 @@ const IN: ironorb_idl::model::Direction = ironorb_idl::model::Direction::In;
 
 /// Results are a tuple, and the standard library has traits for tuples of up to twelve.
 const RESULTS_MAX: usize = 12;
+
+/// Levels of sequences, arrays and aliases in a type; far beyond real IDL, and what rustc takes with ease.
+const TYPE_LEVELS_MAX: u32 = 100;

@@ -66,6 +66,18 @@ fn each_construct_is_named() {
     );
 }
 
+/// A long chain of aliases is no real IDL, but it must not cost the stack.
+#[test]
+fn endless_aliases_are_refused() {
+    let mut idl = "typedef string<2> T0;\n".to_owned();
+    for n in 1..20_000 {
+        idl.push_str(&format!("typedef sequence<T{}> T{n};\n", n - 1));
+    }
+    idl.push_str("struct S { T19999 x; };");
+    let text = generated(&idl).unwrap_err().to_string();
+    assert!(text.starts_with("error: a type of more than 100 levels"), "{text:.200}");
+}
+
 #[test]
 fn the_line_is_shown_with_a_caret() {
     let errors = generated("interface S {\n\tvoid put(in any value);\n};").unwrap_err();
@@ -126,6 +138,10 @@ fn compile_writes_one_rust_file_per_idl_file() {
     let text = std::fs::read_to_string(&written[0]).unwrap();
     assert!(text.contains("pub mod common") && text.contains("pub mod extra"), "{text}");
     assert!(text.contains("pub type Cents = i64;"), "{text}");
+
+    std::fs::write(dir.path().join("bank.idl"), "module bank {};").unwrap();
+    let twice = config.compile([idl.join("bank.idl"), dir.path().join("bank.idl")]);
+    assert!(twice.unwrap_err().to_string().contains("two IDL files"));
 
     std::fs::write(idl.join("a.idl"), "struct A { any x; };").unwrap();
     std::fs::write(idl.join("b.idl"), "struct B { nothing x; };").unwrap();
