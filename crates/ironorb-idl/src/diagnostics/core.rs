@@ -54,6 +54,7 @@ pub struct Diagnostics {
     errors: usize,
     suppressed: usize,
     quiet: u32,
+    lacks_include: bool,
 }
 
 impl Diagnostics {
@@ -98,6 +99,15 @@ impl Diagnostics {
 
     pub(crate) fn end_quiet(&mut self) {
         self.quiet -= 1;
+    }
+
+    /// A file that is included was not found, so names of modules may be unknown for that reason.
+    pub(crate) fn lacks_include(&self) -> bool {
+        self.lacks_include
+    }
+
+    pub(super) fn set_lacks_include(&mut self) {
+        self.lacks_include = true;
     }
 
     /// False when a report would not be kept, so that no work is put into it.

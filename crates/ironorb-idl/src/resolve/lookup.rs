@@ -23,7 +23,7 @@ impl Resolver<'_> {
             self.check_spelling(found, name.first);
             found
         } else {
-            self.lookup_first(name.first, scope)?
+            self.lookup_first(name, scope)?
         };
         for &part in &name.rest {
             let Some(inner) = self.side[found.index()].scope else {
@@ -38,7 +38,8 @@ impl Resolver<'_> {
     }
 
     /// An unqualified name, from the scope outwards; its use binds it there.
-    fn lookup_first(&mut self, name: Ident, scope: ScopeId) -> Option<DefId> {
+    fn lookup_first(&mut self, whole: &ScopedName, scope: ScopeId) -> Option<DefId> {
+        let name = whole.first;
         let fold = self.unit.interner.fold(name.name);
         let mut at = Some(scope);
         while let Some(here) = at {
@@ -56,7 +57,10 @@ impl Resolver<'_> {
                 }
             }
         }
-        self.report_unknown(name, scope);
+        // What a missing file would have defined is no further mistake.
+        if whole.rest.is_empty() || !self.diags.lacks_include() {
+            self.report_unknown(name, scope);
+        }
         None
     }
 

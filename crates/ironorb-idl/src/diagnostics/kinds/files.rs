@@ -12,6 +12,7 @@ impl Diagnostics {
     }
 
     pub(crate) fn missing_include(&mut self, span: Span, name: &str, searched: &[String]) {
+        self.set_lacks_include();
         let places = if searched.is_empty() {
             "no include directory was given".into()
         } else {
