@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 
 const USAGE: &str = "\
 usage: bounded [--iterations N] [--seed N] [--target NAME] [--from N] [--verbose] [--write-corpus DIR]
-  --iterations N      inputs of the cheapest target; others get fewer by their cost (default 20000)
+  --iterations N      inputs of the cheapest target; others get fewer by their cost (default 100000)
   --seed N            another sequence of inputs (default 1)
   --target NAME       this target only
   --from N            begin with this input, to run one again
@@ -50,7 +50,7 @@ struct Options {
 impl Options {
     fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
         let mut options =
-            Options { iterations: 20_000, seed: 1, target: None, from: 0, verbose: false, corpus: None };
+            Options { iterations: 100_000, seed: 1, target: None, from: 0, verbose: false, corpus: None };
         while let Some(name) = args.next() {
             let mut value = || args.next().ok_or(format!("{name} needs a value"));
             let number = |text: String| text.parse().map_err(|_| format!("{text} is not a number"));
