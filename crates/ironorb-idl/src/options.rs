@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// Options of a compilation. The limits keep hostile texts from costing memory or stack; the defaults are
 /// far beyond any real IDL.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Options {
     /// Where included files are looked for, in order.
     pub include_dirs: Vec<PathBuf>,

@@ -37,6 +37,13 @@ fn one(out: &mut String, diagnostic: &Diagnostic, sources: &Sources, paint: &Pai
     let head = format!("{word}[{}]", diagnostic.code);
     let _ = writeln!(out, "{}: {}", paint.on(style, &head), paint.on(BOLD, &diagnostic.message));
 
+    if sources.file(diagnostic.primary.span.file).text().is_empty() {
+        // The file itself could not be read: there is no place to show.
+        if let Some(help) = &diagnostic.help {
+            let _ = writeln!(out, "  {} {}: {help}", paint.on(BLUE, "="), paint.on(GREEN, "help"));
+        }
+        return;
+    }
     let mut marks = vec![Mark::new(sources, diagnostic.primary.span, &diagnostic.primary.text, true)];
     for label in &diagnostic.secondary {
         marks.push(Mark::new(sources, label.span, &label.text, false));

@@ -72,6 +72,31 @@ fn every_kind_of_diagnostic_has_an_example() {
     assert!(without.is_empty(), "no example in testdata/errors or testdata/ok for {without:?}");
 }
 
+#[test]
+fn a_missing_main_file_is_told_without_a_place() {
+    let outcome = compile_with(Path::new("missing.idl"), &Options::default(), &ironorb_idl::MapLoader::new());
+    assert_eq!(
+        outcome.render(false),
+        "error[IDL0101]: cannot read `missing.idl`: no such file\n  \
+         = help: check the path and the permission to read it\n\n1 error\n"
+    );
+}
+
+#[test]
+fn colors_change_nothing_but_colors() {
+    let outcome = compile("errors", "names.idl");
+    let colored = outcome.render(true);
+    assert!(colored.contains("\x1b[1;31merror[IDL0403]\x1b[0m"));
+    let mut plain = String::new();
+    let mut rest = colored.as_str();
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        plain.push_str(before);
+        rest = after.split_once('m').expect("the end of a color").1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, outcome.render(false));
+}
+
 /// Reads below `testdata`, so that the expected texts hold no path of a machine.
 struct Rooted(&'static str);
 
