@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use ironorb_giop::connection::{Incoming, ServerConnection};
+use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
-use ironorb_giop::message::Message;
 
 use crate::adapter::{ReplySink, Session};
 use crate::net::{self, Moved};
 use crate::orb::OrbCore;
 use crate::sync::lock;
+
+use super::work::{Stop, Work};
 
 /// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
 /// another thread waits for requests.
@@ -32,13 +33,6 @@ pub(super) struct Connection {
     carried: AtomicUsize,
     /// No more requests will come; whoever finishes the last one closes.
     ending: AtomicBool,
-}
-
-/// A message for a servant or about one.
-#[derive(Debug)]
-pub(super) enum Work {
-    Request(Message),
-    Locate(Message),
 }
 
 /// What a look for work gave.
@@ -121,19 +115,13 @@ impl Connection {
         if self.stopping.load(Ordering::Relaxed) {
             return None;
         }
-        loop {
-            return match ServerConnection::poll_incoming(framer) {
-                Ok(Some(Incoming::Request(message))) => Some(Some(Work::Request(message))),
-                Ok(Some(Incoming::LocateRequest(message))) => Some(Some(Work::Locate(message))),
-                // The reply of a request that is being carried out is sent all the same, which is allowed.
-                Ok(Some(Incoming::CancelRequest(_))) => continue,
-                Ok(Some(Incoming::Goodbye)) => None,
-                Ok(None) => Some(None),
-                Err(_) => {
-                    self.with(&mut ServerConnection::protocol_error);
-                    None
-                }
-            };
+        match Work::next(framer) {
+            Ok(work) => Some(work),
+            Err(Stop::Goodbye) => None,
+            Err(Stop::ProtocolError) => {
+                self.with(&mut ServerConnection::protocol_error);
+                None
+            }
         }
     }
 
@@ -151,15 +139,12 @@ impl Connection {
     #[must_use]
     pub(super) fn carry_out(&self, work: Work) -> bool {
         self.carried.fetch_add(1, Ordering::SeqCst);
-        let message = match work {
-            Work::Request(message) => {
-                self.orb.adapter.serve_request(&message, &self.session, self, &self.orb);
-                message
-            }
-            Work::Locate(message) => {
-                self.orb.adapter.serve_locate(&message, self);
-                message
-            }
+        // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
+        // to be sent again, or whoever stops it sees the request.
+        let message = if self.stopping.load(Ordering::SeqCst) {
+            work.into_message()
+        } else {
+            work.carry_out(&self.orb, &self.session, self)
         };
         self.served.fetch_add(1, Ordering::Relaxed);
         // Someone else may be waiting for bytes with the lock held; then the buffer is simply dropped.
@@ -182,13 +167,18 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Read);
     }
 
-    /// Says goodbye and closes.
+    /// Says goodbye and closes. While requests are being carried out there is no goodbye: it would promise that
+    /// what is not answered was not carried out (CORBA 3.3 part 2, 9.4.7), and the client would ask again.
     pub(super) fn close_now(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         let version = self.orb.config.giop_version;
+        // sync: carried-before-goodbye
+        let is_idle = self.carried.load(Ordering::SeqCst) == 0;
         {
             let mut sender = lock(&self.sender);
-            sender.close(version);
+            if is_idle {
+                sender.close(version);
+            }
             let _ = net::send_now(&self.stream, sender.transmit().poll_transmit());
             sender.handle_end();
         }

@@ -3,6 +3,7 @@
 mod connection;
 mod pool;
 mod thread_per_connection;
+pub(crate) mod work;
 
 use std::collections::HashMap;
 use std::io;

@@ -1,0 +1,66 @@
+//! What a server does with the messages that have arrived; the same for every driver. No I/O.
+
+use std::sync::Arc;
+
+use ironorb_giop::connection::{Incoming, ServerConnection};
+use ironorb_giop::framer::Framer;
+use ironorb_giop::message::Message;
+
+use crate::adapter::{ReplySink, Session};
+use crate::orb::OrbCore;
+
+/// A message for a servant or about one.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Request(Message),
+    Locate(Message),
+}
+
+/// Why nothing more is taken from a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The client said goodbye, or did not understand us.
+    Goodbye,
+    /// The client's bytes make no sense: it is to be told by [`ServerConnection::protocol_error`].
+    ProtocolError,
+}
+
+impl Work {
+    /// The next thing that has arrived; `None` when more bytes are needed.
+    #[inline]
+    pub(crate) fn next(framer: &mut Framer) -> Result<Option<Work>, Stop> {
+        loop {
+            return match ServerConnection::poll_incoming(framer) {
+                Ok(Some(Incoming::Request(message))) => Ok(Some(Work::Request(message))),
+                Ok(Some(Incoming::LocateRequest(message))) => Ok(Some(Work::Locate(message))),
+                // The reply of a request that is being carried out is sent all the same, which is allowed.
+                Ok(Some(Incoming::CancelRequest(_))) => continue,
+                Ok(Some(Incoming::Goodbye)) => Err(Stop::Goodbye),
+                Ok(None) => Ok(None),
+                Err(_) => Err(Stop::ProtocolError),
+            };
+        }
+    }
+
+    /// Does it, and gives the message back for its buffer.
+    #[inline]
+    pub(crate) fn carry_out(self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) -> Message {
+        match self {
+            Work::Request(message) => {
+                orb.adapter.serve_request(&message, session, sink, orb);
+                message
+            }
+            Work::Locate(message) => {
+                orb.adapter.serve_locate(&message, sink);
+                message
+            }
+        }
+    }
+
+    /// The message, when nothing is to be done about it.
+    pub(crate) fn into_message(self) -> Message {
+        match self {
+            Work::Request(message) | Work::Locate(message) => message,
+        }
+    }
+}
