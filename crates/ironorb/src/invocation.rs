@@ -103,9 +103,16 @@ impl Invocation {
         Invocation { forwards_left: forwards_max, resends_left: resends_max, forwarded, fell_back: false }
     }
 
-    /// No address of the current target could be connected.
+    /// The request goes to a reference that was forwarded, perhaps by another call, or to the original one.
+    #[inline]
+    pub fn on_route(&mut self, forwarded: bool) {
+        self.forwarded = forwarded;
+    }
+
+    /// No address of the current target could be connected. `all_timed_out` says that none of them refused.
     #[cold]
-    pub fn on_connect_failed(&mut self, minor: MinorCode) -> Next {
+    pub fn on_connect_failed(&mut self, all_timed_out: bool) -> Next {
+        let minor = if all_timed_out { MinorCode::CONNECT_TIMEOUT } else { MinorCode::CONNECT_REFUSED };
         self.fall_back_or(SystemException::new(SystemExceptionKind::Transient, minor, CompletionStatus::No))
     }
 
@@ -345,11 +352,8 @@ mod tests {
     #[test]
     fn a_forwarded_target_that_is_gone_leads_back_once() {
         let mut call = Invocation::new(16, 4, true);
-        assert_eq!(call.on_connect_failed(MinorCode::CONNECT_REFUSED), Next::FallBack);
+        assert_eq!(call.on_connect_failed(false), Next::FallBack);
         assert!(matches!(call.on_forward(Ior::nil()), Next::Follow(_)));
-        assert_eq!(
-            fails(call.on_connect_failed(MinorCode::CONNECT_REFUSED)).0,
-            SystemExceptionKind::Transient
-        );
+        assert_eq!(fails(call.on_connect_failed(false)).0, SystemExceptionKind::Transient);
     }
 }

@@ -161,7 +161,7 @@ fn read_user_exception<T, E: OperationError>(r: &mut Reader<'_>) -> Result<T, E>
 
 /// Adds the object and operation to what is said about a failure.
 #[cold]
-fn about(object: &ObjectRef, operation: &Operation, e: SystemException) -> SystemException {
+pub(crate) fn about(object: &ObjectRef, operation: &Operation, e: SystemException) -> SystemException {
     let place = format!("{} of {object:?}", operation.name());
     let detail = match e.detail() {
         Some(detail) => format!("{place}: {detail}"),
@@ -175,7 +175,7 @@ pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
     Course::begin(object, &LOCATE, &|_| Ok(())).and_then(|mut course| course.locate())
 }
 
-static LOCATE: Operation = Operation::twoway("LocateRequest");
+pub(crate) static LOCATE: Operation = Operation::twoway("LocateRequest");
 
 /// An answer to be read by the caller.
 struct Answer {
@@ -311,6 +311,7 @@ impl<'c> Course<'c> {
             return Err(self.invocation.on_timeout(false));
         }
         self.route = routes.current(self.object)?;
+        self.invocation.on_route(self.route.is_forwarded());
         Ok(())
     }
 }
@@ -350,7 +351,6 @@ fn not_connected(
         return Next::Fail(invocation.on_timeout(false).with_detail("the connection was not made in time"));
     }
     let timed_out = refused.iter().all(|(_, failure)| matches!(failure, ConnectFailure::TimedOut));
-    let minor = if timed_out { MinorCode::CONNECT_TIMEOUT } else { MinorCode::CONNECT_REFUSED };
     let reasons: Vec<String> = refused
         .iter()
         .map(|(address, failure)| match failure {
@@ -358,7 +358,7 @@ fn not_connected(
             _ => format!("{address}: no answer in time"),
         })
         .collect();
-    match invocation.on_connect_failed(minor) {
+    match invocation.on_connect_failed(timed_out) {
         Next::Fail(e) => Next::Fail(e.with_detail(format!(
             "{}; is the server running, and is the address right?",
             reasons.join(", ")

@@ -14,6 +14,7 @@ mod client;
 mod config;
 mod deadline;
 mod endpoint;
+pub mod engine;
 pub mod generated;
 pub mod invocation;
 mod invoke;

@@ -54,6 +54,10 @@ impl Orb {
         Orb { _owner: Some(Arc::new(Owner(core.clone()))), core }
     }
 
+    pub(crate) fn core(&self) -> &Arc<OrbCore> {
+        &self.core
+    }
+
     pub(crate) fn from_core(core: Arc<OrbCore>) -> Orb {
         Orb { core, _owner: None }
     }

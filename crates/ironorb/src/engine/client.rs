@@ -1,0 +1,743 @@
+//! The calling side: calls on their way over connections, to their outcome.
+//!
+//! Never decides what a reply or a failure leads to: [`Invocation`] does.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use ironorb_giop::connection::{BeginError, CallId, CallState, ClientConnection, ConnectionEnd};
+use ironorb_giop::exception::SystemException;
+use ironorb_giop::message::Message;
+use ironorb_giop::{Malformed, Misuse, Reader, Writer};
+
+use super::{CallNumber, ConnectionId, Time};
+use crate::Orb;
+use crate::generated::{Operation, OperationError};
+use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
+use crate::invoke::{LOCATE, about, loopback, read_answer};
+use crate::object::ObjectRef;
+use crate::orb::{OrbCore, shut_down};
+use crate::poa::Refusal;
+use crate::route::{RemoteTarget, Route};
+
+/// Writes the arguments of a call, perhaps more than once.
+pub type Arguments = Box<dyn Fn(&mut Writer<'_>) -> Result<(), Misuse> + Send>;
+
+/// What happens to a client.
+pub enum ClientEvent<'e> {
+    /// A call begins.
+    Call {
+        /// Its number.
+        call: CallNumber,
+        /// The object asked. Its forwards are shared with all clones of the reference.
+        object: ObjectRef,
+        /// What it is asked. A oneway completes when it has been written.
+        operation: &'static Operation,
+        /// Writes the arguments.
+        arguments: Arguments,
+        /// When the call gives up; `None` never.
+        deadline: Option<Time>,
+    },
+    /// A question begins: where is this object?
+    Locate {
+        /// Its number.
+        call: CallNumber,
+        /// The object.
+        object: ObjectRef,
+        /// When the question is given up; `None` never.
+        deadline: Option<Time>,
+    },
+    /// What [`ClientAction::Connect`] asked for is there.
+    Connected {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// What [`ClientAction::Connect`] asked for cannot be had.
+    ConnectFailed {
+        /// Which.
+        connection: ConnectionId,
+        /// Nobody answered, as opposed to an answer that refuses.
+        timed_out: bool,
+    },
+    /// Bytes have come.
+    Received {
+        /// Where.
+        connection: ConnectionId,
+        /// Any piece of the stream.
+        bytes: &'e [u8],
+    },
+    /// The server has closed, or the connection has failed.
+    Closed {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// The time asked for by the last [`ClientAction::SetTimer`] has come.
+    Timer,
+    /// The ORB says goodbye on every connection; calls end with BAD_INV_ORDER, later ones as well.
+    Shutdown,
+}
+
+/// What a driver does for a client.
+#[derive(Debug)]
+pub enum ClientAction {
+    /// Connect; answer with [`ClientEvent::Connected`] or [`ClientEvent::ConnectFailed`].
+    Connect {
+        /// The number that the connection will have.
+        connection: ConnectionId,
+        /// A name or an address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// Send bytes after those sent before. Whoever takes this action must send them or close the connection:
+    /// from now on they count as sent.
+    Transmit {
+        /// Where.
+        connection: ConnectionId,
+        /// Never empty.
+        bytes: Vec<u8>,
+    },
+    /// Close, after what is to be transmitted, or stop connecting. No event is expected for it.
+    Close {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// A call has ended. Comes once for each.
+    Complete {
+        /// Which.
+        call: CallNumber,
+        /// How.
+        outcome: Outcome,
+    },
+    /// Give [`ClientEvent::Timer`] at this time or as soon as possible after it. Takes the place of a time
+    /// asked for before; a timer that fires too soon does no harm.
+    SetTimer {
+        /// When.
+        at: Time,
+    },
+}
+
+/// How a call has ended. A user exception is an answer.
+pub type Outcome = Result<Answer, SystemException>;
+
+/// What a call has brought.
+#[derive(Debug)]
+pub enum Answer {
+    /// A twoway call: results or a user exception.
+    Reply(Reply),
+    /// A oneway call: it has been written.
+    Sent,
+    /// A question: whether the object is known.
+    Located(bool),
+}
+
+/// The reply of a twoway call, to be read by whoever knows the operation.
+pub struct Reply {
+    message: Message,
+    body_at: usize,
+    user_exception: bool,
+    orb: Arc<OrbCore>,
+}
+
+impl Reply {
+    /// Reads the results, or the user exception.
+    pub fn read<T, E: OperationError>(
+        &self,
+        results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+    ) -> Result<T, E> {
+        let r = self.message.reader_at(self.body_at).with_context(&self.orb);
+        read_answer(r, self.user_exception, results)
+    }
+
+    /// Whether it is a user exception.
+    pub fn is_user_exception(&self) -> bool {
+        self.user_exception
+    }
+}
+
+/// The calling side of an ORB as a state machine: any number of calls at once, one connection to each
+/// endpoint, which all calls share. As a lane of one thread has it, requests to an endpoint keep their order.
+pub struct ClientEngine {
+    orb: Arc<OrbCore>,
+    calls: BTreeMap<CallNumber, Course>,
+    links: BTreeMap<ConnectionId, Link>,
+    /// Each connection of `links`, by its endpoint.
+    endpoints: BTreeMap<Endpoint, ConnectionId>,
+    next_connection: u64,
+    deadlines: BTreeSet<(Time, Due)>,
+    /// What the driver's timer is set to.
+    timer: Option<Time>,
+    /// Connections that may have something to transmit.
+    talking: BTreeSet<ConnectionId>,
+    actions: VecDeque<ClientAction>,
+    is_shut_down: bool,
+}
+
+type Endpoint = (String, u16);
+
+/// What happens when a time comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Call(CallNumber),
+    Connect(ConnectionId),
+}
+
+/// One connection, or one that is being made.
+struct Link {
+    endpoint: Endpoint,
+    state: LinkState,
+}
+
+enum LinkState {
+    Connecting {
+        until: Time,
+        /// In the order in which they came.
+        waiting: Vec<CallNumber>,
+    },
+    /// Has not ended: one that ends is taken off at once.
+    Open(Box<ClientConnection<CallNumber>>),
+}
+
+/// One call on its way.
+struct Course {
+    object: ObjectRef,
+    request: Request,
+    deadline: Option<Time>,
+    invocation: Invocation,
+    way: Way,
+    /// The address that is being tried.
+    attempt: usize,
+    /// No address so far has refused.
+    all_timed_out: bool,
+    stage: Stage,
+}
+
+enum Request {
+    Call(&'static Operation, Arguments),
+    Locate,
+}
+
+/// Where a call goes, looked up again whenever its invocation has decided something.
+enum Way {
+    Local(Vec<u8>),
+    Remote(Vec<RemoteTarget>),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// Nowhere yet.
+    Begun,
+    Connecting(ConnectionId),
+    InFlight(ConnectionId, CallId),
+}
+
+/// Where one try has led.
+enum Step {
+    Wait,
+    Decide(Next),
+    Done(Answer),
+}
+
+impl ClientEngine {
+    /// An engine that makes calls for an ORB, with its settings.
+    pub fn new(orb: &Orb) -> Self {
+        ClientEngine {
+            orb: orb.core().clone(),
+            calls: BTreeMap::new(),
+            links: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            next_connection: 0,
+            deadlines: BTreeSet::new(),
+            timer: None,
+            talking: BTreeSet::new(),
+            actions: VecDeque::new(),
+            is_shut_down: false,
+        }
+    }
+
+    /// Takes note of what has happened. `now` never goes back. Events for connections that have been closed
+    /// meanwhile do nothing.
+    pub fn handle(&mut self, event: ClientEvent<'_>, now: Time) {
+        match event {
+            ClientEvent::Call { call, object, operation, arguments, deadline } => {
+                self.begin(call, object, Request::Call(operation, arguments), deadline, now);
+            }
+            ClientEvent::Locate { call, object, deadline } => {
+                self.begin(call, object, Request::Locate, deadline, now);
+            }
+            ClientEvent::Connected { connection } => self.connected(connection, now),
+            ClientEvent::ConnectFailed { connection, timed_out } => {
+                self.not_connected(connection, timed_out, now);
+            }
+            ClientEvent::Received { connection, bytes } => self.received(connection, bytes, now),
+            ClientEvent::Closed { connection } => {
+                self.not_connected(connection, false, now);
+                self.end(
+                    connection,
+                    |connection, wake| connection.handle_end(ConnectionEnd::Lost, wake),
+                    now,
+                );
+            }
+            ClientEvent::Timer => self.timer = None,
+            ClientEvent::Shutdown => self.shut_down(now),
+        }
+        // After the event: what has arrived at the last moment counts.
+        self.expire(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<ClientAction> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        while let Some(connection) = self.talking.pop_first() {
+            if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
+                && let Some(bytes) = take_bytes(open)
+            {
+                return Some(ClientAction::Transmit { connection, bytes });
+            }
+        }
+        let next = self.deadlines.first().map(|(at, _)| *at);
+        if next == self.timer {
+            return None;
+        }
+        self.timer = next;
+        next.map(|at| ClientAction::SetTimer { at })
+    }
+
+    /// Calls that have not completed.
+    pub fn calls_pending(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn begin(
+        &mut self,
+        call: CallNumber,
+        object: ObjectRef,
+        request: Request,
+        deadline: Option<Time>,
+        now: Time,
+    ) {
+        debug_assert!(!self.calls.contains_key(&call), "the number of a call that has not completed");
+        let config = &self.orb.config;
+        let mut course = Course {
+            invocation: Invocation::new(config.forwards_max, config.resends_max, false),
+            way: Way::Remote(Vec::new()),
+            attempt: 0,
+            all_timed_out: true,
+            stage: Stage::Begun,
+            object,
+            request,
+            deadline,
+        };
+        if let Some(at) = deadline {
+            self.deadlines.insert((at, Due::Call(call)));
+        }
+        match course.look_up(now) {
+            Ok(()) => self.advance(call, course, now),
+            Err(e) => self.complete(call, course, Err(e)),
+        }
+    }
+
+    /// Takes a call on until it waits for something or is done. Ends, for an invocation decides only so often.
+    fn advance(&mut self, call: CallNumber, mut course: Course, now: Time) {
+        loop {
+            match self.step(call, &mut course, now) {
+                Step::Wait => {
+                    self.calls.insert(call, course);
+                    return;
+                }
+                Step::Done(answer) => return self.complete(call, course, Ok(answer)),
+                Step::Decide(next) => {
+                    if let Err(e) = course.take(&self.orb, next, now) {
+                        return self.complete(call, course, Err(e));
+                    }
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, call: CallNumber, course: &mut Course, now: Time) -> Step {
+        if self.is_shut_down {
+            return Step::Decide(Next::Fail(shut_down()));
+        }
+        let targets = match &course.way {
+            Way::Local(key) => {
+                let key = key.clone();
+                return self.step_here(course, &key);
+            }
+            Way::Remote(targets) => targets,
+        };
+        let Some(target) = targets.get(course.attempt) else {
+            return Step::Decide(course.invocation.on_connect_failed(course.all_timed_out));
+        };
+        let endpoint = (target.links.host().to_owned(), target.links.port());
+        let Some(&connection) = self.endpoints.get(&endpoint) else {
+            course.stage = Stage::Connecting(self.connect(endpoint, call, now));
+            return Step::Wait;
+        };
+        let open = match self.links.get_mut(&connection).map(|link| &mut link.state) {
+            Some(LinkState::Open(open)) => open,
+            Some(LinkState::Connecting { waiting, .. }) => {
+                waiting.push(call);
+                course.stage = Stage::Connecting(connection);
+                return Step::Wait;
+            }
+            // `endpoints` names connections that are there.
+            None => return Step::Decide(Next::Fail(shut_down())),
+        };
+        let begun = match &course.request {
+            Request::Call(operation, arguments) if operation.is_oneway() => {
+                open.begin_oneway(&target.request, operation.name(), arguments).map(|()| None)
+            }
+            Request::Call(operation, arguments) => {
+                open.begin_call(&target.request, operation.name(), arguments).map(Some)
+            }
+            Request::Locate => open.begin_locate(&target.request).map(Some),
+        };
+        self.talking.insert(connection);
+        match begun {
+            Ok(None) => Step::Done(Answer::Sent),
+            Ok(Some(id)) => {
+                open.set_waker(id, call);
+                course.stage = Stage::InFlight(connection, id);
+                Step::Wait
+            }
+            Err(error) => Step::Decide(course.not_begun(error)),
+        }
+    }
+
+    /// A call to an object in this process.
+    fn step_here(&self, course: &mut Course, key: &[u8]) -> Step {
+        match &course.request {
+            Request::Call(operation, arguments) => {
+                let answered = loopback(&self.orb, key, operation.name(), arguments);
+                match (answered, operation.is_oneway()) {
+                    // As over the wire: the caller of a oneway hears nothing of what the servant says.
+                    (Ok(_), true) => Step::Done(Answer::Sent),
+                    (Ok(message), false) => course.on_reply(message, &self.orb),
+                    (Err(next), _) => Step::Decide(next),
+                }
+            }
+            Request::Locate => match self.orb.adapter.begin_upcall(key) {
+                Ok(_) => Step::Done(Answer::Located(true)),
+                Err(Refusal::Exception(_)) => Step::Done(Answer::Located(false)),
+                Err(Refusal::Forward(ior)) => Step::Decide(course.invocation.on_forward(ior)),
+            },
+        }
+    }
+
+    fn complete(&mut self, call: CallNumber, course: Course, outcome: Outcome) {
+        if let Some(at) = course.deadline {
+            self.deadlines.remove(&(at, Due::Call(call)));
+        }
+        let outcome = outcome.map_err(|e| about(&course.object, course.request.operation(), e));
+        self.actions.push_back(ClientAction::Complete { call, outcome });
+    }
+
+    fn connect(&mut self, endpoint: Endpoint, call: CallNumber, now: Time) -> ConnectionId {
+        let connection = ConnectionId(self.next_connection);
+        self.next_connection += 1;
+        let until = now + self.orb.config.connect_timeout;
+        self.deadlines.insert((until, Due::Connect(connection)));
+        self.endpoints.insert(endpoint.clone(), connection);
+        let (host, port) = endpoint.clone();
+        self.actions.push_back(ClientAction::Connect { connection, host, port });
+        let state = LinkState::Connecting { until, waiting: vec![call] };
+        self.links.insert(connection, Link { endpoint, state });
+        connection
+    }
+
+    fn connected(&mut self, connection: ConnectionId, now: Time) {
+        let Some(link) = self.links.get_mut(&connection) else { return };
+        let LinkState::Connecting { until, waiting } = &mut link.state else { return };
+        let (until, waiting) = (*until, std::mem::take(waiting));
+        link.state = LinkState::Open(Box::new(ClientConnection::new(self.orb.config.connection)));
+        self.deadlines.remove(&(until, Due::Connect(connection)));
+        for call in waiting {
+            if let Some(course) = self.calls.remove(&call) {
+                self.advance(call, course, now);
+            }
+        }
+    }
+
+    /// The calls that wait for this connection try their next addresses.
+    fn not_connected(&mut self, connection: ConnectionId, timed_out: bool, now: Time) {
+        let Some(Link { state: LinkState::Connecting { until, waiting }, .. }) =
+            self.links.get_mut(&connection)
+        else {
+            return;
+        };
+        let (until, waiting) = (*until, std::mem::take(waiting));
+        self.deadlines.remove(&(until, Due::Connect(connection)));
+        self.forget(connection);
+        for call in waiting {
+            if let Some(mut course) = self.calls.remove(&call) {
+                course.attempt += 1;
+                course.all_timed_out &= timed_out;
+                self.advance(call, course, now);
+            }
+        }
+    }
+
+    fn forget(&mut self, connection: ConnectionId) -> Option<Link> {
+        let link = self.links.remove(&connection)?;
+        self.endpoints.remove(&link.endpoint);
+        Some(link)
+    }
+
+    fn received(&mut self, connection: ConnectionId, bytes: &[u8], now: Time) {
+        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else { return };
+        let Some(mut framer) = open.take_framer() else { return };
+        framer.push(bytes);
+        let mut woken = Vec::new();
+        // After an error the connection has ended, and what is to be said about it waits to be sent.
+        let handled = open.handle_input(framer, |call| woken.push(call));
+        let has_ended = open.end().is_some();
+        let answers = self.take_answers(connection, woken);
+        if has_ended && let Some(Link { state: LinkState::Open(mut open), .. }) = self.forget(connection) {
+            if handled.is_err()
+                && let Some(bytes) = take_bytes(&mut open)
+            {
+                self.actions.push_back(ClientAction::Transmit { connection, bytes });
+            }
+            self.actions.push_back(ClientAction::Close { connection });
+        }
+        self.go_on(answers, now);
+    }
+
+    /// Ends a connection that is open; its calls go on as their invocations decide.
+    fn end(
+        &mut self,
+        connection: ConnectionId,
+        end: impl FnOnce(&mut ClientConnection<CallNumber>, &mut dyn FnMut(CallNumber)),
+        now: Time,
+    ) -> Option<Box<ClientConnection<CallNumber>>> {
+        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
+            return None;
+        };
+        let mut woken = Vec::new();
+        end(open, &mut |call| woken.push(call));
+        let answers = self.take_answers(connection, woken);
+        let link = self.forget(connection);
+        self.go_on(answers, now);
+        match link {
+            Some(Link { state: LinkState::Open(open), .. }) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Takes calls off a connection, with what has become of them.
+    fn take_answers(
+        &mut self,
+        connection: ConnectionId,
+        woken: Vec<CallNumber>,
+    ) -> Vec<(CallNumber, Course, CallState)> {
+        let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
+            return Vec::new();
+        };
+        let mut answers = Vec::with_capacity(woken.len());
+        for call in woken {
+            let Some(course) = self.calls.remove(&call) else { continue };
+            let Stage::InFlight(_, id) = course.stage else { continue };
+            let state = open.poll_call(id);
+            answers.push((call, course, state));
+        }
+        answers
+    }
+
+    fn go_on(&mut self, answers: Vec<(CallNumber, Course, CallState)>, now: Time) {
+        for (call, mut course, state) in answers {
+            let step = match state {
+                CallState::Answered(message) => course.on_reply(message, &self.orb),
+                CallState::Ended { end, sent } => {
+                    Step::Decide(course.invocation.on_failure(CallFailure::ended(end, sent)))
+                }
+                CallState::Waiting => Step::Wait, // woken for nothing
+            };
+            match step {
+                Step::Wait => {
+                    self.calls.insert(call, course);
+                }
+                Step::Done(answer) => self.complete(call, course, Ok(answer)),
+                Step::Decide(next) => match course.take(&self.orb, next, now) {
+                    Ok(()) => self.advance(call, course, now),
+                    Err(e) => self.complete(call, course, Err(e)),
+                },
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Time) {
+        while let Some(&(at, due)) = self.deadlines.first()
+            && at <= now
+        {
+            self.deadlines.pop_first();
+            match due {
+                Due::Call(call) => self.time_out(call),
+                Due::Connect(connection) => {
+                    self.actions.push_back(ClientAction::Close { connection });
+                    self.not_connected(connection, true, now);
+                }
+            }
+        }
+    }
+
+    fn time_out(&mut self, call: CallNumber) {
+        let Some(course) = self.calls.remove(&call) else { return };
+        let written = match course.stage {
+            Stage::InFlight(connection, id) => {
+                if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
+                    && let Some(version) = course.version()
+                {
+                    open.abandon(id, version);
+                    self.talking.insert(connection);
+                }
+                true
+            }
+            Stage::Connecting(connection) => {
+                if let Some(Link { state: LinkState::Connecting { waiting, .. }, .. }) =
+                    self.links.get_mut(&connection)
+                {
+                    waiting.retain(|other| *other != call);
+                }
+                false
+            }
+            Stage::Begun => false,
+        };
+        let e = course.invocation.on_timeout(written);
+        self.complete(call, course, Err(e));
+    }
+
+    fn shut_down(&mut self, now: Time) {
+        self.is_shut_down = true;
+        let all: Vec<ConnectionId> = self.links.keys().copied().collect();
+        for connection in all {
+            // Those being made: their calls see that it is over.
+            self.not_connected(connection, false, now);
+            if let Some(mut open) = self.end(connection, |connection, wake| connection.close(wake), now)
+                && let Some(bytes) = take_bytes(&mut open)
+            {
+                self.actions.push_back(ClientAction::Transmit { connection, bytes });
+            }
+            self.actions.push_back(ClientAction::Close { connection });
+        }
+    }
+}
+
+impl fmt::Debug for ClientEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientEngine")
+            .field("calls_pending", &self.calls.len())
+            .field("connections", &self.links.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Course {
+    /// Carries out a decision; an error ends the call.
+    fn take(&mut self, orb: &Arc<OrbCore>, next: Next, now: Time) -> Result<(), SystemException> {
+        self.object.routes().take(orb, next)?;
+        self.look_up(now)
+    }
+
+    fn look_up(&mut self, now: Time) -> Result<(), SystemException> {
+        if self.deadline.is_some_and(|at| at <= now) {
+            return Err(self.invocation.on_timeout(false));
+        }
+        self.stage = Stage::Begun;
+        self.attempt = 0;
+        self.all_timed_out = true;
+        let route = self.object.routes().current(&self.object)?;
+        self.invocation.on_route(route.is_forwarded());
+        self.way = match route.route() {
+            Route::Local(key) => Way::Local(key.clone()),
+            Route::Remote(targets) => Way::Remote(targets.clone()),
+        };
+        Ok(())
+    }
+
+    fn on_reply(&mut self, message: Message, orb: &Arc<OrbCore>) -> Step {
+        match &self.request {
+            Request::Call(..) => match self.invocation.on_reply(&message) {
+                Answered::Body { at, user_exception } => {
+                    let orb = orb.clone();
+                    Step::Done(Answer::Reply(Reply { message, body_at: at, user_exception, orb }))
+                }
+                Answered::Next(next) => Step::Decide(next),
+            },
+            Request::Locate => match self.invocation.on_locate_reply(&message) {
+                Located::Known(known) => Step::Done(Answer::Located(known)),
+                Located::Next(next) => Step::Decide(next),
+            },
+        }
+    }
+
+    fn not_begun(&mut self, error: BeginError) -> Next {
+        self.invocation.on_failure(CallFailure::from(error))
+    }
+
+    /// The version in which the request was written.
+    fn version(&self) -> Option<ironorb_giop::Version> {
+        match &self.way {
+            Way::Remote(targets) => targets.get(self.attempt).map(|target| target.request.version()),
+            Way::Local(_) => None,
+        }
+    }
+}
+
+impl Request {
+    fn operation(&self) -> &'static Operation {
+        match self {
+            Request::Call(operation, _) => operation,
+            Request::Locate => &LOCATE,
+        }
+    }
+}
+
+impl fmt::Debug for ClientEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientEvent::Call { call, object, operation, deadline, .. } => f
+                .debug_struct("Call")
+                .field("call", call)
+                .field("object", object)
+                .field("operation", operation)
+                .field("deadline", deadline)
+                .finish_non_exhaustive(),
+            ClientEvent::Locate { call, object, deadline } => f
+                .debug_struct("Locate")
+                .field("call", call)
+                .field("object", object)
+                .field("deadline", deadline)
+                .finish(),
+            ClientEvent::Connected { connection } => f.debug_tuple("Connected").field(connection).finish(),
+            ClientEvent::ConnectFailed { connection, timed_out } => f
+                .debug_struct("ConnectFailed")
+                .field("connection", connection)
+                .field("timed_out", timed_out)
+                .finish(),
+            ClientEvent::Received { connection, bytes } => {
+                f.debug_tuple("Received").field(connection).field(&bytes.len()).finish()
+            }
+            ClientEvent::Closed { connection } => f.debug_tuple("Closed").field(connection).finish(),
+            ClientEvent::Timer => f.write_str("Timer"),
+            ClientEvent::Shutdown => f.write_str("Shutdown"),
+        }
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("user_exception", &self.user_exception).finish_non_exhaustive()
+    }
+}
+
+/// What waits to be sent on a connection.
+fn take_bytes(open: &mut ClientConnection<CallNumber>) -> Option<Vec<u8>> {
+    let transmit = open.transmit();
+    let bytes = transmit.poll_transmit().to_vec();
+    transmit.transmitted(bytes.len());
+    (!bytes.is_empty()).then_some(bytes)
+}

@@ -1,0 +1,290 @@
+//! The serving side: connections accepted, requests to servants, replies.
+//!
+//! Never runs a servant by itself: a request that has arrived is announced, and the driver says when it is
+//! carried out. So a simulator can give servants a duration and an order.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::framer::Framer;
+
+use super::{ConnectionId, Time, UpcallNumber};
+use crate::Orb;
+use crate::adapter::{ReplySink, Session};
+use crate::orb::OrbCore;
+use crate::server::work::{Stop, Work};
+
+/// What happens to a server.
+#[derive(Debug)]
+pub enum ServerEvent<'e> {
+    /// A client has connected.
+    Accepted {
+        /// A number not used before.
+        connection: ConnectionId,
+    },
+    /// Bytes have come.
+    Received {
+        /// Where.
+        connection: ConnectionId,
+        /// Any piece of the stream.
+        bytes: &'e [u8],
+    },
+    /// The client has closed, or the connection has failed. Requests that have arrived are carried out
+    /// nevertheless, but nobody hears of it.
+    Closed {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// The driver answers [`ServerAction::Upcall`], at once or when the servant's turn has come: the servant
+    /// runs now and its reply is written. A number that is not waiting any more does nothing.
+    CarryOut {
+        /// Which request.
+        upcall: UpcallNumber,
+    },
+    /// The server wants to be rid of a connection: it says goodbye, and requests that have not been carried
+    /// out will not be (CORBA 3.3 part 2, 9.4.7).
+    Retire {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// The server retires all its connections and those that are accepted from now on.
+    Shutdown,
+}
+
+/// What a driver does for a server.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ServerAction {
+    /// Send bytes after those sent before.
+    Transmit {
+        /// Where.
+        connection: ConnectionId,
+        /// Never empty.
+        bytes: Vec<u8>,
+    },
+    /// Close, after what is to be transmitted. No [`ServerEvent::Closed`] is expected for it.
+    Close {
+        /// Which.
+        connection: ConnectionId,
+    },
+    /// A request has arrived: give [`ServerEvent::CarryOut`] when its servant may run.
+    Upcall {
+        /// Which.
+        upcall: UpcallNumber,
+        /// Over which connection it came.
+        connection: ConnectionId,
+    },
+}
+
+/// The serving side of an ORB as a state machine.
+pub struct ServerEngine {
+    orb: Arc<OrbCore>,
+    connections: BTreeMap<ConnectionId, Accepted>,
+    upcalls: BTreeMap<UpcallNumber, (ConnectionId, Work)>,
+    next_upcall: u64,
+    /// Connections that may have something to transmit.
+    talking: BTreeSet<ConnectionId>,
+    actions: VecDeque<ServerAction>,
+    is_shut_down: bool,
+}
+
+/// One accepted connection.
+struct Accepted {
+    framer: Framer,
+    sender: Sender,
+    session: Session,
+    /// Requests announced and not carried out.
+    waiting: usize,
+    ending: Option<Ending>,
+}
+
+/// Why no more requests are taken. It takes effect when those that arrived before have been carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// The client is gone.
+    Gone,
+    /// The stream says so.
+    Stopped(Stop),
+}
+
+impl ServerEngine {
+    /// An engine that serves the objects of an ORB. The ORB itself needs no endpoint.
+    pub fn new(orb: &Orb) -> Self {
+        ServerEngine {
+            orb: orb.core().clone(),
+            connections: BTreeMap::new(),
+            upcalls: BTreeMap::new(),
+            next_upcall: 0,
+            talking: BTreeSet::new(),
+            actions: VecDeque::new(),
+            is_shut_down: false,
+        }
+    }
+
+    /// Takes note of what has happened. `now` never goes back. Runs a servant on
+    /// [`ServerEvent::CarryOut`] only.
+    pub fn handle(&mut self, event: ServerEvent<'_>, now: Time) {
+        // Nothing on this side has a deadline yet; drivers give the time all the same, as to the other side.
+        let _ = now;
+        match event {
+            ServerEvent::Accepted { connection } => self.accept(connection),
+            ServerEvent::Received { connection, bytes } => {
+                if let Some(accepted) = self.connections.get_mut(&connection)
+                    && accepted.ending.is_none()
+                {
+                    accepted.framer.push(bytes);
+                    self.take_requests(connection);
+                }
+            }
+            ServerEvent::Closed { connection } => {
+                if let Some(accepted) = self.connections.get_mut(&connection) {
+                    accepted.sender.0.get_mut().handle_end();
+                    accepted.ending = Some(Ending::Gone);
+                    self.end_if_idle(connection);
+                }
+            }
+            ServerEvent::CarryOut { upcall } => self.carry_out(upcall),
+            ServerEvent::Retire { connection } => self.retire(connection),
+            ServerEvent::Shutdown => {
+                self.is_shut_down = true;
+                let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
+                all.into_iter().for_each(|connection| self.retire(connection));
+            }
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<ServerAction> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        while let Some(connection) = self.talking.pop_first() {
+            if let Some(accepted) = self.connections.get_mut(&connection)
+                && let Some(bytes) = accepted.take_bytes()
+            {
+                return Some(ServerAction::Transmit { connection, bytes });
+            }
+        }
+        None
+    }
+
+    /// Requests that have been announced and not carried out.
+    pub fn upcalls_waiting(&self) -> usize {
+        self.upcalls.len()
+    }
+
+    fn accept(&mut self, connection: ConnectionId) {
+        let (sender, framer) = ServerConnection::new(self.orb.config.connection);
+        let accepted = Accepted {
+            framer,
+            sender: Sender(RefCell::new(sender)),
+            session: Session::default(),
+            waiting: 0,
+            ending: None,
+        };
+        let is_full = self.connections.len() >= self.orb.config.server_connections_max;
+        self.connections.insert(connection, accepted);
+        if is_full || self.is_shut_down {
+            self.retire(connection);
+        }
+    }
+
+    /// Announces the requests that have arrived; as many as a client may have in flight, so that one that
+    /// floods us fills its own connection and nothing else.
+    fn take_requests(&mut self, connection: ConnectionId) {
+        let Some(accepted) = self.connections.get_mut(&connection) else { return };
+        while accepted.ending.is_none() && accepted.waiting < self.orb.config.connection.calls_in_flight_max {
+            match Work::next(&mut accepted.framer) {
+                Ok(Some(work)) => {
+                    let upcall = UpcallNumber(self.next_upcall);
+                    self.next_upcall += 1;
+                    accepted.waiting += 1;
+                    self.upcalls.insert(upcall, (connection, work));
+                    self.actions.push_back(ServerAction::Upcall { upcall, connection });
+                }
+                Ok(None) => break,
+                Err(stop) => accepted.ending = Some(Ending::Stopped(stop)),
+            }
+        }
+        self.end_if_idle(connection);
+    }
+
+    fn carry_out(&mut self, upcall: UpcallNumber) {
+        let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
+        let Some(accepted) = self.connections.get_mut(&connection) else { return };
+        accepted.waiting -= 1;
+        let message = work.carry_out(&self.orb, &accepted.session, &accepted.sender);
+        accepted.framer.recycle(message.into_buffer());
+        if accepted.sender.0.get_mut().is_ended() {
+            // The request made no sense, or the client has gone.
+            accepted.ending.get_or_insert(Ending::Stopped(Stop::ProtocolError));
+        }
+        self.talking.insert(connection);
+        self.take_requests(connection);
+    }
+
+    fn retire(&mut self, connection: ConnectionId) {
+        let Some(accepted) = self.connections.get_mut(&connection) else { return };
+        if accepted.ending != Some(Ending::Gone) {
+            accepted.sender.0.get_mut().close(self.orb.config.giop_version);
+            self.close(connection);
+        }
+    }
+
+    /// Ends a connection when everything that came before its end has been carried out.
+    fn end_if_idle(&mut self, connection: ConnectionId) {
+        let Some(accepted) = self.connections.get_mut(&connection) else { return };
+        match accepted.ending {
+            Some(ending) if accepted.waiting == 0 => match ending {
+                Ending::Gone => {
+                    self.connections.remove(&connection);
+                }
+                Ending::Stopped(Stop::Goodbye) => self.close(connection),
+                Ending::Stopped(Stop::ProtocolError) => {
+                    accepted.sender.0.get_mut().protocol_error();
+                    self.close(connection);
+                }
+            },
+            _ => {}
+        }
+    }
+
+    /// Sends what is left and closes; requests that wait are forgotten.
+    fn close(&mut self, connection: ConnectionId) {
+        let Some(mut accepted) = self.connections.remove(&connection) else { return };
+        if let Some(bytes) = accepted.take_bytes() {
+            self.actions.push_back(ServerAction::Transmit { connection, bytes });
+        }
+        self.actions.push_back(ServerAction::Close { connection });
+        self.upcalls.retain(|_, (of, _)| *of != connection);
+    }
+}
+
+impl fmt::Debug for ServerEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerEngine")
+            .field("connections", &self.connections.len())
+            .field("upcalls_waiting", &self.upcalls.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Accepted {
+    fn take_bytes(&mut self) -> Option<Vec<u8>> {
+        let transmit = self.sender.0.get_mut().transmit();
+        let bytes = transmit.poll_transmit().to_vec();
+        transmit.transmitted(bytes.len());
+        (!bytes.is_empty()).then_some(bytes)
+    }
+}
+
+/// Where the replies of a connection are written.
+struct Sender(RefCell<ServerConnection>);
+
+impl ReplySink for Sender {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        write(&mut self.0.borrow_mut());
+    }
+}
