@@ -30,8 +30,8 @@ fn main() -> ExitCode {
 }
 
 const USAGE: &str = "\
-usage: bounded [--iterations N] [--seed N] [--target NAME] [--from N] [--verbose] [--write-corpus DIR]
-  --iterations N      inputs of the cheapest target; others get fewer by their cost (default 100000)
+usage: bounded [N] [--seed N] [--target NAME] [--from N] [--verbose] [--write-corpus DIR]
+  N                   inputs of the cheapest target; others get fewer by their cost (default 100000)
   --seed N            another sequence of inputs (default 1)
   --target NAME       this target only
   --from N            begin with this input, to run one again
@@ -55,13 +55,13 @@ impl Options {
             let mut value = || args.next().ok_or(format!("{name} needs a value"));
             let number = |text: String| text.parse().map_err(|_| format!("{text} is not a number"));
             match name.as_str() {
-                "--iterations" => options.iterations = number(value()?)?,
                 "--seed" => options.seed = number(value()?)?,
                 "--from" => options.from = number(value()?)?,
                 "--target" => options.target = Some(value()?),
                 "--verbose" => options.verbose = true,
                 "--write-corpus" => options.corpus = Some(value()?),
-                _ => return Err(format!("unknown option {name}")),
+                _ if name.starts_with('-') => return Err(format!("unknown option {name}")),
+                _ => options.iterations = number(name)?,
             }
         }
         match &options.target {
@@ -138,7 +138,7 @@ fn run_target(target: &'static Target, options: &Options, seeds: &[Vec<u8>]) -> 
 fn again(target: &str, seed: u64, iteration: u64) -> String {
     let iterations =
         TARGETS.iter().filter(|t| t.name == target).map(|t| t.cost).sum::<u64>() * (iteration + 1);
-    format!("--target {target} --seed {seed} --from {iteration} --iterations {iterations}")
+    format!("--target {target} --seed {seed} --from {iteration} {iterations}")
 }
 
 /// Ends the process when one input takes minutes: a loop that does not end would say nothing otherwise.
