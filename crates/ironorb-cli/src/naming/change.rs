@@ -1,0 +1,117 @@
+//! The commands that change what is bound.
+
+use clap::Args;
+use ironorb::naming::cos_naming::{NameComponent, NamingContext as _, NamingContextRef};
+use ironorb::{ObjectRef, TypedRef as _};
+
+use super::explain::{Fault, explain, name_of, system};
+use super::place::{Place, Session, components, in_words};
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Binding {
+    #[command(flatten)]
+    place: Place,
+    /// Make the contexts on the way that are missing.
+    #[arg(short, long)]
+    parents: bool,
+    /// Bind as a naming context, through which longer names then lead.
+    #[arg(long)]
+    context: bool,
+    /// The name.
+    name: String,
+    /// What to bind: an IOR, a corbaloc or a corbaname.
+    reference: String,
+}
+
+pub(super) fn bind(binding: &Binding) -> Result<(), Failure> {
+    binding.run("bind", |context, name, bound| match bound {
+        Bound::Object(object) => context.bind(name, Some(object)).map_err(Fault::from),
+        Bound::Context(bound) => context.bind_context(name, Some(bound)).map_err(Fault::from),
+    })
+}
+
+pub(super) fn rebind(binding: &Binding) -> Result<(), Failure> {
+    binding.run("rebind", |context, name, bound| match bound {
+        Bound::Object(object) => context.rebind(name, Some(object)).map_err(Fault::from),
+        Bound::Context(bound) => context.rebind_context(name, Some(bound)).map_err(Fault::from),
+    })
+}
+
+pub(super) fn unbind(place: &Place, name: &str) -> Result<(), Failure> {
+    let session = place.open()?;
+    let unbound = session.start.unbind(&components(name)?);
+    unbound.map_err(|e| explain(&format!("cannot unbind `{name}`"), &session, e.into()))
+}
+
+pub(super) fn new_context(place: &Place, name: Option<&str>, parents: bool) -> Result<(), Failure> {
+    let session = place.open()?;
+    let Some(name) = name else {
+        let made = session.start.new_context().map_err(|e| system("cannot make a context", &session, &e))?;
+        let made = made.ok_or_else(|| Failure::new("the naming service gave a nil context"))?;
+        println!("{}", made.object().to_ior_string());
+        return Ok(());
+    };
+    let components = components(name)?;
+    with_parents(&session, &components, parents, || {
+        session.start.bind_new_context(&components).map(drop).map_err(Fault::from)
+    })
+    .map_err(|fault| explain(&format!("cannot make the context `{name}`"), &session, fault))
+}
+
+/// First the context, which refuses when it is not empty; then the binding, which would dangle.
+pub(super) fn destroy(place: &Place, name: &str) -> Result<(), Failure> {
+    let session = place.open()?;
+    let context = session.context(Some(name))?;
+    let what = format!("cannot destroy `{name}`");
+    context.destroy().map_err(|e| explain(&what, &session, e.into()))?;
+    let unbound = session.start.unbind(&components(name)?);
+    unbound.map_err(|e| explain(&format!("`{name}` was destroyed, but not unbound"), &session, e.into()))
+}
+
+enum Bound {
+    Object(ObjectRef),
+    Context(NamingContextRef),
+}
+
+impl Binding {
+    fn run(
+        &self,
+        verb: &str,
+        bind: impl Fn(&NamingContextRef, &[NameComponent], &Bound) -> Result<(), Fault>,
+    ) -> Result<(), Failure> {
+        let session = self.place.open()?;
+        let object = session.orb.string_to_object(&self.reference).map_err(|e| {
+            Failure::new(format!("cannot understand the reference: {}", in_words(&e)))
+                .with_help("a reference is `IOR:…`, `corbaloc:…` or `corbaname:…`")
+        })?;
+        let bound = match self.context {
+            true => Bound::Context(object.narrow_unchecked()),
+            false => Bound::Object(object),
+        };
+        let name = components(&self.name)?;
+        with_parents(&session, &name, self.parents, || bind(&session.start, &name, &bound))
+            .map_err(|fault| explain(&format!("cannot {verb} `{}`", self.name), &session, fault))
+    }
+}
+
+/// Does it, and where a context on the way is missing makes those and does it again.
+fn with_parents(
+    session: &Session,
+    name: &[NameComponent],
+    parents: bool,
+    work: impl Fn() -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    match work() {
+        Err(fault) if parents && fault.is_missing_node() && name.len() > 1 => {}
+        other => return other,
+    }
+    for end in 1..name.len() {
+        match session.start.bind_new_context(&name[..end]).map_err(Fault::from) {
+            Ok(_) => eprintln!("made the context `{}`", name_of(&name[..end])),
+            Err(Fault::AlreadyBound) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    work()
+}

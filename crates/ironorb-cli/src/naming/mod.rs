@@ -1,0 +1,94 @@
+//! `ironorb naming`: the naming service, and what is bound in it.
+
+mod change;
+mod explain;
+mod place;
+mod serve;
+mod show;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use place::Place;
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve names until a signal (SIGINT, SIGTERM) ends it.
+    ///
+    /// A binding that was acknowledged is on disk. When clients can be served, one line `ready URL` is printed, in
+    /// which URL is a corbaloc of the root context.
+    Serve(serve::Arguments),
+    /// List the bindings of a context; those that are contexts end in a slash.
+    List {
+        #[command(flatten)]
+        place: Place,
+        /// The context, by its stringified name; the root context when left out.
+        name: Option<String>,
+    },
+    /// Print the whole tree of names.
+    Tree {
+        #[command(flatten)]
+        place: Place,
+        /// Where to start; the root context when left out.
+        name: Option<String>,
+        /// How many levels of contexts to show.
+        #[arg(long, value_name = "LEVELS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+        depth: u16,
+    },
+    /// Print the reference that a name is bound to, as an IOR.
+    Resolve {
+        #[command(flatten)]
+        place: Place,
+        /// A stringified name, such as `bank/main` or `printers/floor\.2.device`.
+        name: String,
+    },
+    /// Bind a free name to an object.
+    Bind(change::Binding),
+    /// Bind a name to an object, in place of the object that it is bound to, if any.
+    Rebind(change::Binding),
+    /// Take a binding away. What was bound lives on.
+    Unbind {
+        #[command(flatten)]
+        place: Place,
+        /// The name.
+        name: String,
+    },
+    /// Make an empty context and bind it to a free name.
+    NewContext {
+        #[command(flatten)]
+        place: Place,
+        /// Make the contexts on the way that are missing.
+        #[arg(short, long)]
+        parents: bool,
+        /// The name; without one the context is bound nowhere and its IOR is printed.
+        name: Option<String>,
+    },
+    /// End an empty context and take its binding away.
+    Destroy {
+        #[command(flatten)]
+        place: Place,
+        /// The name of the context.
+        name: String,
+    },
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::List { place, name } => show::list(&place, name.as_deref()),
+        Command::Tree { place, name, depth } => show::tree(&place, name.as_deref(), depth.into()),
+        Command::Resolve { place, name } => show::resolve(&place, &name),
+        Command::Bind(binding) => change::bind(&binding),
+        Command::Rebind(binding) => change::rebind(&binding),
+        Command::Unbind { place, name } => change::unbind(&place, &name),
+        Command::NewContext { place, parents, name } => change::new_context(&place, name.as_deref(), parents),
+        Command::Destroy { place, name } => change::destroy(&place, &name),
+    }
+}

@@ -1,0 +1,116 @@
+//! Which naming service a command speaks to.
+
+use std::time::Duration;
+
+use clap::Args;
+use ironorb::naming::Name;
+use ironorb::naming::cos_naming::{NameComponent, NamingContext as _, NamingContextRef};
+use ironorb::{ObjectRef, Orb, SystemException};
+
+use super::explain::explain;
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The naming context to start from: a corbaloc, corbaname or IOR, or just HOST[:PORT] of a naming service.
+    /// Default: NameService of the environment variable IRONORB_INIT_REF, else port 2809 of this machine.
+    #[arg(long, value_name = "URL")]
+    naming: Option<String>,
+    /// How long one call may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+}
+
+/// A connection to a naming service, and its context to start from.
+pub(super) struct Session {
+    pub(super) orb: Orb,
+    pub(super) start: NamingContextRef,
+    /// What the user calls it, for messages.
+    pub(super) shown: String,
+}
+
+impl Place {
+    pub(super) fn open(&self) -> Result<Session, Failure> {
+        let timeout = Duration::from_secs(self.timeout);
+        let orb = Orb::builder()
+            .no_endpoint()
+            .call_timeout(Some(timeout))
+            .connect_timeout(timeout)
+            .build()
+            .map_err(Failure::new)?;
+        match &self.naming {
+            None => {
+                let start = orb.naming().map_err(Failure::new)?.context().clone();
+                let shown = address_of(start_object(&start));
+                Ok(Session { orb, start, shown })
+            }
+            Some(text) => {
+                let url = with_scheme(text);
+                let object = orb.string_to_object(&url).map_err(|e| {
+                    Failure::new(format!("--naming {text}: {}", in_words(&e)))
+                        .with_help("for example `--naming localhost:2809` or `--naming corbaloc::1.2@host:2809/NameService`")
+                })?;
+                Ok(Session { start: object.narrow_unchecked(), orb, shown: text.clone() })
+            }
+        }
+    }
+}
+
+impl Session {
+    /// The context of this name, or where the command starts.
+    pub(super) fn context(&self, name: Option<&str>) -> Result<NamingContextRef, Failure> {
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            return Ok(self.start.clone());
+        };
+        let object = self.resolve(name)?;
+        match object.narrow() {
+            Ok(Some(context)) => Ok(context),
+            Ok(None) => Err(Failure::new(format!("`{name}` is bound to an object, not to a naming context"))),
+            Err(e) => {
+                Err(Failure::new(format!("cannot reach the context bound to `{name}`: {}", in_words(&e))))
+            }
+        }
+    }
+
+    pub(super) fn resolve(&self, name: &str) -> Result<ObjectRef, Failure> {
+        let found = self
+            .start
+            .resolve(&components(name)?)
+            .map_err(|e| explain(&format!("cannot resolve `{name}`"), self, e.into()))?;
+        found.ok_or_else(|| Failure::new(format!("`{name}` is bound to the nil reference")))
+    }
+}
+
+pub(super) fn components(name: &str) -> Result<Vec<NameComponent>, Failure> {
+    let name: Name = name.parse().map_err(|e| Failure::new(format!("`{name}` is not a name: {e}")))?;
+    Ok(name.into_components().into_iter().map(Into::into).collect())
+}
+
+/// The exception and what is known about it.
+pub(super) fn in_words(e: &SystemException) -> String {
+    e.to_string()
+}
+
+/// Where a reference leads, in few words.
+pub(super) fn address_of(object: &ObjectRef) -> String {
+    let address = object.ior().iiop_profiles().next().map(|profile| {
+        let host = profile.host();
+        if host.contains(':') {
+            format!("[{host}]:{}", profile.port())
+        } else {
+            format!("{host}:{}", profile.port())
+        }
+    });
+    address.unwrap_or_else(|| "an address that is not IIOP".to_owned())
+}
+
+fn start_object(start: &NamingContextRef) -> &ObjectRef {
+    ironorb::TypedRef::object(start)
+}
+
+/// `host:port` means the naming service there.
+fn with_scheme(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let has_scheme = ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme));
+    if has_scheme { text.to_owned() } else { format!("corbaloc::1.2@{text}/NameService") }
+}
