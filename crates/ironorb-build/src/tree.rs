@@ -122,7 +122,9 @@ pub(crate) struct Method {
     pub(crate) parameters: Vec<Parameter>,
     /// Types of the return value and of what goes out, in order.
     pub(crate) results: Vec<String>,
-    pub(crate) result_codec: String,
+    pub(crate) result_codecs: Vec<String>,
+    /// The codec that joins no results or several.
+    pub(crate) joined_codec: String,
     pub(crate) error: String,
     pub(crate) oneway: bool,
     /// Whether a context follows the arguments.

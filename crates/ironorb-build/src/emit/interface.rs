@@ -33,7 +33,8 @@ impl Printer {
         let brace = if interface.methods.is_empty() { "{}" } else { "{" };
         let head = format!("pub trait {}:", interface.name);
         let whole = format!("{head} {} {brace}", bounds.join(" + "));
-        if self.fits(&whole) {
+        // rustfmt keeps eight columns free behind the bounds.
+        if self.fits(&format!("{head} {} {{        ", bounds.join(" + "))) {
             self.line(&whole);
             return;
         }
@@ -122,11 +123,28 @@ impl Printer {
         let parameters: Vec<String> =
             method.parameters.iter().map(|p| format!("{}: {} = {}", p.name, p.ty, p.mode)).collect();
         let head = format!("{kind} {:?} fn {}(", method.wire_name, method.name);
-        let tail = format!(") -> {}, {}{context};", method.result_codec, method.error);
-        if parameters.is_empty() {
-            self.line(&format!("{head}{tail}"));
-        } else {
+        let end = format!(", {}{context};", method.error);
+        let (open, close) = match method.result_codecs.len() {
+            1 => (String::new(), String::new()),
+            _ => (format!("{}<(", method.joined_codec), ")>".to_owned()),
+        };
+        let codecs = &method.result_codecs;
+        let tail = format!(") -> {open}{}{close}{end}", codecs.join(", "));
+        let whole = format!("{head}{}{tail}", parameters.join(", "));
+        if self.fits(&whole) {
+            self.line(&whole);
+        } else if self.fits(&tail) && !parameters.is_empty() {
             self.filled(&head, &parameters, &tail);
+        } else {
+            let result_head = format!(") -> {open}");
+            let result_tail = format!("{close}{end}");
+            let head_and_result = format!("{head}{}{result_head}", parameters.join(", "));
+            if self.fits(&head_and_result) {
+                self.filled(&head_and_result, codecs, &result_tail);
+            } else {
+                self.filled(&head, &parameters, &result_head);
+                self.continued(codecs, &result_tail);
+            }
         }
     }
 

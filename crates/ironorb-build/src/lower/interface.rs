@@ -117,16 +117,13 @@ impl Lowerer<'_> {
             [word] if word == "its result" => String::new(),
             words => format!("; gives {}", words.join(", ")),
         };
-        let result_codec = match codecs.len() {
-            1 => codecs.remove(0),
-            _ => format!("{}<({})>", self.support("Results", at), codecs.join(", ")),
-        };
         tree::Method {
             docs: with_docs(&def.docs, format!("IDL operation `{}`{gives}.", def.name)),
             name: self.names.of(def.id).own.clone(),
             parameters,
             results,
-            result_codec,
+            result_codecs: codecs,
+            joined_codec: self.support("Results", at),
             error: self.error(interface, &operation.raises, &self.names.of(def.id).error, at),
             oneway: operation.oneway,
             context: operation.context.is_some(),
@@ -147,7 +144,8 @@ impl Lowerer<'_> {
             name: names.own.clone(),
             parameters: Vec::new(),
             results: vec![self.rust(&attribute.ty, at)],
-            result_codec: self.codec(&attribute.ty, at),
+            result_codecs: vec![self.codec(&attribute.ty, at)],
+            joined_codec: self.support("Results", at),
             error: self.error(interface, &attribute.get_raises, &names.error, at),
             oneway: false,
             context: false,
@@ -160,7 +158,8 @@ impl Lowerer<'_> {
                 name: names.setter.clone(),
                 parameters: vec![tree::Parameter { name: "value".to_owned(), ty, mode }],
                 results: Vec::new(),
-                result_codec: format!("{}<()>", self.support("Results", at)),
+                result_codecs: Vec::new(),
+                joined_codec: self.support("Results", at),
                 error: self.error(interface, &attribute.set_raises, &names.setter_error, at),
                 oneway: false,
                 context: false,

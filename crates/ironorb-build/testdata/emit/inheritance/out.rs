@@ -161,3 +161,130 @@ pub mod shapes {
         }
     }
 }
+
+/// Lines that are about as long as a line may be.
+///
+/// IDL module `width`.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
+pub mod width {
+    use ::ironorb::generated as g;
+
+    /// IDL interface `width::AnInterfaceWithAName`.
+    pub trait AnInterfaceWithAName: Send + Sync + 'static {}
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `width::AnInterfaceWithAName`.
+        pub AnInterfaceWithANameRef: dyn AnInterfaceWithAName, AnInterfaceWithANameSkeleton =
+            "IDL:width/AnInterfaceWithAName:1.0";
+        bases [];
+        operations(1, 0) [];
+    }
+
+    /// IDL interface `width::AnotherOneThatHasOne`.
+    pub trait AnotherOneThatHasOne: Send + Sync + 'static {}
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `width::AnotherOneThatHasOne`.
+        pub AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, AnotherOneThatHasOneSkeleton =
+            "IDL:width/AnotherOneThatHasOne:1.0";
+        bases [];
+        operations(1, 0) [];
+    }
+
+    /// IDL interface `width::JoinedInAllOfTheLine`.
+    pub trait JoinedInAllOfTheLine: AnInterfaceWithAName + AnotherOneThatHasOne {}
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine`.
+        pub JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine, JoinedInAllOfTheLineSkeleton =
+            "IDL:width/JoinedInAllOfTheLine:1.0";
+        bases [
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+        ];
+        operations(1, 0) [];
+    }
+
+    /// IDL interface `width::JoinedInAllOfTheLine_`.
+    pub trait JoinedInAllOfTheLine_: AnInterfaceWithAName + AnotherOneThatHasOne {
+        /// IDL operation `work`.
+        fn work(&self) -> Result<(), g::SystemException>;
+    }
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine_`.
+        pub JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_, JoinedInAllOfTheLineSkeleton_ =
+            "IDL:width/JoinedInAllOfTheLine_:1.0";
+        bases [
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+        ];
+        operations(1, 0) [0 "work" => JoinedInAllOfTheLineSkeleton_::work];
+        twoway "work" fn work() -> g::Results<()>, g::SystemException;
+    }
+
+    /// IDL interface `width::Joined`.
+    pub trait Joined:
+        AnInterfaceWithAName + JoinedInAllOfTheLine + AnotherOneThatHasOne + super::base::Shape
+    {
+        /// IDL operation `measured_x_`.
+        fn measured_x(&self, first_of_them: i32, second: &str) -> Result<i32, g::SystemException>;
+
+        /// IDL operation `measured_y_a`.
+        fn measured_y_a(&self, first_of_them: i32, second: &str)
+        -> Result<i32, g::SystemException>;
+
+        /// IDL operation `several`; gives `first`, `second`, `third`, `fourth`, `fifth`, `sixth`.
+        fn several(
+            &self,
+        ) -> Result<
+            (String, String, String, String, Option<g::ObjectRef>, String),
+            g::SystemException,
+        >;
+
+        /// IDL operation `both`; gives its result, `first`, `second`.
+        fn both(
+            &self,
+            second: Option<&AnotherOneThatHasOneRef>,
+        ) -> Result<
+            (
+                Option<AnotherOneThatHasOneRef>,
+                Option<AnotherOneThatHasOneRef>,
+                Option<AnotherOneThatHasOneRef>,
+            ),
+            g::SystemException,
+        >;
+    }
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `width::Joined`.
+        pub JoinedRef: dyn Joined, JoinedSkeleton = "IDL:width/Joined:1.0";
+        bases [
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+            JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+            super::base::ShapeRef: dyn super::base::Shape,
+        ];
+        operations(8, 24) [
+            0 "measured_x_" => JoinedSkeleton::measured_x,
+            1 "measured_y_a" => JoinedSkeleton::measured_y_a,
+            2 "several" => JoinedSkeleton::several, 3 "both" => JoinedSkeleton::both,
+            4 "_get_name" => super::base::ShapeSkeleton::name,
+            5 "_set_name" => super::base::ShapeSkeleton::set_name,
+            6 "area" => super::base::ShapeSkeleton::area,
+        ];
+        twoway "measured_x_" fn measured_x(
+            first_of_them: i32 = value, second: &str = string,
+        ) -> i32, g::SystemException;
+        twoway "measured_y_a" fn measured_y_a(
+            first_of_them: i32 = value, second: &str = string,
+        ) -> i32, g::SystemException;
+        twoway "several" fn several() -> g::Results<(
+            String, String, String, String, Option<g::ObjectRef>, String,
+        )>, g::SystemException;
+        twoway "both" fn both(second: Option<&AnotherOneThatHasOneRef> = reference) -> g::Results<(
+            Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
+            Option<AnotherOneThatHasOneRef>,
+        )>, g::SystemException;
+    }
+}
