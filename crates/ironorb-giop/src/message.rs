@@ -90,9 +90,10 @@ impl MessageHeader {
         if [m0, m1, m2, m3] != MAGIC {
             return Err(Malformed::new(MalformedKind::BadMagic, 0));
         }
-        let version =
-            Version::from_numbers(major, minor).ok_or(Malformed::new(MalformedKind::BadVersion, 4))?;
-        let kind = MessageType::from_octet(kind).ok_or(Malformed::new(MalformedKind::BadMessageType, 7))?;
+        let version = Version::from_numbers(major, minor)
+            .ok_or_else(|| Malformed::new(MalformedKind::BadVersion, 4))?;
+        let kind =
+            MessageType::from_octet(kind).ok_or_else(|| Malformed::new(MalformedKind::BadMessageType, 7))?;
         let order = if flags & FLAG_LITTLE_ENDIAN != 0 { ByteOrder::Little } else { ByteOrder::Big };
         let more_fragments = flags & FLAG_MORE_FRAGMENTS != 0;
         // In 1.0 the octet is a boolean byte order and nothing else.

@@ -196,7 +196,11 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn to_numbers<T: Number>(&self, bytes: &[u8]) -> Vec<T> {
-        let mut items: Vec<T> = bytemuck::allocation::pod_collect_to_vec(bytes);
+        // Collecting clears the vector before it copies, so it is left to bytes that are not aligned.
+        let mut items: Vec<T> = match bytemuck::try_cast_slice(bytes) {
+            Ok(items) => items.to_vec(),
+            Err(_) => bytemuck::allocation::pod_collect_to_vec(bytes),
+        };
         if !self.encoding.order.is_native() {
             items.iter_mut().for_each(|item| *item = item.unswapped());
         }

@@ -58,7 +58,10 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn align(&mut self, alignment: usize) {
         let pad = self.position().wrapping_neg() & (alignment - 1);
-        self.buf.extend_from_slice(&[0u8; 8][..pad]);
+        // All eight, and then the surplus off: lengths that are constant need no call.
+        let aligned = self.buf.len() + pad;
+        self.buf.extend_from_slice(&[0u8; 8]);
+        self.buf.truncate(aligned);
     }
 
     #[inline]
