@@ -135,11 +135,6 @@ impl Printer {
             return;
         }
         self.line(head);
-        self.continued(parts, tail);
-    }
-
-    /// The lines of [`filled`](Self::filled) after its first.
-    fn continued(&mut self, parts: &[String], tail: &str) {
         self.indented(|out| {
             let mut line = String::new();
             for part in parts {

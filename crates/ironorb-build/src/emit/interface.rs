@@ -124,27 +124,24 @@ impl Printer {
             method.parameters.iter().map(|p| format!("{}: {} = {}", p.name, p.ty, p.mode)).collect();
         let head = format!("{kind} {:?} fn {}(", method.wire_name, method.name);
         let end = format!(", {}{context};", method.error);
-        let (open, close) = match method.result_codecs.len() {
+        let codecs = &method.result_codecs;
+        let (open, close) = match codecs.len() {
             1 => (String::new(), String::new()),
             _ => (format!("{}<(", method.joined_codec), ")>".to_owned()),
         };
-        let codecs = &method.result_codecs;
-        let tail = format!(") -> {open}{}{close}{end}", codecs.join(", "));
-        let whole = format!("{head}{}{tail}", parameters.join(", "));
+        let result = format!("-> {open}{}{close}{end}", codecs.join(", "));
+        let whole = format!("{head}{}) {result}", parameters.join(", "));
+        let tail = format!(") {result}");
         if self.fits(&whole) {
             self.line(&whole);
         } else if self.fits(&tail) && !parameters.is_empty() {
             self.filled(&head, &parameters, &tail);
         } else {
-            let result_head = format!(") -> {open}");
-            let result_tail = format!("{close}{end}");
-            let head_and_result = format!("{head}{}{result_head}", parameters.join(", "));
-            if self.fits(&head_and_result) {
-                self.filled(&head_and_result, codecs, &result_tail);
-            } else {
-                self.filled(&head, &parameters, &result_head);
-                self.continued(codecs, &result_tail);
-            }
+            self.filled(&head, &parameters, ")");
+            self.indented(|out| match codecs.len() {
+                2.. => out.filled(&format!("-> {open}"), codecs, &format!("{close}{end}")),
+                _ => out.line(&result),
+            });
         }
     }
 

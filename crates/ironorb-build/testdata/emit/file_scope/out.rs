@@ -84,8 +84,8 @@ pub trait Parrot: Send + Sync + 'static {
     twoway "history" fn history(
         last: i32 = value, pair: &[String] = checked(::ironorb::generated::Seq<String, 2>),
     ) -> Messages, ::ironorb::generated::SystemException;
-    oneway "forget" fn forget() -> ::ironorb::generated::Results<(
-    )>, ::ironorb::generated::SystemException;
+    oneway "forget" fn forget()
+        -> ::ironorb::generated::Results<()>, ::ironorb::generated::SystemException;
 }
 
 /// What belongs to the IDL interface `Parrot`.

@@ -279,12 +279,14 @@ pub mod width {
         twoway "measured_y_a" fn measured_y_a(
             first_of_them: i32 = value, second: &str = string,
         ) -> i32, g::SystemException;
-        twoway "several" fn several() -> g::Results<(
-            String, String, String, String, Option<g::ObjectRef>, String,
-        )>, g::SystemException;
-        twoway "both" fn both(second: Option<&AnotherOneThatHasOneRef> = reference) -> g::Results<(
-            Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
-            Option<AnotherOneThatHasOneRef>,
-        )>, g::SystemException;
+        twoway "several" fn several()
+            -> g::Results<(
+                String, String, String, String, Option<g::ObjectRef>, String,
+            )>, g::SystemException;
+        twoway "both" fn both(second: Option<&AnotherOneThatHasOneRef> = reference)
+            -> g::Results<(
+                Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
+                Option<AnotherOneThatHasOneRef>,
+            )>, g::SystemException;
     }
 }
