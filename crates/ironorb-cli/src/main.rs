@@ -6,13 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod failure;
+mod idl;
+mod ior;
 mod naming;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use failure::Failure;
 
 /// IronORB: a CORBA object request broker.
 #[derive(Debug, Parser)]
@@ -26,11 +26,17 @@ struct Arguments {
 enum Command {
     /// Serve names, or look at and change those of a naming service.
     Naming(naming::Arguments),
+    /// Look inside object references.
+    Ior(ior::Arguments),
+    /// Check IDL files, generate Rust from them, show what they define.
+    Idl(idl::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Naming(arguments) => naming::run(arguments),
+        Command::Ior(arguments) => ior::run(&arguments),
+        Command::Idl(arguments) => idl::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -36,6 +36,44 @@ pub(crate) enum ParsedKey<'k> {
 const SLOT_KEY: [u8; 3] = *b"IO\x01";
 const PATH_KEY: [u8; 3] = *b"IO\x02";
 
+/// What an object key says to people, if IronORB made it; `None` for keys of other ORBs and plain keys.
+///
+/// Servers and clients have no use for it: to them, a key is octets.
+pub fn describe_object_key(key: &[u8]) -> Option<String> {
+    let run = |nonce: Nonce| format!("of run {:016x}", nonce.0);
+    match parse(key) {
+        ParsedKey::Foreign => None,
+        ParsedKey::Slot { nonce, poa, object } => Some(format!(
+            "transient, {}: adapter {} (use {}), object {} (use {})",
+            run(nonce),
+            poa.index,
+            poa.generation,
+            object.index,
+            object.generation
+        )),
+        ParsedKey::Path { nonce, path, id } => {
+            let lifespan = match nonce {
+                Nonce::PERSISTENT => "persistent".to_owned(),
+                other => format!("transient, {}", run(other)),
+            };
+            Some(format!("{lifespan}: adapter {}, id \"{}\"", path_text(path), id.escape_ascii()))
+        }
+    }
+}
+
+/// `RootPOA/child/grandchild`; the path has each name after its length in four octets.
+fn path_text(mut path: &[u8]) -> String {
+    let mut text = "RootPOA".to_owned();
+    while let Some((length, rest)) = path.split_first_chunk::<4>() {
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        let name = &rest[..length.min(rest.len())];
+        text.push('/');
+        text.push_str(&name.escape_ascii().to_string());
+        path = &rest[name.len()..];
+    }
+    text
+}
+
 pub(crate) fn slot_key(nonce: Nonce, poa: Slot, object: Slot) -> Vec<u8> {
     let mut key = SLOT_KEY.to_vec();
     key.extend(nonce.0.to_be_bytes());
@@ -102,5 +140,18 @@ mod tests {
         let key = path_key(Nonce::PERSISTENT, b"a/b", b"id");
         assert_eq!(parse(&key), ParsedKey::Path { nonce: Nonce::PERSISTENT, path: b"a/b", id: b"id" });
         assert_eq!(parse(b"NameService"), ParsedKey::Foreign);
+    }
+
+    #[test]
+    fn keys_are_told_to_people() {
+        let object = Slot { index: 3, generation: 0 };
+        let told = describe_object_key(&slot_key(Nonce(7), object, object)).unwrap();
+        assert_eq!(told, "transient, of run 0000000000000007: adapter 3 (use 0), object 3 (use 0)");
+        let told = describe_object_key(&path_key(Nonce::PERSISTENT, b"\0\0\0\x01a\0\0\0\x02bc", b"i\xff"));
+        assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a/bc, id "i\xff""#);
+        // Whatever stands for a path has an end.
+        let told = describe_object_key(&path_key(Nonce::PERSISTENT, b"\xff\xff\xff\xffa", b""));
+        assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a, id """#);
+        assert_eq!(describe_object_key(b"NameService"), None);
     }
 }

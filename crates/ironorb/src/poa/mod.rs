@@ -8,6 +8,7 @@ mod policies;
 mod upcall;
 
 pub use current::PoaCurrent;
+pub use key::describe_object_key;
 pub use manager::{ManagerState, PoaManager};
 pub use policies::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, PoaPolicies, RequestProcessing,
@@ -239,7 +240,9 @@ impl Poa {
         let ids = read(&self.0.objects).ids();
         let mut removed = Vec::new();
         for id in ids {
-            if let Some(object) = write(&self.0.objects).remove(id.as_bytes()) {
+            // Not under the lock: etherealising looks at the map.
+            let object = write(&self.0.objects).remove(id.as_bytes());
+            if let Some(object) = object {
                 object.deactivate(true);
                 removed.push(object);
             }

@@ -1,0 +1,174 @@
+//! `ironorb idl`: the IDL front end and the Rust generator.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use ironorb_build::{Config, generate_outcome};
+use ironorb_idl::{Options, Outcome, compile_file};
+
+use crate::failure::{Failure, printed};
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Tell all mistakes in IDL files.
+    Check {
+        #[command(flatten)]
+        settings: Settings,
+        /// The files.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Generate Rust: FILE.idl becomes DIR/FILE.rs.
+    Compile {
+        #[command(flatten)]
+        settings: Settings,
+        /// Where the Rust goes; made when it is not there.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// The files.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Show what a file defines, with every name, constant and repository id resolved.
+    Dump {
+        #[command(flatten)]
+        settings: Settings,
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Settings {
+    /// Look for included files in this folder, too; may be given several times.
+    #[arg(short = 'I', long = "include", value_name = "DIR")]
+    include: Vec<PathBuf>,
+    /// Define a macro of the preprocessor; without a value it is 1.
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Check { settings, files } => check(settings, files),
+        Command::Compile { settings, out, files } => compile(settings, out, files),
+        Command::Dump { settings, file } => dump(settings, file),
+    }
+}
+
+fn check(settings: &Settings, files: &[PathBuf]) -> Result<(), Failure> {
+    let mut bad = 0;
+    let mut warnings = 0;
+    for file in files {
+        let outcome = settings.compile(file);
+        bad += usize::from(outcome.model.is_none());
+        warnings += outcome.diagnostics.warning_count();
+    }
+    let summary = match warnings {
+        0 => format!("{} without errors", counted(files.len(), "file")),
+        _ => format!("{} without errors, {}", counted(files.len(), "file"), counted(warnings, "warning")),
+    };
+    finish(bad, files.len(), &summary)
+}
+
+fn compile(settings: &Settings, out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
+    check_outputs(files)?;
+    std::fs::create_dir_all(out)
+        .map_err(|e| Failure::new(format!("cannot make the folder {}: {e}", out.display())))?;
+    let config = settings.config();
+    let mut bad = 0;
+    for file in files {
+        let outcome = settings.compile(file);
+        if outcome.model.is_none() {
+            bad += 1;
+            continue;
+        }
+        match generate_outcome(&outcome, &config) {
+            Ok(rust) => {
+                let path = output(out, file);
+                std::fs::write(&path, rust)
+                    .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+                printed(writeln!(io::stdout(), "{} -> {}", file.display(), path.display()))?;
+            }
+            Err(errors) => {
+                bad += 1;
+                eprintln!("{errors}\n");
+            }
+        }
+    }
+    finish(bad, files.len(), &format!("{} compiled", counted(files.len(), "file")))
+}
+
+fn dump(settings: &Settings, file: &Path) -> Result<(), Failure> {
+    match settings.compile(file).model {
+        Some(model) => printed(write!(io::stdout(), "{}", ironorb_idl::dump(&model))),
+        None => finish(1, 1, ""),
+    }
+}
+
+impl Settings {
+    /// Compiles a file and tells what is wrong with it.
+    fn compile(&self, file: &Path) -> Outcome {
+        let mut options = Options::new();
+        for dir in &self.include {
+            options = options.include_dir(dir);
+        }
+        for (name, value) in self.defines() {
+            options = options.define(name, value);
+        }
+        let outcome = compile_file(file, &options);
+        eprint!("{}", outcome.render(io::stderr().is_terminal()));
+        outcome
+    }
+
+    fn config(&self) -> Config {
+        let config = self.include.iter().fold(Config::new(), Config::include_dir);
+        self.defines().fold(config, |config, (name, value)| config.define(name, value))
+    }
+
+    fn defines(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.define.iter().map(|define| match define.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (define.as_str(), None),
+        })
+    }
+}
+
+/// Two files must not become one.
+fn check_outputs(files: &[PathBuf]) -> Result<(), Failure> {
+    for (index, file) in files.iter().enumerate() {
+        if file.file_stem().is_none() {
+            return Err(Failure::new(format!("{} has no file name", file.display())));
+        }
+        let same = files[..index].iter().find(|other| other.file_stem() == file.file_stem());
+        if let Some(other) = same {
+            let both = format!("{} and {}", other.display(), file.display());
+            return Err(Failure::new(format!("{both} would be written to the same file"))
+                .with_help("compile them to different folders"));
+        }
+    }
+    Ok(())
+}
+
+fn output(out: &Path, file: &Path) -> PathBuf {
+    out.join(file.file_stem().unwrap_or_default()).with_extension("rs")
+}
+
+fn finish(bad: usize, all: usize, summary: &str) -> Result<(), Failure> {
+    match bad {
+        0 => printed(writeln!(io::stdout(), "{summary}")),
+        _ => Err(Failure::new(format!("{bad} of {} failed", counted(all, "file")))),
+    }
+}
+
+fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
