@@ -1,3 +1,5 @@
+//! Generates Rust from the IDL.
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     ironorb_build::compile(["idl/bank.idl"])?;
     Ok(())

@@ -106,6 +106,7 @@ fn references(golden: &[PathBuf]) -> io::Result<Vec<String>> {
 /// Lengths of strings and sequences that agree with what follows, for each type of the plan.
 fn cdr_samples() -> Vec<Vec<u8>> {
     let wide = [0, 0, 0, 4, 0xFE, 0xFF, 0, b'a'];
+    let wide_marks = [0, 0, 0, 8, 0xFE, 0xFF, 0xFE, 0xFF, 0xFF, 0xFE, 0, b'a'];
     let strings = [0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, b'x', 0, 0, 0, 0, 0, 0, 0];
     let exception = after(&[0, 0, 0, 7], b"IDL:x\0\0\0\0\0\0\x02\0\0\0\x01");
     let doubles = after(&[0, 0, 0, 2, 0, 0, 0, 0], &[0x40; 16]);
@@ -113,6 +114,7 @@ fn cdr_samples() -> Vec<Vec<u8>> {
     let capsule = [0, 0, 0, 8, 1, 0, 0, 0, 2, 0, 0, 0];
     vec![
         after(&[0b1100, 1, 10], &wide),
+        after(&[0b1100, 1, 10], &wide_marks),
         after(&[0b1100, 1, 14], &strings),
         after(&[0b1100, 1, 18], &exception),
         after(&[0b1100, 1, 12], &doubles),

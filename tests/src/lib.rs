@@ -1,1 +1,22 @@
-//! See ARCHITECTURE.md.
+//! What the end-to-end tests share: an interface with a servant, and raw GIOP for misbehaving peers.
+
+ironorb::include_idl!("probe");
+
+pub mod raw;
+mod servant;
+
+pub use servant::{Deriving, Probing};
+
+use std::time::{Duration, Instant};
+
+/// Waits until something is so; a test that waits for ever tells nothing.
+///
+/// # Panics
+/// After 20 s.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "never came true: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -36,8 +36,10 @@ const SPARES_MAX: usize = 4;
 /// [`recycle`](Framer::recycle).
 #[derive(Debug)]
 pub struct Framer {
-    /// All bytes are initialised; `filled <= buf.len()`.
+    /// All bytes are initialised; `taken <= filled <= buf.len()`.
     buf: Vec<u8>,
+    /// Bytes before have left in messages.
+    taken: usize,
     filled: usize,
     spares: Vec<Vec<u8>>,
     assemblies: Vec<Assembly>,
@@ -56,7 +58,14 @@ struct Assembly {
 impl Framer {
     /// An empty framer.
     pub fn new(limits: FramerLimits) -> Self {
-        Framer { buf: vec![0; BUFFER_BYTES], filled: 0, spares: Vec::new(), assemblies: Vec::new(), limits }
+        Framer {
+            buf: vec![0; BUFFER_BYTES],
+            taken: 0,
+            filled: 0,
+            spares: Vec::new(),
+            assemblies: Vec::new(),
+            limits,
+        }
     }
 
     /// Where the next bytes go; never empty. Grows with what has arrived of a large message, not with what
@@ -71,6 +80,12 @@ impl Framer {
 
     #[cold]
     fn grow(&mut self) {
+        if self.taken > 0 {
+            self.buf.copy_within(self.taken..self.filled, 0);
+            self.filled -= self.taken;
+            self.taken = 0;
+            return;
+        }
         let length = (2 * self.buf.len()).max(BUFFER_BYTES);
         self.buf.resize(length, 0);
     }
@@ -94,7 +109,7 @@ impl Framer {
 
     /// True when bytes of an unfinished message are held.
     pub fn is_mid_message(&self) -> bool {
-        self.filled > 0 || !self.assemblies.is_empty()
+        self.filled > self.taken || !self.assemblies.is_empty()
     }
 
     /// The next whole message, if it has arrived. After an error the stream is lost and the connection is to
@@ -103,15 +118,16 @@ impl Framer {
     #[allow(clippy::should_implement_trait)] // fallible, and the driver feeds it between calls
     pub fn next(&mut self) -> Result<Option<Message>, Malformed> {
         loop {
-            let Some(header) = self.buf[..self.filled].first_chunk::<HEADER_BYTES>() else {
+            let arrived = &self.buf[self.taken..self.filled];
+            let Some(header) = arrived.first_chunk::<HEADER_BYTES>() else {
                 return Ok(None);
             };
             let header = MessageHeader::parse(header)?;
-            let length = HEADER_BYTES + header.body_bytes as usize;
+            let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
             if length > self.limits.message_bytes_max {
                 return Err(Malformed::new(MalformedKind::TooLarge, 8));
             }
-            if self.filled < length {
+            if arrived.len() < length {
                 return Ok(None);
             }
             let message = self.detach(header, length);
@@ -127,10 +143,14 @@ impl Framer {
 
     /// True when a whole message, or the error that a malformed one is, waits to be taken.
     pub fn has_message(&self) -> bool {
-        match self.buf[..self.filled].first_chunk::<HEADER_BYTES>().map(MessageHeader::parse) {
+        let arrived = &self.buf[self.taken..self.filled];
+        match arrived.first_chunk::<HEADER_BYTES>().map(MessageHeader::parse) {
             None => false,
             Some(Err(_)) => true,
-            Some(Ok(header)) => self.filled - HEADER_BYTES >= header.body_bytes as usize,
+            Some(Ok(header)) => {
+                let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
+                length > self.limits.message_bytes_max || arrived.len() >= length
+            }
         }
     }
 
@@ -142,24 +162,29 @@ impl Framer {
         }
     }
 
-    /// Moves the first `length` bytes out with their buffer; what follows them moves to a spare buffer.
+    /// Takes the next `length` bytes as a message: with their buffer when what follows them is less, else by
+    /// copying them out, so that a stream of small messages costs no more than its bytes.
     #[inline]
     fn detach(&mut self, header: MessageHeader, length: usize) -> Message {
-        let rest = self.filled - length;
-        let mut next = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
-        if rest > 0 {
-            if next.len() < rest {
-                next.resize(rest, 0);
+        let rest = self.filled - self.taken - length;
+        let mut spare = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
+        let moved = if self.taken == 0 && rest <= length { rest } else { length };
+        if spare.len() < moved {
+            spare.resize(moved, 0);
+        }
+        let buf = if self.taken == 0 && rest <= length {
+            spare[..rest].copy_from_slice(&self.buf[length..self.filled]);
+            self.filled = rest;
+            std::mem::replace(&mut self.buf, spare)
+        } else {
+            spare[..length].copy_from_slice(&self.buf[self.taken..self.taken + length]);
+            self.taken += length;
+            if rest == 0 {
+                (self.taken, self.filled) = (0, 0);
             }
-            next[..rest].copy_from_slice(&self.buf[length..self.filled]);
-        }
-        self.filled = rest;
-        Message {
-            header,
-            char_set: CharSet::Latin1,
-            buf: std::mem::replace(&mut self.buf, next),
-            len: length,
-        }
+            spare
+        };
+        Message { header, char_set: CharSet::Latin1, buf, len: length }
     }
 
     /// Adds a fragment to its message, or begins one. Gives the message when it is whole.

@@ -179,7 +179,6 @@ proptest! {
 
     #[test]
     fn wide_text(order in any::<bool>(), c in any::<char>(), text in text()) {
-        prop_assume!(!text.starts_with(['\u{FEFF}', '\u{FFFE}']) && !['\u{FEFF}', '\u{FFFE}'].contains(&c));
         let order = if order { ByteOrder::Big } else { ByteOrder::Little };
         let encoding = Encoding { order, ..Encoding::NATIVE };
         check_shapes(c, encoding, char::eq);
@@ -228,7 +227,6 @@ proptest! {
 
 /// A first byte order mark is text here and a byte order there.
 #[test]
-#[ignore = "the writer does not yet put a byte order mark before such text"]
 fn wide_text_that_looks_like_a_byte_order_mark() {
     for text in ["\u{FEFF}", "\u{FFFE}", "\u{FEFF}a", "\u{FFFE}a", "a\u{FEFF}"] {
         check(&WString::from(text), Encoding::NATIVE, WString::eq);

@@ -148,7 +148,9 @@ impl<'b> Writer<'b> {
             (Version::V1_1, [unit]) => self.write_u16(*unit),
             (Version::V1_1, _) => return Err(Misuse::WideNeedsSurrogates),
             (Version::V1_2, units) => {
-                self.write_u8(2 * units.len() as u8);
+                let mark = byte_order_mark(value);
+                self.write_u8(2 * units.len() as u8 + mark.len() as u8);
+                self.write_bytes(mark);
                 units.iter().for_each(|unit| self.write_bytes(&unit.to_be_bytes()));
             }
         }
@@ -166,7 +168,9 @@ impl<'b> Writer<'b> {
                 text.encode_utf16().chain([0]).for_each(|unit| self.write_u16(unit));
             }
             Version::V1_2 => {
-                self.write_length(count.checked_mul(2).ok_or(Misuse::TooLong)?)?;
+                let mark = text.chars().next().map_or(&[][..], byte_order_mark);
+                self.write_length(count.checked_mul(2).ok_or(Misuse::TooLong)? + mark.len())?;
+                self.write_bytes(mark);
                 text.encode_utf16().for_each(|unit| self.write_bytes(&unit.to_be_bytes()));
             }
         }
@@ -211,6 +215,11 @@ impl<'b> Writer<'b> {
             items.iter().for_each(|item| item.append_swapped(self.buf));
         }
     }
+}
+
+/// What goes before big-endian UTF-16 whose first character would be taken for a byte order mark (9.3.1.6).
+fn byte_order_mark(first: char) -> &'static [u8] {
+    if matches!(first, '\u{FEFF}' | '\u{FFFE}') { &[0xFE, 0xFF] } else { &[] }
 }
 
 /// Numbers in the order that is not the processor's.

@@ -13,7 +13,7 @@ use crate::version::{Encoding, Version};
 /// What has come from the client.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A Request to serve. Give its buffer back with [`ServerConnection::recycle`].
+    /// A Request to serve. Give its buffer back with [`Framer::recycle`].
     Request(Message),
     /// A LocateRequest to answer.
     LocateRequest(Message),

@@ -98,3 +98,28 @@ fn a_large_message_arrives_in_a_growing_buffer() {
     framer.push(&reply(2, b"x"));
     assert_eq!(all(&mut framer), [large, reply(2, b"x")]);
 }
+
+/// A peer that fills a buffer grown by one large message with small ones must not make each of them move
+/// all the others: a buffer that moves has another address.
+#[test]
+fn small_messages_behind_a_large_one_are_not_moved_for_each_other() {
+    let mut framer = Framer::new(FramerLimits::default());
+    framer.push(&reply(1, &vec![5; 300_000]));
+    let small = reply(2, b"");
+    let space = framer.space();
+    let count = space.len() / small.len();
+    space.chunks_exact_mut(small.len()).for_each(|chunk| chunk.copy_from_slice(&small));
+    framer.received(count * small.len());
+    let large = framer.next().unwrap().unwrap();
+    assert_eq!(large.bytes().len(), 300_000 + small.len());
+    let place = framer.buf.as_ptr();
+    for left in (1..=count).rev() {
+        if left > 1 {
+            assert_eq!(framer.buf.as_ptr(), place, "{left} left");
+        }
+        let message = framer.next().unwrap().unwrap();
+        assert_eq!(message.bytes(), small);
+        framer.recycle(message.into_buffer());
+    }
+    assert!(framer.next().unwrap().is_none() && !framer.is_mid_message());
+}

@@ -144,14 +144,22 @@ impl Message {
         self.reader_at(HEADER_BYTES)
     }
 
+    /// The same for a message of one kind: a peer may answer a Request by a LocateReply.
+    #[inline]
+    fn reader_of(&self, kind: MessageType) -> Result<Reader<'_>, Malformed> {
+        if self.header().kind != kind {
+            return Err(Malformed::new(MalformedKind::BadMessageType, 7));
+        }
+        Ok(self.reader())
+    }
+
     fn body<'a>(&'a self, r: &Reader<'a>) -> Body<'a> {
         Body { message: self.bytes(), at: r.position(), encoding: r.encoding() }
     }
 
     /// Parses a Request.
     pub fn parse_request(&self) -> Result<Request<'_>, Malformed> {
-        debug_assert_eq!(self.header().kind, MessageType::Request);
-        let mut r = self.reader();
+        let mut r = self.reader_of(MessageType::Request)?;
         let version = self.header().version;
         if version == Version::V1_2 {
             let id = RequestId(r.read_u32()?);
@@ -182,8 +190,7 @@ impl Message {
 
     /// Parses a Reply.
     pub fn parse_reply(&self) -> Result<Reply<'_>, Malformed> {
-        debug_assert_eq!(self.header().kind, MessageType::Reply);
-        let mut r = self.reader();
+        let mut r = self.reader_of(MessageType::Reply)?;
         if self.header().version == Version::V1_2 {
             let id = RequestId(r.read_u32()?);
             let status = read_status(&mut r)?;
@@ -200,7 +207,7 @@ impl Message {
 
     /// Parses a LocateRequest.
     pub fn parse_locate_request(&self) -> Result<LocateRequest<'_>, Malformed> {
-        let mut r = self.reader();
+        let mut r = self.reader_of(MessageType::LocateRequest)?;
         let version = self.header().version;
         let id = RequestId(r.read_u32()?);
         let object_key = if version == Version::V1_2 { read_target(&mut r)? } else { r.read_octets()? };
@@ -209,7 +216,7 @@ impl Message {
 
     /// Parses a LocateReply. Its body follows without alignment.
     pub fn parse_locate_reply(&self) -> Result<LocateReply<'_>, Malformed> {
-        let mut r = self.reader();
+        let mut r = self.reader_of(MessageType::LocateReply)?;
         let id = RequestId(r.read_u32()?);
         let status = match r.read_u32()? {
             0 => LocateStatus::UnknownObject,

@@ -120,3 +120,12 @@ fn the_key_is_found_in_every_kind_of_target() {
         }
     }
 }
+
+#[test]
+fn a_message_is_not_parsed_as_another_kind() {
+    let request = message(request(Version::V1_2));
+    let wrong = Malformed::new(MalformedKind::BadMessageType, 7);
+    assert_eq!(request.parse_reply().unwrap_err(), wrong);
+    assert_eq!(request.parse_locate_request().unwrap_err(), wrong);
+    assert_eq!(request.parse_locate_reply().unwrap_err(), wrong);
+}

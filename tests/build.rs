@@ -1,0 +1,6 @@
+//! Generates what the tests call.
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ironorb_build::compile(["idl/probe.idl"])?;
+    Ok(())
+}

@@ -1,0 +1,306 @@
+//! Calls over TCP and within the process, under both kinds of server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ironorb::{
+    CompletionStatus, MinorCode, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef, giop,
+};
+use ironorb_tests::testing::{self, Derived, Probe, ProbeRef};
+use ironorb_tests::{Deriving, Probing, eventually};
+
+fn server(concurrency: ServerConcurrency) -> Orb {
+    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap()
+}
+
+fn both(test: impl Fn(&Orb, &Orb)) {
+    for concurrency in
+        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 4 }]
+    {
+        let server = server(concurrency);
+        let client = Orb::builder().no_endpoint().build().unwrap();
+        test(&server, &client);
+        client.shutdown(true).unwrap();
+        server.shutdown(true).unwrap();
+    }
+}
+
+/// The same object as somebody in another process sees it.
+fn elsewhere<R: TypedRef>(client: &Orb, reference: &R) -> R {
+    client.resolve(&reference.object().to_ior_string()).unwrap()
+}
+
+/// Written against the trait: runs remotely, collocated and without an ORB.
+fn converse(probe: &impl Probe) {
+    probe.ping().unwrap();
+    assert_eq!(probe.add(i32::MAX, 1).unwrap(), i32::MIN);
+    assert_eq!(probe.echo("").unwrap(), "");
+    assert_eq!(probe.echo("żółw 🐢").unwrap(), "żółw 🐢");
+    probe.set_label("a label").unwrap();
+    assert_eq!(probe.label().unwrap(), "a label");
+    let big: Vec<u8> = (0..3_000_000u32).map(|i| i as u8).collect();
+    assert!(probe.reflect(&big).unwrap() == big);
+    assert_eq!(probe.reflect(&[]).unwrap(), []);
+    match probe.refuse("no") {
+        Err(testing::probe::RefuseError::Refused(e)) => assert_eq!(e.why, "no"),
+        other => panic!("{other:?}"),
+    }
+    let e = probe.raise_system(7).unwrap_err();
+    assert_eq!(
+        e,
+        SystemException::new(SystemExceptionKind::NoPermission, MinorCode(7), CompletionStatus::Yes)
+    );
+    let before = probe.ticks().unwrap();
+    for _ in 0..100 {
+        probe.tick().unwrap();
+    }
+    eventually("the oneways arrive", || probe.ticks().unwrap() == before + 100);
+}
+
+#[test]
+fn remotely_collocated_and_without_an_orb() {
+    converse(&Probing::default());
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        converse(&local);
+        converse(&elsewhere(client, &local));
+    });
+}
+
+#[test]
+fn older_versions_and_fragments() {
+    for version in [giop::Version::V1_0, giop::Version::V1_1] {
+        let server =
+            Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().giop_version(version).build().unwrap();
+        let client = Orb::builder().no_endpoint().build().unwrap();
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let remote = elsewhere(&client, &local);
+        assert_eq!(remote.add(1, 2).unwrap(), 3);
+        assert_eq!(remote.echo("é").unwrap(), "é");
+        assert!(matches!(remote.refuse("x"), Err(testing::probe::RefuseError::Refused(_))));
+        assert_eq!(remote.raise_system(1).unwrap_err().minor, MinorCode(1));
+        assert!(remote.object().locate().unwrap());
+    }
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().fragment_bytes(1000).build().unwrap();
+    let client = Orb::builder().no_endpoint().fragment_bytes(500).build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    converse(&elsewhere(&client, &local));
+}
+
+#[test]
+fn ipv6() {
+    let server = Orb::builder().endpoint("iiop://[::1]:0").unwrap().build().unwrap();
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    assert!(server.published_addresses()[0].starts_with("[::1]:"));
+    assert_eq!(elsewhere(&client, &local).add(2, 2).unwrap(), 4);
+}
+
+#[test]
+fn many_threads_share_a_reference() {
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let remote = elsewhere(client, &local);
+        std::thread::scope(|scope| {
+            for thread in 0..16 {
+                let remote = remote.clone();
+                scope.spawn(move || {
+                    for i in 0..200 {
+                        assert_eq!(remote.add(thread * 1000, i).unwrap(), thread * 1000 + i);
+                        let text = format!("{thread}/{i}").repeat(i as usize);
+                        assert_eq!(remote.echo(&text).unwrap(), text);
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn a_blocked_servant_does_not_block_the_others() {
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let remote = elsewhere(client, &local);
+        // More callers than connections to one endpoint, so that some share one.
+        const BLOCKED: u32 = 3;
+        std::thread::scope(|scope| {
+            for _ in 0..BLOCKED {
+                let remote = remote.clone();
+                scope.spawn(move || remote.block().unwrap());
+            }
+            eventually("all block", || local.blocked().unwrap() == BLOCKED);
+            for _ in 0..8 {
+                let remote = remote.clone();
+                scope.spawn(move || assert_eq!(remote.add(1, 1).unwrap(), 2)).join().unwrap();
+            }
+            scope.spawn(|| remote.release().unwrap());
+        });
+    });
+}
+
+#[test]
+fn references_travel() {
+    both(|server, client| {
+        let base: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let derived: testing::DerivedRef = server.root_poa().activate(Deriving::default()).unwrap();
+        let remote_base = elsewhere(client, &base);
+        let remote_derived = elsewhere(client, &derived);
+        assert_eq!(remote_derived.depth().unwrap(), "derived");
+        assert_eq!(remote_derived.add(3, 4).unwrap(), 7);
+        let upcast: ProbeRef = remote_derived.clone().into();
+        assert_eq!(upcast.add(3, 4).unwrap(), 7);
+        let narrowed: testing::DerivedRef = upcast.object().narrow().unwrap().unwrap();
+        assert_eq!(narrowed, remote_derived);
+        assert!(remote_base.object().narrow::<testing::DerivedRef>().unwrap().is_none());
+        assert!(remote_base.object().narrow::<testing::UnrelatedRef>().unwrap().is_none());
+        assert!(remote_base.is_same(Some(&remote_base)).unwrap());
+        assert!(!remote_base.is_same(Some(&upcast)).unwrap());
+        assert!(!remote_base.is_same(None).unwrap());
+        assert_eq!(remote_base.itself().unwrap().unwrap(), remote_base);
+        assert_eq!(remote_base.object().hash_code(1000), base.object().hash_code(1000));
+        assert!(remote_base.object().hash_code(10) < 10);
+        assert!(!remote_base.object().non_existent().unwrap());
+        // A reference that comes home is local again.
+        assert!(base.is_same(Some(&base)).unwrap());
+    });
+}
+
+#[test]
+fn wrong_interface_on_the_callers_word() {
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        for object in [local.object().clone(), elsewhere(client, &local).object().clone()] {
+            let wrong: testing::UnrelatedRef = object.narrow_unchecked();
+            let e = testing::Unrelated::nothing(&wrong).unwrap_err();
+            assert_eq!((e.kind, e.completed), (SystemExceptionKind::BadOperation, CompletionStatus::No));
+        }
+    });
+}
+
+#[test]
+fn a_panic_becomes_unknown_and_the_server_lives() {
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        for probe in [&local, &elsewhere(client, &local)] {
+            let e = probe.fall_over().unwrap_err();
+            assert_eq!((e.kind, e.minor), (SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED));
+            probe.ping().unwrap();
+        }
+    });
+}
+
+#[test]
+fn values_that_cannot_be_sent_are_refused_on_either_side() {
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let remote = elsewhere(client, &local);
+        assert_eq!(remote.shorten("12345678").unwrap(), "12345678");
+        let e = remote.shorten("123456789").unwrap_err();
+        assert_eq!(e.completed, CompletionStatus::Yes);
+        assert_eq!(e.minor, MinorCode::UNSENDABLE_RESULT);
+        let e = remote.echo("a\0b").unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::BadParam, CompletionStatus::No));
+        assert!(e.detail().unwrap().contains("echo"), "{e}");
+        remote.ping().unwrap();
+    });
+}
+
+#[test]
+fn a_message_above_the_limit_is_refused() {
+    let server =
+        Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().message_bytes_max(10_000).build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let remote = elsewhere(&client, &local);
+    assert_eq!(remote.reflect(&[0; 9000]).unwrap().len(), 9000);
+    let e = remote.reflect(&[0; 11_000]).unwrap_err();
+    assert_eq!(e.kind, SystemExceptionKind::CommFailure);
+    remote.ping().unwrap();
+    let small = Orb::builder().no_endpoint().message_bytes_max(1000).build().unwrap();
+    let e = elsewhere(&small, &local).reflect(&[0; 2000]).unwrap_err();
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::ImpLimit, CompletionStatus::No));
+}
+
+#[test]
+fn deadlines_of_every_kind() {
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let remote = elsewhere(client, &local);
+        let short = Some(Duration::from_millis(30));
+        let timed_out = |e: SystemException| {
+            assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe), "{e}");
+        };
+        timed_out(ironorb::with_timeout(short, || remote.block()).unwrap_err());
+        timed_out(remote.with_timeout(short).block().unwrap_err());
+        ironorb::set_thread_timeout(Some(short));
+        timed_out(remote.block().unwrap_err());
+        ironorb::set_thread_timeout(None);
+        let hasty = Orb::builder().no_endpoint().call_timeout(short).build().unwrap();
+        timed_out(elsewhere(&hasty, &local).block().unwrap_err());
+        // The connection is as good as before; late replies are dropped.
+        eventually("all block", || local.blocked().unwrap() == 4);
+        local.release().unwrap();
+        for i in 0..10 {
+            assert_eq!(remote.add(i, i).unwrap(), 2 * i);
+        }
+    });
+}
+
+#[test]
+fn plain_keys_and_urls() {
+    both(|server, client| {
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        server.bind_key("The/Probe", local.object()).unwrap();
+        let address = &server.published_addresses()[0];
+        for url in [
+            format!("corbaloc::{address}/The/Probe"),
+            format!("corbaloc:iiop:1.1@{address}/The/Probe"),
+            format!("corbaloc:iiop:1.2@{address}/The%2fProbe"),
+            format!("corbaloc:iiop:1.2@127.0.0.1:1,iiop:1.2@{address}/The/Probe"),
+        ] {
+            let probe: ProbeRef = client.resolve(&url).unwrap_or_else(|e| panic!("{url}: {e}"));
+            assert_eq!(probe.add(20, 3).unwrap(), 23);
+        }
+        let e = client.resolve::<ProbeRef>(&format!("corbaloc::{address}/Other")).unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::ObjectNotExist, CompletionStatus::No));
+        let e =
+            client.resolve::<testing::UnrelatedRef>(&format!("corbaloc::{address}/The/Probe")).unwrap_err();
+        assert_eq!(e.kind, SystemExceptionKind::BadParam);
+        let with_initial = Orb::builder()
+            .no_endpoint()
+            .initial_reference("Probe", &format!("corbaloc::1.2@{address}/The/Probe"))
+            .build()
+            .unwrap();
+        let probe: ProbeRef = with_initial.resolve("corbaloc:rir:/Probe").unwrap();
+        probe.ping().unwrap();
+        assert!(with_initial.list_initial_services().contains(&"Probe".to_owned()));
+        assert!(client.resolve::<ProbeRef>("corbaloc:rir:/Probe").is_err());
+    });
+}
+
+#[test]
+fn a_servant_may_be_kept_and_shared() {
+    let orb = server(ServerConcurrency::ThreadPerConnection);
+    let probing = Arc::new(Probing::default());
+    let probe: ProbeRef = orb.root_poa().activate_shared(probing.clone()).unwrap();
+    probe.tick().unwrap();
+    assert_eq!(probing.ticks().unwrap(), 1);
+}
+
+#[test]
+fn published_addresses_are_not_those_listened_at() {
+    let server = Orb::builder()
+        .endpoint("iiop://127.0.0.1:0")
+        .unwrap()
+        .publish("outside.example:4711")
+        .publish("127.0.0.1")
+        .build()
+        .unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let profile = local.object().ior().iiop_profiles().next().unwrap();
+    assert_eq!((profile.host(), profile.port()), ("outside.example", 4711));
+    // The name does not resolve here; the alternate address does.
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let remote = elsewhere(&client, &local);
+    assert_eq!(remote.add(1, 2).unwrap(), 3);
+}

@@ -1,0 +1,225 @@
+//! What goes wrong gives the standard exception with the right completion status, and nothing is executed twice.
+
+use std::io::Read;
+use std::time::Duration;
+
+use ironorb::{CompletionStatus, Orb, SystemException, SystemExceptionKind, TypedRef};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Probing, eventually, raw};
+
+fn client() -> Orb {
+    Orb::builder().no_endpoint().build().unwrap()
+}
+
+fn at(orb: &Orb, port: u16) -> ProbeRef {
+    orb.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked()
+}
+
+fn kind_of<T: std::fmt::Debug>(
+    result: Result<T, SystemException>,
+) -> (SystemExceptionKind, CompletionStatus) {
+    let e = result.unwrap_err();
+    (e.kind, e.completed)
+}
+
+#[test]
+fn nobody_listens() {
+    let (listener, port) = raw::listen();
+    drop(listener);
+    let e = at(&client(), port).ping().unwrap_err();
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+    let text = e.to_string();
+    assert!(text.contains(&port.to_string()) && text.contains("ping"), "says where and what: {text}");
+    // A oneway that cannot be sent says so as well.
+    assert_eq!(kind_of(at(&client(), port).tick()).0, SystemExceptionKind::Transient);
+}
+
+#[test]
+fn the_connection_is_lost_while_the_reply_is_awaited() {
+    let (listener, port) = raw::listen();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = raw::read_message(&mut stream);
+            drop(stream);
+            // The request must not come again.
+            listener.set_nonblocking(true).unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(listener.accept().is_err(), "sent again");
+            request
+        });
+        assert_eq!(
+            kind_of(at(&client(), port).ping()),
+            (SystemExceptionKind::CommFailure, CompletionStatus::Maybe)
+        );
+        assert!(!server.join().unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_server_that_closes_in_order_is_asked_again() {
+    let (listener, port) = raw::listen();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            raw::read_message(&mut stream);
+            raw::write(&mut stream, &raw::message(raw::CLOSE, &[]));
+            drop(stream);
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = raw::read_message(&mut stream);
+            raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[0, 0, 0, 42]));
+        });
+        assert_eq!(at(&client(), port).add(1, 1).unwrap(), 42);
+    });
+}
+
+#[test]
+fn an_idle_connection_that_was_closed_is_made_anew() {
+    let (listener, port) = raw::listen();
+    let client = client();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let request = raw::read_message(&mut stream);
+                raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[]));
+            }
+        });
+        let probe = at(&client, port);
+        probe.ping().unwrap();
+        std::thread::sleep(Duration::from_millis(100)); // the connection lies idle and is closed meanwhile
+        probe.ping().unwrap();
+    });
+}
+
+#[test]
+fn a_server_that_says_nothing() {
+    let (listener, port) = raw::listen();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = raw::read_message(&mut stream);
+            let cancel = raw::read_message(&mut stream);
+            (request, cancel)
+        });
+        let probe = at(&client(), port).with_timeout(Some(Duration::from_millis(50)));
+        assert_eq!(kind_of(probe.ping()), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
+        let (request, cancel) = server.join().unwrap();
+        assert_eq!(cancel[7], 2, "CancelRequest");
+        assert_eq!(raw::id_of(&cancel), raw::id_of(&request));
+    });
+}
+
+#[test]
+fn nonsense_instead_of_a_reply() {
+    let cases: [(&[u8], SystemExceptionKind); 4] = [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", SystemExceptionKind::CommFailure),
+        (b"GIOP\x09\x09\x00\x01\x00\x00\x00\x00", SystemExceptionKind::CommFailure),
+        (b"GIOP\x01\x02\x00\x01\xff\xff\xff\xff", SystemExceptionKind::CommFailure),
+        (b"GIOP\x01\x02\x00\x06\x00\x00\x00\x00", SystemExceptionKind::CommFailure), // MessageError
+    ];
+    for (answer, kind) in cases {
+        let (listener, port) = raw::listen();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                raw::read_message(&mut stream);
+                raw::write(&mut stream, answer);
+                let _ = stream.read_to_end(&mut Vec::new());
+            });
+            assert_eq!(kind_of(at(&client(), port).ping()), (kind, CompletionStatus::Maybe));
+        });
+    }
+}
+
+#[test]
+fn a_reply_that_is_no_long() {
+    let (listener, port) = raw::listen();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = raw::read_message(&mut stream);
+            raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[1]));
+            let request = raw::read_message(&mut stream);
+            raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[0, 0, 0, 7]));
+        });
+        let client = client();
+        let probe = at(&client, port);
+        assert_eq!(kind_of(probe.add(1, 2)), (SystemExceptionKind::Marshal, CompletionStatus::Yes));
+        assert_eq!(probe.add(1, 2).unwrap(), 7, "the connection is as good as before");
+    });
+}
+
+#[test]
+fn an_exception_that_the_operation_does_not_declare() {
+    let (listener, port) = raw::listen();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = raw::read_message(&mut stream);
+            raw::write(&mut stream, &raw::reply(raw::id_of(&request), 1, b"\0\0\0\x0aIDL:X:1.0\0"));
+        });
+        let e = at(&client(), port).ping().unwrap_err();
+        assert_eq!(e.kind, SystemExceptionKind::Unknown);
+        assert!(e.to_string().contains("IDL:X:1.0"), "{e}");
+    });
+}
+
+#[test]
+fn nonsense_sent_to_a_server_hurts_nobody_else() {
+    use std::io::Write;
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let address = server.published_addresses()[0].clone();
+    let client = client();
+    let remote: ProbeRef = client.resolve(&probe.object().to_ior_string()).unwrap();
+    let cases: [&[u8]; 6] = [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GIOP\x01\x02\x00\x00\xff\xff\xff\xff",
+        b"GIOP\x01\x02\x00\x00\x00\x00\x00\x04\0\0\0\x01",
+        b"GIOP\x01\x02\x00\x01\x00\x00\x00\x0c\0\0\0\x01\0\0\0\0\0\0\0\0", // a Reply
+        b"GIOP\x01\x02\x02\x07\x00\x00\x00\x04\0\0\0\x01",                 // a Fragment of nothing
+        b"GIOP",
+    ];
+    for bytes in cases {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap(); // the server closes
+        assert!(answer.is_empty() || answer.starts_with(b"GIOP"));
+        remote.ping().unwrap();
+    }
+}
+
+#[test]
+fn shutting_down_finishes_what_is_being_served() {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let client = client();
+    let remote: ProbeRef = client.resolve(&local.object().to_ior_string()).unwrap();
+    std::thread::scope(|scope| {
+        let blocked = scope.spawn(|| remote.block());
+        eventually("it blocks", || local.blocked().unwrap() == 1);
+        let run = scope.spawn(|| server.run());
+        let stop = scope.spawn(|| server.shutdown(true));
+        local.release().unwrap();
+        blocked.join().unwrap().unwrap();
+        stop.join().unwrap().unwrap();
+        run.join().unwrap().unwrap();
+    });
+    assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
+    client.shutdown(true).unwrap();
+    assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::BadInvOrder, CompletionStatus::No));
+}
+
+#[test]
+fn dropping_the_orb_stops_serving() {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let client = client();
+    let remote: ProbeRef = client.resolve(&local.object().to_ior_string()).unwrap();
+    remote.ping().unwrap();
+    drop(server);
+    assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
+}
