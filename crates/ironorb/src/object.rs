@@ -229,10 +229,8 @@ impl Hash for ObjectRef {
 impl fmt::Debug for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ObjectRef({}", if self.type_id().is_empty() { "untyped" } else { self.type_id() })?;
-        if let Some(profile) = self.0.ior.iiop_profiles().next() {
-            if let Some(address) = profile.addresses().next() {
-                write!(f, " at {address}")?;
-            }
+        if let Some(address) = self.0.ior.iiop_profiles().next().and_then(|p| p.addresses().next()) {
+            write!(f, " at {address}")?;
         }
         f.write_str(")")
     }
