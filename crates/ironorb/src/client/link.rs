@@ -7,7 +7,7 @@
 //! anything to another thread.
 
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -29,10 +29,12 @@ use crate::sync::lock;
 pub(crate) struct Link {
     stream: TcpStream,
     state: Mutex<ClientConnection<Thread>>,
+    /// What `state` knows as well, for a look without the lock. May lag behind it: then the request finds out.
+    ended: AtomicBool,
     /// The socket's receive timeout as we last set it, in microseconds; 0 is none. Only the thread that has
     /// the receiving part changes it.
     receive_timeout_us: AtomicU64,
-    /// When the connection last carried something, in milliseconds since `made`.
+    /// When the connection was last asked for, in milliseconds since `made`.
     used_ms: AtomicU64,
     made: Instant,
     transmit_bytes_max: usize,
@@ -48,6 +50,7 @@ impl Link {
         Link {
             stream,
             state: Mutex::new(ClientConnection::new(config.connection)),
+            ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
             used_ms: AtomicU64::new(0),
             made: Instant::now(),
@@ -55,24 +58,23 @@ impl Link {
         }
     }
 
-    /// False when it has ended, also when the peer closed it while nobody used it.
+    /// False when it has ended, also when the peer closed it while nobody used it. For a call that begins now.
     #[inline]
     pub(crate) fn is_usable(&self, now: Instant) -> bool {
-        let idle_ms = self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        let now_ms = self.elapsed_ms(now);
+        let idle_ms = now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed));
         if idle_ms > LOOK_AFTER_MS {
             self.look();
         }
-        lock(&self.state).end().is_none()
+        self.used_ms.store(now_ms, Ordering::Relaxed);
+        !self.ended.load(Ordering::Relaxed)
     }
 
     #[inline]
     fn elapsed_ms(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.made).as_millis() as u64
-    }
-
-    #[inline]
-    fn touch(&self, now: Instant) {
-        self.used_ms.store(self.elapsed_ms(now), Ordering::Relaxed);
+        let elapsed = now.saturating_duration_since(self.made);
+        // `as_millis` would divide 128 bits.
+        elapsed.as_secs() * 1000 + u64::from(elapsed.subsec_millis())
     }
 
     /// Takes note of what came while nobody waited: CloseConnection or the end of the stream.
@@ -94,9 +96,10 @@ impl Link {
         now: Instant,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
-        let mut state = self.wait_for_room(deadline)?;
+        let mut clock = self.clock(now);
+        let mut state = self.wait_for_room(&mut clock, deadline)?;
         let call = state.begin_call(target, operation, arguments)?;
-        self.finish_call(state, call, target, now, deadline)
+        self.finish_call(state, call, target, clock, deadline)
     }
 
     /// Asks the server whether it has the object.
@@ -106,9 +109,10 @@ impl Link {
         now: Instant,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
-        let mut state = self.wait_for_room(deadline)?;
+        let mut clock = self.clock(now);
+        let mut state = self.wait_for_room(&mut clock, deadline)?;
         let call = state.begin_locate(target)?;
-        self.finish_call(state, call, target, now, deadline)
+        self.finish_call(state, call, target, clock, deadline)
     }
 
     /// Sends a request that wants no reply.
@@ -120,13 +124,14 @@ impl Link {
         now: Instant,
         deadline: Deadline,
     ) -> Result<(), CallFailure> {
-        let mut state = self.wait_for_room(deadline)?;
+        let mut clock = self.clock(now);
+        let mut state = self.wait_for_room(&mut clock, deadline)?;
         let begins_at = state.transmit().end_position();
         state.begin_oneway(target, operation, arguments)?;
-        self.touch(now);
         let ends_at = state.transmit().end_position();
-        let mut state =
-            self.flush(state, deadline).map_err(|Passed| CallFailure::TimedOut { written: true })?;
+        let mut state = self
+            .flush(state, &mut clock, deadline)
+            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
         let sent_position = state.transmit().sent_position();
         match state.end() {
             Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
@@ -140,18 +145,23 @@ impl Link {
         state: Guard<'_>,
         call: CallId,
         target: &RequestTarget,
-        now: Instant,
+        mut clock: Clock,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
-        self.touch(now);
-        match self.flush(state, deadline) {
+        match self.flush(state, &mut clock, deadline) {
             // Also when the connection has ended: the answer may have come before.
-            Ok(state) => self.wait_for_answer(state, call, target, deadline),
+            Ok(state) => self.wait_for_answer(state, call, target, clock, deadline),
             Err(Passed) => {
                 lock(&self.state).abandon(call, target.version());
                 Err(CallFailure::TimedOut { written: true })
             }
         }
+    }
+
+    /// The time for a call that began at `now`: connecting for it may have taken a while since.
+    #[inline]
+    fn clock(&self, now: Instant) -> Clock {
+        Clock(now.max(self.made))
     }
 
     /// Gives a reply's buffer back.
@@ -162,27 +172,38 @@ impl Link {
 
     /// Locks, but not before the peer has read what others have written.
     #[inline]
-    fn wait_for_room(&self, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
+    fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
         let mut state = lock(&self.state);
         while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
-            state =
-                self.push_out(state, deadline).map_err(|Passed| CallFailure::TimedOut { written: false })?;
+            state = self
+                .push_out(state, clock, deadline)
+                .map_err(|Passed| CallFailure::TimedOut { written: false })?;
         }
         Ok(state)
     }
 
     /// Sends until nothing waits or the connection has ended.
     #[inline]
-    fn flush<'l>(&'l self, mut state: Guard<'l>, deadline: Deadline) -> Result<Guard<'l>, Passed> {
+    fn flush<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> Result<Guard<'l>, Passed> {
         while state.transmit().pending_bytes() > 0 && state.end().is_none() {
-            state = self.push_out(state, deadline)?;
+            state = self.push_out(state, clock, deadline)?;
         }
         Ok(state)
     }
 
     /// Sends once; when the socket is full, waits for it without the lock.
     #[inline]
-    fn push_out<'l>(&'l self, mut state: Guard<'l>, deadline: Deadline) -> Result<Guard<'l>, Passed> {
+    fn push_out<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> Result<Guard<'l>, Passed> {
         match net::send_now(&self.stream, state.transmit().poll_transmit()) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
             Ok(Moved::Nothing | Moved::End) => {
@@ -190,9 +211,13 @@ impl Link {
                 let left = deadline.remaining(Instant::now())?;
                 // An error shows at the next send.
                 let _ = net::wait_writable(&self.stream, left);
+                clock.has_waited();
                 state = lock(&self.state);
             }
-            Err(_) => state.handle_end(ConnectionEnd::Lost, |waiter| waiter.unpark()),
+            Err(_) => {
+                state.handle_end(ConnectionEnd::Lost, |waiter| waiter.unpark());
+                self.ended.store(true, Ordering::Relaxed);
+            }
         }
         Ok(state)
     }
@@ -203,8 +228,10 @@ impl Link {
         mut state: Guard<'l>,
         call: CallId,
         target: &RequestTarget,
+        mut clock: Clock,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
+        let mut has_waited = false;
         loop {
             match state.poll_call(call) {
                 CallState::Waiting => {}
@@ -214,7 +241,10 @@ impl Link {
                 }
                 CallState::Ended { end, sent } => return Err(CallFailure::ended(end, sent)),
             }
-            let left = match deadline.remaining(Instant::now()) {
+            if has_waited {
+                clock.has_waited();
+            }
+            let left = match deadline.remaining(clock.0) {
                 Ok(left) => left,
                 Err(Passed) => {
                     state.abandon(call, target.version());
@@ -230,6 +260,7 @@ impl Link {
                     let result = net::receive(&self.stream, framer.space());
                     state = lock(&self.state);
                     self.take_input(&mut state, framer, result);
+                    has_waited = true;
                 }
                 None => {
                     state.set_waker(call, std::thread::current());
@@ -238,6 +269,7 @@ impl Link {
                         Some(left) => std::thread::park_timeout(left),
                         None => std::thread::park(),
                     }
+                    has_waited = true;
                     state = lock(&self.state);
                 }
             }
@@ -263,6 +295,7 @@ impl Link {
             state.handle_end(end, |waiter| waiter.unpark());
         }
         if state.end().is_some() {
+            self.ended.store(true, Ordering::Relaxed);
             let _ = self.stream.shutdown(Shutdown::Both);
         }
     }
@@ -294,8 +327,20 @@ impl Link {
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.close(|waiter| waiter.unpark());
+        self.ended.store(true, Ordering::Relaxed);
         let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
         let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// The time as a call knows it: reading the clock costs as much as marshalling, so it is read again only after
+/// a wait.
+struct Clock(Instant);
+
+impl Clock {
+    #[cold]
+    fn has_waited(&mut self) {
+        self.0 = Instant::now();
     }
 }
 
