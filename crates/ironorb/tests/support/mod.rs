@@ -1,0 +1,819 @@
+//! Engines joined by links that lose, delay and cut, in virtual time. Nothing here opens a socket, reads a
+//! clock or starts a thread; chance comes from a seed.
+
+#![allow(unreachable_pub)] // what a test shares has no outside
+
+pub mod counter;
+pub mod random;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ironorb::engine::{
+    Answer, CallNumber, ClientAction, ClientEngine, ClientEvent, ConnectionId, Outcome, ServerAction,
+    ServerEngine, ServerEvent, Time, UpcallNumber,
+};
+use ironorb::giop::Ior;
+use ironorb::giop::ior::{CodeSetComponentInfo, IiopProfile, TaggedComponent};
+use ironorb::poa::{
+    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId, Poa, RequestProcessing,
+    ServantActivator, Unavailable,
+};
+use ironorb::{
+    CompletionStatus, ObjectRef, Orb, OrbBuilder, PoaPolicies, Servant, SystemException, SystemExceptionKind,
+};
+
+use counter::{ADD, COUNTER_ID, Counter, CounterError, Executions, REFUSE, Refused, TELL, expected};
+use random::Random;
+
+/// Clients, servers and what is between them.
+pub struct Pair {
+    seed: u64,
+    /// What else is needed to repeat a failure.
+    pub label: String,
+    pub random: Random,
+    now: Time,
+    /// What will happen, in order; the second number keeps the order of what happens at one time.
+    agenda: BTreeMap<(Time, u64), Happening>,
+    next_order: u64,
+    steps: usize,
+    clients: Vec<Client>,
+    servers: Vec<Server>,
+    wires: Vec<Wire>,
+    calls: BTreeMap<u64, CallRecord>,
+    pub executions: Executions,
+    /// How long a segment is under way, in microseconds.
+    pub latency_us: Range<usize>,
+    /// How long a servant takes, in microseconds.
+    pub service_us: Range<usize>,
+    /// How many bytes a segment has.
+    pub segment_bytes: Range<usize>,
+    pub cut: Option<Cut>,
+    /// The server retires the first connection when this many bytes have come over it.
+    pub retire_after: Option<usize>,
+}
+
+/// The first connection breaks when this many bytes have been sent in one direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    pub toward: Side,
+    pub after: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Add,
+    Refuse,
+    Tell,
+    Locate,
+}
+
+/// How a call ended, as its caller sees it.
+#[derive(Debug, PartialEq)]
+pub enum Seen {
+    Value(u64),
+    Refused(u64),
+    Sent,
+    Located(bool),
+    Failed(SystemException),
+}
+
+#[derive(Debug)]
+pub struct CallRecord {
+    pub kind: Kind,
+    pub expected: u64,
+    pub seen: Option<Seen>,
+    pub ended_at: Time,
+}
+
+struct Client {
+    orb: Orb,
+    engine: ClientEngine,
+    wires: BTreeMap<ConnectionId, usize>,
+    timer: Option<Time>,
+}
+
+struct Server {
+    host: String,
+    /// Absent while the process is dead.
+    running: Option<Running>,
+    incarnation: u64,
+    fragment_bytes: Option<usize>,
+    /// Where the objects of its `moved` adapter are said to be.
+    forward_to: ForwardTo,
+    /// Never answers an attempt to connect.
+    pub is_black_hole: bool,
+    /// Servants do not get their turn.
+    holds: bool,
+    held: Vec<UpcallNumber>,
+    /// Requests that have reached it, forwards included.
+    upcalls: usize,
+}
+
+struct Running {
+    orb: Orb,
+    engine: ServerEngine,
+    counters: Poa,
+}
+
+/// One connection; its number names it to the server.
+struct Wire {
+    client: usize,
+    connection: ConnectionId,
+    server: usize,
+    accepted: bool,
+    to_client: Direction,
+    to_server: Direction,
+}
+
+struct Direction {
+    /// The receiving end takes no more.
+    is_closed: bool,
+    /// The sending end gives no more.
+    is_cut: bool,
+    sent: usize,
+    received: usize,
+    /// When what was sent last arrives: the order within a connection stays.
+    last_arrival: Time,
+}
+
+enum Happening {
+    ConnectArrives { wire: usize },
+    Connected { wire: usize, accepted: bool },
+    Arrives { wire: usize, at: Side, bytes: Vec<u8> },
+    CloseSeen { wire: usize, at: Side },
+    Timer { client: usize, at: Time },
+    CarryOut { server: usize, incarnation: u64, upcall: UpcallNumber },
+    Script(Box<dyn FnOnce(&mut Pair)>),
+}
+
+const PORT: u16 = 2809;
+const COUNTER: &str = "counter";
+/// A test that takes more steps than this hangs.
+const STEPS_MAX: usize = 200_000;
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Pair {
+    /// One client and one server.
+    pub fn seeded(seed: u64) -> Pair {
+        let mut pair = Pair {
+            seed,
+            label: String::new(),
+            random: Random::new(seed),
+            now: Time::ZERO,
+            agenda: BTreeMap::new(),
+            next_order: 0,
+            steps: 0,
+            clients: Vec::new(),
+            servers: Vec::new(),
+            wires: Vec::new(),
+            calls: BTreeMap::new(),
+            executions: Executions::default(),
+            latency_us: 50..2_000,
+            service_us: 0..3_000,
+            segment_bytes: 1..64,
+            cut: None,
+            retire_after: None,
+        };
+        pair.add_client(Orb::builder());
+        pair.add_server(None);
+        pair
+    }
+
+    pub fn add_client(&mut self, builder: OrbBuilder) -> usize {
+        let orb = builder.no_endpoint().build().unwrap();
+        let engine = ClientEngine::new(&orb);
+        self.clients.push(Client { orb, engine, wires: BTreeMap::new(), timer: None });
+        self.clients.len() - 1
+    }
+
+    pub fn add_server(&mut self, fragment_bytes: Option<usize>) -> usize {
+        let index = self.servers.len();
+        self.servers.push(Server {
+            host: format!("server{index}"),
+            running: None,
+            incarnation: 0,
+            fragment_bytes,
+            forward_to: ForwardTo::default(),
+            is_black_hole: false,
+            holds: false,
+            held: Vec::new(),
+            upcalls: 0,
+        });
+        self.start(index);
+        index
+    }
+
+    /// Starts a server that is not running; its persistent references count again.
+    pub fn start(&mut self, server: usize) {
+        let executions = self.executions.clone();
+        let server = &mut self.servers[server];
+        if server.running.is_some() {
+            return;
+        }
+        let mut builder = Orb::builder().no_endpoint();
+        if let Some(bytes) = server.fragment_bytes {
+            builder = builder.fragment_bytes(bytes);
+        }
+        let orb = builder.build().unwrap();
+        let counters = orb.root_poa().create_poa("counters", None, PoaPolicies::PERSISTENT).unwrap();
+        let servant: Arc<dyn Servant> = Arc::new(Counter(executions));
+        counters.activate_object_with_id(&ObjectId::from(COUNTER), servant).unwrap();
+        let policies = PoaPolicies {
+            lifespan: Lifespan::Persistent,
+            id_assignment: IdAssignment::User,
+            id_uniqueness: IdUniqueness::Unique,
+            implicit_activation: ImplicitActivation::No,
+            request_processing: RequestProcessing::ServantActivator,
+        };
+        let moved = orb.root_poa().create_poa("moved", None, policies).unwrap();
+        moved.set_servant_activator(Arc::new(server.forward_to.clone())).unwrap();
+        let engine = ServerEngine::new(&orb);
+        server.running = Some(Running { orb, engine, counters });
+    }
+
+    /// The process dies: its connections close, what it had not sent is lost.
+    pub fn kill(&mut self, server: usize) {
+        self.servers[server].running = None;
+        self.servers[server].held.clear();
+        self.servers[server].incarnation += 1;
+        for wire in 0..self.wires.len() {
+            if self.wires[wire].server == server && self.wires[wire].accepted {
+                self.close_end(wire, Side::Server);
+            }
+        }
+    }
+
+    pub fn black_hole(&mut self, server: usize, yes: bool) {
+        self.servers[server].is_black_hole = yes;
+    }
+
+    /// Lets requests arrive but no servant run, or lets those that wait run now.
+    pub fn hold(&mut self, server: usize, yes: bool) {
+        self.servers[server].holds = yes;
+        if !yes {
+            for upcall in std::mem::take(&mut self.servers[server].held) {
+                self.schedule_upcall(server, upcall);
+            }
+        }
+    }
+
+    /// Requests that have reached a server's adapter, or wait for it.
+    pub fn upcalls(&self, server: usize) -> usize {
+        self.servers[server].upcalls
+    }
+
+    /// Closes all connections of a server in order.
+    pub fn retire_connections(&mut self, server: usize) {
+        let wires: Vec<usize> = (0..self.wires.len()).filter(|&w| self.wires[w].server == server).collect();
+        for wire in wires {
+            let connection = ConnectionId(wire as u64);
+            self.server_event(server, ServerEvent::Retire { connection });
+        }
+    }
+
+    /// Breaks all connections of a server.
+    pub fn break_connections(&mut self, server: usize) {
+        for wire in 0..self.wires.len() {
+            if self.wires[wire].server == server && self.wires[wire].accepted {
+                self.break_wire(wire);
+            }
+        }
+    }
+
+    /// The object goes away, the server stays.
+    pub fn deactivate_counter(&mut self, server: usize) {
+        let running = self.servers[server].running.as_ref().unwrap();
+        running.counters.deactivate(&ObjectId::from(COUNTER)).unwrap();
+    }
+
+    /// From now on the server says that its `moved` objects are at `target`.
+    pub fn forward(&mut self, server: usize, target: Ior) {
+        let Some(running) = &self.servers[server].running else { return };
+        let target = running.orb.string_to_object(&target.to_string()).unwrap();
+        *self.servers[server].forward_to.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(target);
+    }
+
+    /// The counter of a server, at one address or at several.
+    pub fn counter_ior(&self, servers: &[usize]) -> Ior {
+        self.ior(servers, "counters", COUNTER)
+    }
+
+    /// An object that is said to be elsewhere.
+    pub fn moved_ior(&self, server: usize) -> Ior {
+        self.ior(&[server], "moved", COUNTER)
+    }
+
+    fn ior(&self, servers: &[usize], poa: &str, id: &str) -> Ior {
+        let mut profiles = Vec::new();
+        for &server in servers {
+            let running = self.servers[server].running.as_ref().unwrap();
+            let poa = running.orb.root_poa().find_poa(poa).unwrap();
+            let reference = poa.create_reference_with_id(id, COUNTER_ID).unwrap();
+            let key = reference.ior().iiop_profiles().next().unwrap().object_key().to_vec();
+            let mut components = Vec::new();
+            components.extend(TaggedComponent::new_code_sets(&CodeSetComponentInfo::ironorb()));
+            let version = ironorb::giop::Version::V1_2;
+            let host = &self.servers[server].host;
+            let profile = IiopProfile::new(version, host, PORT, &key, &components).unwrap();
+            profiles.push(ironorb::giop::ior::Profile::Iiop(profile));
+        }
+        Ior { type_id: COUNTER_ID.to_owned(), profiles }
+    }
+
+    /// A reference as a client holds it.
+    pub fn reference(&self, client: usize, ior: &Ior) -> ObjectRef {
+        self.clients[client].orb.string_to_object(&ior.to_string()).unwrap()
+    }
+
+    /// Begins a call now; its number.
+    pub fn begin(&mut self, client: usize, object: &ObjectRef, kind: Kind, payload_bytes: usize) -> u64 {
+        self.begin_with_timeout(client, object, kind, payload_bytes, Some(CALL_TIMEOUT))
+    }
+
+    pub fn begin_with_timeout(
+        &mut self,
+        client: usize,
+        object: &ObjectRef,
+        kind: Kind,
+        payload_bytes: usize,
+        timeout: Option<Duration>,
+    ) -> u64 {
+        let number = self.calls.len() as u64;
+        let payload: Vec<u8> = (0..payload_bytes).map(|_| self.random.next() as u8).collect();
+        let record =
+            CallRecord { kind, expected: expected(number, &payload), seen: None, ended_at: Time::ZERO };
+        self.calls.insert(number, record);
+        let operation = match kind {
+            Kind::Add | Kind::Locate => &ADD,
+            Kind::Refuse => &REFUSE,
+            Kind::Tell => &TELL,
+        };
+        let call = CallNumber(number);
+        let object = object.clone();
+        let deadline = timeout.map(|timeout| self.now + timeout);
+        let event = match kind {
+            Kind::Locate => ClientEvent::Locate { call, object, deadline },
+            _ => ClientEvent::Call {
+                call,
+                object,
+                operation,
+                arguments: Box::new(move |w| counter::write_arguments(number, &payload, w)),
+                deadline,
+            },
+        };
+        self.client_event(client, event);
+        number
+    }
+
+    /// Begins a call, runs until nothing happens any more, and gives its outcome.
+    pub fn call(&mut self, client: usize, object: &ObjectRef, kind: Kind) -> &Seen {
+        let call = self.begin(client, object, kind, 10);
+        self.run_until_idle();
+        self.seen(call)
+    }
+
+    pub fn seen(&self, call: u64) -> &Seen {
+        match &self.calls[&call].seen {
+            Some(seen) => seen,
+            None => panic!("{self}: call {call} has not ended"),
+        }
+    }
+
+    /// The exception of a call that failed.
+    pub fn failure(&self, call: u64) -> &SystemException {
+        match self.seen(call) {
+            Seen::Failed(e) => e,
+            other => panic!("{self}: call {call} has not failed: {other:?}"),
+        }
+    }
+
+    pub fn record(&self, call: u64) -> &CallRecord {
+        &self.calls[&call]
+    }
+
+    pub fn succeeded(&self, call: u64) -> bool {
+        !matches!(self.seen(call), Seen::Failed(_))
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    pub fn client_event(&mut self, client: usize, event: ClientEvent<'_>) {
+        let now = self.now;
+        self.clients[client].engine.handle(event, now);
+    }
+
+    pub fn server_event(&mut self, server: usize, event: ServerEvent<'_>) {
+        let now = self.now;
+        if let Some(running) = &mut self.servers[server].running {
+            running.engine.handle(event, now);
+        }
+    }
+
+    /// Bytes that have been sent over the first connection.
+    pub fn sent_toward(&self, side: Side) -> usize {
+        self.wires.first().map_or(0, |wire| wire.direction(side).sent)
+    }
+
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    pub fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// All calls with their outcomes and times.
+    pub fn history(&self) -> Vec<String> {
+        self.calls.values().map(|call| format!("{call:?}")).collect()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.wires.len()
+    }
+
+    /// Sends bytes that no engine would, between its messages.
+    pub fn inject(&mut self, wire: usize, toward: Side, bytes: &[u8]) {
+        self.send(wire, toward, bytes);
+    }
+
+    pub fn after(&mut self, wait: Duration, script: impl FnOnce(&mut Pair) + 'static) {
+        let at = self.now + wait;
+        self.schedule(at, Happening::Script(Box::new(script)));
+    }
+
+    /// Lets time pass until nothing is left to happen.
+    pub fn run_until_idle(&mut self) {
+        self.run_until(Time(Duration::MAX));
+    }
+
+    /// Lets time pass until `end`.
+    pub fn run_until(&mut self, end: Time) {
+        loop {
+            self.carry_out_actions();
+            match self.agenda.first_entry() {
+                Some(first) if first.key().0 <= end => {
+                    let ((at, _), happening) = first.remove_entry();
+                    self.now = at;
+                    self.steps += 1;
+                    assert!(self.steps < STEPS_MAX, "{self}: does not come to an end");
+                    self.happen(happening);
+                }
+                _ => break,
+            }
+        }
+        if end.0 < Duration::MAX {
+            self.now = end;
+        }
+    }
+
+    /// What holds whatever goes wrong, once nothing happens any more.
+    pub fn check_promises(&self) {
+        for (number, call) in &self.calls {
+            let executions = self.executions.of(*number);
+            assert!(executions <= 1, "{self}: call {number} was carried out {executions} times: {call:?}");
+            let right = match (call.kind, self.seen(*number)) {
+                (Kind::Add, Seen::Value(value)) => executions == 1 && *value == call.expected,
+                (Kind::Refuse, Seen::Refused(value)) => executions == 1 && *value == call.expected,
+                (Kind::Tell, Seen::Sent) => true,
+                (Kind::Locate, Seen::Located(_)) => true,
+                (_, Seen::Failed(e)) => match e.completed {
+                    CompletionStatus::Yes => executions == 1,
+                    CompletionStatus::No => executions == 0,
+                    CompletionStatus::Maybe => true,
+                },
+                _ => false,
+            };
+            assert!(right, "{self}: call {number} was carried out {executions} times, but: {call:?}");
+        }
+        for (index, client) in self.clients.iter().enumerate() {
+            assert_eq!(client.engine.calls_pending(), 0, "{self}: client {index} keeps calls");
+        }
+    }
+
+    fn schedule(&mut self, at: Time, happening: Happening) {
+        self.agenda.insert((at, self.next_order), happening);
+        self.next_order += 1;
+    }
+
+    fn carry_out_actions(&mut self) {
+        loop {
+            let mut idle = true;
+            for client in 0..self.clients.len() {
+                while let Some(action) = self.clients[client].engine.poll_action() {
+                    idle = false;
+                    self.client_action(client, action);
+                }
+            }
+            for server in 0..self.servers.len() {
+                while let Some(action) =
+                    self.servers[server].running.as_mut().and_then(|running| running.engine.poll_action())
+                {
+                    idle = false;
+                    self.server_action(server, action);
+                }
+            }
+            if idle {
+                return;
+            }
+        }
+    }
+
+    fn client_action(&mut self, client: usize, action: ClientAction) {
+        match action {
+            ClientAction::Connect { connection, host, port } => {
+                assert_eq!(port, PORT, "{self}: nobody has published this port");
+                let server = self.servers.iter().position(|server| server.host == host);
+                let server = server.unwrap_or_else(|| panic!("{self}: nobody has published {host}"));
+                let wire = self.wires.len();
+                self.wires.push(Wire::new(client, connection, server));
+                self.clients[client].wires.insert(connection, wire);
+                let at = self.now + self.random.micros(self.latency_us.clone());
+                self.schedule(at, Happening::ConnectArrives { wire });
+            }
+            ClientAction::Transmit { connection, bytes } => {
+                assert!(!bytes.is_empty(), "{self}: nothing is sent");
+                let wire = self.clients[client].wires[&connection];
+                self.send(wire, Side::Server, &bytes);
+            }
+            ClientAction::Close { connection } => {
+                let wire = self.clients[client].wires[&connection];
+                self.close_end(wire, Side::Client);
+            }
+            ClientAction::Complete { call, outcome } => self.completed(call.0, outcome),
+            ClientAction::SetTimer { at } => {
+                self.clients[client].timer = Some(at);
+                let at = at.max(self.now);
+                self.schedule(at, Happening::Timer { client, at });
+            }
+        }
+    }
+
+    fn completed(&mut self, number: u64, outcome: Outcome) {
+        let at = self.now;
+        let context = self.to_string();
+        let call = self.calls.get_mut(&number).unwrap_or_else(|| panic!("{context}: no call {number}"));
+        let seen = match outcome {
+            Ok(Answer::Reply(reply)) => match reply.read::<u64, CounterError>(|r| r.get()) {
+                Ok(value) => Seen::Value(value),
+                Err(CounterError::Refused(Refused(value))) => Seen::Refused(value),
+                Err(CounterError::System(e)) => Seen::Failed(e),
+            },
+            Ok(Answer::Sent) => Seen::Sent,
+            Ok(Answer::Located(known)) => Seen::Located(known),
+            Err(e) => Seen::Failed(e),
+        };
+        assert_eq!(call.seen, None, "{context}: call {number} ends twice, now with {seen:?}");
+        call.seen = Some(seen);
+        call.ended_at = at;
+    }
+
+    fn server_action(&mut self, server: usize, action: ServerAction) {
+        match action {
+            ServerAction::Transmit { connection, bytes } => {
+                assert!(!bytes.is_empty(), "{self}: nothing is sent");
+                self.send(connection.0 as usize, Side::Client, &bytes);
+            }
+            ServerAction::Close { connection } => self.close_end(connection.0 as usize, Side::Server),
+            ServerAction::Upcall { upcall, .. } => {
+                self.servers[server].upcalls += 1;
+                if self.servers[server].holds {
+                    self.servers[server].held.push(upcall);
+                } else {
+                    self.schedule_upcall(server, upcall);
+                }
+            }
+        }
+    }
+
+    fn schedule_upcall(&mut self, server: usize, upcall: UpcallNumber) {
+        let at = self.now + self.random.micros(self.service_us.clone());
+        let incarnation = self.servers[server].incarnation;
+        self.schedule(at, Happening::CarryOut { server, incarnation, upcall });
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::ConnectArrives { wire } => {
+                let server = self.wires[wire].server;
+                if self.servers[server].is_black_hole || self.wires[wire].to_client.is_closed {
+                    return;
+                }
+                let accepted = self.servers[server].running.is_some();
+                self.wires[wire].accepted = accepted;
+                if accepted {
+                    self.server_event(
+                        server,
+                        ServerEvent::Accepted { connection: ConnectionId(wire as u64) },
+                    );
+                }
+                let at = self.arrival(wire, Side::Client);
+                self.schedule(at, Happening::Connected { wire, accepted });
+            }
+            Happening::Connected { wire, accepted } => {
+                let Wire { client, connection, .. } = self.wires[wire];
+                if !accepted {
+                    self.wires[wire].to_client.is_closed = true;
+                    self.client_event(client, ClientEvent::ConnectFailed { connection, timed_out: false });
+                } else if self.wires[wire].to_client.is_closed {
+                    // The client no longer wants it.
+                    self.close_end(wire, Side::Client);
+                } else {
+                    self.client_event(client, ClientEvent::Connected { connection });
+                }
+            }
+            Happening::Arrives { wire, at, bytes } => self.arrives(wire, at, bytes),
+            Happening::CloseSeen { wire, at } => {
+                let Wire { client, connection, server, .. } = self.wires[wire];
+                if std::mem::replace(&mut self.wires[wire].direction_mut(at).is_closed, true) {
+                    return;
+                }
+                self.wires[wire].direction_mut(at.other()).is_cut = true;
+                match at {
+                    Side::Client => self.client_event(client, ClientEvent::Closed { connection }),
+                    Side::Server => {
+                        let connection = ConnectionId(wire as u64);
+                        self.server_event(server, ServerEvent::Closed { connection });
+                    }
+                }
+            }
+            Happening::Timer { client, at } => {
+                if self.clients[client].timer.is_some_and(|timer| timer <= at) {
+                    self.clients[client].timer = None;
+                    self.client_event(client, ClientEvent::Timer);
+                }
+            }
+            Happening::CarryOut { server, incarnation, upcall } => {
+                if self.servers[server].incarnation == incarnation {
+                    self.server_event(server, ServerEvent::CarryOut { upcall });
+                }
+            }
+            Happening::Script(script) => script(self),
+        }
+    }
+
+    fn arrives(&mut self, wire: usize, at: Side, bytes: Vec<u8>) {
+        let Wire { client, connection, server, .. } = self.wires[wire];
+        if self.wires[wire].direction(at).is_closed {
+            return;
+        }
+        let before = self.wires[wire].direction(at).received;
+        self.wires[wire].direction_mut(at).received += bytes.len();
+        match at {
+            Side::Client => {
+                self.client_event(client, ClientEvent::Received { connection, bytes: &bytes });
+            }
+            Side::Server => {
+                let connection = ConnectionId(wire as u64);
+                let retire_now = self.retire_after.filter(|after| {
+                    wire == 0 && (before..before + bytes.len() + 1).contains(after) && *after >= before
+                });
+                let whole = retire_now.map_or(bytes.len(), |after| after - before);
+                if whole > 0 {
+                    let bytes = &bytes[..whole];
+                    self.server_event(server, ServerEvent::Received { connection, bytes });
+                }
+                if retire_now.is_some() {
+                    self.retire_after = None;
+                    self.server_event(server, ServerEvent::Retire { connection });
+                }
+            }
+        }
+    }
+
+    /// When what is sent now arrives.
+    fn arrival(&mut self, wire: usize, toward: Side) -> Time {
+        let at = self.now + self.random.micros(self.latency_us.clone());
+        let direction = self.wires[wire].direction_mut(toward);
+        direction.last_arrival = direction.last_arrival.max(at);
+        direction.last_arrival
+    }
+
+    fn send(&mut self, wire: usize, toward: Side, bytes: &[u8]) {
+        let direction = self.wires[wire].direction(toward);
+        if direction.is_cut || direction.is_closed {
+            return;
+        }
+        let mut rest = bytes;
+        let cut_at = match self.cut {
+            Some(cut) if wire == 0 && cut.toward == toward => cut.after.checked_sub(direction.sent),
+            _ => None,
+        };
+        if let Some(left) = cut_at.filter(|left| *left < bytes.len()) {
+            rest = &bytes[..left];
+        }
+        let cuts = rest.len() < bytes.len();
+        self.wires[wire].direction_mut(toward).sent += rest.len();
+        while !rest.is_empty() {
+            let length = self.random.within(self.segment_bytes.clone()).min(rest.len());
+            let (segment, tail) = rest.split_at(length);
+            let at = self.arrival(wire, toward);
+            self.schedule(at, Happening::Arrives { wire, at: toward, bytes: segment.to_vec() });
+            rest = tail;
+        }
+        if cuts {
+            self.break_wire(wire);
+        }
+    }
+
+    /// Both ends see the connection end, after what is under way.
+    fn break_wire(&mut self, wire: usize) {
+        for side in [Side::Client, Side::Server] {
+            self.wires[wire].direction_mut(side).is_cut = true;
+            let at = self.arrival(wire, side);
+            self.schedule(at, Happening::CloseSeen { wire, at: side });
+        }
+    }
+
+    /// One end closes; the other sees it after what is under way.
+    fn close_end(&mut self, wire: usize, end: Side) {
+        let other = end.other();
+        self.wires[wire].direction_mut(end).is_closed = true;
+        self.wires[wire].direction_mut(other).is_cut = true;
+        let at = self.arrival(wire, other);
+        self.schedule(at, Happening::CloseSeen { wire, at: other });
+    }
+}
+
+impl Side {
+    fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+impl Wire {
+    fn new(client: usize, connection: ConnectionId, server: usize) -> Wire {
+        let direction =
+            || Direction { is_closed: false, is_cut: false, sent: 0, received: 0, last_arrival: Time::ZERO };
+        Wire { client, connection, server, accepted: false, to_client: direction(), to_server: direction() }
+    }
+
+    fn direction(&self, toward: Side) -> &Direction {
+        match toward {
+            Side::Client => &self.to_client,
+            Side::Server => &self.to_server,
+        }
+    }
+
+    fn direction_mut(&mut self, toward: Side) -> &mut Direction {
+        match toward {
+            Side::Client => &mut self.to_client,
+            Side::Server => &mut self.to_server,
+        }
+    }
+}
+
+/// In every assertion: how to repeat it.
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IRONORB_TEST_SEED={} {} at {}", self.seed, self.label, self.now)
+    }
+}
+
+/// Says that every object is elsewhere.
+#[derive(Clone, Default)]
+struct ForwardTo(Arc<Mutex<Option<ObjectRef>>>);
+
+impl ServantActivator for ForwardTo {
+    fn incarnate(&self, _: &ObjectId, _: &Poa) -> Result<Arc<dyn Servant>, Unavailable> {
+        let target = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Err(match target {
+            Some(target) => Unavailable::Forward(target),
+            None => Unavailable::Raise(SystemException::new(
+                SystemExceptionKind::Transient,
+                ironorb::MinorCode::NONE,
+                CompletionStatus::No,
+            )),
+        })
+    }
+}
+
+/// What the calls of a test were like, for tests that want to see that chance has not left anything out.
+pub fn kinds_seen(pair: &Pair) -> BTreeSet<String> {
+    pair.calls
+        .values()
+        .map(|call| match &call.seen {
+            Some(Seen::Failed(e)) => format!("{} {:?}", e.kind.name(), e.completed),
+            Some(Seen::Value(_)) => "value".to_owned(),
+            Some(Seen::Refused(_)) => "refused".to_owned(),
+            Some(Seen::Sent) => "sent".to_owned(),
+            Some(Seen::Located(known)) => format!("located {known}"),
+            None => "nothing".to_owned(),
+        })
+        .collect()
+}

@@ -1,0 +1,44 @@
+//! Chance that can be repeated.
+
+use std::ops::Range;
+use std::time::Duration;
+
+/// A sequence of numbers that its seed decides (splitmix64).
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number of a range that is not empty.
+    pub fn within(&mut self, range: Range<usize>) -> usize {
+        range.start + (self.next() % (range.end - range.start) as u64) as usize
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: usize) -> bool {
+        self.within(0..n) == 0
+    }
+
+    pub fn micros(&mut self, range: Range<usize>) -> Duration {
+        Duration::from_micros(self.within(range) as u64)
+    }
+}
+
+/// The seeds to run: those given, or the one in `IRONORB_TEST_SEED`.
+pub fn seeds(given: Range<u64>) -> Vec<u64> {
+    match std::env::var("IRONORB_TEST_SEED") {
+        Ok(text) => vec![text.parse().expect("IRONORB_TEST_SEED is a number")],
+        Err(_) => given.collect(),
+    }
+}

@@ -1,0 +1,513 @@
+//! A client engine and a server engine against each other, in virtual time: what an ORB promises about calls
+//! whatever the network does. No socket is opened and no clock is read; a failure prints the seed that
+//! repeats it, `IRONORB_TEST_SEED=7 cargo test -p ironorb --test virtual_time`.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ironorb::engine::ClientEvent;
+use ironorb::{CompletionStatus, MinorCode, Orb, SystemExceptionKind};
+use support::random::{Random, seeds};
+use support::{CALL_TIMEOUT, Cut, Kind, Pair, Seen, Side, kinds_seen};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn an_ordinary_conversation() {
+    for seed in seeds(0..20) {
+        let mut pair = Pair::seeded(seed);
+        let counter = pair.reference(0, &pair.counter_ior(&[0]));
+        for kind in [Kind::Locate, Kind::Add, Kind::Tell, Kind::Refuse, Kind::Add] {
+            let call = pair.begin(0, &counter, kind, 100);
+            pair.run_until_idle();
+            assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+            if kind != Kind::Locate {
+                assert_eq!(pair.executions.of(call), 1, "{pair}");
+            }
+        }
+        assert_eq!(pair.connections(), 1, "{pair}: all calls share a connection");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn many_calls_in_flight_are_answered_in_any_order() {
+    let mut out_of_order = 0;
+    for seed in seeds(0..10) {
+        let mut pair = Pair::seeded(seed);
+        let other = pair.add_client(Orb::builder().fragment_bytes(64));
+        let mut calls = Vec::new();
+        for client in [0, other] {
+            let counter = pair.reference(client, &pair.counter_ior(&[0]));
+            calls.extend((0..50).map(|n| pair.begin(client, &counter, Kind::Add, n)));
+        }
+        pair.run_until_idle();
+        assert!(calls.iter().all(|&call| pair.succeeded(call)), "{pair}");
+        out_of_order +=
+            calls.windows(2).filter(|w| pair.record(w[0]).ended_at > pair.record(w[1]).ended_at).count();
+        assert_eq!(pair.connections(), 2, "{pair}");
+        pair.check_promises();
+    }
+    assert!(out_of_order > 10, "only {out_of_order} replies came out of order");
+}
+
+/// Calls of all kinds, some at once and some later, over one connection.
+fn conversation(pair: &mut Pair) -> Vec<u64> {
+    let counter = pair.reference(0, &pair.counter_ior(&[0]));
+    let mut calls = vec![
+        pair.begin(0, &counter, Kind::Add, 20),
+        pair.begin(0, &counter, Kind::Refuse, 3),
+        pair.begin(0, &counter, Kind::Add, 0),
+    ];
+    pair.run_until(pair.now() + Duration::from_millis(4));
+    calls.push(pair.begin(0, &counter, Kind::Tell, 5));
+    calls.push(pair.begin(0, &counter, Kind::Add, 50));
+    calls.push(pair.begin(0, &counter, Kind::Locate, 0));
+    calls
+}
+
+#[test]
+fn a_connection_cut_anywhere_never_breaks_a_promise() {
+    for seed in seeds(0..2) {
+        for toward in [Side::Server, Side::Client] {
+            let mut whole = Pair::seeded(seed);
+            conversation(&mut whole);
+            whole.run_until_idle();
+            let length = whole.sent_toward(toward);
+            assert!(length > 100, "{whole}: too short to be cut");
+            let mut seen = BTreeSet::new();
+            for after in 0..length {
+                let mut pair = Pair::seeded(seed);
+                pair.label = format!("cut toward {toward:?} after {after} bytes of {length}");
+                pair.cut = Some(Cut { toward, after });
+                let calls = conversation(&mut pair);
+                pair.run_until_idle();
+                pair.check_promises();
+                seen.extend(kinds_seen(&pair));
+                let failed = calls.iter().filter(|&&call| !pair.succeeded(call)).count();
+                assert!(failed < calls.len(), "{pair}: calls after the cut use a new connection");
+                let counter = pair.reference(0, &pair.counter_ior(&[0]));
+                let later = pair.begin(0, &counter, Kind::Add, 8);
+                pair.run_until_idle();
+                assert!(pair.succeeded(later), "{pair}: {:?}", pair.seen(later));
+                pair.check_promises();
+            }
+            assert!(seen.contains("COMM_FAILURE Maybe"), "{whole}: no cut was felt: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn calls_are_sent_again_when_the_server_closes_in_order() {
+    for seed in seeds(0..2) {
+        let mut whole = Pair::seeded(seed);
+        conversation(&mut whole);
+        whole.run_until_idle();
+        let length = whole.sent_toward(Side::Server);
+        let mut resent = 0;
+        for after in 0..=length {
+            let mut pair = Pair::seeded(seed);
+            pair.label = format!("closed after {after} bytes of {length}");
+            pair.retire_after = Some(after);
+            let calls = conversation(&mut pair);
+            pair.run_until_idle();
+            for call in calls {
+                assert!(pair.succeeded(call), "{pair}: {:?}", pair.record(call));
+                let executions = pair.executions.of(call);
+                match pair.record(call).kind {
+                    Kind::Locate => {}
+                    // Nobody hears whether a oneway was carried out, so nobody can send it again.
+                    Kind::Tell => assert!(executions <= 1, "{pair}: {call}"),
+                    _ => assert_eq!(executions, 1, "{pair}: {call}"),
+                }
+            }
+            resent += usize::from(pair.connections() > 1);
+            pair.check_promises();
+        }
+        assert!(resent > length / 2, "{whole}: the close was felt {resent} times only");
+    }
+}
+
+#[test]
+fn a_server_that_always_closes_is_not_asked_for_ever() {
+    let mut pair = Pair::seeded(1);
+    pair.hold(0, true);
+    let counter = pair.reference(0, &pair.counter_ior(&[0]));
+    let call = pair.begin(0, &counter, Kind::Add, 1);
+    for _ in 0..20 {
+        pair.run_until(pair.now() + Duration::from_millis(20));
+        pair.retire_connections(0);
+    }
+    pair.run_until_idle();
+    let e = pair.failure(call);
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No), "{pair}");
+    assert_eq!(pair.connections(), 5, "{pair}: the first time, and four more");
+    pair.check_promises();
+}
+
+#[test]
+fn a_server_dies_and_comes_back() {
+    for seed in seeds(0..50) {
+        let mut pair = Pair::seeded(seed);
+        let counter = pair.reference(0, &pair.counter_ior(&[0]));
+        assert!(matches!(pair.call(0, &counter, Kind::Add), Seen::Value(_)));
+        let in_flight: Vec<u64> = (0..10).map(|_| pair.begin(0, &counter, Kind::Add, 30)).collect();
+        let when = pair.random.micros(0..6_000);
+        pair.after(when, |pair| pair.kill(0));
+        pair.run_until_idle();
+        pair.check_promises();
+        for call in in_flight {
+            if let Seen::Failed(e) = pair.seen(call) {
+                let kind = (e.kind, e.completed);
+                let lost = (SystemExceptionKind::CommFailure, CompletionStatus::Maybe);
+                assert_eq!(kind, lost, "{pair}: {call}");
+            }
+        }
+        let call = pair.begin(0, &counter, Kind::Add, 1);
+        pair.run_until_idle();
+        let e = pair.failure(call);
+        let refused = (SystemExceptionKind::Transient, MinorCode::CONNECT_REFUSED, CompletionStatus::No);
+        assert_eq!((e.kind, e.minor, e.completed), refused, "{pair}");
+        pair.start(0);
+        let call = pair.begin(0, &counter, Kind::Add, 1);
+        pair.run_until_idle();
+        assert!(pair.succeeded(call), "{pair}: the reference is persistent");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn nobody_at_the_address_is_a_transient_failure() {
+    let mut pair = Pair::seeded(3);
+    let counter = pair.reference(0, &pair.counter_ior(&[0]));
+    pair.black_hole(0, true);
+    let call = pair.begin(0, &counter, Kind::Add, 1);
+    pair.run_until_idle();
+    let e = pair.failure(call);
+    let timed_out = (SystemExceptionKind::Transient, MinorCode::CONNECT_TIMEOUT, CompletionStatus::No);
+    assert_eq!((e.kind, e.minor, e.completed), timed_out, "{pair}");
+    assert_eq!(pair.record(call).ended_at.0, Duration::from_secs(10), "{pair}: the default connect timeout");
+
+    let hurried = pair.begin_with_timeout(0, &counter, Kind::Add, 1, Some(SECOND));
+    let begun = pair.now();
+    pair.run_until_idle();
+    let e = pair.failure(hurried);
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::No), "{pair}");
+    assert_eq!(pair.record(hurried).ended_at, begun + SECOND, "{pair}: a nearer deadline of the call counts");
+    pair.check_promises();
+}
+
+#[test]
+fn the_second_address_is_tried_when_the_first_refuses() {
+    for seed in seeds(0..10) {
+        let mut pair = Pair::seeded(seed);
+        let spare = pair.add_server(None);
+        let counter = pair.reference(0, &pair.counter_ior(&[0, spare]));
+        pair.kill(0);
+        let calls: Vec<u64> = (0..5).map(|_| pair.begin(0, &counter, Kind::Add, 9)).collect();
+        pair.run_until_idle();
+        assert!(calls.iter().all(|&call| pair.succeeded(call)), "{pair}");
+        assert_eq!(pair.upcalls(spare), 5, "{pair}");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn a_silent_server_ends_calls_at_their_deadline() {
+    for seed in seeds(0..20) {
+        let mut pair = Pair::seeded(seed);
+        let counter = pair.reference(0, &pair.counter_ior(&[0]));
+        pair.hold(0, true);
+        let timeouts = [Duration::from_millis(70), Duration::from_micros(10_001), SECOND];
+        let calls = timeouts.map(|timeout| {
+            (pair.begin_with_timeout(0, &counter, Kind::Add, 4, Some(timeout)), pair.now() + timeout)
+        });
+        pair.run_until(pair.now() + 2 * SECOND);
+        for (call, deadline) in calls {
+            let e = pair.failure(call);
+            assert_eq!(
+                (e.kind, e.completed),
+                (SystemExceptionKind::Timeout, CompletionStatus::Maybe),
+                "{pair}"
+            );
+            assert_eq!(pair.record(call).ended_at, deadline, "{pair}");
+        }
+        let asked = pair.sent_toward(Side::Server);
+        assert!(asked > 0, "{pair}");
+        // The replies come after all, while another call waits on the same connection.
+        let next = pair.begin(0, &counter, Kind::Add, 40);
+        pair.hold(0, false);
+        pair.run_until_idle();
+        assert!(pair.succeeded(next), "{pair}: {:?}", pair.seen(next));
+        assert_eq!(pair.connections(), 1, "{pair}: a late reply does no harm");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn a_call_given_up_is_cancelled() {
+    const CANCEL_REQUEST_BYTES: usize = 16;
+    let sent_in_all = |timeout| {
+        let mut pair = Pair::seeded(5);
+        let counter = pair.reference(0, &pair.counter_ior(&[0]));
+        pair.hold(0, true);
+        pair.begin_with_timeout(0, &counter, Kind::Add, 4, Some(timeout));
+        pair.run_until(pair.now() + 2 * SECOND);
+        pair.sent_toward(Side::Server)
+    };
+    assert_eq!(sent_in_all(SECOND), sent_in_all(3 * SECOND) + CANCEL_REQUEST_BYTES);
+}
+
+#[test]
+fn a_deadline_that_has_passed_sends_nothing() {
+    let mut pair = Pair::seeded(1);
+    let counter = pair.reference(0, &pair.counter_ior(&[0]));
+    let call = pair.begin_with_timeout(0, &counter, Kind::Add, 4, Some(Duration::ZERO));
+    pair.run_until_idle();
+    let e = pair.failure(call);
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::No), "{pair}");
+    assert_eq!(pair.connections(), 0, "{pair}");
+}
+
+#[test]
+fn forwards_are_followed() {
+    for seed in seeds(0..10) {
+        let mut pair = Pair::seeded(seed);
+        let middle = pair.add_server(None);
+        let last = pair.add_server(Some(64));
+        pair.forward(0, pair.moved_ior(middle));
+        pair.forward(middle, pair.counter_ior(&[last]));
+        let moved = pair.reference(0, &pair.moved_ior(0));
+        for kind in [Kind::Locate, Kind::Add, Kind::Refuse, Kind::Tell] {
+            let call = pair.begin(0, &moved, kind, 5);
+            pair.run_until_idle();
+            assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+        }
+        assert_eq!((pair.upcalls(0), pair.upcalls(middle)), (1, 1), "{pair}: the way is remembered");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn forwards_in_a_circle_come_to_an_end() {
+    for seed in seeds(0..5) {
+        let mut pair = Pair::seeded(seed);
+        let other = pair.add_server(None);
+        pair.forward(0, pair.moved_ior(other));
+        pair.forward(other, pair.moved_ior(0));
+        let moved = pair.reference(0, &pair.moved_ior(0));
+        for kind in [Kind::Add, Kind::Locate] {
+            let call = pair.begin(0, &moved, kind, 5);
+            pair.run_until_idle();
+            let e = pair.failure(call);
+            let circle = (SystemExceptionKind::Transient, MinorCode::FORWARD_LOOP, CompletionStatus::No);
+            assert_eq!((e.kind, e.minor, e.completed), circle, "{pair}");
+        }
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn a_forwarded_target_that_is_gone_leads_back_to_the_original() {
+    for seed in seeds(0..20) {
+        let mut pair = Pair::seeded(seed);
+        let first = pair.add_server(None);
+        let second = pair.add_server(None);
+        pair.forward(0, pair.counter_ior(&[first]));
+        let moved = pair.reference(0, &pair.moved_ior(0));
+        assert!(matches!(pair.call(0, &moved, Kind::Add), Seen::Value(_)));
+
+        // The server has gone: several calls find out at once.
+        pair.kill(first);
+        pair.run_until_idle();
+        pair.forward(0, pair.counter_ior(&[second]));
+        let calls: Vec<u64> = (0..3).map(|_| pair.begin(0, &moved, Kind::Add, 2)).collect();
+        pair.run_until_idle();
+        for call in calls {
+            assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+        }
+
+        // The object has gone: the original reference is asked once more, and sends us there again.
+        pair.deactivate_counter(second);
+        let asked = pair.upcalls(0);
+        let call = pair.begin(0, &moved, Kind::Add, 2);
+        pair.run_until_idle();
+        let e = pair.failure(call);
+        let gone = (SystemExceptionKind::ObjectNotExist, CompletionStatus::No);
+        assert_eq!((e.kind, e.completed), gone, "{pair}");
+        assert_eq!(pair.upcalls(0), asked + 1, "{pair}");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn garbage_from_a_server_ends_its_connection_only() {
+    for seed in seeds(0..20) {
+        let mut pair = Pair::seeded(seed);
+        let other = pair.add_server(None);
+        pair.hold(0, true);
+        let bad = pair.reference(0, &pair.counter_ior(&[0]));
+        let good = pair.reference(0, &pair.counter_ior(&[other]));
+        let lost = pair.begin(0, &bad, Kind::Add, 5);
+        pair.run_until(pair.now() + SECOND);
+        let sent = pair.sent_toward(Side::Server);
+        pair.inject(0, Side::Client, b"HTTP/1.1 400 Bad Request\r\n");
+        let kept = pair.begin(0, &good, Kind::Add, 5);
+        pair.run_until_idle();
+        let e = pair.failure(lost);
+        let malformed =
+            (SystemExceptionKind::CommFailure, MinorCode::MALFORMED_REPLY, CompletionStatus::Maybe);
+        assert_eq!((e.kind, e.minor, e.completed), malformed, "{pair}");
+        assert_eq!(pair.sent_toward(Side::Server), sent + 12, "{pair}: a MessageError is 12 bytes");
+        assert!(pair.succeeded(kept), "{pair}");
+        pair.hold(0, false);
+        assert!(matches!(pair.call(0, &bad, Kind::Add), Seen::Value(_)), "{pair}: over a new connection");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn garbage_from_a_client_ends_its_connection_only() {
+    for seed in seeds(0..20) {
+        let mut pair = Pair::seeded(seed);
+        let other = pair.add_client(Orb::builder());
+        let ior = pair.counter_ior(&[0]);
+        let (mine, theirs) = (pair.reference(0, &ior), pair.reference(other, &ior));
+        pair.call(0, &mine, Kind::Add);
+        pair.call(other, &theirs, Kind::Add);
+        let before = pair.begin(0, &mine, Kind::Add, 5);
+        pair.run_until(pair.now());
+        pair.inject(0, Side::Server, b"GIOP\x01\x02\x01\x09\x00\x00\x00\x00");
+        let after = pair.begin(0, &mine, Kind::Add, 5);
+        let kept = pair.begin(other, &theirs, Kind::Add, 5);
+        pair.run_until_idle();
+        assert!(pair.succeeded(before), "{pair}: what came before the garbage is answered");
+        let e = pair.failure(after);
+        let peer_error = (SystemExceptionKind::CommFailure, MinorCode::PEER_MESSAGE_ERROR);
+        assert_eq!((e.kind, e.minor), peer_error, "{pair}");
+        assert_eq!(pair.executions.of(after), 0, "{pair}: nothing after the garbage is carried out");
+        assert!(pair.succeeded(kept), "{pair}");
+        assert!(matches!(pair.call(0, &mine, Kind::Add), Seen::Value(_)), "{pair}: over a new connection");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn a_client_that_shuts_down_ends_its_calls() {
+    for seed in seeds(0..20) {
+        let mut pair = Pair::seeded(seed);
+        let counter = pair.reference(0, &pair.counter_ior(&[0]));
+        let calls: Vec<u64> = (0..5).map(|_| pair.begin(0, &counter, Kind::Add, 5)).collect();
+        let when = pair.random.micros(0..8_000);
+        pair.after(when, |pair| pair.client_event(0, ClientEvent::Shutdown));
+        pair.run_until_idle();
+        let late = pair.begin(0, &counter, Kind::Add, 5);
+        pair.run_until_idle();
+        for call in calls.into_iter().chain([late]) {
+            if let Seen::Failed(e) = pair.seen(call) {
+                assert_eq!(e.kind, SystemExceptionKind::BadInvOrder, "{pair}");
+            }
+        }
+        assert_eq!(pair.failure(late).completed, CompletionStatus::No, "{pair}");
+        pair.check_promises();
+    }
+}
+
+/// Clients, servers and objects of all sorts, with every fault, at random.
+fn soak(seed: u64) -> Pair {
+    let mut pair = Pair::seeded(seed);
+    let mut random = Random::new(!seed);
+    if random.once_in(2) {
+        pair.segment_bytes = 1..2_000;
+    }
+    for _ in 0..random.within(0..3) {
+        let builder = Orb::builder();
+        pair.add_client(if random.once_in(2) { builder.fragment_bytes(64) } else { builder });
+    }
+    for _ in 0..random.within(1..3) {
+        let fragment_bytes = random.once_in(2).then_some(64);
+        pair.add_server(fragment_bytes);
+    }
+    let (clients, servers) = (pair.clients(), pair.servers());
+    let mut iors: Vec<_> = (0..servers).map(|server| pair.counter_ior(&[server])).collect();
+    iors.push(pair.counter_ior(&(0..servers).collect::<Vec<_>>()));
+    iors.extend((0..servers).map(|server| pair.moved_ior(server)));
+    let objects: Vec<Vec<_>> =
+        (0..clients).map(|client| iors.iter().map(|ior| pair.reference(client, ior)).collect()).collect();
+    for _ in 0..random.within(20..80) {
+        let wait = random.micros(0..2_000);
+        match random.within(0..40) {
+            0 => pair.break_connections(random.within(0..servers)),
+            1 => pair.retire_connections(random.within(0..servers)),
+            2 => {
+                let server = random.within(0..servers);
+                pair.kill(server);
+                pair.after(random.micros(0..20_000), move |pair| pair.start(server));
+            }
+            3 => {
+                let server = random.within(0..servers);
+                pair.hold(server, true);
+                pair.after(random.micros(0..60_000_000), move |pair| pair.hold(server, false));
+            }
+            4 => {
+                let server = random.within(0..servers);
+                pair.black_hole(server, true);
+                pair.after(random.micros(0..15_000_000), move |pair| pair.black_hole(server, false));
+            }
+            5 if pair.connections() > 0 => {
+                let wire = random.within(0..pair.connections());
+                let toward = if random.once_in(2) { Side::Client } else { Side::Server };
+                pair.inject(wire, toward, &[random.next() as u8; 40]);
+            }
+            6 => {
+                let target = iors[random.within(0..iors.len())].clone();
+                pair.forward(random.within(0..servers), target);
+            }
+            _ => {
+                let client = random.within(0..clients);
+                let object = objects[client][random.within(0..iors.len())].clone();
+                let kinds = [Kind::Add, Kind::Add, Kind::Add, Kind::Refuse, Kind::Tell, Kind::Locate];
+                let kind = kinds[random.within(0..kinds.len())];
+                let timeout = if random.once_in(4) { random.micros(0..6_000) } else { CALL_TIMEOUT };
+                pair.begin_with_timeout(client, &object, kind, random.within(0..300), Some(timeout));
+            }
+        }
+        let until = pair.now() + wait;
+        pair.run_until(until);
+    }
+    pair.run_until_idle();
+    pair.check_promises();
+    pair
+}
+
+#[test]
+fn everything_at_once_never_breaks_a_promise() {
+    let all = seeds(0..300);
+    let mut seen = BTreeSet::new();
+    for &seed in &all {
+        seen.extend(kinds_seen(&soak(seed)));
+    }
+    if all.len() > 1 {
+        for kind in [
+            "value",
+            "refused",
+            "sent",
+            "located true",
+            "COMM_FAILURE Maybe",
+            "TRANSIENT No",
+            "TIMEOUT No",
+            "TIMEOUT Maybe",
+        ] {
+            assert!(seen.contains(kind), "chance has left out {kind}: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_course() {
+    for seed in seeds(0..5) {
+        assert_eq!(soak(seed).history(), soak(seed).history(), "seed {seed}");
+    }
+}
