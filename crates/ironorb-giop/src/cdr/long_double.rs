@@ -15,12 +15,12 @@ const FRACTION_BITS: u32 = 112;
 
 impl LongDouble {
     /// The number with these binary128 bits.
-    pub fn from_bits(bits: u128) -> Self {
+    pub const fn from_bits(bits: u128) -> Self {
         LongDouble(bits)
     }
 
     /// The binary128 bits.
-    pub fn to_bits(self) -> u128 {
+    pub const fn to_bits(self) -> u128 {
         self.0
     }
 

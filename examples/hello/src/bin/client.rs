@@ -1,19 +1,18 @@
-//! Calls the account of the server.
+//! Finds the account by name and calls it.
 
-use hello::bank::{self, Account};
+use hello::bank::{self, Account, account::WithdrawError};
 use ironorb::Orb;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let orb = Orb::init()?;
-    let account: bank::AccountRef = orb.resolve("corbaloc::1.2@127.0.0.1:2810/account")?;
-    println!("balance {}", account.deposit(100)?);
-    account.set_owner("Grażyna")?;
-    println!("owner {}", account.owner()?);
+    let account: bank::AccountRef = orb.resolve("corbaname:rir:#bank/main")?;
+    println!("balance after the deposit: {}", account.deposit(100)?);
     account.note("hello from the client")?;
     match account.withdraw(1000) {
-        Err(bank::account::WithdrawError::InsufficientFunds(e)) => println!("missing {}", e.missing),
-        other => println!("{other:?}"),
+        Ok(balance) => println!("balance after the withdrawal: {balance}"),
+        Err(WithdrawError::InsufficientFunds(e)) => println!("missing: {}", e.missing),
+        Err(e) => return Err(e.into()),
     }
-    println!("balance {}", account.balance()?);
+    println!("balance: {}", account.balance()?);
     Ok(())
 }

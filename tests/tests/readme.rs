@@ -1,0 +1,42 @@
+//! The README's guide is the example, and the example does what the README says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+/// The fenced blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let fence = format!("```{language}\n");
+    while let Some((_, after)) = rest.split_once(&fence) {
+        let (block, after) = after.split_once("```\n").expect("the fence is closed");
+        found.push(block.to_owned());
+        rest = after;
+    }
+    found
+}
+
+#[test]
+fn the_guide_is_the_example() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let hello = |path: &str| fs::read_to_string(root().join("examples/hello").join(path)).unwrap();
+    assert_eq!(blocks(&readme, "idl"), [hello("idl/bank.idl")]);
+    let files = ["build.rs", "src/lib.rs", "src/bin/server.rs", "src/bin/client.rs"];
+    let rust = blocks(&readme, "rust");
+    assert_eq!(rust.len(), files.len());
+    for (block, file) in rust.iter().zip(files) {
+        assert_eq!(*block, hello(file), "{file} and the README differ");
+    }
+}
+
+#[test]
+fn the_readme_opens_with_the_two_commands() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let demo = readme.find("cargo run --release -- demo").unwrap();
+    let test = readme.find("cargo xtask test").unwrap();
+    assert!(demo < test && test < readme.find("## ").unwrap());
+}
