@@ -261,6 +261,23 @@ fn a_call_given_up_is_cancelled() {
 }
 
 #[test]
+fn what_has_arrived_at_the_deadline_counts() {
+    for seed in seeds(0..5) {
+        let ended = |timeout| {
+            let mut pair = Pair::seeded(seed);
+            pair.timer_lag = Duration::from_millis(1);
+            let counter = pair.reference(0, &pair.counter_ior(&[0]));
+            let call = pair.begin_with_timeout(0, &counter, Kind::Add, 4, timeout);
+            pair.run_until_idle();
+            assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+            pair.record(call).ended_at.0
+        };
+        let in_time = ended(None);
+        assert_eq!(ended(Some(in_time)), in_time);
+    }
+}
+
+#[test]
 fn a_deadline_that_has_passed_sends_nothing() {
     let mut pair = Pair::seeded(1);
     let counter = pair.reference(0, &pair.counter_ior(&[0]));
@@ -288,6 +305,28 @@ fn forwards_are_followed() {
         assert_eq!((pair.upcalls(0), pair.upcalls(middle)), (1, 1), "{pair}: the way is remembered");
         pair.check_promises();
     }
+}
+
+#[test]
+fn an_object_of_the_client_itself_is_called_without_a_connection() {
+    let mut pair = Pair::seeded(2);
+    let ior = pair.own_counter_ior(0);
+    let direct = pair.reference(0, &ior);
+    for kind in [Kind::Locate, Kind::Add, Kind::Refuse, Kind::Tell] {
+        let call = pair.begin(0, &direct, kind, 5);
+        pair.run_until_idle();
+        assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+    }
+    assert_eq!(pair.connections(), 0, "{pair}");
+    pair.forward(0, ior);
+    let moved = pair.reference(0, &pair.moved_ior(0));
+    for kind in [Kind::Add, Kind::Tell, Kind::Locate] {
+        let call = pair.begin(0, &moved, kind, 5);
+        pair.run_until_idle();
+        assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+    }
+    assert_eq!((pair.connections(), pair.upcalls(0)), (1, 1), "{pair}: asked once where it is");
+    pair.check_promises();
 }
 
 #[test]
@@ -421,6 +460,9 @@ fn soak(seed: u64) -> Pair {
     let mut random = Random::new(!seed);
     if random.once_in(2) {
         pair.segment_bytes = 1..2_000;
+    }
+    if random.once_in(4) {
+        pair.timer_lag = random.micros(0..5_000);
     }
     for _ in 0..random.within(0..3) {
         let builder = Orb::builder();

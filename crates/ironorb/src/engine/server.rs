@@ -110,7 +110,8 @@ enum Ending {
 }
 
 impl ServerEngine {
-    /// An engine that serves the objects of an ORB. The ORB itself needs no endpoint.
+    /// An engine that serves the objects of an ORB. The ORB itself needs no endpoint; what its references carry
+    /// is what its builder was told to [`publish`](crate::OrbBuilder::publish).
     pub fn new(orb: &Orb) -> Self {
         ServerEngine {
             orb: orb.core().clone(),

@@ -86,7 +86,9 @@ impl OrbBuilder {
         Ok(self)
     }
 
-    /// Never listens: for programs that only call. References to its own objects work in this process only.
+    /// Never listens: for programs that only call, and for those that bring their own network to an
+    /// [`engine`](crate::engine). References to its own objects work in this process only, unless
+    /// [`publish`](Self::publish) names the addresses, with their ports, at which others find it.
     pub fn no_endpoint(mut self) -> Self {
         self.no_endpoint = true;
         self

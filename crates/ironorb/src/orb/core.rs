@@ -16,7 +16,7 @@ use crate::config::OrbConfig;
 use crate::endpoint::{Endpoint, Published, display_host_port};
 use crate::object::ObjectRef;
 use crate::poa::{ManagerState, Poa, PoaManager};
-use crate::server::Server;
+use crate::server::{self, Server};
 use crate::sync::{lock, write};
 
 pub(crate) struct OrbCore {
@@ -28,6 +28,8 @@ pub(crate) struct OrbCore {
     publish: Vec<String>,
     hold_requests: bool,
     server: OnceLock<Server>,
+    /// What references carry when the ORB itself does not listen.
+    published_elsewhere: OnceLock<Vec<Published>>,
     root: Mutex<Option<Poa>>,
     is_shut_down: Mutex<bool>,
     shut_down: Condvar,
@@ -49,6 +51,7 @@ impl OrbCore {
             publish,
             hold_requests,
             server: OnceLock::new(),
+            published_elsewhere: OnceLock::new(),
             root: Mutex::new(None),
             is_shut_down: Mutex::new(false),
             shut_down: Condvar::new(),
@@ -60,6 +63,9 @@ impl OrbCore {
         let mut root = lock(&self.root);
         if let Some(poa) = &*root {
             return Ok(poa.clone());
+        }
+        if self.endpoints.is_empty() {
+            let _ = self.published_elsewhere.set(server::published(&self.publish, Vec::new())?);
         }
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         let manager = PoaManager::new(state, self.config.held_requests_max);
@@ -79,7 +85,11 @@ impl OrbCore {
     }
 
     fn published(&self) -> &[Published] {
-        self.server.get().map_or(&[], |server| &server.published)
+        match (self.server.get(), self.published_elsewhere.get()) {
+            (Some(server), _) => &server.published,
+            (None, Some(elsewhere)) => elsewhere,
+            (None, None) => &[],
+        }
     }
 
     pub(super) fn published_addresses(&self) -> Vec<String> {

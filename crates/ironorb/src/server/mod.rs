@@ -167,7 +167,7 @@ impl Shared {
 }
 
 /// What the application wants published, or else where the ORB listens.
-fn published(publish: &[String], bound: Vec<Published>) -> io::Result<Vec<Published>> {
+pub(crate) fn published(publish: &[String], bound: Vec<Published>) -> io::Result<Vec<Published>> {
     if publish.is_empty() {
         return Ok(bound);
     }

@@ -17,7 +17,6 @@ use ironorb::engine::{
     ServerEngine, ServerEvent, Time, UpcallNumber,
 };
 use ironorb::giop::Ior;
-use ironorb::giop::ior::{CodeSetComponentInfo, IiopProfile, TaggedComponent};
 use ironorb::poa::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId, Poa, RequestProcessing,
     ServantActivator, Unavailable,
@@ -51,6 +50,8 @@ pub struct Pair {
     pub service_us: Range<usize>,
     /// How many bytes a segment has.
     pub segment_bytes: Range<usize>,
+    /// How much too late timers fire.
+    pub timer_lag: Duration,
     pub cut: Option<Cut>,
     /// The server retires the first connection when this many bytes have come over it.
     pub retire_after: Option<usize>,
@@ -182,6 +183,7 @@ impl Pair {
             latency_us: 50..2_000,
             service_us: 0..3_000,
             segment_bytes: 1..64,
+            timer_lag: Duration::ZERO,
             cut: None,
             retire_after: None,
         };
@@ -221,7 +223,7 @@ impl Pair {
         if server.running.is_some() {
             return;
         }
-        let mut builder = Orb::builder().no_endpoint();
+        let mut builder = Orb::builder().no_endpoint().publish(&format!("{}:{PORT}", server.host));
         if let Some(bytes) = server.fragment_bytes {
             builder = builder.fragment_bytes(bytes);
         }
@@ -314,21 +316,20 @@ impl Pair {
         self.ior(&[server], "moved", COUNTER)
     }
 
+    /// A counter in the client's own process.
+    pub fn own_counter_ior(&self, client: usize) -> Ior {
+        let poa = self.clients[client].orb.root_poa();
+        let id = poa.activate_object(Arc::new(Counter(self.executions.clone()))).unwrap();
+        poa.id_to_reference(&id).unwrap().ior().clone()
+    }
+
     fn ior(&self, servers: &[usize], poa: &str, id: &str) -> Ior {
-        let mut profiles = Vec::new();
-        for &server in servers {
+        let profiles = servers.iter().flat_map(|&server| {
             let running = self.servers[server].running.as_ref().unwrap();
             let poa = running.orb.root_poa().find_poa(poa).unwrap();
-            let reference = poa.create_reference_with_id(id, COUNTER_ID).unwrap();
-            let key = reference.ior().iiop_profiles().next().unwrap().object_key().to_vec();
-            let mut components = Vec::new();
-            components.extend(TaggedComponent::new_code_sets(&CodeSetComponentInfo::ironorb()));
-            let version = ironorb::giop::Version::V1_2;
-            let host = &self.servers[server].host;
-            let profile = IiopProfile::new(version, host, PORT, &key, &components).unwrap();
-            profiles.push(ironorb::giop::ior::Profile::Iiop(profile));
-        }
-        Ior { type_id: COUNTER_ID.to_owned(), profiles }
+            poa.create_reference_with_id(id, COUNTER_ID).unwrap().ior().profiles.clone()
+        });
+        Ior { type_id: COUNTER_ID.to_owned(), profiles: profiles.collect() }
     }
 
     /// A reference as a client holds it.
@@ -555,8 +556,8 @@ impl Pair {
             ClientAction::Complete { call, outcome } => self.completed(call.0, outcome),
             ClientAction::SetTimer { at } => {
                 self.clients[client].timer = Some(at);
-                let at = at.max(self.now);
-                self.schedule(at, Happening::Timer { client, at });
+                let fires_at = at.max(self.now) + self.timer_lag;
+                self.schedule(fires_at, Happening::Timer { client, at });
             }
         }
     }

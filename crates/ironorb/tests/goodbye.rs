@@ -1,0 +1,90 @@
+//! A server once told its clients goodbye while a servant was at work. CloseConnection promises that what is
+//! not answered was not carried out (CORBA 3.3 part 2, 9.4.7), so the client asked again, and the call was
+//! refused as not carried out, or carried out twice.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use ironorb::generated::{Call, LocalSlot, Operation, RefTo, Replied, SystemException, invoke};
+use ironorb::{CompletionStatus, ObjectRef, Orb, Servant, SystemExceptionKind, TypedRef};
+
+static WORK: Operation = Operation::twoway("work");
+
+trait Worker {}
+
+#[derive(Clone)]
+struct WorkerRef(ObjectRef);
+
+impl TypedRef for WorkerRef {
+    type Interface = dyn Worker;
+    const REPOSITORY_ID: &'static str = "IDL:ironorb.test/Worker:1.0";
+
+    fn object(&self) -> &ObjectRef {
+        &self.0
+    }
+
+    fn from_object(object: ObjectRef) -> Self {
+        WorkerRef(object)
+    }
+}
+
+impl RefTo<dyn Worker> for WorkerRef {}
+
+/// Says when it has begun, and goes on when it may.
+struct SlowWorker {
+    begun: Sender<()>,
+    may_end: Mutex<Receiver<()>>,
+    calls: Arc<AtomicU32>,
+}
+
+impl Servant for SlowWorker {
+    fn repository_ids(&self) -> &[&'static str] {
+        &[WorkerRef::REPOSITORY_ID]
+    }
+
+    fn dispatch(&self, call: Call<'_>) -> Replied {
+        call.twoway::<(), SystemException>(
+            |_| {
+                self.calls.fetch_add(1, Ordering::SeqCst);
+                self.begun.send(()).unwrap();
+                self.may_end.lock().unwrap().recv().unwrap();
+                Ok(Ok(()))
+            },
+            |_, ()| Ok(()),
+        )
+    }
+
+    fn provide(&self, _: &mut LocalSlot<'_>) {}
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
+#[test]
+fn a_server_that_stops_while_a_servant_works_does_not_say_that_nothing_was_done() {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let (begun, has_begun) = channel();
+    let (end, may_end) = channel();
+    let calls = Arc::new(AtomicU32::new(0));
+    let worker = SlowWorker { begun, may_end: Mutex::new(may_end), calls: calls.clone() };
+    let poa = server.root_poa();
+    let id = poa.activate_object(Arc::new(worker)).unwrap();
+    let ior = poa.id_to_reference(&id).unwrap().to_ior_string();
+
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let worker = WorkerRef(client.string_to_object(&ior).unwrap());
+    std::thread::scope(|scope| {
+        let caller = scope.spawn(|| {
+            let local = |_: &(dyn Worker + 'static)| Ok(());
+            invoke::<dyn Worker, _, (), SystemException>(&worker, &WORK, local, |_| Ok(()), |_| Ok(()))
+        });
+        has_begun.recv().unwrap();
+        server.shutdown(false).unwrap();
+        let e = caller.join().unwrap().unwrap_err();
+        end.send(()).unwrap();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe), "{e}");
+    });
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
