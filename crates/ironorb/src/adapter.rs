@@ -108,15 +108,31 @@ impl Adapter {
                 if nonce != self.nonce {
                     return Err(not_exist(MinorCode::STALE_KEY));
                 }
-                let found = match read(&self.table).slots.get(poa.index as usize) {
-                    Some((generation, Some(found))) if *generation == poa.generation => found.clone(),
-                    _ => return Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
+                let found = {
+                    let table = read(&self.table);
+                    match table.slots.get(poa.index as usize) {
+                        Some((generation, Some(found))) if *generation == poa.generation => {
+                            // Mostly nothing is in the way, and then the table's lock spares a count of the
+                            // adapter's users.
+                            if let Some(upcall) = found.begin_upcall_now(Naming::Slot(object)) {
+                                return Ok(upcall);
+                            }
+                            found.clone()
+                        }
+                        _ => return Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
+                    }
                 };
                 found.begin_upcall(Naming::Slot(object))
             }
             ParsedKey::Path { nonce, path, id } => {
                 if nonce != self.nonce && nonce != Nonce::PERSISTENT {
                     return Err(not_exist(MinorCode::STALE_KEY));
+                }
+                if let Some(found) = read(&self.table).by_path.get(path)
+                    && found.accepts(nonce)
+                    && let Some(upcall) = found.begin_upcall_now(Naming::Id(id))
+                {
+                    return Ok(upcall);
                 }
                 let find =
                     || read(&self.table).by_path.get(path).filter(|found| found.accepts(nonce)).cloned();

@@ -117,12 +117,18 @@ impl PoaManager {
     /// Counts a request in, or waits, or refuses it, as the state says.
     #[inline]
     pub(crate) fn enter(&self) -> Result<(), SystemException> {
+        if self.enter_now() { Ok(()) } else { self.enter_slowly() }
+    }
+
+    /// Counts a request in if requests are served. Never waits.
+    #[inline]
+    pub(crate) fn enter_now(&self) -> bool {
         self.0.in_flight.fetch_add(1, Ordering::SeqCst);
         if self.0.state.load(Ordering::SeqCst) == ManagerState::Active as u8 {
-            return Ok(());
+            return true;
         }
         self.leave();
-        self.enter_slowly()
+        false
     }
 
     #[cold]

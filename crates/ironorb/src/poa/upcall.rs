@@ -132,19 +132,9 @@ pub(crate) enum Naming<'k> {
 
 impl PoaInner {
     /// Passes a request through the manager to its servant.
-    #[inline]
     pub(crate) fn begin_upcall(self: &Arc<Self>, naming: Naming<'_>) -> Result<Upcall, Refusal> {
         self.manager.enter().map_err(Refusal::Exception)?;
-        let found = {
-            let objects = read(&self.objects);
-            let object = match naming {
-                Naming::Slot(slot) => objects.in_slot(slot),
-                Naming::Id(id) => objects.by_id(id),
-            };
-            // Counted under the lock: whoever takes the object out of the map sees the count.
-            object.map(count_in)
-        };
-        let found = match found {
+        let found = match self.find_active(naming) {
             Some(object) => Ok(object),
             None => self.find_inactive(naming),
         };
@@ -155,6 +145,31 @@ impl PoaInner {
                 Err(refusal)
             }
         }
+    }
+
+    /// The same where nothing is in the way; `None` when the manager does not let it through at once or the
+    /// object is not active. Never waits, so that the caller may hold a lock.
+    #[inline]
+    pub(crate) fn begin_upcall_now(&self, naming: Naming<'_>) -> Option<Upcall> {
+        if !self.manager.enter_now() {
+            return None;
+        }
+        let found = self.find_active(naming);
+        if found.is_none() {
+            self.manager.leave();
+        }
+        found.map(|object| Upcall { object })
+    }
+
+    #[inline]
+    fn find_active(&self, naming: Naming<'_>) -> Option<Arc<ActiveObject>> {
+        let objects = read(&self.objects);
+        let object = match naming {
+            Naming::Slot(slot) => objects.in_slot(slot),
+            Naming::Id(id) => objects.by_id(id),
+        };
+        // Counted under the lock: whoever takes the object out of the map sees the count.
+        object.map(count_in)
     }
 
     /// Asks the activator or takes the default servant.
