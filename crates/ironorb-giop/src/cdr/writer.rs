@@ -66,8 +66,12 @@ impl<'b> Writer<'b> {
 
     #[inline]
     fn put_aligned<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.align(N);
-        self.buf.extend_from_slice(&bytes);
+        const { assert!(N <= 8) };
+        let at = self.buf.len() + (self.position().wrapping_neg() & (N - 1));
+        // Padding and number need 15 bytes at most: one look at the capacity does for both.
+        self.buf.extend_from_slice(&[0u8; 16]);
+        self.buf[at..at + N].copy_from_slice(&bytes);
+        self.buf.truncate(at + N);
     }
 
     write_number! {

@@ -212,8 +212,10 @@ impl<'a> EncodedContexts<'a> {
     #[inline]
     fn write(self, w: &mut Writer<'_>) {
         w.write_u32(self.count);
-        w.write_bytes(self.bytes);
-        w.align(4);
+        if !self.bytes.is_empty() {
+            w.write_bytes(self.bytes);
+            w.align(4);
+        }
     }
 }
 
