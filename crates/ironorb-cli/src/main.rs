@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod demo;
 mod failure;
 mod idl;
 mod ior;
@@ -30,6 +31,14 @@ enum Command {
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show what they define.
     Idl(idl::Arguments),
+    /// Show what the ORB does: three processes, calls of all kinds, a burst, a restart, and what they cost.
+    Demo(demo::Arguments),
+    /// Measure what calls cost.
+    #[command(subcommand)]
+    Bench(ironorb_bench::BenchCommand),
+    /// Be the server of the demo.
+    #[command(hide = true)]
+    DemoServer(demo::ServerArguments),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +46,9 @@ fn main() -> ExitCode {
         Command::Naming(arguments) => naming::run(arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Bench(command) => ironorb_bench::run(command).map_err(failure::Failure::new),
+        Command::DemoServer(arguments) => demo::run_server(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

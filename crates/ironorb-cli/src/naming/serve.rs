@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Which thread serves a request: `thread-per-connection`, or `pool:N` for N threads for all connections.
     #[arg(long, value_name = "MODE", default_value = "thread-per-connection", value_parser = concurrency)]
     concurrency: ServerConcurrency,
+    /// End when standard input does, as when the process that started this one is gone.
+    #[arg(long, hide = true)]
+    with_parent: bool,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -61,11 +64,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
     }
     announce(&orb, &server, &kept);
+    if arguments.with_parent {
+        std::thread::spawn(|| {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = signal_hook::low_level::raise(SIGTERM);
+        });
+    }
     let signal = signals.forever().next();
     // A second signal ends the process at once, however long a request takes.
     let _ = signal_hook::flag::register_conditional_default(SIGINT, std::sync::Arc::new(true.into()));
     let _ = signal_hook::flag::register_conditional_default(SIGTERM, std::sync::Arc::new(true.into()));
-    eprintln!("stopping: {}", signal.map_or("no more signals", name_of));
+    if !arguments.with_parent {
+        eprintln!("stopping: {}", signal.map_or("no more signals", name_of));
+    }
     orb.shutdown(true).map_err(Failure::new)
 }
 

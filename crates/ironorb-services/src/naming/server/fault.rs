@@ -15,6 +15,7 @@ use super::Shared;
 use crate::naming::{NamingError, NotFoundReason};
 
 /// All exceptions of CosNaming; each operation's error has some of them.
+#[derive(Debug)]
 pub(super) enum Fault {
     NotFound(NotFound),
     CannotProceed(CannotProceed),

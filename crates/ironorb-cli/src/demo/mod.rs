@@ -1,0 +1,203 @@
+//! `ironorb demo`: what the ORB does, shown with three processes on this machine.
+//!
+//! This process is the client. The naming service and the server are this same program, started again. Every step is
+//! checked, and the first that goes wrong ends the demo with what went wrong. However it ends, the other processes and
+//! the temporary folder go too: they end when this process does.
+
+mod bytes;
+mod guard;
+mod measure;
+mod process;
+mod server;
+mod statistics;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ironorb::{Orb, TypedRef as _};
+
+use crate::failure::Failure;
+use guard::Guard;
+use idl::demo::{Sensor as _, SensorRef};
+use measure::{Baseline, Row};
+use process::Process;
+pub(crate) use server::{Arguments as ServerArguments, run as run_server};
+
+/// What the build script made of `idl/demo.idl`.
+#[allow(missing_docs)]
+mod idl {
+    ironorb::include_idl!("demo");
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Few calls: shows that it works, not what it costs.
+    #[arg(long, conflicts_with = "calls")]
+    quick: bool,
+    /// How many calls of each kind to measure.
+    #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    calls: u32,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let calls = if arguments.quick { 200 } else { arguments.calls as usize };
+    let begun = Instant::now();
+    let guard = Guard::new(Duration::from_secs(60) + Duration::from_millis(5) * calls as u32)?;
+    let mut stage = Stage::set(&guard)?;
+    stage.introduce();
+    let sensor = stage.resolve()?;
+    stage.calls(&sensor, calls)?;
+    stage.burst(&sensor, calls)?;
+    stage.restart(&sensor)?;
+    stage.strike()?;
+    println!("\nAll steps done in {:.1} s.", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The processes, and where they are.
+struct Stage {
+    orb: Orb,
+    naming: Process,
+    naming_url: String,
+    server: Process,
+    ready: server::Ready,
+}
+
+impl Stage {
+    fn set(guard: &Guard) -> Result<Stage, Failure> {
+        let store = guard.folder().join("names.redb");
+        let store = store.to_string_lossy();
+        let naming_args =
+            ["naming", "serve", "--endpoint", "iiop://127.0.0.1:0", "--store", &store, "--with-parent"];
+        let mut naming = Process::start("the naming service", &naming_args)?;
+        let naming_url = naming.ready_line()?;
+        let (server, ready) = start_server(&naming_url, "127.0.0.1:0")?;
+        let orb = Orb::builder()
+            .no_endpoint()
+            .call_timeout(Some(Duration::from_secs(10)))
+            .build()
+            .map_err(Failure::new)?;
+        Ok(Stage { orb, naming, naming_url, server, ready })
+    }
+
+    fn introduce(&self) {
+        println!("IronORB {} demo: three processes on this machine", env!("CARGO_PKG_VERSION"));
+        println!("  naming service  process {}, {}", self.naming.id(), self.naming_url);
+        println!("  server          process {}, iiop://{}", self.server.id(), self.ready.address);
+        println!("  client          process {}, this one", std::process::id());
+    }
+
+    fn resolve(&self) -> Result<SensorRef, Failure> {
+        println!("\nResolve by name");
+        let context = self.naming_url.trim_start_matches("corbaloc:").trim_end_matches("/NameService");
+        let url = format!("corbaname:{context}#{NAME}");
+        let begun = Instant::now();
+        let sensor: SensorRef =
+            self.orb.resolve(&url).map_err(|e| Failure::new(format!("resolving {url}: {e}")))?;
+        let took = begun.elapsed();
+        println!("  {url}");
+        println!(
+            "  is {} at {} ({:.1} ms, two connections included)",
+            sensor.object().type_id(),
+            self.ready.address,
+            1000.0 * took.as_secs_f64()
+        );
+        Ok(sensor)
+    }
+
+    fn calls(&self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
+        println!("\nCalls: {calls} of each, one thread; beside them a plain socket with the same bytes");
+        measure::print_head();
+        for row in measure::ROWS {
+            let exchange = bytes::of(row, sensor)?;
+            let mut baseline = Baseline::connect(self.ready.raw[0], exchange)?;
+            measure::compare(row, sensor, &mut baseline, calls)?.print(row.name);
+        }
+        Ok(())
+    }
+
+    /// Every call of every thread must count once.
+    fn burst(&self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
+        let threads = self.ready.raw.len();
+        let each = calls.div_ceil(threads);
+        println!("\nBurst: {threads} threads at once, {each} calls each");
+        measure::print_head();
+        let exchange = bytes::of(&Row::ADD, sensor)?;
+        let before = sensor.add(0).map_err(failed("add(0)"))?;
+        let mut measured = measure::burst(sensor, &self.ready.raw, exchange, each)?;
+        let counted = sensor.add(0).map_err(failed("add(0)"))? - before;
+        let expected = (threads * each) as u64;
+        if counted != expected {
+            return Err(Failure::new(format!(
+                "{expected} calls were made in the burst, and the server counted {counted}"
+            )));
+        }
+        measured.result = format!("{counted} calls, {counted} counted");
+        measured.print("add(1)");
+        Ok(())
+    }
+
+    fn restart(&mut self, sensor: &SensorRef) -> Result<(), Failure> {
+        println!("\nRestart: the server is killed and started again; the client keeps its reference");
+        self.server.kill()?;
+        println!("  killed          process {}", self.server.id());
+        match sensor.ping() {
+            Ok(()) => return Err(Failure::new("a call was answered though the server had been killed")),
+            Err(e) => println!("  ping()          {}", short(&e)),
+        }
+        let (server, ready) = start_server(&self.naming_url, &self.ready.address.to_string())?;
+        (self.server, self.ready) = (server, ready);
+        println!("  started again   process {}, iiop://{}", self.server.id(), self.ready.address);
+        let begun = Instant::now();
+        sensor.ping().map_err(failed("ping() after the restart"))?;
+        let took = begun.elapsed();
+        println!(
+            "  ping()          done through the old reference ({:.1} ms, a connection included)",
+            1000.0 * took.as_secs_f64()
+        );
+        let sum = sensor.add(1).map_err(failed("add(1) after the restart"))?;
+        if sum != 1 {
+            return Err(Failure::new(format!("the new server should have counted 1 call, not {sum}")));
+        }
+        println!("  add(1)          {sum}: the new process counts from 0");
+        Ok(())
+    }
+
+    /// Ends all processes in order and sees to it that they could.
+    fn strike(self) -> Result<(), Failure> {
+        self.orb.shutdown(true).map_err(Failure::new)?;
+        self.server.end()?;
+        self.naming.end()
+    }
+}
+
+fn start_server(naming: &str, address: &str) -> Result<(Process, server::Ready), Failure> {
+    let endpoint = format!("iiop://{address}");
+    let mut server =
+        Process::start("the server", &["demo-server", "--endpoint", &endpoint, "--naming", naming])?;
+    let line = server.ready_line()?;
+    let ready = server::Ready::parse(&line)
+        .ok_or_else(|| Failure::new(format!("the server said {line:?} where its addresses were expected")))?;
+    Ok((server, ready))
+}
+
+/// The exception and whether the call was carried out, without its circumstances.
+fn short(e: &ironorb::SystemException) -> String {
+    let done = match e.completed {
+        ironorb::CompletionStatus::Yes => "carried out",
+        ironorb::CompletionStatus::No => "not carried out",
+        ironorb::CompletionStatus::Maybe => "perhaps carried out",
+    };
+    format!("{}, {done}: {}", e.kind.name(), e.minor)
+}
+
+fn failed<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> Failure + '_ {
+    move |e| Failure::new(format!("{what}: {e}"))
+}
+
+/// What the server binds.
+const NAME: &str = "demo/sensor";
+
+/// Where a plain socket answers.
+type RawAddress = SocketAddr;
