@@ -6,20 +6,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use ironorb_giop::connection::{BeginError, CallId, CallState, ClientConnection, ConnectionEnd};
+use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::Message;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
+use super::course::{Course, Request, Stage, Step, Way};
 use super::{CallNumber, ConnectionId, Time};
 use crate::Orb;
 use crate::generated::{Operation, OperationError};
-use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
-use crate::invoke::{LOCATE, about, loopback, read_answer};
+use crate::invocation::{CallFailure, Next};
+use crate::invoke::{about, read_answer};
 use crate::object::ObjectRef;
 use crate::orb::{OrbCore, shut_down};
-use crate::poa::Refusal;
-use crate::route::{RemoteTarget, Route};
 
 /// Writes the arguments of a call, perhaps more than once.
 pub type Arguments = Box<dyn Fn(&mut Writer<'_>) -> Result<(), Misuse> + Send>;
@@ -134,10 +133,10 @@ pub enum Answer {
 
 /// The reply of a twoway call, to be read by whoever knows the operation.
 pub struct Reply {
-    message: Message,
-    body_at: usize,
-    user_exception: bool,
-    orb: Arc<OrbCore>,
+    pub(super) message: Message,
+    pub(super) body_at: usize,
+    pub(super) user_exception: bool,
+    pub(super) orb: Arc<OrbCore>,
 }
 
 impl Reply {
@@ -197,46 +196,6 @@ enum LinkState {
     },
     /// Has not ended: one that ends is taken off at once.
     Open(Box<ClientConnection<CallNumber>>),
-}
-
-/// One call on its way.
-struct Course {
-    object: ObjectRef,
-    request: Request,
-    deadline: Option<Time>,
-    invocation: Invocation,
-    way: Way,
-    /// The address that is being tried.
-    attempt: usize,
-    /// No address so far has refused.
-    all_timed_out: bool,
-    stage: Stage,
-}
-
-enum Request {
-    Call(&'static Operation, Arguments),
-    Locate,
-}
-
-/// Where a call goes, looked up again whenever its invocation has decided something.
-enum Way {
-    Local(Vec<u8>),
-    Remote(Vec<RemoteTarget>),
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    /// Nowhere yet.
-    Begun,
-    Connecting(ConnectionId),
-    InFlight(ConnectionId, CallId),
-}
-
-/// Where one try has led.
-enum Step {
-    Wait,
-    Decide(Next),
-    Done(Answer),
 }
 
 impl ClientEngine {
@@ -320,17 +279,7 @@ impl ClientEngine {
         now: Time,
     ) {
         debug_assert!(!self.calls.contains_key(&call), "the number of a call that has not completed");
-        let config = &self.orb.config;
-        let mut course = Course {
-            invocation: Invocation::new(config.forwards_max, config.resends_max, false),
-            way: Way::Remote(Vec::new()),
-            attempt: 0,
-            all_timed_out: true,
-            stage: Stage::Begun,
-            object,
-            request,
-            deadline,
-        };
+        let mut course = Course::new(object, request, deadline, &self.orb.config);
         if let Some(at) = deadline {
             self.deadlines.insert((at, Due::Call(call)));
         }
@@ -365,7 +314,7 @@ impl ClientEngine {
         let targets = match &course.way {
             Way::Local(key) => {
                 let key = key.clone();
-                return self.step_here(course, &key);
+                return course.step_here(&key, &self.orb);
             }
             Way::Remote(targets) => targets,
         };
@@ -373,19 +322,18 @@ impl ClientEngine {
             return Step::Decide(course.invocation.on_connect_failed(course.all_timed_out));
         };
         let endpoint = (target.links.host().to_owned(), target.links.port());
-        let Some(&connection) = self.endpoints.get(&endpoint) else {
-            course.stage = Stage::Connecting(self.connect(endpoint, call, now));
-            return Step::Wait;
-        };
-        let open = match self.links.get_mut(&connection).map(|link| &mut link.state) {
-            Some(LinkState::Open(open)) => open,
-            Some(LinkState::Connecting { waiting, .. }) => {
+        let found = self.endpoints.get(&endpoint).and_then(|id| Some((*id, self.links.get_mut(id)?)));
+        let (connection, open) = match found {
+            Some((connection, Link { state: LinkState::Open(open), .. })) => (connection, open),
+            Some((connection, Link { state: LinkState::Connecting { waiting, .. }, .. })) => {
                 waiting.push(call);
                 course.stage = Stage::Connecting(connection);
                 return Step::Wait;
             }
-            // `endpoints` names connections that are there.
-            None => return Step::Decide(Next::Fail(shut_down())),
+            None => {
+                course.stage = Stage::Connecting(self.connect(endpoint, call, now));
+                return Step::Wait;
+            }
         };
         let begun = match &course.request {
             Request::Call(operation, arguments) if operation.is_oneway() => {
@@ -404,27 +352,7 @@ impl ClientEngine {
                 course.stage = Stage::InFlight(connection, id);
                 Step::Wait
             }
-            Err(error) => Step::Decide(course.not_begun(error)),
-        }
-    }
-
-    /// A call to an object in this process.
-    fn step_here(&self, course: &mut Course, key: &[u8]) -> Step {
-        match &course.request {
-            Request::Call(operation, arguments) => {
-                let answered = loopback(&self.orb, key, operation.name(), arguments);
-                match (answered, operation.is_oneway()) {
-                    // As over the wire: the caller of a oneway hears nothing of what the servant says.
-                    (Ok(_), true) => Step::Done(Answer::Sent),
-                    (Ok(message), false) => course.on_reply(message, &self.orb),
-                    (Err(next), _) => Step::Decide(next),
-                }
-            }
-            Request::Locate => match self.orb.adapter.begin_upcall(key) {
-                Ok(_) => Step::Done(Answer::Located(true)),
-                Err(Refusal::Exception(_)) => Step::Done(Answer::Located(false)),
-                Err(Refusal::Forward(ior)) => Step::Decide(course.invocation.on_forward(ior)),
-            },
+            Err(error) => Step::Decide(course.invocation.on_failure(CallFailure::from(error))),
         }
     }
 
@@ -549,14 +477,7 @@ impl ClientEngine {
 
     fn go_on(&mut self, answers: Vec<(CallNumber, Course, CallState)>, now: Time) {
         for (call, mut course, state) in answers {
-            let step = match state {
-                CallState::Answered(message) => course.on_reply(message, &self.orb),
-                CallState::Ended { end, sent } => {
-                    Step::Decide(course.invocation.on_failure(CallFailure::ended(end, sent)))
-                }
-                CallState::Waiting => Step::Wait, // woken for nothing
-            };
-            match step {
+            match course.on_state(state, &self.orb) {
                 Step::Wait => {
                     self.calls.insert(call, course);
                 }
@@ -632,67 +553,6 @@ impl fmt::Debug for ClientEngine {
             .field("calls_pending", &self.calls.len())
             .field("connections", &self.links.len())
             .finish_non_exhaustive()
-    }
-}
-
-impl Course {
-    /// Carries out a decision; an error ends the call.
-    fn take(&mut self, orb: &Arc<OrbCore>, next: Next, now: Time) -> Result<(), SystemException> {
-        self.object.routes().take(orb, next)?;
-        self.look_up(now)
-    }
-
-    fn look_up(&mut self, now: Time) -> Result<(), SystemException> {
-        if self.deadline.is_some_and(|at| at <= now) {
-            return Err(self.invocation.on_timeout(false));
-        }
-        self.stage = Stage::Begun;
-        self.attempt = 0;
-        self.all_timed_out = true;
-        let route = self.object.routes().current(&self.object)?;
-        self.invocation.on_route(route.is_forwarded());
-        self.way = match route.route() {
-            Route::Local(key) => Way::Local(key.clone()),
-            Route::Remote(targets) => Way::Remote(targets.clone()),
-        };
-        Ok(())
-    }
-
-    fn on_reply(&mut self, message: Message, orb: &Arc<OrbCore>) -> Step {
-        match &self.request {
-            Request::Call(..) => match self.invocation.on_reply(&message) {
-                Answered::Body { at, user_exception } => {
-                    let orb = orb.clone();
-                    Step::Done(Answer::Reply(Reply { message, body_at: at, user_exception, orb }))
-                }
-                Answered::Next(next) => Step::Decide(next),
-            },
-            Request::Locate => match self.invocation.on_locate_reply(&message) {
-                Located::Known(known) => Step::Done(Answer::Located(known)),
-                Located::Next(next) => Step::Decide(next),
-            },
-        }
-    }
-
-    fn not_begun(&mut self, error: BeginError) -> Next {
-        self.invocation.on_failure(CallFailure::from(error))
-    }
-
-    /// The version in which the request was written.
-    fn version(&self) -> Option<ironorb_giop::Version> {
-        match &self.way {
-            Way::Remote(targets) => targets.get(self.attempt).map(|target| target.request.version()),
-            Way::Local(_) => None,
-        }
-    }
-}
-
-impl Request {
-    fn operation(&self) -> &'static Operation {
-        match self {
-            Request::Call(operation, _) => operation,
-            Request::Locate => &LOCATE,
-        }
     }
 }
 

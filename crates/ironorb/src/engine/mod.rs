@@ -15,10 +15,12 @@
 //! [`ironorb_giop::connection`], the routes and adapters those of the [`Orb`](crate::Orb) - the parts that
 //! the ORB's own threads use.
 //!
-//! One thing waits nevertheless: a POA manager that holds requests makes whoever brings one wait. Under an
-//! engine use managers that are active, discard or are inactive.
+//! Two things are left to the driver. What an engine has written waits in memory until it is taken: who cannot
+//! send for long should begin no more calls. And a POA manager that holds requests makes whoever brings one
+//! wait, an engine as well: under an engine, use managers that are active, discard or are inactive.
 
 mod client;
+mod course;
 mod server;
 
 pub use client::{Answer, Arguments, ClientAction, ClientEngine, ClientEvent, Outcome, Reply};

@@ -1,0 +1,168 @@
+//! One call of a client engine: where it goes and how far it is.
+//!
+//! Never touches a connection; the engine does.
+
+use std::sync::Arc;
+
+use ironorb_giop::connection::{CallId, CallState};
+use ironorb_giop::exception::SystemException;
+use ironorb_giop::message::Message;
+
+use super::client::{Answer, Arguments, Reply};
+use super::{ConnectionId, Time};
+use crate::config::OrbConfig;
+use crate::generated::Operation;
+use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
+use crate::invoke::{LOCATE, loopback};
+use crate::object::ObjectRef;
+use crate::orb::OrbCore;
+use crate::poa::Refusal;
+use crate::route::{RemoteTarget, Route};
+
+/// One call on its way.
+pub(super) struct Course {
+    pub(super) object: ObjectRef,
+    pub(super) request: Request,
+    pub(super) deadline: Option<Time>,
+    pub(super) invocation: Invocation,
+    pub(super) way: Way,
+    /// The address that is being tried.
+    pub(super) attempt: usize,
+    /// No address so far has refused.
+    pub(super) all_timed_out: bool,
+    pub(super) stage: Stage,
+}
+
+pub(super) enum Request {
+    Call(&'static Operation, Arguments),
+    Locate,
+}
+
+/// Where a call goes, looked up again whenever its invocation has decided something.
+pub(super) enum Way {
+    Local(Vec<u8>),
+    Remote(Vec<RemoteTarget>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stage {
+    /// Nowhere yet.
+    Begun,
+    Connecting(ConnectionId),
+    InFlight(ConnectionId, CallId),
+}
+
+/// Where one try has led.
+pub(super) enum Step {
+    Wait,
+    Decide(Next),
+    Done(Answer),
+}
+
+impl Course {
+    /// A call that goes nowhere yet.
+    pub(super) fn new(
+        object: ObjectRef,
+        request: Request,
+        deadline: Option<Time>,
+        config: &OrbConfig,
+    ) -> Course {
+        Course {
+            object,
+            request,
+            deadline,
+            invocation: Invocation::new(config.forwards_max, config.resends_max, false),
+            way: Way::Remote(Vec::new()),
+            attempt: 0,
+            all_timed_out: true,
+            stage: Stage::Begun,
+        }
+    }
+
+    /// Carries out a decision; an error ends the call.
+    pub(super) fn take(&mut self, orb: &Arc<OrbCore>, next: Next, now: Time) -> Result<(), SystemException> {
+        self.object.routes().take(orb, next)?;
+        self.look_up(now)
+    }
+
+    /// Looks up where the call goes now. An error when its deadline has passed, or when it goes nowhere.
+    pub(super) fn look_up(&mut self, now: Time) -> Result<(), SystemException> {
+        if self.deadline.is_some_and(|at| at <= now) {
+            return Err(self.invocation.on_timeout(false));
+        }
+        self.stage = Stage::Begun;
+        self.attempt = 0;
+        self.all_timed_out = true;
+        let route = self.object.routes().current(&self.object)?;
+        self.invocation.on_route(route.is_forwarded());
+        self.way = match route.route() {
+            Route::Local(key) => Way::Local(key.clone()),
+            Route::Remote(targets) => Way::Remote(targets.clone()),
+        };
+        Ok(())
+    }
+
+    /// A call to an object in this process.
+    pub(super) fn step_here(&mut self, key: &[u8], orb: &Arc<OrbCore>) -> Step {
+        match &self.request {
+            Request::Call(operation, arguments) => {
+                let answered = loopback(orb, key, operation.name(), arguments);
+                match (answered, operation.is_oneway()) {
+                    // As over the wire: the caller of a oneway hears nothing of what the servant says.
+                    (Ok(_), true) => Step::Done(Answer::Sent),
+                    (Ok(message), false) => self.on_reply(message, orb),
+                    (Err(next), _) => Step::Decide(next),
+                }
+            }
+            Request::Locate => match orb.adapter.begin_upcall(key) {
+                Ok(_) => Step::Done(Answer::Located(true)),
+                Err(Refusal::Exception(_)) => Step::Done(Answer::Located(false)),
+                Err(Refusal::Forward(ior)) => Step::Decide(self.invocation.on_forward(ior)),
+            },
+        }
+    }
+
+    /// What has become of the request on its connection.
+    pub(super) fn on_state(&mut self, state: CallState, orb: &Arc<OrbCore>) -> Step {
+        match state {
+            CallState::Answered(message) => self.on_reply(message, orb),
+            CallState::Ended { end, sent } => {
+                Step::Decide(self.invocation.on_failure(CallFailure::ended(end, sent)))
+            }
+            CallState::Waiting => Step::Wait, // woken for nothing
+        }
+    }
+
+    fn on_reply(&mut self, message: Message, orb: &Arc<OrbCore>) -> Step {
+        match &self.request {
+            Request::Call(..) => match self.invocation.on_reply(&message) {
+                Answered::Body { at, user_exception } => {
+                    let orb = orb.clone();
+                    Step::Done(Answer::Reply(Reply { message, body_at: at, user_exception, orb }))
+                }
+                Answered::Next(next) => Step::Decide(next),
+            },
+            Request::Locate => match self.invocation.on_locate_reply(&message) {
+                Located::Known(known) => Step::Done(Answer::Located(known)),
+                Located::Next(next) => Step::Decide(next),
+            },
+        }
+    }
+
+    /// The version in which the request was written.
+    pub(super) fn version(&self) -> Option<ironorb_giop::Version> {
+        match &self.way {
+            Way::Remote(targets) => targets.get(self.attempt).map(|target| target.request.version()),
+            Way::Local(_) => None,
+        }
+    }
+}
+
+impl Request {
+    pub(super) fn operation(&self) -> &'static Operation {
+        match self {
+            Request::Call(operation, _) => operation,
+            Request::Locate => &LOCATE,
+        }
+    }
+}
