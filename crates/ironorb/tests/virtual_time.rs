@@ -203,7 +203,7 @@ fn nobody_at_the_address_is_a_transient_failure() {
 fn the_second_address_is_tried_when_the_first_refuses() {
     for seed in seeds(0..10) {
         let mut pair = Pair::seeded(seed);
-        let spare = pair.add_server(None);
+        let spare = pair.add_server(Orb::builder());
         let counter = pair.reference(0, &pair.counter_ior(&[0, spare]));
         pair.kill(0);
         let calls: Vec<u64> = (0..5).map(|_| pair.begin(0, &counter, Kind::Add, 9)).collect();
@@ -292,8 +292,8 @@ fn a_deadline_that_has_passed_sends_nothing() {
 fn forwards_are_followed() {
     for seed in seeds(0..10) {
         let mut pair = Pair::seeded(seed);
-        let middle = pair.add_server(None);
-        let last = pair.add_server(Some(64));
+        let middle = pair.add_server(Orb::builder());
+        let last = pair.add_server(Orb::builder().fragment_bytes(64));
         pair.forward(0, pair.moved_ior(middle));
         pair.forward(middle, pair.counter_ior(&[last]));
         let moved = pair.reference(0, &pair.moved_ior(0));
@@ -333,7 +333,7 @@ fn an_object_of_the_client_itself_is_called_without_a_connection() {
 fn forwards_in_a_circle_come_to_an_end() {
     for seed in seeds(0..5) {
         let mut pair = Pair::seeded(seed);
-        let other = pair.add_server(None);
+        let other = pair.add_server(Orb::builder());
         pair.forward(0, pair.moved_ior(other));
         pair.forward(other, pair.moved_ior(0));
         let moved = pair.reference(0, &pair.moved_ior(0));
@@ -352,8 +352,8 @@ fn forwards_in_a_circle_come_to_an_end() {
 fn a_forwarded_target_that_is_gone_leads_back_to_the_original() {
     for seed in seeds(0..20) {
         let mut pair = Pair::seeded(seed);
-        let first = pair.add_server(None);
-        let second = pair.add_server(None);
+        let first = pair.add_server(Orb::builder());
+        let second = pair.add_server(Orb::builder());
         pair.forward(0, pair.counter_ior(&[first]));
         let moved = pair.reference(0, &pair.moved_ior(0));
         assert!(matches!(pair.call(0, &moved, Kind::Add), Seen::Value(_)));
@@ -385,7 +385,7 @@ fn a_forwarded_target_that_is_gone_leads_back_to_the_original() {
 fn garbage_from_a_server_ends_its_connection_only() {
     for seed in seeds(0..20) {
         let mut pair = Pair::seeded(seed);
-        let other = pair.add_server(None);
+        let other = pair.add_server(Orb::builder());
         pair.hold(0, true);
         let bad = pair.reference(0, &pair.counter_ior(&[0]));
         let good = pair.reference(0, &pair.counter_ior(&[other]));
@@ -454,6 +454,49 @@ fn a_client_that_shuts_down_ends_its_calls() {
     }
 }
 
+#[test]
+fn more_calls_than_a_connection_takes_are_refused() {
+    let mut pair = Pair::seeded(6);
+    let mut builder = Orb::builder();
+    builder.config().connection.calls_in_flight_max = 3;
+    let client = pair.add_client(builder);
+    pair.hold(0, true);
+    let counter = pair.reference(client, &pair.counter_ior(&[0]));
+    let calls: Vec<u64> = (0..5).map(|_| pair.begin(client, &counter, Kind::Add, 5)).collect();
+    pair.run_until(pair.now() + SECOND);
+    pair.hold(0, false);
+    pair.run_until_idle();
+    for (n, &call) in calls.iter().enumerate() {
+        match pair.seen(call) {
+            Seen::Value(_) => assert!(n < 3, "{pair}"),
+            Seen::Failed(e) => assert_eq!(
+                (e.kind, e.minor, e.completed, n >= 3),
+                (SystemExceptionKind::NoResources, MinorCode::TOO_MANY_CALLS, CompletionStatus::No, true),
+                "{pair}"
+            ),
+            other => panic!("{pair}: {other:?}"),
+        }
+    }
+    pair.check_promises();
+}
+
+#[test]
+fn a_client_that_floods_a_server_waits_at_its_own_connection() {
+    let mut pair = Pair::seeded(6);
+    let mut builder = Orb::builder();
+    builder.config().connection.calls_in_flight_max = 3;
+    let server = pair.add_server(builder);
+    pair.hold(server, true);
+    let counter = pair.reference(0, &pair.counter_ior(&[server]));
+    let calls: Vec<u64> = (0..20).map(|_| pair.begin(0, &counter, Kind::Add, 5)).collect();
+    pair.run_until(pair.now() + SECOND);
+    assert_eq!(pair.upcalls(server), 3, "{pair}: only so many are announced at once");
+    pair.hold(server, false);
+    pair.run_until_idle();
+    assert!(calls.iter().all(|&call| pair.succeeded(call)), "{pair}");
+    pair.check_promises();
+}
+
 /// Clients, servers and objects of all sorts, with every fault, at random.
 fn soak(seed: u64) -> Pair {
     let mut pair = Pair::seeded(seed);
@@ -469,8 +512,8 @@ fn soak(seed: u64) -> Pair {
         pair.add_client(if random.once_in(2) { builder.fragment_bytes(64) } else { builder });
     }
     for _ in 0..random.within(1..3) {
-        let fragment_bytes = random.once_in(2).then_some(64);
-        pair.add_server(fragment_bytes);
+        let builder = Orb::builder();
+        pair.add_server(if random.once_in(2) { builder.fragment_bytes(64) } else { builder });
     }
     let (clients, servers) = (pair.clients(), pair.servers());
     let mut iors: Vec<_> = (0..servers).map(|server| pair.counter_ior(&[server])).collect();

@@ -110,7 +110,7 @@ struct Server {
     /// Absent while the process is dead.
     running: Option<Running>,
     incarnation: u64,
-    fragment_bytes: Option<usize>,
+    builder: OrbBuilder,
     /// Where the objects of its `moved` adapter are said to be.
     forward_to: ForwardTo,
     /// Never answers an attempt to connect.
@@ -158,7 +158,7 @@ impl Pair {
             retire_after: None,
         };
         pair.add_client(Orb::builder());
-        pair.add_server(None);
+        pair.add_server(Orb::builder());
         pair
     }
 
@@ -169,13 +169,13 @@ impl Pair {
         self.clients.len() - 1
     }
 
-    pub fn add_server(&mut self, fragment_bytes: Option<usize>) -> usize {
+    pub fn add_server(&mut self, builder: OrbBuilder) -> usize {
         let index = self.servers.len();
         self.servers.push(Server {
             host: format!("server{index}"),
             running: None,
             incarnation: 0,
-            fragment_bytes,
+            builder,
             forward_to: ForwardTo::default(),
             is_black_hole: false,
             holds: false,
@@ -193,11 +193,8 @@ impl Pair {
         if server.running.is_some() {
             return;
         }
-        let mut builder = Orb::builder().no_endpoint().publish(&format!("{}:{PORT}", server.host));
-        if let Some(bytes) = server.fragment_bytes {
-            builder = builder.fragment_bytes(bytes);
-        }
-        let orb = builder.build().unwrap();
+        let address = format!("{}:{PORT}", server.host);
+        let orb = server.builder.clone().no_endpoint().publish(&address).build().unwrap();
         let counters = orb.root_poa().create_poa("counters", None, PoaPolicies::PERSISTENT).unwrap();
         let servant: Arc<dyn Servant> = Arc::new(Counter(executions));
         counters.activate_object_with_id(&ObjectId::from(COUNTER), servant).unwrap();
