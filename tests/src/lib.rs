@@ -1,7 +1,8 @@
-//! What the end-to-end tests share: an interface with a servant, and raw GIOP for misbehaving peers.
+//! What the end-to-end tests share: an interface with a servant, raw GIOP for misbehaving peers, and the command.
 
 ironorb::include_idl!("probe");
 
+pub mod command;
 pub mod raw;
 mod servant;
 

@@ -1,0 +1,163 @@
+//! The `ironorb` command as its users run it, and its naming service as a process.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use ironorb::naming::cos_naming::NamingContextExtRef;
+use ironorb::{Orb, TypedRef as _};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The program, which is built first: Cargo gives tests only the programs of their own package.
+///
+/// It goes where this test's program went, so that nothing is compiled twice.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn ironorb() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let this = std::env::current_exe().expect("a test has a program file");
+        // TARGET/PROFILE/deps/test-0123
+        let profile_dir = this.ancestors().nth(2).expect("Cargo keeps tests two folders down");
+        let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
+        let mut build = Command::new(env!("CARGO"));
+        build
+            .args(["build", "--quiet", "--locked", "--package", "ironorb-cli", "--target-dir"])
+            .arg(target_dir);
+        if profile_dir.ends_with("release") {
+            build.arg("--release");
+        }
+        let status = build.status().expect("Cargo can be started");
+        assert!(status.success(), "`ironorb` was not built: {status}");
+        profile_dir.join("ironorb")
+    })
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Done {
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+/// Runs `ironorb` with these arguments to its end.
+///
+/// # Panics
+/// If it cannot be started.
+pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Done {
+    let mut command = Command::new(ironorb());
+    command.args(args).stdin(Stdio::null()).env_remove(ironorb::INIT_REF_VARIABLE);
+    done(&command.output().expect("`ironorb` can be started"))
+}
+
+/// What a command that has ended did.
+pub fn done(output: &Output) -> Done {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+impl Done {
+    /// Its standard output, if it did what it was told.
+    ///
+    /// # Panics
+    /// If it failed.
+    #[track_caller]
+    pub fn expect(self) -> String {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
+        self.out
+    }
+
+    /// Its standard error, if it failed with this code.
+    ///
+    /// # Panics
+    /// If it did not.
+    #[track_caller]
+    pub fn expect_failure(self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
+        self.err
+    }
+}
+
+/// `ironorb naming serve` on a store in a file; killed when dropped.
+#[derive(Debug)]
+pub struct NamingProcess {
+    child: Child,
+    /// `127.0.0.1:PORT`.
+    pub address: String,
+    /// Everything that it printed until it was ready.
+    pub announced: String,
+}
+
+impl NamingProcess {
+    /// Starts it at this address and waits until it serves.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn start(store: &Path, address: &str) -> NamingProcess {
+        let store = store.to_str().expect("temporary folders have plain names");
+        NamingProcess::start_with(&["--store", store], address)
+    }
+
+    /// Starts it with other arguments than a store.
+    ///
+    /// # Panics
+    /// If it does not serve.
+    pub fn start_with(args: &[&str], address: &str) -> NamingProcess {
+        let endpoint = format!("iiop://{address}");
+        let mut command = Command::new(ironorb());
+        command.args(["naming", "serve", "--endpoint", &endpoint]).args(args);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("`ironorb` can be started");
+        let mut announced = String::new();
+        let mut lines = BufReader::new(child.stdout.take().expect("it was piped"));
+        while !announced.lines().any(|line| line.starts_with("ready ")) {
+            let count = lines.read_line(&mut announced).expect("it prints text");
+            assert_ne!(count, 0, "the naming service ended before it was ready: {announced}");
+        }
+        let ready = announced.lines().last().expect("there is the ready line");
+        let address = ready.trim_start_matches("ready corbaloc::1.2@").trim_end_matches("/NameService");
+        NamingProcess { address: address.to_owned(), announced, child }
+    }
+
+    /// Its root context, without having asked it.
+    ///
+    /// # Panics
+    /// If the address cannot be understood.
+    pub fn root(&self, orb: &Orb) -> NamingContextExtRef {
+        let url = format!("corbaloc::1.2@{}/NameService", self.address);
+        NamingContextExtRef::from_object(orb.string_to_object(&url).expect("it is a corbaloc"))
+    }
+
+    /// Ends it without warning.
+    ///
+    /// # Panics
+    /// If the system does not let us.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it is ours");
+        self.child.wait().expect("it is ours");
+    }
+
+    /// Asks it to end, and gives its exit code.
+    ///
+    /// # Panics
+    /// If the system does not let us.
+    pub fn terminate(mut self) -> Option<i32> {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).expect("it is ours");
+        self.child.wait().expect("it is ours").code()
+    }
+}
+
+impl Drop for NamingProcess {
+    fn drop(&mut self) {
+        // Both do nothing when it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

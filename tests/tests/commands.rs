@@ -1,0 +1,202 @@
+//! The `ironorb` command: what it prints, what it says when something is wrong, and its exit codes.
+
+use std::process::{Command, Stdio};
+
+use ironorb_tests::command::{NamingProcess, done, ironorb, run};
+
+#[test]
+fn names_are_bound_shown_and_taken_away() {
+    let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    let naming = |args: &[&str]| {
+        let at = ["--naming", &service.address];
+        run(["naming"].iter().chain(&args[..1]).chain(&at).chain(&args[1..]))
+    };
+    let thing = "corbaloc::1.2@192.0.2.1:7/thing";
+    assert_eq!(naming(&["list"]).expect(), "");
+    naming(&["bind", "-p", "bank/branch/main", thing]).expect();
+    naming(&["new-context", "bank/empty"]).expect();
+    assert_eq!(naming(&["list", "bank"]).expect(), "branch/\nempty/\n");
+    let tree = naming(&["tree"]).expect();
+    let expected = "\
+└── bank/
+    ├── branch/
+    │   └── main
+    └── empty/
+4 contexts, 1 object
+";
+    assert_eq!(tree.split_once('\n').unwrap().1, expected);
+    let found = naming(&["resolve", "bank/branch/main"]).expect();
+    assert!(run(["ior", "decode", found.trim()]).expect().contains("192.0.2.1:7"), "{found}");
+
+    let said = naming(&["bind", "bank/branch/main", thing]).expect_failure(1);
+    assert!(said.contains("error: cannot bind `bank/branch/main`: the name is bound already"), "{said}");
+    assert!(said.contains("help: `rebind` replaces"), "{said}");
+    naming(&["rebind", "bank/branch/main", "corbaloc::1.2@192.0.2.1:8/other"]).expect();
+    let said = naming(&["bind", "no/way", thing]).expect_failure(1);
+    assert!(said.contains("there is no context `no` on the way"), "{said}");
+    let said = naming(&["resolve", "bank/no"]).expect_failure(1);
+    assert!(said.contains("nothing is bound to `no`"), "{said}");
+    let said = naming(&["list", "bank//x"]).expect_failure(1);
+    assert!(said.contains("component 2, at byte 5, is empty"), "{said}");
+    let said = naming(&["destroy", "bank"]).expect_failure(1);
+    assert!(said.contains("the context is not empty"), "{said}");
+    naming(&["destroy", "bank/empty"]).expect();
+    naming(&["unbind", "bank/branch/main"]).expect();
+    assert_eq!(naming(&["list", "bank"]).expect(), "branch/\n");
+    assert_eq!(service.terminate(), Some(0));
+}
+
+#[test]
+fn long_listings_come_page_by_page() {
+    let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    let orb = ironorb::Orb::builder().no_endpoint().build().unwrap();
+    let object = orb.string_to_object("corbaloc::1.2@192.0.2.1:7/thing").unwrap();
+    use ironorb::naming::cos_naming::{NameComponent, NamingContext as _};
+    for number in 0..450 {
+        let component = NameComponent { id: format!("n{number:03}"), kind: String::new() };
+        service.root(&orb).bind(&[component], Some(&object)).unwrap();
+    }
+    let listed = run(["naming", "list", "--naming", &service.address]).expect();
+    let expected: String = (0..450).map(|number| format!("n{number:03}\n")).collect();
+    assert_eq!(listed, expected);
+    assert!(
+        run(["naming", "tree", "--naming", &service.address]).expect().ends_with("1 context, 450 objects\n")
+    );
+}
+
+#[test]
+fn a_tree_that_leads_back_into_itself_has_an_end() {
+    let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    let at = ["--naming", service.address.as_str()];
+    let root = format!("corbaloc::1.2@{}/NameService", service.address);
+    run(["naming", "new-context"].iter().chain(&at).chain(&["a"])).expect();
+    let a = run(["naming", "resolve"].iter().chain(&at).chain(&["a"])).expect();
+    run(["naming", "bind"].iter().chain(&at).chain(&["--context", "a/self", a.trim()])).expect();
+    run(["naming", "bind"].iter().chain(&at).chain(&["--context", "a/up", &root])).expect();
+    let tree = run(["naming", "tree", "--depth", "9"].iter().chain(&at)).expect();
+    assert!(tree.contains("self/  (leads back to a context above)"), "{tree}");
+}
+
+#[test]
+fn the_service_tells_where_it_is_and_says_why_it_cannot_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, ior) = (folder.path().join("names.redb"), folder.path().join("root.ior"));
+    let (store, ior) = (store.to_str().unwrap(), ior.to_str().unwrap());
+    let args = ["--store", store, "--ior-file", ior, "--publish", "names.example:2810"];
+    let service = NamingProcess::start_with(&args, "127.0.0.1:0");
+    assert!(service.announced.contains(store), "{}", service.announced);
+    assert!(service.announced.contains("ready corbaloc::1.2@names.example:2810/NameService\n"));
+    let decoded = run(["ior", "decode", std::fs::read_to_string(ior).unwrap().trim()]).expect();
+    assert!(decoded.contains("names.example:2810"), "{decoded}");
+    assert!(decoded.contains("persistent: adapter RootPOA/NamingContexts, id \"0\""), "{decoded}");
+
+    let said =
+        run(["naming", "serve", "--endpoint", "iiop://127.0.0.1:0", "--store", store]).expect_failure(1);
+    assert!(said.contains("is in use by another process"), "{said}");
+    let other = NamingProcess::start_with(&["--memory", "--concurrency", "pool:2"], "127.0.0.1:0");
+    let endpoint = format!("iiop://{}", other.address);
+    let said = run(["naming", "serve", "--memory", "--endpoint", &endpoint]).expect_failure(1);
+    assert!(said.contains("cannot listen at"), "{said}");
+    let said = run(["naming", "serve", "--memory", "--endpoint", "iiop://127.0.0.1:x"]).expect_failure(1);
+    assert!(said.contains("the port is a number"), "{said}");
+    // Served by a pool as well.
+    assert_eq!(run(["naming", "list", "--naming", &other.address]).expect(), "");
+}
+
+#[test]
+fn a_service_that_is_not_there_is_told_with_what_to_do() {
+    let said = run(["naming", "list", "--naming", "127.0.0.1:1"]).expect_failure(1);
+    assert!(said.contains("is a naming service running at 127.0.0.1:1?"), "{said}");
+    let said = run(["naming", "list", "--naming", "corbaloc:x"]).expect_failure(1);
+    assert!(said.contains("help: for example"), "{said}");
+}
+
+#[test]
+fn wrong_usage_has_its_own_exit_code() {
+    for args in [
+        &["naming", "bogus"][..],
+        &["naming", "bind", "only-a-name"],
+        &["idl", "compile", "x.idl"],
+        &["--bogus"],
+    ] {
+        run(args).expect_failure(2);
+    }
+    run(["--help"]).expect();
+    assert!(run(["--version"]).expect().starts_with("ironorb "));
+}
+
+#[test]
+fn references_of_another_orb_are_decoded() {
+    let iors = include_str!("../../crates/ironorb-giop/testdata/omniorb/iors.txt");
+    let ior = iors.lines().find(|line| line.starts_with("IOR:")).unwrap();
+    let decoded = run(["ior", "decode", ior]).expect();
+    for part in [
+        "type id        IDL:ironorb.example/interop/Suite:1.0\n",
+        "IIOP 1.2, 104 bytes, little-endian\n",
+        "gateway.example:2810\n",
+        "ff 69 6e 74 65 72 6f 70 00 73 75 69 74 65        .interop.suite\n",
+        "omniORB (0x41545400)\n",
+        "char: UTF-8, converts UTF-8\n",
+        "wchar: UTF-16, converts UTF-16\n",
+    ] {
+        assert!(decoded.contains(part), "{part} is not in\n{decoded}");
+    }
+    for ior in iors.lines().filter(|line| line.starts_with("IOR:")) {
+        run(["ior", "decode", ior]).expect();
+    }
+    let decoded = run(["ior", "decode", "corbaname::host:2810,:1.2@[::1]/Names#a/b%20c"]).expect();
+    for part in ["host:2810, GIOP 1.0\n", "[::1]:2809, GIOP 1.2\n", "Names\n", "name           a/b c\n"] {
+        assert!(decoded.contains(part), "{part} is not in\n{decoded}");
+    }
+    let said = run(["ior", "decode", &ior[..60]]).expect_failure(1);
+    assert!(said.contains("error: not an object reference"), "{said}");
+
+    let mut command = Command::new(ironorb());
+    command.args(["ior", "decode", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{ior}\n").as_bytes()).unwrap();
+    assert!(done(&child.wait_with_output().unwrap()).expect().contains("gateway.example"));
+}
+
+#[test]
+fn idl_is_checked_compiled_and_dumped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
+    let write = |file: &str, text: &str| {
+        std::fs::write(path(file), text).unwrap();
+        path(file)
+    };
+    let good = write("good.idl", "#include <types.idl>\ninterface Good { Number f(in string s); };\n");
+    std::fs::create_dir(path("inc")).unwrap();
+    write("inc/types.idl", "#ifdef WIDE\ntypedef long long Number;\n#else\ntypedef long Number;\n#endif\n");
+    let bad = write("bad.idl", "interface Bad { long f(in strin s); };\nstruct S { Nothing n; };\n");
+    let worse = write("worse.idl", "interface {\n");
+
+    // All mistakes of all files in one run.
+    let inc = path("inc");
+    let said = run(["idl", "check", "-I", &inc, &bad, &good, &worse]).expect_failure(1);
+    for part in ["bad.idl:1:27", "bad.idl:2:12", "worse.idl:1:11", "error: 2 of 3 files failed"] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    assert!(!said.contains('\u{1b}'), "colors are for terminals: {said}");
+    assert_eq!(run(["idl", "check", "-I", &inc, &good]).expect(), "1 file without errors\n");
+    let said = run(["idl", "check", &good]).expect_failure(1);
+    assert!(said.contains("types.idl"), "{said}");
+    let said = run(["idl", "check", &path("none.idl")]).expect_failure(1);
+    assert!(said.contains("cannot read"), "{said}");
+
+    let out = path("out/deep");
+    run(["idl", "compile", "-I", &inc, "-D", "WIDE", "--out", &out, &good]).expect();
+    let rust = std::fs::read_to_string(format!("{out}/good.rs")).unwrap();
+    assert!(rust.contains("pub trait Good") && rust.contains("pub type Number = i64;"), "{rust}");
+    let said = run(["idl", "compile", "--out", &out, &bad]).expect_failure(1);
+    assert!(said.contains("bad.idl:1:27") && !std::fs::exists(format!("{out}/bad.rs")).unwrap(), "{said}");
+    let not_yet = write("not_yet.idl", "valuetype V { public long x; };\n");
+    let said = run(["idl", "compile", "--out", &out, &not_yet]).expect_failure(1);
+    assert!(said.contains("not generated yet") && said.contains("not_yet.idl:1:"), "{said}");
+    let said = run(["idl", "compile", "--out", &out, &good, &path("inc/good.idl")]).expect_failure(1);
+    assert!(said.contains("would be written to the same file"), "{said}");
+
+    let dumped = run(["idl", "dump", "-I", &inc, &good]).expect();
+    assert!(dumped.contains("interface Good  [IDL:Good:1.0]"), "{dumped}");
+}

@@ -1,0 +1,56 @@
+//! `ironorb demo`: the first thing that a newcomer runs.
+
+use std::process::{Command, Stdio};
+
+use ironorb_tests::command::{done, ironorb};
+
+fn demo(temporary: &std::path::Path) -> Command {
+    let mut command = Command::new(ironorb());
+    command.args(["demo", "--quick"]).env("TMPDIR", temporary).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn every_step_is_done_and_nothing_is_left_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let report = done(&demo(temporary.path()).output().unwrap()).expect();
+    for section in
+        ["Resolve by name", "Calls: 200 of each", "Burst: 8 threads at once", "Restart: ", "All steps done"]
+    {
+        assert!(report.contains(section), "{section} is not in\n{report}");
+    }
+    let row = |call: &str| {
+        let found = report.lines().find(|line| line.trim_start().starts_with(call));
+        found.unwrap_or_else(|| panic!("{call} is not in\n{report}")).to_owned()
+    };
+    for (call, result) in [
+        ("ping()", "done"),
+        ("label =", "done"),
+        ("label  ", "\"north mast\""),
+        ("calibrate(100)", "OutOfRange { -5, 5 }"),
+        ("history(64)", "64 structs"),
+        ("note(\"calm\"), oneway", "arrived"),
+    ] {
+        let row = row(call);
+        assert!(row.contains(result), "{result} is not in {row}");
+        // Median, 99th percentile and the socket's median, then the ratio.
+        assert_eq!(row.matches(" us").count(), 3, "{row}");
+        let ratio: f64 = row.split_whitespace().last().unwrap().parse().unwrap();
+        assert!(ratio.is_finite() && ratio > 0.0, "{row}");
+    }
+    assert!(report.contains("200 calls, 200 counted"), "{report}");
+    assert!(report.contains("done through the old reference"), "{report}");
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the temporary folder is gone");
+}
+
+#[test]
+fn what_goes_wrong_is_told_and_nothing_is_left_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let said = done(&demo(&temporary.path().join("missing")).output().unwrap()).expect_failure(1);
+    assert!(said.starts_with("error: cannot make a temporary folder"), "{said}");
+    let said =
+        done(&demo(temporary.path()).env(ironorb::INIT_REF_VARIABLE, "NameService=bogus").output().unwrap());
+    let said = said.expect_failure(1);
+    assert!(said.contains("error: "), "{said}");
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the temporary folder is gone");
+}
