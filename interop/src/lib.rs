@@ -1,1 +1,14 @@
-//! See ARCHITECTURE.md.
+//! What the tests against other ORBs are made of: IronORB's own side of the contract `idl/interop.idl` as
+//! a servant ([`suite`]) and as a client ([`cases`]), and the programs of others as child processes
+//! ([`process`], [`omniorb`]).
+//!
+//! Nothing here knows how IronORB is made: it uses what every program can use, so that what the tests show
+//! holds for every program.
+
+pub mod cases;
+pub mod omniorb;
+pub mod process;
+pub mod suite;
+
+ironorb::include_idl!("interop");
+ironorb::include_idl!("CosNaming");

@@ -1,0 +1,157 @@
+//! IronORB's server of the interoperability tests: `interop::Suite`, with the command line of the omniORB one.
+//!
+//! ```text
+//! interop-server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
+//!                [--concurrency connection|leader-followers] [--fragment BYTES]
+//! ```
+//!
+//! The first line of standard output is the IOR. It ends on SIGTERM, SIGINT or `Control::shutdown`. Of the
+//! options `-ORB...` it knows those that have a meaning here: `endPoint`, `endPointPublish`, `InitRef`,
+//! `maxGIOPVersion`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ironorb::giop::Version;
+use ironorb::poa::PoaPolicies;
+use ironorb::{ObjectRef, Orb, OrbBuilder, ServerConcurrency, TypedRef};
+use ironorb_interop::cos_naming::naming_context::BindNewContextError;
+use ironorb_interop::cos_naming::{NameComponent, NamingContext, NamingContextRef};
+use ironorb_interop::interop::SuiteRef;
+use ironorb_interop::suite::{SuiteServant, create_forwarder};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    match serve(std::env::args().skip(1)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("interop-server: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let settings = Settings::read(arguments)?;
+    // Before anybody can know of this process, so that no signal finds it unprepared.
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let orb = settings.orb.build()?;
+    let root = orb.root_poa();
+    create_forwarder(&root)?;
+    let suite = Arc::new(SuiteServant::default());
+    let reference: SuiteRef = if settings.persistent {
+        let poa = root.create_poa("interop", Some(root.manager().clone()), PoaPolicies::PERSISTENT)?;
+        let id = "suite".into();
+        poa.activate_object_with_id(&id, ironorb::servant::<SuiteRef, _>(suite.clone()))?;
+        poa.id_to_reference(&id)?.narrow_unchecked()
+    } else {
+        root.activate_shared(suite.clone())?
+    };
+    if let Some(key) = &settings.key {
+        orb.bind_key(key, reference.object())?;
+    }
+    if let Some(name) = &settings.name {
+        bind(&orb, name, reference.object())?;
+    }
+    let ior = reference.object().to_ior_string();
+    if let Some(path) = &settings.ior_file {
+        // Written beside and renamed, so that a reader never sees half a reference.
+        let partial = Path::new(path).with_extension("partial");
+        std::fs::write(&partial, format!("{ior}\n"))?;
+        std::fs::rename(&partial, path)?;
+    }
+    println!("{ior}");
+    std::io::stdout().flush()?;
+
+    let (stopped, stopping) = (orb.clone(), suite.clone());
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stopping.open_all_gates();
+            let _ = stopped.shutdown(true);
+        }
+    });
+    orb.run()?;
+    // Who shuts down may still be answering its caller.
+    orb.shutdown(true)?;
+    Ok(())
+}
+
+struct Settings {
+    orb: OrbBuilder,
+    persistent: bool,
+    key: Option<String>,
+    ior_file: Option<String>,
+    name: Option<String>,
+}
+
+impl Settings {
+    fn read(mut arguments: impl Iterator<Item = String>) -> Result<Settings, Failure> {
+        let mut orb = Orb::builder();
+        let mut endpoint = "iiop://127.0.0.1:0".to_owned();
+        let (mut persistent, mut key, mut ior_file, mut name) = (false, None, None, None);
+        while let Some(option) = arguments.next() {
+            let value = arguments.next().ok_or_else(|| format!("{option} wants a value"))?;
+            let strange = || format!("what is {option} {value}?");
+            match option.as_str() {
+                "--poa" if value == "persistent" => persistent = true,
+                "--poa" if value == "transient" => persistent = false,
+                "--key" => key = Some(value),
+                "--ior-file" => ior_file = Some(value),
+                "--name" => name = Some(value),
+                "--concurrency" => {
+                    orb = orb.concurrency(match value.as_str() {
+                        "connection" => ServerConcurrency::ThreadPerConnection,
+                        "leader-followers" => ServerConcurrency::LeaderFollowers { threads: 8 },
+                        _ => return Err(strange().into()),
+                    });
+                }
+                "--fragment" => orb = orb.fragment_bytes(value.parse()?),
+                "-ORBendPoint" => {
+                    let address = value.strip_prefix("giop:tcp:").ok_or_else(strange)?;
+                    endpoint = format!("iiop://{address}");
+                }
+                "-ORBendPointPublish" => {
+                    // omniORB writes `host:` where the port is the one listened at.
+                    let address = value.strip_prefix("giop:tcp:").ok_or_else(strange)?;
+                    orb = orb.publish(address.trim_end_matches(':'));
+                }
+                "-ORBInitRef" => {
+                    let (initial, url) = value.split_once('=').ok_or_else(strange)?;
+                    orb = orb.initial_reference(initial, url);
+                }
+                "-ORBmaxGIOPVersion" => {
+                    orb = orb.giop_version(match value.as_str() {
+                        "1.0" => Version::V1_0,
+                        "1.1" => Version::V1_1,
+                        "1.2" => Version::V1_2,
+                        _ => return Err(strange().into()),
+                    });
+                }
+                _ => return Err(strange().into()),
+            }
+        }
+        Ok(Settings { orb: orb.endpoint(&endpoint)?, persistent, key, ior_file, name })
+    }
+}
+
+/// Binds under a path of plain names, making the contexts on the way.
+fn bind(orb: &Orb, path: &str, object: &ObjectRef) -> Result<(), Failure> {
+    let service = orb.string_to_object("corbaloc:rir:/NameService")?;
+    let naming: NamingContextRef =
+        service.narrow()?.ok_or("the initial reference NameService is no naming context")?;
+    let name: Vec<NameComponent> =
+        path.split('/').map(|id| NameComponent { id: id.to_owned(), kind: String::new() }).collect();
+    for depth in 1..name.len() {
+        match naming.bind_new_context(&name[..depth]) {
+            Ok(_) | Err(BindNewContextError::AlreadyBound(_)) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    naming.rebind(&name, Some(object))?;
+    Ok(())
+}

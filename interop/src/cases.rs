@@ -1,0 +1,32 @@
+//! IronORB as a client of the contract: calls everything on any server and tells what was not as
+//! `idl/interop.idl` says.
+
+mod objects;
+mod runner;
+mod time;
+mod types;
+mod values;
+
+pub use runner::{Report, Target};
+
+use runner::Cases;
+
+/// Runs all cases. `skips` are names of cases, or of groups (`big` is `big/...`), each with the reason why
+/// they are left out; one that no case has counts as a failure.
+pub fn run(target: &Target, skips: &[(&str, &str)]) -> Report {
+    let mut cases = Cases::new(target, skips);
+    types::basics(&mut cases);
+    types::sequences(&mut cases);
+    types::arrays(&mut cases);
+    types::structs(&mut cases);
+    types::unions(&mut cases);
+    types::wide(&mut cases);
+    types::big_messages(&mut cases);
+    objects::attributes(&mut cases);
+    objects::faults(&mut cases);
+    objects::references(&mut cases);
+    objects::callbacks(&mut cases);
+    time::control(&mut cases);
+    time::threads(&mut cases);
+    cases.finish()
+}

@@ -1,0 +1,177 @@
+//! Programs as child processes of a test. A child dies with its [`Process`]; waiting for one always ends.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a child may take for anything before the test fails. Generous: it only bounds a hang.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Between two looks at something that tells nobody when it changes.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A running program.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    lines: Receiver<String>,
+    errors: Arc<Mutex<String>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+/// What a program said and how it ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Standard output, by lines.
+    pub lines: Vec<String>,
+    /// Standard error.
+    pub errors: String,
+    /// How it ended.
+    pub status: ExitStatus,
+}
+
+impl Process {
+    /// Starts a program.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start(program: impl AsRef<OsStr>, arguments: &[&str]) -> Process {
+        let program = program.as_ref();
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{} cannot be started: {e}", program.display()));
+        let (sender, lines) = channel();
+        let errors = Arc::new(Mutex::new(String::new()));
+        let mut readers = Vec::new();
+        if let Some(out) = child.stdout.take() {
+            readers.push(std::thread::spawn(move || {
+                for line in BufReader::new(out).lines().map_while(Result::ok) {
+                    // Nobody may be listening any more; the pipe is read all the same.
+                    let _ = sender.send(line);
+                }
+            }));
+        }
+        if let Some(mut err) = child.stderr.take() {
+            let errors = errors.clone();
+            readers.push(std::thread::spawn(move || {
+                let mut space = [0; 4096];
+                while let Ok(count @ 1..) = err.read(&mut space) {
+                    let text = String::from_utf8_lossy(&space[..count]);
+                    errors.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+                }
+            }));
+        }
+        Process { name: program.to_string_lossy().into_owned(), child, lines, errors, readers }
+    }
+
+    /// The next line of standard output.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn line(&self) -> String {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => panic!("{} says nothing. {}", self.name, self.errors()),
+            Err(RecvTimeoutError::Disconnected) => panic!("{} ended early. {}", self.name, self.errors()),
+        }
+    }
+
+    /// What it has written to standard error so far.
+    pub fn errors(&self) -> String {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub fn finish(mut self) -> Finished {
+        let status = self.wait();
+        self.readers.drain(..).for_each(|reader| drop(reader.join()));
+        Finished { lines: self.lines.try_iter().collect(), errors: self.errors(), status }
+    }
+
+    /// Asks it to end (SIGTERM) and waits.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub fn terminate(self) -> Finished {
+        let pid = Pid::from_child(&self.child);
+        // It may have ended by itself, which its status will tell.
+        let _ = kill_process(pid, Signal::TERM);
+        self.finish()
+    }
+
+    /// Ends it without asking (SIGKILL).
+    pub fn kill(self) {
+        drop(self);
+    }
+
+    /// True while it runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        let mut ended = None;
+        wait_until(&format!("{} does not end", self.name), || {
+            ended = self.child.try_wait().expect("a child can be waited for");
+            ended.is_some()
+        });
+        ended.expect("wait_until gives up otherwise")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks until something is so.
+///
+/// # Panics
+/// With `problem`, when it never becomes so.
+pub fn wait_until(problem: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{problem}");
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// A port of this machine that nobody listens at. For programs that cannot choose one themselves.
+///
+/// # Panics
+/// If there is none.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has ports");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// The folder with the programs of this workspace: where this test's own program lies, or above it.
+///
+/// # Panics
+/// If the system does not tell.
+pub fn programs() -> PathBuf {
+    let mut path = std::env::current_exe().expect("the system tells where a program lies");
+    path.pop();
+    if path.ends_with("deps") {
+        path.pop();
+    }
+    path
+}
