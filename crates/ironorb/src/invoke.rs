@@ -321,11 +321,7 @@ type Refused = Vec<(String, ConnectFailure)>;
 
 /// The first address that answers, or why none did.
 #[inline]
-fn connect(
-    route: &Route,
-    now: Instant,
-    deadline: Deadline,
-) -> Result<(&RemoteTarget, Arc<Link>), Refused> {
+fn connect(route: &Route, now: Instant, deadline: Deadline) -> Result<(&RemoteTarget, Arc<Link>), Refused> {
     let targets = match route {
         Route::Remote(targets) => targets.as_slice(),
         // Forwarded into this process while a locate or oneway was under way; the next call sees it.
