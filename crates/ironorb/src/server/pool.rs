@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
@@ -86,16 +87,15 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
 
 /// Waits for a connection that has something; `None` when the server has stopped and nothing is left.
 fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
-    let mut events = Vec::with_capacity(1);
+    let mut space = [const { MaybeUninit::uninit() }; 1];
     loop {
         if shared.is_stopping() && lock(&shared.connections).is_empty() {
             return None;
         }
-        events.clear();
-        if epoll::wait(&pool.epoll, rustix::buffer::spare_capacity(&mut events), None).is_err() {
+        let Ok((events, _)) = epoll::wait(&pool.epoll, &mut space, None) else {
             continue; // interrupted
-        }
-        for event in &events {
+        };
+        for event in events {
             match event.data.u64() {
                 WAKE => {
                     if let Some(connection) = pool.pop_ready() {
