@@ -27,7 +27,6 @@ pub fn echo(options: &EchoOptions) -> Result<EchoReport, BenchError> {
     let rows = Row::select(&options.rows)?;
     let mut report = EchoReport::new(Machine::this());
     if options.counts {
-        // Without a choice: one row of each kind. Each takes twenty runs under tools that are slow.
         report.counts = counts::count(options, &rows)?;
     } else {
         let _unpin = Unpin::later();

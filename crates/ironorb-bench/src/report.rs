@@ -68,6 +68,11 @@ impl LatencyRow {
         self.ratio.of_bests
     }
 
+    /// The median of all calls over the baseline's.
+    pub fn ratio_of_medians(&self) -> f64 {
+        self.ratio.of_medians
+    }
+
     /// The median of the repetitions' ratios, each to the baseline taken just before it.
     pub fn ratio_median(&self) -> f64 {
         self.ratio.median
@@ -150,12 +155,12 @@ impl EchoReport {
                 writeln!(f, "\nmicroseconds a call, client and server on {layout}")?;
                 writeln!(
                     f,
-                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>11} {:>5}",
-                    "", "bytes", "bytes", "baseline", "", "", "ironorb", "", "", "ratio", "ratio", "", ""
+                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>6} {:>11} {:>5}",
+                    "", "bytes", "bytes", "baseline", "", "", "ironorb", "", "", "ratio", "", "", "", ""
                 )?;
                 writeln!(
                     f,
-                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>11} {:>5}",
+                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>6} {:>11} {:>5}",
                     "row",
                     "out",
                     "back",
@@ -167,6 +172,7 @@ impl EchoReport {
                     "p99",
                     "best",
                     "median",
+                    "pairs",
                     "min..max",
                     "load"
                 )?;
@@ -175,7 +181,7 @@ impl EchoReport {
             let spread = format!("{:.2}..{:.2}", row.ratio.min, row.ratio.max);
             writeln!(
                 f,
-                "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6.2} {:>6.2} {:>11} {:>5.1}",
+                "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6.2} {:>6.2} {:>6.2} {:>11} {:>5.1}",
                 row.row,
                 bytes(row.request_bytes),
                 bytes(row.reply_bytes),
@@ -186,6 +192,7 @@ impl EchoReport {
                 micros(row.subject.median_us),
                 micros(row.subject.p99_us),
                 row.ratio.of_bests,
+                row.ratio.of_medians,
                 row.ratio.median,
                 spread,
                 row.load,
@@ -194,8 +201,9 @@ impl EchoReport {
         writeln!(
             f,
             "\nbaseline: a plain blocking socket carries the same bytes; for collocated, a call through a\n\
-             trait object. best: the mean of the fastest repetition. ratio median: of repetitions, each over\n\
-             the baseline just before it. oneway: a hundred, of which the last is answered."
+             trait object. best: the mean of the fastest repetition; median, p99: of all calls. ratios: of the\n\
+             bests, of the medians, and of repetitions, each over the baseline just before it: their median\n\
+             and spread. oneway: a hundred, of which the last is answered."
         )
     }
 

@@ -19,6 +19,8 @@ pub struct Latency {
 pub(crate) struct Ratio {
     /// Of the fastest repetitions.
     pub(crate) of_bests: f64,
+    /// Of the medians over all calls; the least shaken by whatever else the machine does.
+    pub(crate) of_medians: f64,
     /// The median of the repetitions' own ratios, each to the baseline taken just before it.
     pub(crate) median: f64,
     /// The least and greatest of those.
@@ -71,6 +73,7 @@ impl Collector {
         pairs.sort_by(f64::total_cmp);
         Ratio {
             of_bests: self.best() / baseline.best(),
+            of_medians: self.latency().median_us / baseline.latency().median_us,
             median: pairs.get(pairs.len() / 2).copied().unwrap_or(f64::NAN),
             min: pairs.first().copied().unwrap_or(f64::NAN),
             max: pairs.last().copied().unwrap_or(f64::NAN),
@@ -96,6 +99,7 @@ mod tests {
         assert!((latency.p99_us - 18.0).abs() < 0.02, "{latency:?}");
         let ratio = subject.over(&baseline);
         assert_eq!((ratio.of_bests, ratio.median, ratio.min, ratio.max), (1.25, 1.25, 1.1, 2.0));
+        assert!((ratio.of_medians - 11.0 / 9.0).abs() < 0.01, "{ratio:?}");
     }
 
     #[test]
