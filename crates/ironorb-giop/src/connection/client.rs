@@ -358,7 +358,9 @@ impl<W> ClientConnection<W> {
     /// Gives up a call; tells the server that nobody waits (9.4.4). A reply that comes later is dropped.
     pub fn abandon(&mut self, call: CallId, version: Version) {
         if self.slot_mut(call).is_some() {
-            if self.end.is_none() {
+            // A cancellation is advice. Before GIOP 1.2 not every peer bears it: omniORB 4.2 takes one that comes
+            // while a request is being served for an error, and reads nothing more from the connection.
+            if self.end.is_none() && version >= Version::V1_2 {
                 write_cancel_request(self.transmit.buffer(), version, call.0);
             }
             self.release(call);

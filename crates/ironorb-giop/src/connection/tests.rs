@@ -71,6 +71,18 @@ fn a_late_reply_does_not_answer_the_next_call() {
 }
 
 #[test]
+fn a_cancellation_is_sent_only_where_peers_bear_it() {
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        let mut client = ClientConnection::<()>::new(ConnectionConfig::default());
+        let target = RequestTarget::new(version, None, b"k");
+        let call = client.begin_call(&target, "a", |_| Ok(())).unwrap();
+        let sent = client.transmit().pending_bytes();
+        client.abandon(call, version);
+        assert_eq!(client.transmit().pending_bytes() > sent, version == Version::V1_2, "{version:?}");
+    }
+}
+
+#[test]
 fn ends_reach_every_call() {
     for end in [ConnectionEnd::Lost, ConnectionEnd::Closed] {
         let mut client = ClientConnection::<u8>::new(ConnectionConfig::default());
