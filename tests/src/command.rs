@@ -18,22 +18,26 @@ use rustix::process::{Pid, Signal, kill_process};
 /// If it cannot be built.
 pub fn ironorb() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let this = std::env::current_exe().expect("a test has a program file");
-        // TARGET/PROFILE/deps/test-0123
-        let profile_dir = this.ancestors().nth(2).expect("Cargo keeps tests two folders down");
-        let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args(["build", "--quiet", "--locked", "--package", "ironorb-cli", "--target-dir"])
-            .arg(target_dir);
-        if profile_dir.ends_with("release") {
-            build.arg("--release");
-        }
-        let status = build.status().expect("Cargo can be started");
-        assert!(status.success(), "`ironorb` was not built: {status}");
-        profile_dir.join("ironorb")
-    })
+    PROGRAM.get_or_init(|| programs_of("ironorb-cli").join("ironorb"))
+}
+
+/// The folder with the programs of a package of this workspace, which are built first.
+///
+/// # Panics
+/// If they cannot be built.
+pub fn programs_of(package: &str) -> PathBuf {
+    let this = std::env::current_exe().expect("a test has a program file");
+    // TARGET/PROFILE/deps/test-0123
+    let profile_dir = this.ancestors().nth(2).expect("Cargo keeps tests two folders down");
+    let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--locked", "--package", package, "--target-dir"]).arg(target_dir);
+    if profile_dir.ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.status().expect("Cargo can be started");
+    assert!(status.success(), "{package} was not built: {status}");
+    profile_dir.to_path_buf()
 }
 
 /// What a command did.

@@ -1,7 +1,11 @@
 //! The README's guide is the example, and the example does what the README says.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ironorb_tests::command::{NamingProcess, done, programs_of};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
@@ -39,4 +43,26 @@ fn the_readme_opens_with_the_two_commands() {
     let demo = readme.find("cargo run --release -- demo").unwrap();
     let test = readme.find("cargo xtask test").unwrap();
     assert!(demo < test && test < readme.find("## ").unwrap());
+}
+
+#[test]
+fn the_example_does_what_the_readme_shows() {
+    let naming = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    let init_ref = format!("NameService=corbaloc::1.2@{}/NameService", naming.address);
+    let programs = programs_of("hello");
+    let hello = |name: &str| {
+        let mut command = Command::new(programs.join(name));
+        command.env(ironorb::INIT_REF_VARIABLE, &init_ref).stdin(Stdio::null());
+        command
+    };
+    let mut server = hello("server").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().map(|line| line.unwrap());
+    assert_eq!(next().as_deref(), Some("serving bank/main"));
+    let said = done(&hello("client").output().unwrap()).expect();
+    assert_eq!(next().as_deref(), Some("note: hello from the client"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert_eq!(blocks(&readme, "text"), [said]);
 }
