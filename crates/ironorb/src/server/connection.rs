@@ -46,6 +46,20 @@ pub(super) enum Found {
     End,
 }
 
+/// The buffer of the message that a thread carried out last, to be used again when it next has a receiving part:
+/// it must not wait for that only to give a buffer back.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Option<Vec<u8>>);
+
+impl Spare {
+    #[inline]
+    fn give_to(&mut self, framer: &mut Framer) {
+        if let Some(buffer) = self.0.take() {
+            framer.recycle(buffer);
+        }
+    }
+}
+
 impl Connection {
     pub(super) fn new(id: u64, stream: TcpStream, orb: Arc<OrbCore>) -> Self {
         let (sender, receiver) = ServerConnection::new(orb.config.connection);
@@ -64,10 +78,11 @@ impl Connection {
         }
     }
 
-    /// Waits for the next thing to do; `None` at the end.
+    /// Waits for the next thing to do; `None` at the end. Takes the buffer of the last one back.
     #[inline]
-    pub(super) fn wait_for_work(&self) -> Option<Work> {
+    pub(super) fn wait_for_work(&self, spare: &mut Spare) -> Option<Work> {
         let mut framer = lock(&self.receiver);
+        spare.give_to(&mut framer);
         loop {
             if let Some(work) = self.next_arrived(&mut framer)? {
                 return Some(work);
@@ -82,19 +97,20 @@ impl Connection {
 
     /// Looks for the next thing to do without waiting for bytes. For drivers in which nobody waits for bytes with
     /// the receiving part.
-    pub(super) fn look_for_work(&self) -> Found {
-        self.look(&mut lock(&self.receiver))
+    pub(super) fn look_for_work(&self, spare: &mut Spare) -> Found {
+        self.look(&mut lock(&self.receiver), spare)
     }
 
     /// The same beside a thread that may be waiting for bytes: then there is nothing to do.
-    pub(super) fn try_look_for_work(&self) -> Found {
+    pub(super) fn try_look_for_work(&self, spare: &mut Spare) -> Found {
         match self.receiver.try_lock() {
-            Ok(mut framer) => self.look(&mut framer),
+            Ok(mut framer) => self.look(&mut framer, spare),
             Err(_) => Found::Nothing,
         }
     }
 
-    fn look(&self, framer: &mut Framer) -> Found {
+    fn look(&self, framer: &mut Framer, spare: &mut Spare) -> Found {
+        spare.give_to(framer);
         loop {
             match self.next_arrived(framer) {
                 None => return Found::End,
@@ -133,11 +149,11 @@ impl Connection {
         }
     }
 
-    /// Carries out a request. True when the connection has ended meanwhile and this was the last one: the caller
-    /// closes it.
+    /// Carries out a request and keeps its buffer. True when the connection has ended meanwhile and this was the last
+    /// one: the caller closes it.
     #[inline]
     #[must_use]
-    pub(super) fn carry_out(&self, work: Work) -> bool {
+    pub(super) fn carry_out(&self, work: Work, spare: &mut Spare) -> bool {
         self.carried.fetch_add(1, Ordering::SeqCst);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
         // to be sent again, or whoever stops it sees the request.
@@ -147,10 +163,7 @@ impl Connection {
             work.carry_out(&self.orb, &self.session, self)
         };
         self.served.fetch_add(1, Ordering::Relaxed);
-        // Someone else may be waiting for bytes with the lock held; then the buffer is simply dropped.
-        if let Ok(mut framer) = self.receiver.try_lock() {
-            framer.recycle(message.into_buffer());
-        }
+        spare.0 = Some(message.into_buffer());
         self.carried.fetch_sub(1, Ordering::SeqCst) == 1 && self.ending.load(Ordering::SeqCst)
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::connection::{Connection, Found};
+use super::connection::{Connection, Found, Spare};
 use super::{Shared, spawn};
 use crate::sync::lock;
 
@@ -76,8 +76,9 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
         let shared = shared.clone();
         spawn("ironorb-pool", move || {
             if let Some(pool) = &shared.pool {
+                let mut spare = Spare::default();
                 while let Some(connection) = next(&shared, pool) {
-                    serve(&shared, pool, &connection);
+                    serve(&shared, pool, &connection, &mut spare);
                 }
             }
         })?;
@@ -117,8 +118,8 @@ fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
     }
 }
 
-fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>) {
-    match connection.look_for_work() {
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut Spare) {
+    match connection.look_for_work(spare) {
         Found::Nothing => pool.rearm(connection),
         Found::Work { work, more } => {
             if more {
@@ -126,7 +127,7 @@ fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>) {
             } else {
                 pool.rearm(connection);
             }
-            if connection.carry_out(work) {
+            if connection.carry_out(work, spare) {
                 shared.close(connection);
             }
         }

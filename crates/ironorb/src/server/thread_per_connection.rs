@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::connection::{Connection, Found};
+use super::connection::{Connection, Found, Spare};
 use super::{Shared, spawn};
 use crate::sync::lock;
 
@@ -19,9 +19,10 @@ const WATCH_EVERY: Duration = Duration::from_millis(25);
 pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::Result<()> {
     let (shared, connection) = (shared.clone(), connection.clone());
     spawn("ironorb-connection", move || {
-        while let Some(work) = connection.wait_for_work() {
+        let mut spare = Spare::default();
+        while let Some(work) = connection.wait_for_work(&mut spare) {
             // It has not ended: this thread is the one that finds the end.
-            let _ = connection.carry_out(work);
+            let _ = connection.carry_out(work, &mut spare);
         }
         if connection.end() {
             shared.close(&connection);
@@ -32,17 +33,19 @@ pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::R
 pub(super) fn start_watcher(shared: &Arc<Shared>) -> io::Result<()> {
     let shared = shared.clone();
     spawn("ironorb-watcher", move || {
+        // Kept over the rounds, so that a server at rest takes no memory.
+        let mut connections: Vec<Arc<Connection>> = Vec::new();
         let mut suspects: Vec<(u64, u64)> = Vec::new();
+        let mut stalled: Vec<(u64, u64)> = Vec::new();
         while !shared.is_stopping() {
-            let connections: Vec<Arc<Connection>> = {
-                let mut connections = lock(&shared.connections);
-                while connections.is_empty() && !shared.is_stopping() {
-                    connections = shared.come.wait(connections).unwrap_or_else(PoisonError::into_inner);
+            {
+                let mut all = lock(&shared.connections);
+                while all.is_empty() && !shared.is_stopping() {
+                    all = shared.come.wait(all).unwrap_or_else(PoisonError::into_inner);
                 }
-                connections.values().cloned().collect()
-            };
-            let mut stalled = Vec::new();
-            for connection in connections {
+                connections.extend(all.values().cloned());
+            }
+            for connection in connections.drain(..) {
                 if !connection.is_waiting_for_a_thread() {
                     continue;
                 }
@@ -53,7 +56,8 @@ pub(super) fn start_watcher(shared: &Arc<Shared>) -> io::Result<()> {
                     stalled.push(seen);
                 }
             }
-            suspects = stalled;
+            std::mem::swap(&mut suspects, &mut stalled);
+            stalled.clear();
             std::thread::sleep(WATCH_EVERY);
         }
     })
@@ -68,8 +72,9 @@ fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     }
     let (helper, shared) = (connection.clone(), shared.clone());
     let started = spawn("ironorb-helper", move || {
-        while let Found::Work { work, .. } = helper.try_look_for_work() {
-            if helper.carry_out(work) {
+        let mut spare = Spare::default();
+        while let Found::Work { work, .. } = helper.try_look_for_work(&mut spare) {
+            if helper.carry_out(work, &mut spare) {
                 shared.close(&helper);
             }
         }
