@@ -1,10 +1,14 @@
 //! `ironorb demo`: the first thing that a newcomer runs.
 
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ironorb_tests::command::{done, ironorb};
+use ironorb_tests::eventually;
+use rustix::process::{Pid, Signal, kill_process};
 
-fn demo(temporary: &std::path::Path) -> Command {
+fn demo(temporary: &Path) -> Command {
     let mut command = Command::new(ironorb());
     command.args(["demo", "--quick"]).env("TMPDIR", temporary).stdin(Stdio::null());
     command
@@ -52,5 +56,35 @@ fn what_goes_wrong_is_told_and_nothing_is_left_behind() {
         done(&demo(temporary.path()).env(ironorb::INIT_REF_VARIABLE, "NameService=bogus").output().unwrap());
     let said = said.expect_failure(1);
     assert!(said.contains("error: "), "{said}");
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the temporary folder is gone");
+}
+
+#[test]
+fn an_interrupted_demo_leaves_nothing_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut command = Command::new(ironorb());
+    command.args(["demo", "--calls", "1000000"]).env("TMPDIR", temporary.path());
+    let mut demo = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut processes = Vec::new();
+    for line in BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap) {
+        // `  server   process 123, …`
+        let number = line.split_once("process ").and_then(|(_, rest)| rest.split(',').next());
+        processes.extend(number.and_then(|number| number.parse::<u32>().ok()));
+        if line.starts_with("Calls: ") {
+            break;
+        }
+    }
+    assert_eq!(processes.len(), 3, "{processes:?}");
+    kill_process(Pid::from_child(&demo), Signal::INT).unwrap();
+    let output = demo.wait_with_output().unwrap();
+    assert_eq!(done(&output).expect_failure(130), "error: interrupted by signal 2\n");
+    for process in processes {
+        // Whoever adopts an ended process may take its time to bury it.
+        let is_gone = || {
+            let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            status.is_empty() || status.contains(") Z ")
+        };
+        eventually("the other processes have ended", is_gone);
+    }
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the temporary folder is gone");
 }

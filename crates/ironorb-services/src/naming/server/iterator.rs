@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use ironorb::SystemException;
 use ironorb::naming::cos_naming::{self as cos, BindingIterator, BindingIteratorRef, BindingList};
 use ironorb::poa::PoaError;
-use ironorb::SystemException;
 
 use super::fault::system_exception;
 use super::{Shared, references};
