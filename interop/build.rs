@@ -1,6 +1,6 @@
-//! Generates the tests' contract and the naming service's interfaces.
+//! Generates the tests' contract.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    ironorb_build::compile(["idl/interop.idl", "../idl/CosNaming.idl"])?;
+    ironorb_build::compile(["idl/interop.idl"])?;
     Ok(())
 }

@@ -11,4 +11,3 @@ pub mod process;
 pub mod suite;
 
 ironorb::include_idl!("interop");
-ironorb::include_idl!("CosNaming");

@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -163,15 +163,33 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// The folder with the programs of this workspace: where this test's own program lies, or above it.
+/// The folder with the programs of this workspace that Cargo built for this test.
 ///
 /// # Panics
-/// If the system does not tell.
+/// If the system does not tell where this test's program lies.
 pub fn programs() -> PathBuf {
-    let mut path = std::env::current_exe().expect("the system tells where a program lies");
-    path.pop();
-    if path.ends_with("deps") {
-        path.pop();
-    }
-    path
+    let this = std::env::current_exe().expect("the system tells where a program lies");
+    // TARGET/PROFILE/deps/test-0123
+    this.ancestors().nth(2).expect("Cargo keeps tests two folders down").to_path_buf()
+}
+
+/// The `ironorb` command, which is built first: Cargo gives tests only the programs of their own package.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn ironorb_command() -> &'static Path {
+    static COMMAND: OnceLock<PathBuf> = OnceLock::new();
+    COMMAND.get_or_init(|| {
+        let profile_dir = programs();
+        let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--package", "ironorb-cli", "--target-dir"]).arg(target_dir);
+        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        if profile_dir.ends_with("release") {
+            build.arg("--release");
+        }
+        let status = build.status().expect("Cargo can be started");
+        assert!(status.success(), "the ironorb command was not built: {status}");
+        profile_dir.join("ironorb")
+    })
 }

@@ -16,9 +16,7 @@ use std::sync::Arc;
 
 use ironorb::giop::Version;
 use ironorb::poa::PoaPolicies;
-use ironorb::{ObjectRef, Orb, OrbBuilder, ServerConcurrency, TypedRef};
-use ironorb_interop::cos_naming::naming_context::BindNewContextError;
-use ironorb_interop::cos_naming::{NameComponent, NamingContext, NamingContextRef};
+use ironorb::{Orb, OrbBuilder, ServerConcurrency, TypedRef};
 use ironorb_interop::interop::SuiteRef;
 use ironorb_interop::suite::{SuiteServant, create_forwarder};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -56,7 +54,7 @@ fn serve(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
         orb.bind_key(key, reference.object())?;
     }
     if let Some(name) = &settings.name {
-        bind(&orb, name, reference.object())?;
+        orb.naming()?.rebind(name, &reference)?;
     }
     let ior = reference.object().to_ior_string();
     if let Some(path) = &settings.ior_file {
@@ -137,21 +135,4 @@ impl Settings {
         }
         Ok(Settings { orb: orb.endpoint(&endpoint)?, persistent, key, ior_file, name })
     }
-}
-
-/// Binds under a path of plain names, making the contexts on the way.
-fn bind(orb: &Orb, path: &str, object: &ObjectRef) -> Result<(), Failure> {
-    let service = orb.string_to_object("corbaloc:rir:/NameService")?;
-    let naming: NamingContextRef =
-        service.narrow()?.ok_or("the initial reference NameService is no naming context")?;
-    let name: Vec<NameComponent> =
-        path.split('/').map(|id| NameComponent { id: id.to_owned(), kind: String::new() }).collect();
-    for depth in 1..name.len() {
-        match naming.bind_new_context(&name[..depth]) {
-            Ok(_) | Err(BindNewContextError::AlreadyBound(_)) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    naming.rebind(&name, Some(object))?;
-    Ok(())
 }
