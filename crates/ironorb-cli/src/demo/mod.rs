@@ -5,6 +5,7 @@
 //! the temporary folder go too: they end when this process does.
 
 mod bytes;
+mod cores;
 mod guard;
 mod measure;
 mod process;
@@ -62,6 +63,8 @@ struct Stage {
     naming_url: String,
     server: Process,
     ready: server::Ready,
+    /// The core on which calls are compared.
+    core: Option<usize>,
 }
 
 impl Stage {
@@ -72,13 +75,14 @@ impl Stage {
             ["naming", "serve", "--endpoint", "iiop://127.0.0.1:0", "--store", &store, "--with-parent"];
         let mut naming = Process::start("the naming service", &naming_args)?;
         let naming_url = naming.ready_line()?;
-        let (server, ready) = start_server(&naming_url, "127.0.0.1:0")?;
+        let core = cores::choose();
+        let (server, ready) = start_server(&naming_url, "127.0.0.1:0", core)?;
         let orb = Orb::builder()
             .no_endpoint()
             .call_timeout(Some(Duration::from_secs(10)))
             .build()
             .map_err(Failure::new)?;
-        Ok(Stage { orb, naming, naming_url, server, ready })
+        Ok(Stage { orb, naming, naming_url, server, ready, core })
     }
 
     fn introduce(&self) {
@@ -86,6 +90,9 @@ impl Stage {
         println!("  naming service  process {}, {}", self.naming.id(), self.naming_url);
         println!("  server          process {}, iiop://{}", self.server.id(), self.ready.address);
         println!("  client          process {}, this one", std::process::id());
+        if cfg!(debug_assertions) {
+            println!("  This is no release build: what calls cost here says nothing about IronORB.");
+        }
     }
 
     fn resolve(&self) -> Result<SensorRef, Failure> {
@@ -106,15 +113,21 @@ impl Stage {
         Ok(sensor)
     }
 
-    fn calls(&self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
-        println!("\nCalls: {calls} of each, one thread; beside them a plain socket with the same bytes");
+    fn calls(&mut self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
+        let kept = self.core.and_then(cores::Kept::on);
+        let place = if kept.is_some() { "both processes on one core" } else { "the processes on any core" };
+        println!(
+            "\nCalls: {calls} of each, one thread, {place}; beside them a plain socket with the same bytes"
+        );
         measure::print_head();
         for row in measure::ROWS {
             let exchange = bytes::of(row, sensor)?;
             let mut baseline = Baseline::connect(self.ready.raw[0], exchange)?;
             measure::compare(row, sensor, &mut baseline, calls)?.print(row.name);
         }
-        Ok(())
+        drop(kept);
+        self.server.tell("spread")?;
+        self.server.ready_line().map(drop)
     }
 
     /// Every call of every thread must count once.
@@ -146,7 +159,7 @@ impl Stage {
             Ok(()) => return Err(Failure::new("a call was answered though the server had been killed")),
             Err(e) => println!("  ping()          {}", short(&e)),
         }
-        let (server, ready) = start_server(&self.naming_url, &self.ready.address.to_string())?;
+        let (server, ready) = start_server(&self.naming_url, &self.ready.address.to_string(), None)?;
         (self.server, self.ready) = (server, ready);
         println!("  started again   process {}, iiop://{}", self.server.id(), self.ready.address);
         let begun = Instant::now();
@@ -172,10 +185,17 @@ impl Stage {
     }
 }
 
-fn start_server(naming: &str, address: &str) -> Result<(Process, server::Ready), Failure> {
+fn start_server(
+    naming: &str,
+    address: &str,
+    core: Option<usize>,
+) -> Result<(Process, server::Ready), Failure> {
     let endpoint = format!("iiop://{address}");
-    let mut server =
-        Process::start("the server", &["demo-server", "--endpoint", &endpoint, "--naming", naming])?;
+    let mut args = vec!["demo-server".to_owned(), "--endpoint".to_owned(), endpoint];
+    args.extend(["--naming".to_owned(), naming.to_owned()]);
+    args.extend(core.map(|core| format!("--core={core}")));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut server = Process::start("the server", &args)?;
     let line = server.ready_line()?;
     let ready = server::Ready::parse(&line)
         .ok_or_else(|| Failure::new(format!("the server said {line:?} where its addresses were expected")))?;

@@ -1,6 +1,6 @@
 //! The other processes of the demo: this program in another role.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -38,6 +38,12 @@ impl Process {
 
     pub(super) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Writes a line to it.
+    pub(super) fn tell(&mut self, line: &str) -> Result<(), Failure> {
+        let told = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}").and_then(|()| stdin.flush()));
+        told.unwrap_or(Ok(())).map_err(|e| Failure::new(format!("cannot speak to {}: {e}", self.what)))
     }
 
     /// What stands behind `ready` on the line in which it says that it serves.

@@ -1,6 +1,5 @@
 //! The server of the demo: a sensor under a persistent reference, and plain sockets to compare with.
 
-use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 use ironorb::{Orb, PoaPolicies, SystemException};
 
+use super::cores::Kept;
 use super::idl::demo::{self, OutOfRange, Reading, Readings, SensorRef};
 use crate::failure::Failure;
 
@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     endpoint: String,
     #[arg(long)]
     naming: String,
+    /// The core to stay on until told otherwise.
+    #[arg(long)]
+    core: Option<usize>,
 }
 
 /// What the server says when it serves.
@@ -28,6 +31,8 @@ pub(super) struct Ready {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // Before there are other threads, which stay where this one is.
+    let kept = arguments.core.and_then(Kept::on);
     let orb = Orb::builder()
         .endpoint(&arguments.endpoint)
         .map_err(Failure::new)?
@@ -47,7 +52,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let raw: Vec<String> = raw.iter().map(SocketAddr::to_string).collect();
     println!("ready {} {}", orb.published_addresses().join(","), raw.join(" "));
     // The demo's process holds the other end: when it is gone, nobody needs this one.
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        if line == "spread" {
+            kept.iter().for_each(Kept::spread);
+            println!("ready spread");
+        }
+    }
     orb.shutdown(true).map_err(Failure::new)
 }
 
