@@ -102,7 +102,9 @@ fn a_server_that_says_nothing() {
             let cancel = raw::read_message(&mut stream);
             (request, cancel)
         });
-        let probe = at(&client(), port).with_timeout(Some(Duration::from_millis(50)));
+        let mut builder = Orb::builder().no_endpoint();
+        builder.config().connection.cancel_requests = true;
+        let probe = at(&builder.build().unwrap(), port).with_timeout(Some(Duration::from_millis(50)));
         assert_eq!(kind_of(probe.ping()), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
         let (request, cancel) = server.join().unwrap();
         assert_eq!(cancel[7], 2, "CancelRequest");

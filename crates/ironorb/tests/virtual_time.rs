@@ -283,13 +283,16 @@ fn a_silent_server_ends_calls_at_their_deadline() {
 }
 
 #[test]
-fn a_call_given_up_is_cancelled() {
+fn a_call_given_up_is_cancelled_where_that_is_wanted() {
     const CANCEL_REQUEST_BYTES: usize = 16;
     let sent_in_all = |timeout| {
         let mut pair = Pair::seeded(5);
-        let counter = pair.reference(0, &pair.counter_ior(&[0]));
+        let mut builder = Orb::builder();
+        builder.config().connection.cancel_requests = true;
+        let client = pair.add_client(builder);
+        let counter = pair.reference(client, &pair.counter_ior(&[0]));
         pair.hold(0, true);
-        pair.begin_with_timeout(0, &counter, Kind::Add, 4, Some(timeout));
+        pair.begin_with_timeout(client, &counter, Kind::Add, 4, Some(timeout));
         pair.run_until(pair.now() + 2 * SECOND);
         pair.sent_toward(Side::Server)
     };

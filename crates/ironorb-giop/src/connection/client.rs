@@ -355,12 +355,11 @@ impl<W> ClientConnection<W> {
         self.slots.iter_mut().find_map(|slot| slot.waker.take())
     }
 
-    /// Gives up a call; tells the server that nobody waits (9.4.4). A reply that comes later is dropped.
+    /// Gives up a call; tells the server that nobody waits where [`ConnectionConfig::cancel_requests`] says so. A
+    /// reply that comes later is dropped.
     pub fn abandon(&mut self, call: CallId, version: Version) {
         if self.slot_mut(call).is_some() {
-            // A cancellation is advice. Before GIOP 1.2 not every peer bears it: omniORB 4.2 takes one that comes
-            // while a request is being served for an error, and reads nothing more from the connection.
-            if self.end.is_none() && version >= Version::V1_2 {
+            if self.end.is_none() && self.config.cancel_requests {
                 write_cancel_request(self.transmit.buffer(), version, call.0);
             }
             self.release(call);

@@ -30,11 +30,21 @@ pub struct ConnectionConfig {
     /// Messages longer than this leave in GIOP 1.2 fragments of this many bytes. Default: never, as every
     /// peer reads whole messages and each fragment costs.
     pub fragment_bytes: Option<usize>,
+    /// Tells servers of calls that nobody waits for any more (CancelRequest, CORBA 3.3 part 2, 9.4.4). Default:
+    /// no. It is advice that servers may leave unheeded, and one that omniORB 4.2 does not survive: a server of
+    /// it that gets a cancellation while it serves the request reads the same message for ever, with a whole
+    /// processor, and nothing that follows on the connection.
+    pub cancel_requests: bool,
 }
 
 impl Default for ConnectionConfig {
     fn default() -> Self {
-        ConnectionConfig { framer: Default::default(), calls_in_flight_max: 1024, fragment_bytes: None }
+        ConnectionConfig {
+            framer: Default::default(),
+            calls_in_flight_max: 1024,
+            fragment_bytes: None,
+            cancel_requests: false,
+        }
     }
 }
 
