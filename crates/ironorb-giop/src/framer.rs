@@ -53,6 +53,8 @@ struct Assembly {
     id: Option<RequestId>,
     header: MessageHeader,
     bytes: Vec<u8>,
+    /// Where a place in the joined bytes stops telling the alignment to 8 that the sender meant.
+    aligned_until: usize,
 }
 
 impl Framer {
@@ -184,7 +186,7 @@ impl Framer {
             }
             spare
         };
-        Message { header, char_set: CharSet::Latin1, buf, len: length }
+        Message { header, char_set: CharSet::Latin1, aligned_until: usize::MAX, buf, len: length }
     }
 
     /// Adds a fragment to its message, or begins one. Gives the message when it is whole.
@@ -209,6 +211,11 @@ impl Framer {
                 if assembly.header.order != header.order {
                     return Err(bad(6));
                 }
+                // In 1.1 data is aligned by its place in its own fragment.
+                let joint = assembly.bytes.len();
+                if id.is_none() && joint % 8 != data_at % 8 {
+                    assembly.aligned_until = assembly.aligned_until.min(joint);
+                }
                 assembly.bytes.extend_from_slice(&part.bytes()[data_at..]);
                 index
             }
@@ -223,7 +230,12 @@ impl Framer {
                     return Err(Malformed::new(MalformedKind::TooLarge, 0));
                 }
                 self.check_assembled(part.len)?;
-                self.assemblies.push(Assembly { id, header, bytes: part.bytes().to_vec() });
+                self.assemblies.push(Assembly {
+                    id,
+                    header,
+                    bytes: part.bytes().to_vec(),
+                    aligned_until: usize::MAX,
+                });
                 self.assemblies.len() - 1
             }
             _ => return Err(bad(7)),
@@ -231,11 +243,12 @@ impl Framer {
         if header.more_fragments {
             return Ok(None);
         }
-        let Assembly { header, mut bytes, .. } = self.assemblies.swap_remove(index);
+        let Assembly { header, mut bytes, aligned_until, .. } = self.assemblies.swap_remove(index);
         let body_bytes = (bytes.len() - HEADER_BYTES) as u32;
         let header = MessageHeader { more_fragments: false, body_bytes, ..header };
         bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
-        Ok(Some(Message { header, char_set: CharSet::Latin1, len: bytes.len(), buf: bytes }))
+        let len = bytes.len();
+        Ok(Some(Message { header, char_set: CharSet::Latin1, aligned_until, len, buf: bytes }))
     }
 
     fn check_assembled(&self, more: usize) -> Result<(), Malformed> {

@@ -134,6 +134,8 @@ impl MessageHeader {
 pub struct Message {
     pub(crate) header: MessageHeader,
     pub(crate) char_set: CharSet,
+    /// See [`Reader::with_alignment_until`]; `usize::MAX` but for some fragmented messages of GIOP 1.1.
+    pub(crate) aligned_until: usize,
     pub(crate) buf: Vec<u8>,
     pub(crate) len: usize,
 }
@@ -162,6 +164,7 @@ impl Message {
     pub fn reader_at(&self, at: usize) -> Reader<'_> {
         let MessageHeader { order, version, .. } = self.header;
         Reader::at(self.bytes(), at, Encoding { order, version, char_set: self.char_set })
+            .with_alignment_until(self.aligned_until)
     }
 
     /// The buffer, to be given back to the framer it came from.

@@ -21,6 +21,8 @@ pub struct Reader<'a> {
     at: usize,
     encoding: Encoding,
     depth: u16,
+    /// Where alignment to 8 can no longer be told; see [`Reader::with_alignment_until`].
+    aligned_until: usize,
     context: Option<&'a (dyn Any + Send + Sync)>,
 }
 
@@ -39,13 +41,20 @@ impl<'a> Reader<'a> {
     /// A reader at the start of `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8], encoding: Encoding) -> Self {
-        Reader { bytes, at: 0, encoding, depth: 0, context: None }
+        Reader::at(bytes, 0, encoding)
     }
 
     /// A reader at offset `at` of `bytes`, whose alignment counts from the start of `bytes`.
     #[inline]
     pub fn at(bytes: &'a [u8], at: usize, encoding: Encoding) -> Self {
-        Reader { bytes, at: at.min(bytes.len()), encoding, depth: 0, context: None }
+        Reader {
+            bytes,
+            at: at.min(bytes.len()),
+            encoding,
+            depth: 0,
+            aligned_until: usize::MAX,
+            context: None,
+        }
     }
 
     /// The same reader with something for the values that need more than bytes: an object reference
@@ -53,6 +62,14 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn with_context(mut self, context: &'a (dyn Any + Send + Sync)) -> Self {
         self.context = Some(context);
+        self
+    }
+
+    /// The same reader, which refuses values aligned to 8 from this offset on. In GIOP 1.1 the data of a fragment
+    /// is aligned by its place in the fragment, which is not always its place in the joined message.
+    #[inline]
+    pub fn with_alignment_until(mut self, aligned_until: usize) -> Self {
+        self.aligned_until = aligned_until;
         self
     }
 
@@ -101,6 +118,9 @@ impl<'a> Reader<'a> {
     #[inline]
     fn take_aligned<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let start = self.at + (self.at.wrapping_neg() & (N - 1));
+        if N == 8 && start >= self.aligned_until {
+            return Err(self.malformed(MalformedKind::BadFragment));
+        }
         match self.bytes.get(start..).and_then(|rest| rest.first_chunk::<N>()) {
             Some(chunk) => {
                 self.at = start + N;
@@ -188,6 +208,9 @@ impl<'a> Reader<'a> {
             return Ok(&[]); // no padding follows the length of an empty sequence
         }
         self.align(size_of::<T>());
+        if size_of::<T>() == 8 && self.at >= self.aligned_until {
+            return Err(self.malformed(MalformedKind::BadFragment));
+        }
         let bytes = count
             .checked_mul(size_of::<T>())
             .ok_or_else(|| self.malformed(MalformedKind::LengthBeyondData))?;

@@ -123,3 +123,25 @@ fn small_messages_behind_a_large_one_are_not_moved_for_each_other() {
     }
     assert!(framer.next().unwrap().is_none() && !framer.is_mid_message());
 }
+
+#[test]
+fn alignment_that_a_joint_hides_is_refused_and_not_guessed() {
+    for (first_bytes, told) in [(32u32, false), (28, true)] {
+        let part = |kind: u8, flags: u8, body: &[u8]| {
+            let mut bytes = b"GIOP\x01\x01".to_vec();
+            bytes.extend([flags, kind]);
+            bytes.extend((body.len() as u32).to_be_bytes());
+            bytes.extend(body);
+            bytes
+        };
+        let mut framer = Framer::new(FramerLimits::default());
+        framer.push(&part(1, 2, &vec![0; first_bytes as usize - HEADER_BYTES]));
+        framer.push(&part(7, 0, &[0; 40]));
+        let message = framer.next().unwrap().unwrap();
+        let mut r = message.reader_at(first_bytes as usize);
+        assert!(r.read_u32().is_ok());
+        assert_eq!(r.read_f64().is_ok(), told);
+        assert_eq!(message.reader_at(first_bytes as usize).read_u64().is_ok(), told);
+        assert!(message.reader_at(first_bytes as usize + 4).get::<Vec<f64>>().unwrap().is_empty());
+    }
+}

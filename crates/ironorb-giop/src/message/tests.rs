@@ -22,7 +22,7 @@ fn request(version: Version) -> Vec<u8> {
 fn message(buf: Vec<u8>) -> Message {
     let header = MessageHeader::parse(buf.first_chunk().unwrap()).unwrap();
     assert_eq!(buf.len(), HEADER_BYTES + header.body_bytes as usize);
-    Message { header, char_set: CharSet::Latin1, len: buf.len(), buf }
+    Message { header, char_set: CharSet::Latin1, aligned_until: usize::MAX, len: buf.len(), buf }
 }
 
 #[test]
