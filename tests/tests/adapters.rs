@@ -160,6 +160,9 @@ fn managers_hold_discard_and_refuse() {
     });
     manager.discard_requests(true).unwrap();
     assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
+    // To say that there is no such object would be the end of it for the client.
+    assert_eq!(kind_of(remote.object().locate()).0, SystemExceptionKind::Transient);
+    assert_eq!(kind_of(remote.object().non_existent()).0, SystemExceptionKind::Transient);
     assert_eq!(kind_of(local.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
     manager.activate().unwrap();
     remote.ping().unwrap();

@@ -213,6 +213,8 @@ fn shutting_down_finishes_what_is_being_served() {
     assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
     client.shutdown(true).unwrap();
     assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::BadInvOrder, CompletionStatus::No));
+    assert_eq!(kind_of(local.ping()), (SystemExceptionKind::BadInvOrder, CompletionStatus::No));
+    assert!(server.root_poa().activate::<ProbeRef, _>(Probing::default()).is_err());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A minor code: 20 bits of vendor id and 12 bits of code (CORBA 3.3 part 1, annex A).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MinorCode(pub u32);
 
 /// Vendor id of the codes that the OMG gives out.
@@ -79,6 +79,17 @@ codes! {
         32 => REPLY_TOO_LARGE "the reply is larger than the message limit"
         33 => REQUEST_TOO_LARGE "the request is larger than the message limit"
         34 => ADDRESSING_NOT_UNDERSTOOD "the peer wants a target address that this reference lacks"
+    }
+}
+
+/// The number as vendors write it, and what it means where we know.
+impl fmt::Debug for MinorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MinorCode({:#010x}", self.0)?;
+        match self.text() {
+            Some(text) => write!(f, ", {text})"),
+            None => f.write_str(")"),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::message::{LocateStatus, Message, Response};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{ByteOrder, CharSet, Encoding, Version};
@@ -249,8 +250,15 @@ impl Adapter {
                 Err(Refusal::Forward(ior)) => {
                     connection.locate_reply(encoding, request.id, LocateStatus::ObjectForward, |w| w.put(ior))
                 }
-                Err(Refusal::Exception(_)) => {
+                Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
                     connection.locate_reply(encoding, request.id, LocateStatus::UnknownObject, |_| Ok(()))
+                }
+                Err(Refusal::Exception(e)) if request.version == Version::V1_2 => {
+                    connection.locate_reply(encoding, request.id, LocateStatus::SystemException, |w| w.put(e))
+                }
+                // Before 1.2 there is no way to say why; the call itself will be told.
+                Err(Refusal::Exception(_)) => {
+                    connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
                 }
             };
             debug_assert!(written.is_ok(), "an IOR that was made can be written");

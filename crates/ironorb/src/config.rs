@@ -37,7 +37,8 @@ pub struct OrbConfig {
     /// Bytes that may wait to be sent on one connection before callers wait for the peer to read. Default
     /// 4 MiB; the worst case is this and one message on top.
     pub transmit_bytes_max: usize,
-    /// How long a peer may take no bytes of a reply before its connection is closed. Default 60 s.
+    /// How long a peer may take no bytes of a reply before its connection is closed. Default 20 s. A thread waits
+    /// with the reply: in a pool, as many such peers as threads keep all others waiting for this long.
     pub transmit_timeout: Duration,
     /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
     pub giop_version: Version,
@@ -57,7 +58,7 @@ impl Default for OrbConfig {
             resends_max: 4,
             held_requests_max: 1024,
             transmit_bytes_max: 4 << 20,
-            transmit_timeout: Duration::from_secs(60),
+            transmit_timeout: Duration::from_secs(20),
             giop_version: Version::V1_2,
         }
     }
@@ -67,8 +68,8 @@ impl Default for OrbConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerConcurrency {
     /// A thread for each connection receives, runs the servant and answers: no hand-over, lowest latency.
-    /// Requests of one connection are served in order, until a servant blocks while more have arrived; then
-    /// another thread goes on with them.
+    /// Requests of one connection are served in order, until a servant has blocked for 25 ms or more while others
+    /// have arrived; then another thread goes on with them.
     ThreadPerConnection,
     /// A fixed number of threads share all connections. One waits, hands the waiting over when a request has
     /// come, and serves it. Requests of one connection may run at the same time.

@@ -35,6 +35,7 @@ pub use ironorb_giop as giop;
 pub use ironorb_giop::cdr::{LongDouble, WString};
 pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 pub use ironorb_giop::minor::MinorCode;
+pub use ironorb_giop::version::Version;
 pub use object::{ObjectRef, TypedRef, nil_reference};
 pub use orb::{BuildError, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder};
 pub use poa::{Poa, PoaPolicies};

@@ -33,6 +33,7 @@ fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<TcpStr
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     stream.set_nodelay(true)?;
+    rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
     Ok(stream)
 }
 
@@ -82,6 +83,11 @@ pub(crate) fn send_now(stream: &TcpStream, bytes: &[u8]) -> io::Result<Moved> {
 /// Waits until the socket takes bytes, has failed, or the time is over. `None` waits for ever.
 pub(crate) fn wait_writable(stream: &TcpStream, timeout: Option<Duration>) -> io::Result<()> {
     wait(stream, PollFlags::OUT, timeout).map(drop)
+}
+
+/// The same, or until bytes have come.
+pub(crate) fn wait_writable_or_readable(stream: &TcpStream, timeout: Option<Duration>) -> io::Result<()> {
+    wait(stream, PollFlags::OUT | PollFlags::IN, timeout).map(drop)
 }
 
 /// True when a receive would give something now: bytes, an end or an error.

@@ -166,7 +166,7 @@ impl ObjectRef {
         let mut invocation = Invocation::new(orb.config.forwards_max, 0, false);
         loop {
             let ior = match refusal {
-                Refusal::Exception(e) => return Err(e),
+                Refusal::Exception(e) => return Err(orb.explain_absence(e)),
                 Refusal::Forward(ior) => ior,
             };
             self.routes().take(orb, invocation.on_forward(ior))?;

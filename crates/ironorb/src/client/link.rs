@@ -70,6 +70,14 @@ impl Link {
         !self.ended.load(Ordering::Relaxed)
     }
 
+    /// The same for one who does not want to call.
+    pub(crate) fn is_alive(&self, now: Instant) -> bool {
+        if self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed)) > LOOK_AFTER_MS {
+            self.look();
+        }
+        !self.ended.load(Ordering::Relaxed)
+    }
+
     #[inline]
     fn elapsed_ms(&self, now: Instant) -> u64 {
         let elapsed = now.saturating_duration_since(self.made);
@@ -207,12 +215,24 @@ impl Link {
         match net::send_now(&self.stream, state.transmit().poll_transmit()) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
             Ok(Moved::Nothing | Moved::End) => {
+                // The peer may read no more before we have read what it sends.
+                let framer = state.take_framer();
                 drop(state);
-                let left = deadline.remaining(Instant::now())?;
+                let left = deadline.remaining(Instant::now());
                 // An error shows at the next send.
-                let _ = net::wait_writable(&self.stream, left);
+                let _ = match (left, &framer) {
+                    (Ok(left), Some(_)) => net::wait_writable_or_readable(&self.stream, left),
+                    (Ok(left), None) => net::wait_writable(&self.stream, left),
+                    (Err(Passed), _) => Ok(()),
+                };
                 clock.has_waited();
                 state = lock(&self.state);
+                if let Some(mut framer) = framer {
+                    let result = net::receive_now(&self.stream, framer.space());
+                    self.take_input(&mut state, framer, result);
+                    wake_a_successor(&mut state);
+                }
+                left?;
             }
             Err(_) => {
                 state.handle_end(ConnectionEnd::Lost, |waiter| waiter.unpark());

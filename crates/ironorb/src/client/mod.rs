@@ -18,9 +18,32 @@ use crate::sync::lock;
 /// All outgoing connections of an ORB.
 #[derive(Debug)]
 pub(crate) struct Connector {
-    endpoints: Mutex<HashMap<(String, u16), Arc<EndpointLinks>>>,
+    endpoints: Mutex<Endpoints>,
     closed: Arc<AtomicBool>,
     config: OrbConfig,
+}
+
+#[derive(Debug, Default)]
+struct Endpoints {
+    links: HashMap<(String, u16), Arc<EndpointLinks>>,
+    /// At how many entries it is worth looking for those that are of no more use.
+    sweep_at: usize,
+}
+
+/// Fewer endpoints than this are never swept.
+const SWEEP_MIN: usize = 32;
+
+impl Endpoints {
+    /// Closes connections whose peers have gone, and forgets endpoints that no reference leads to and that have no
+    /// connection. Done when the number of entries has doubled, so that it costs an entry a constant, and so that
+    /// peers that come and go leave no more behind than there are others.
+    fn sweep(&mut self, now: Instant) {
+        self.links.retain(|_, links| {
+            let connected = links.drop_ended(now);
+            connected > 0 || Arc::strong_count(links) > 1
+        });
+        self.sweep_at = (2 * self.links.len()).max(SWEEP_MIN);
+    }
 }
 
 impl Connector {
@@ -31,8 +54,11 @@ impl Connector {
     /// The connections to an endpoint; makes none.
     pub(crate) fn endpoint(&self, host: &str, port: u16) -> Arc<EndpointLinks> {
         let mut endpoints = lock(&self.endpoints);
-        if let Some(links) = endpoints.get(&(host.to_owned(), port)) {
+        if let Some(links) = endpoints.links.get(&(host.to_owned(), port)) {
             return links.clone();
+        }
+        if endpoints.links.len() >= endpoints.sweep_at.max(SWEEP_MIN) {
+            endpoints.sweep(Instant::now());
         }
         let links = Arc::new(EndpointLinks {
             host: host.to_owned(),
@@ -41,14 +67,14 @@ impl Connector {
             closed: self.closed.clone(),
             config: self.config.clone(),
         });
-        endpoints.insert((host.to_owned(), port), links.clone());
+        endpoints.links.insert((host.to_owned(), port), links.clone());
         links
     }
 
     /// Says goodbye on every connection; calls that wait end.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        for links in lock(&self.endpoints).values() {
+        for links in lock(&self.endpoints).links.values() {
             for slot in &links.slots {
                 if let Some(link) = lock(slot).take() {
                     link.close();
@@ -93,6 +119,19 @@ impl EndpointLinks {
     /// For error texts.
     pub(crate) fn address(&self) -> String {
         crate::endpoint::display_host_port(&self.host, self.port)
+    }
+
+    /// Closes connections that have ended; says how many are left.
+    fn drop_ended(&self, now: Instant) -> usize {
+        let mut connected = 0;
+        for slot in &self.slots {
+            let mut slot = lock(slot);
+            match &*slot {
+                Some(link) if link.is_alive(now) => connected += 1,
+                _ => *slot = None,
+            }
+        }
+        connected
     }
 
     /// This thread's connection, made now if there is none or if it has ended.

@@ -27,9 +27,10 @@ pub(crate) struct OrbCore {
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
     hold_requests: bool,
-    server: OnceLock<Server>,
+    /// Its threads hold the ORB, so it is taken out when the ORB stops serving.
+    server: Mutex<Option<Server>>,
     /// What references carry when the ORB itself does not listen.
-    published_elsewhere: OnceLock<Vec<Published>>,
+    published: OnceLock<Vec<Published>>,
     root: Mutex<Option<Poa>>,
     is_shut_down: Mutex<bool>,
     shut_down: Condvar,
@@ -50,8 +51,8 @@ impl OrbCore {
             endpoints,
             publish,
             hold_requests,
-            server: OnceLock::new(),
-            published_elsewhere: OnceLock::new(),
+            server: Mutex::new(None),
+            published: OnceLock::new(),
             root: Mutex::new(None),
             is_shut_down: Mutex::new(false),
             shut_down: Condvar::new(),
@@ -64,16 +65,19 @@ impl OrbCore {
         if let Some(poa) = &*root {
             return Ok(poa.clone());
         }
+        if *lock(&self.is_shut_down) {
+            return Ok(Poa::destroyed_root(self));
+        }
         if self.endpoints.is_empty() {
-            let _ = self.published_elsewhere.set(server::published(&self.publish, Vec::new())?);
+            let _ = self.published.set(server::published(&self.publish, Vec::new())?);
         }
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         let manager = PoaManager::new(state, self.config.held_requests_max);
         // Before the first client can ask: it may find its objects held, but never no adapter at all.
         let poa = Poa::root(self, manager).map_err(io::Error::other)?;
-        if !self.endpoints.is_empty() && self.server.get().is_none() {
-            match Server::start(self, &self.endpoints, &self.publish) {
-                Ok(server) => drop(self.server.set(server)), // `root` is locked, so nobody else sets it
+        if !self.endpoints.is_empty() {
+            match Server::start(self, &self.endpoints, &self.publish, &self.published) {
+                Ok(server) => *lock(&self.server) = Some(server),
                 Err(e) => {
                     poa.destroy(false, false);
                     return Err(e);
@@ -85,11 +89,7 @@ impl OrbCore {
     }
 
     fn published(&self) -> &[Published] {
-        match (self.server.get(), self.published_elsewhere.get()) {
-            (Some(server), _) => &server.published,
-            (None, Some(elsewhere)) => elsewhere,
-            (None, None) => &[],
-        }
+        self.published.get().map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn published_addresses(&self) -> Vec<String> {
@@ -175,15 +175,28 @@ impl OrbCore {
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
     pub(super) fn stop_serving(&self, wait: bool) {
-        if let Some(server) = self.server.get() {
+        let server = lock(&self.server).take();
+        if let Some(server) = server {
             server.stop(wait);
         }
-        let root = lock(&self.root).take();
+        let root = {
+            let mut root = lock(&self.root);
+            *lock(&self.is_shut_down) = true;
+            root.take()
+        };
         if let Some(root) = root {
             root.destroy(true, wait);
         }
-        *lock(&self.is_shut_down) = true;
         self.shut_down.notify_all();
+    }
+
+    /// What a local object's absence means: after a shutdown every object is gone, but that is not the reason.
+    #[cold]
+    pub(crate) fn explain_absence(&self, e: SystemException) -> SystemException {
+        match e.kind {
+            SystemExceptionKind::ObjectNotExist if *lock(&self.is_shut_down) => shut_down(),
+            _ => e,
+        }
     }
 }
 

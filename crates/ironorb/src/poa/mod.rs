@@ -142,6 +142,15 @@ impl Poa {
         Poa::register(orb, "RootPOA", Vec::new(), PoaPolicies::ROOT, manager)
     }
 
+    /// What the root adapter is after the ORB has been shut down.
+    pub(crate) fn destroyed_root(orb: &Arc<OrbCore>) -> Poa {
+        let manager = PoaManager::new(ManagerState::Inactive, 0);
+        let slot = Slot { index: u32::MAX, generation: 0 };
+        let poa = PoaInner::new(orb, "RootPOA", Vec::new(), slot, PoaPolicies::ROOT, manager);
+        poa.destroyed.store(true, Ordering::SeqCst);
+        Poa(Arc::new(poa))
+    }
+
     fn register(
         orb: &Arc<OrbCore>,
         name: &str,
@@ -150,22 +159,7 @@ impl Poa {
         manager: PoaManager,
     ) -> Result<Poa, PoaError> {
         orb.adapter
-            .register(path.clone(), |slot| {
-                Arc::new(PoaInner {
-                    orb: orb.clone(),
-                    name: name.to_owned(),
-                    path,
-                    slot,
-                    policies,
-                    manager,
-                    children: Mutex::default(),
-                    objects: RwLock::default(),
-                    activator: RwLock::default(),
-                    default_servant: RwLock::default(),
-                    incarnating: Mutex::default(),
-                    destroyed: AtomicBool::new(false),
-                })
-            })
+            .register(path.clone(), |slot| Arc::new(PoaInner::new(orb, name, path, slot, policies, manager)))
             .map(Poa)
             .ok_or(PoaError::AdapterAlreadyExists)
     }
@@ -469,6 +463,30 @@ impl Poa {
 }
 
 impl PoaInner {
+    fn new(
+        orb: &Arc<OrbCore>,
+        name: &str,
+        path: Vec<u8>,
+        slot: Slot,
+        policies: PoaPolicies,
+        manager: PoaManager,
+    ) -> PoaInner {
+        PoaInner {
+            orb: orb.clone(),
+            name: name.to_owned(),
+            path,
+            slot,
+            policies,
+            manager,
+            children: Mutex::default(),
+            objects: RwLock::default(),
+            activator: RwLock::default(),
+            default_servant: RwLock::default(),
+            incarnating: Mutex::default(),
+            destroyed: AtomicBool::new(false),
+        }
+    }
+
     fn nonce(&self) -> Nonce {
         match self.policies.lifespan {
             Lifespan::Transient => self.orb.adapter.nonce(),

@@ -195,7 +195,20 @@ impl Connection {
             let _ = net::send_now(&self.stream, sender.transmit().poll_transmit());
             sender.handle_end();
         }
+        let _ = self.stream.shutdown(Shutdown::Write);
+        self.drain();
         let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Takes what has come and will not be served: closing over it would reset the connection, and the reset could
+    /// overtake the goodbye.
+    fn drain(&self) {
+        let mut scrap = [0; 4096];
+        for _ in 0..DRAIN_READS_MAX {
+            if !matches!(net::receive_now(&self.stream, &mut scrap), Ok(Moved::Bytes(_))) {
+                return;
+            }
+        }
     }
 
     /// Sends everything that waits. Gives up when the peer takes nothing for the configured time.
@@ -233,6 +246,9 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
+
+/// Reads of 4 KiB after a goodbye, so that a peer that never stops sending is not listened to for ever.
+const DRAIN_READS_MAX: usize = 256;
 
 impl ReplySink for Connection {
     #[inline]

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::config::ServerConcurrency;
 use crate::endpoint::{Endpoint, Published, split_host_port};
@@ -20,8 +20,6 @@ use pool::Pool;
 
 /// The server's side of an ORB: its listening sockets and connections.
 pub(crate) struct Server {
-    /// What references to objects here carry; at least one.
-    pub(crate) published: Vec<Published>,
     shared: Arc<Shared>,
     listeners: Vec<Arc<TcpListener>>,
 }
@@ -45,6 +43,7 @@ impl Server {
         orb: &Arc<OrbCore>,
         endpoints: &[Endpoint],
         publish: &[String],
+        published_cell: &OnceLock<Vec<Published>>,
     ) -> io::Result<Server> {
         let mut listeners = Vec::new();
         let mut bound = Vec::new();
@@ -53,6 +52,8 @@ impl Server {
             bound.push(endpoint.published(listener.local_addr()?));
             listeners.push(Arc::new(listener));
         }
+        // Before the first client can ask.
+        let _ = published_cell.set(published(publish, bound)?);
         let pool = match orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
             ServerConcurrency::LeaderFollowers { .. } => Some(Pool::new()?),
@@ -74,8 +75,7 @@ impl Server {
             let (listener, shared) = (listener.clone(), shared.clone());
             spawn("ironorb-accept", move || accept(&listener, &shared))?;
         }
-        let published = published(publish, bound)?;
-        Ok(Server { published, shared, listeners })
+        Ok(Server { shared, listeners })
     }
 
     /// Stops listening and closes all connections in order. With `wait`, requests being served are finished and
@@ -133,6 +133,8 @@ impl Shared {
 
     fn admit(self: &Arc<Self>, stream: TcpStream, _peer: SocketAddr) -> io::Result<()> {
         stream.set_nodelay(true)?;
+        // So that peers that vanish without a word do not keep their places for ever.
+        rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new(Connection::new(id, stream, self.orb.clone()));
         {
