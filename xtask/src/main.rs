@@ -54,7 +54,7 @@ fn test() -> Result<(), String> {
     check_style()?;
     fuzz(FUZZ_INPUTS)?;
     // Last, so that the summary of the tests is what is seen at the end.
-    step("tests", cargo(&["test", "--workspace", "--locked"]))
+    step("tests", cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]))
 }
 
 fn quick() -> Result<(), String> {
