@@ -14,6 +14,7 @@ mod machine;
 mod options;
 mod process;
 pub mod raw;
+pub mod relay;
 mod report;
 mod role;
 mod rows;

@@ -1,16 +1,11 @@
-//! How many bytes a call is on the wire, seen by a relay between client and server, so that the baseline
-//! carries what is sent and not what somebody once counted.
+//! How many bytes a call is on the wire, so that the baseline carries what is sent and not what somebody once
+//! counted.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use ironorb::giop::ior::{IiopProfile, Ior};
-use ironorb::{ObjectRef, Orb};
+use ironorb::Orb;
 
 use crate::error::BenchError;
 use crate::raw::Exchange;
+use crate::relay::Relay;
 use crate::rows::Row;
 
 /// Counts the bytes of one sample of a row, in the steady state.
@@ -18,7 +13,7 @@ pub(crate) fn of(row: Row, reference: &str) -> Result<Exchange, BenchError> {
     let orb = Orb::builder().no_endpoint().build()?;
     let direct = orb.string_to_object(reference)?;
     let relay = Relay::to(&direct)?;
-    let echo = orb.string_to_object(&relay.reference.to_string())?.narrow_unchecked();
+    let echo = orb.ior_to_object(relay.reference().clone())?.narrow_unchecked();
     let mut sample = row.sample(echo);
     // The first call tells the code sets.
     sample()?;
@@ -33,59 +28,4 @@ pub(crate) fn of(row: Row, reference: &str) -> Result<Exchange, BenchError> {
         request_bytes: (requests_after - requests_before) / requests,
         reply_bytes: replies_after - replies_before,
     })
-}
-
-/// Passes one connection on, and counts.
-struct Relay {
-    reference: Ior,
-    from_client: Arc<AtomicUsize>,
-    from_server: Arc<AtomicUsize>,
-}
-
-impl Relay {
-    /// A relay to the server of an object, and the reference that leads there by way of it.
-    fn to(object: &ObjectRef) -> Result<Relay, BenchError> {
-        let fault = |what: &str| BenchError::Process { role: "orb-server".to_owned(), what: what.to_owned() };
-        let profile = object.ior().iiop_profiles().next().ok_or_else(|| fault("gave no IIOP profile"))?;
-        let server: SocketAddr = format!("{}:{}", profile.host(), profile.port())
-            .parse()
-            .map_err(|_| fault("gave an address that is not numeric"))?;
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
-        let port = listener.local_addr().map_err(BenchError::io("listen"))?.port();
-        let components: Vec<_> = profile.components().collect();
-        let relayed =
-            IiopProfile::new(profile.version(), "127.0.0.1", port, profile.object_key(), &components)
-                .map_err(|_| fault("gave a reference that cannot be written"))?;
-        let relay = Relay {
-            reference: Ior::with_profile(object.type_id(), relayed),
-            from_client: Arc::default(),
-            from_server: Arc::default(),
-        };
-        let (from_client, from_server) = (relay.from_client.clone(), relay.from_server.clone());
-        std::thread::spawn(move || -> std::io::Result<()> {
-            let (client, _) = listener.accept()?;
-            let server = TcpStream::connect(server)?;
-            let (client_too, server_too) = (client.try_clone()?, server.try_clone()?);
-            std::thread::spawn(move || pass(server_too, client_too, &from_server));
-            pass(client, server, &from_client);
-            Ok(())
-        });
-        Ok(relay)
-    }
-
-    fn counted(&self) -> (usize, usize) {
-        (self.from_client.load(Ordering::SeqCst), self.from_server.load(Ordering::SeqCst))
-    }
-}
-
-/// Counts before it passes on: whoever has the bytes can rely on the count.
-fn pass(mut from: TcpStream, mut to: TcpStream, counter: &AtomicUsize) {
-    let mut space = vec![0; 64 << 10];
-    while let Ok(count @ 1..) = from.read(&mut space) {
-        counter.fetch_add(count, Ordering::SeqCst);
-        if to.write_all(&space[..count]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Both);
 }

@@ -1,0 +1,71 @@
+//! A relay between a client and a server that counts the bytes of both.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ironorb::ObjectRef;
+use ironorb::giop::ior::{IiopProfile, Ior};
+
+use crate::error::BenchError;
+
+/// Passes one connection on, and counts.
+#[derive(Debug)]
+pub struct Relay {
+    reference: Ior,
+    from_client: Arc<AtomicUsize>,
+    from_server: Arc<AtomicUsize>,
+}
+
+impl Relay {
+    /// A relay to the server of an object, for one connection.
+    pub fn to(object: &ObjectRef) -> Result<Relay, BenchError> {
+        let fault = |what: &str| BenchError::Process { role: "orb-server".to_owned(), what: what.to_owned() };
+        let profile = object.ior().iiop_profiles().next().ok_or_else(|| fault("gave no IIOP profile"))?;
+        let server = (profile.host().to_owned(), profile.port());
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
+        let port = listener.local_addr().map_err(BenchError::io("listen"))?.port();
+        let components: Vec<_> = profile.components().collect();
+        let relayed =
+            IiopProfile::new(profile.version(), "127.0.0.1", port, profile.object_key(), &components)
+                .map_err(|_| fault("gave a reference that cannot be written"))?;
+        let relay = Relay {
+            reference: Ior::with_profile(object.type_id(), relayed),
+            from_client: Arc::default(),
+            from_server: Arc::default(),
+        };
+        let (from_client, from_server) = (relay.from_client.clone(), relay.from_server.clone());
+        std::thread::spawn(move || -> std::io::Result<()> {
+            let (client, _) = listener.accept()?;
+            let server = TcpStream::connect(server)?;
+            let (client_too, server_too) = (client.try_clone()?, server.try_clone()?);
+            std::thread::spawn(move || pass(server_too, client_too, &from_server));
+            pass(client, server, &from_client);
+            Ok(())
+        });
+        Ok(relay)
+    }
+
+    /// The reference that leads to the object by way of the relay.
+    pub fn reference(&self) -> &Ior {
+        &self.reference
+    }
+
+    /// Bytes passed on so far, to the server and to the client.
+    pub fn counted(&self) -> (usize, usize) {
+        (self.from_client.load(Ordering::SeqCst), self.from_server.load(Ordering::SeqCst))
+    }
+}
+
+/// Counts before it passes on: whoever has the bytes can rely on the count.
+fn pass(mut from: TcpStream, mut to: TcpStream, counter: &AtomicUsize) {
+    let mut space = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = from.read(&mut space) {
+        counter.fetch_add(count, Ordering::SeqCst);
+        if to.write_all(&space[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+}
