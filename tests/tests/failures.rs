@@ -195,6 +195,50 @@ fn nonsense_sent_to_a_server_hurts_nobody_else() {
 }
 
 #[test]
+fn peers_that_do_not_read_stop_nobody_else() {
+    use std::io::Write;
+    const THREADS: usize = 2;
+    let server = Orb::builder()
+        .endpoint("iiop://127.0.0.1:0")
+        .unwrap()
+        .concurrency(ironorb::ServerConcurrency::LeaderFollowers { threads: THREADS })
+        .build()
+        .unwrap();
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let key = probe.object().ior().iiop_profiles().next().unwrap().object_key().to_vec();
+    // reflect() of more than sockets hold, from peers that send all of it and read nothing.
+    let mut body = [0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0].to_vec();
+    body.extend((key.len() as u32).to_be_bytes());
+    body.extend(&key);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend(b"\0\0\0\x08reflect\0\0\0\0\0");
+    body.resize((12 + body.len()).next_multiple_of(8) - 12, 0);
+    body.extend((20u32 << 20).to_be_bytes());
+    body.resize(body.len() + (20 << 20), 7);
+    let request = raw::message(0, &body);
+    let address = server.published_addresses()[0].clone();
+    let mut deaf: Vec<_> = (0..2 * THREADS)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(&address).unwrap();
+            stream.write_all(&request).unwrap();
+            stream
+        })
+        .collect();
+    let client = client();
+    let remote: ProbeRef = client.resolve(&probe.object().to_ior_string()).unwrap();
+    for i in 0..20 {
+        assert_eq!(remote.with_timeout(Some(Duration::from_secs(10))).add(i, 1).unwrap(), i + 1);
+    }
+    // Who reads after all gets the whole reply, and is served again.
+    let stream = &mut deaf[0];
+    assert_eq!(raw::read_message(stream).len(), 24 + 4 + (20 << 20));
+    stream.write_all(&request).unwrap();
+    assert_eq!(raw::read_message(stream).len(), 24 + 4 + (20 << 20));
+    drop(deaf);
+    server.shutdown(true).unwrap();
+}
+
+#[test]
 fn shutting_down_finishes_what_is_being_served() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();

@@ -37,8 +37,8 @@ pub struct OrbConfig {
     /// Bytes that may wait to be sent on one connection before callers wait for the peer to read. Default
     /// 4 MiB; the worst case is this and one message on top.
     pub transmit_bytes_max: usize,
-    /// How long a peer may take no bytes of a reply before its connection is closed. Default 20 s. A thread waits
-    /// with the reply: in a pool, as many such peers as threads keep all others waiting for this long.
+    /// How long a peer may take no bytes of a reply before its connection is closed. Default 20 s. Until then the
+    /// connection's thread waits with the reply; in a pool, a thread of its own.
     pub transmit_timeout: Duration,
     /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
     pub giop_version: Version,

@@ -33,7 +33,14 @@ pub(super) struct Connection {
     carried: AtomicUsize,
     /// No more requests will come; whoever finishes the last one closes.
     ending: AtomicBool,
+    /// What a thread of a pool does with a peer that takes no more bytes; `None` where threads wait themselves.
+    on_stall: Option<OnStall>,
+    /// A thread of its own waits for the peer to take bytes. Changes only under the lock of `sender`.
+    stalled: AtomicBool,
 }
+
+/// Starts a thread that calls [`Connection::flush_stalled`]; false when there is none to be had.
+pub(super) type OnStall = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// What a look for work gave.
 #[derive(Debug)]
@@ -61,7 +68,7 @@ impl Spare {
 }
 
 impl Connection {
-    pub(super) fn new(id: u64, stream: TcpStream, orb: Arc<OrbCore>) -> Self {
+    pub(super) fn new(id: u64, stream: TcpStream, orb: Arc<OrbCore>, on_stall: Option<OnStall>) -> Self {
         let (sender, receiver) = ServerConnection::new(orb.config.connection);
         Connection {
             id,
@@ -75,6 +82,8 @@ impl Connection {
             helpers: AtomicUsize::new(0),
             carried: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
+            on_stall,
+            stalled: AtomicBool::new(false),
         }
     }
 
@@ -211,14 +220,49 @@ impl Connection {
         }
     }
 
+    /// Sends what the peer takes now and leaves the rest to another thread.
+    fn flush_or_leave<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) {
+        while !sender.transmit().poll_transmit().is_empty() {
+            match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
+                Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
+                Ok(Moved::Nothing | Moved::End) if self.leave_to_another(&sender) => return,
+                _ => return drop(self.flush(sender)),
+            }
+        }
+    }
+
+    /// True while a thread of its own waits for the peer; requests are not to be received meanwhile, or their
+    /// replies would pile up.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::SeqCst)
+    }
+
+    /// Sends everything that waits, for a thread that may be kept waiting.
+    pub(super) fn flush_stalled(&self) {
+        let _sender = self.flush(lock(&self.sender));
+        self.stalled.store(false, Ordering::SeqCst);
+    }
+
+    /// Leaves the waiting for the peer to a thread of its own, if that is the way here.
+    #[cold]
+    fn leave_to_another(&self, _sender: &ServerConnection) -> bool {
+        let Some(on_stall) = &self.on_stall else { return false };
+        if self.stalled.swap(true, Ordering::SeqCst) {
+            return true; // it sends ours as well
+        }
+        let started = on_stall();
+        self.stalled.store(started, Ordering::SeqCst);
+        started
+    }
+
     /// Sends everything that waits. Gives up when the peer takes nothing for the configured time.
     #[inline]
-    fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) {
+    fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection> {
         let mut stuck_since = None;
         loop {
             let bytes = sender.transmit().poll_transmit();
             if bytes.is_empty() {
-                return;
+                return sender;
             }
             match net::send_now(&self.stream, bytes) {
                 Ok(Moved::Bytes(count)) => {
@@ -255,6 +299,10 @@ impl ReplySink for Connection {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
         write(&mut sender);
-        self.flush(sender);
+        if self.on_stall.is_some() {
+            self.flush_or_leave(sender);
+        } else {
+            drop(self.flush(sender));
+        }
     }
 }

@@ -136,7 +136,10 @@ impl Shared {
         // So that peers that vanish without a word do not keep their places for ever.
         rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let connection = Arc::new(Connection::new(id, stream, self.orb.clone()));
+        let connection = Arc::new_cyclic(|connection| {
+            let on_stall = self.pool.is_some().then(|| pool::on_stall(self, connection.clone()));
+            Connection::new(id, stream, self.orb.clone(), on_stall)
+        });
         {
             let mut connections = lock(&self.connections);
             if self.is_stopping() || connections.len() >= self.orb.config.server_connections_max {

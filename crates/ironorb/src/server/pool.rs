@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::connection::{Connection, Found, Spare};
+use super::connection::{Connection, Found, OnStall, Spare};
 use super::{Shared, spawn};
 use crate::sync::lock;
 
@@ -118,7 +118,28 @@ fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
     }
 }
 
+/// Peers that take no bytes must not keep the pool's threads: each gets a thread that waits for it, and its requests
+/// wait as well.
+///
+/// Takes no lock: it is called under that of a connection's sender.
+pub(super) fn on_stall(shared: &Arc<Shared>, connection: Weak<Connection>) -> OnStall {
+    let shared = Arc::downgrade(shared);
+    Box::new(move || {
+        let (Some(shared), Some(connection)) = (shared.upgrade(), connection.upgrade()) else { return false };
+        let waits = move || {
+            connection.flush_stalled();
+            if let Some(pool) = &shared.pool {
+                pool.push_ready(&connection);
+            }
+        };
+        spawn("ironorb-stalled", waits).is_ok()
+    })
+}
+
 fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut Spare) {
+    if connection.is_stalled() {
+        return; // the thread that waits for the peer brings it back
+    }
     match connection.look_for_work(spare) {
         Found::Nothing => pool.rearm(connection),
         Found::Work { work, more } => {
