@@ -1,5 +1,6 @@
 //! One accepted connection: what the threads that serve it share.
 
+use std::cell::Cell;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -31,6 +32,9 @@ pub(super) struct Connection {
     pub(super) helpers: AtomicUsize,
     /// Requests being carried out.
     carried: AtomicUsize,
+    /// Those among them whose replies have not been written. Falls only under the lock of `sender` or after the
+    /// servant is done.
+    unanswered: AtomicUsize,
     /// No more requests will come; whoever finishes the last one closes.
     ending: AtomicBool,
     /// What a thread of a pool does with a peer that takes no more bytes; `None` where threads wait themselves.
@@ -81,6 +85,7 @@ impl Connection {
             served: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
             carried: AtomicUsize::new(0),
+            unanswered: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
             on_stall,
             stalled: AtomicBool::new(false),
@@ -164,15 +169,18 @@ impl Connection {
     #[must_use]
     pub(super) fn carry_out(&self, work: Work, spare: &mut Spare) -> bool {
         self.carried.fetch_add(1, Ordering::SeqCst);
+        self.unanswered.fetch_add(1, Ordering::SeqCst);
+        let request = Unanswered { connection: self, answered: Cell::new(false) };
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
         // to be sent again, or whoever stops it sees the request.
         let message = if self.stopping.load(Ordering::SeqCst) {
             work.into_message()
         } else {
-            work.carry_out(&self.orb, &self.session, self)
+            work.carry_out(&self.orb, &self.session, &request)
         };
         self.served.fetch_add(1, Ordering::Relaxed);
         spare.0 = Some(message.into_buffer());
+        request.settle();
         self.carried.fetch_sub(1, Ordering::SeqCst) == 1 && self.ending.load(Ordering::SeqCst)
     }
 
@@ -189,16 +197,16 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Read);
     }
 
-    /// Says goodbye and closes. While requests are being carried out there is no goodbye: it would promise that
-    /// what is not answered was not carried out (CORBA 3.3 part 2, 9.4.7), and the client would ask again.
+    /// Says goodbye and closes. While requests that are being carried out lack their replies there is no goodbye: it
+    /// would promise that what is not answered was not carried out (CORBA 3.3 part 2, 9.4.7), and the client would
+    /// ask again.
     pub(super) fn close_now(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         let version = self.orb.config.giop_version;
-        // sync: carried-before-goodbye
-        let is_idle = self.carried.load(Ordering::SeqCst) == 0;
         {
             let mut sender = lock(&self.sender);
-            if is_idle {
+            // sync: carried-before-goodbye
+            if self.unanswered.load(Ordering::SeqCst) == 0 {
                 sender.close(version);
             }
             let _ = net::send_now(&self.stream, sender.transmit().poll_transmit());
@@ -293,6 +301,32 @@ impl Connection {
 
 /// Reads of 4 KiB after a goodbye, so that a peer that never stops sending is not listened to for ever.
 const DRAIN_READS_MAX: usize = 256;
+
+/// A request that is being carried out, as the place where its reply goes.
+struct Unanswered<'c> {
+    connection: &'c Connection,
+    answered: Cell<bool>,
+}
+
+impl Unanswered<'_> {
+    /// It need not keep the connection from an orderly end any longer.
+    #[inline]
+    fn settle(&self) {
+        if !self.answered.replace(true) {
+            self.connection.unanswered.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl ReplySink for Unanswered<'_> {
+    #[inline]
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        self.connection.with(&mut |sender| {
+            write(sender);
+            self.settle();
+        });
+    }
+}
 
 impl ReplySink for Connection {
     #[inline]
