@@ -88,13 +88,7 @@ impl Resolver<'_> {
                 continue;
             };
             let (base_kind, defined) = (body.kind, body.defined);
-            if !defined {
-                self.diags.base_not_defined(name.span, &shown, span);
-                self.side[base.index()].broken = true;
-                continue;
-            }
-            if let Some(&(_, first)) = bases.iter().find(|&&(other, _)| other == base) {
-                self.diags.duplicate_base(name.span, &shown, first);
+            if !self.can_join(base, name.span, defined, &bases) {
                 continue;
             }
             match (interface.kind, base_kind) {
@@ -109,6 +103,28 @@ impl Resolver<'_> {
             bases.push((base, name.span));
         }
         bases
+    }
+
+    /// Whether a definition of the right kind may stand in a list of bases: it is defined, and not in the list yet.
+    pub(super) fn can_join(
+        &mut self,
+        base: DefId,
+        place: Span,
+        defined: bool,
+        list: &[(DefId, Span)],
+    ) -> bool {
+        if !defined {
+            let (shown, span) = (self.shown(base), self.model.get(base).span);
+            self.diags.base_not_defined(place, &shown, span);
+            self.side[base.index()].broken = true;
+            return false;
+        }
+        if let Some(&(_, first)) = list.iter().find(|&&(other, _)| other == base) {
+            let shown = self.shown(base);
+            self.diags.duplicate_base(place, &shown, first);
+            return false;
+        }
+        true
     }
 
     /// Makes the names of the bases those of the scope.

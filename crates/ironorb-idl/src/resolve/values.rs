@@ -137,13 +137,7 @@ impl Resolver<'_> {
                 continue;
             };
             let (base_abstract, defined) = (body.is_abstract, body.defined);
-            if !defined {
-                self.diags.base_not_defined(name.span, &shown, span);
-                self.side[base.index()].broken = true;
-                continue;
-            }
-            if let Some(&(_, first)) = bases.iter().find(|&&(other, _)| other == base) {
-                self.diags.duplicate_base(name.span, &shown, first);
+            if !self.can_join(base, name.span, defined, &bases) {
                 continue;
             }
             if value.is_abstract && !base_abstract {
@@ -169,13 +163,7 @@ impl Resolver<'_> {
                 continue;
             };
             let (kind, defined) = (body.kind, body.defined);
-            if !defined {
-                self.diags.base_not_defined(name.span, &shown, span);
-                self.side[base.index()].broken = true;
-                continue;
-            }
-            if let Some(&(_, first)) = supports.iter().find(|&&(other, _)| other == base) {
-                self.diags.duplicate_base(name.span, &shown, first);
+            if !self.can_join(base, name.span, defined, &supports) {
                 continue;
             }
             if kind != InterfaceKind::Abstract {
