@@ -62,17 +62,20 @@ impl Link {
     #[inline]
     pub(crate) fn is_usable(&self, now: Instant) -> bool {
         let now_ms = self.elapsed_ms(now);
-        let idle_ms = now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed));
-        if idle_ms > LOOK_AFTER_MS {
-            self.look();
-        }
+        let is_alive = self.is_alive_at(now_ms);
         self.used_ms.store(now_ms, Ordering::Relaxed);
-        !self.ended.load(Ordering::Relaxed)
+        is_alive
     }
 
     /// The same for one who does not want to call.
     pub(crate) fn is_alive(&self, now: Instant) -> bool {
-        if self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed)) > LOOK_AFTER_MS {
+        self.is_alive_at(self.elapsed_ms(now))
+    }
+
+    #[inline]
+    fn is_alive_at(&self, now_ms: u64) -> bool {
+        let idle_ms = now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        if idle_ms > LOOK_AFTER_MS {
             self.look();
         }
         !self.ended.load(Ordering::Relaxed)

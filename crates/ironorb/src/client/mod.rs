@@ -42,7 +42,7 @@ impl Endpoints {
             let connected = links.drop_ended(now);
             connected > 0 || Arc::strong_count(links) > 1
         });
-        self.sweep_at = (2 * self.links.len()).max(SWEEP_MIN);
+        self.sweep_at = 2 * self.links.len();
     }
 }
 

@@ -12,7 +12,7 @@ use super::current::{CurrentGuard, enter};
 use super::key::Slot;
 use super::{ObjectId, Poa, PoaInner, RequestProcessing, Unavailable};
 use crate::servant::Servant;
-use crate::sync::{lock, read, write};
+use crate::sync::{lock, read};
 
 /// A servant with an id, in an adapter.
 pub(crate) struct ActiveObject {
@@ -213,7 +213,7 @@ impl PoaInner {
                     .with_detail(e.to_string());
                     Refusal::Exception(e)
                 })?;
-                match write(&self.objects).by_id(id.as_bytes()) {
+                match read(&self.objects).by_id(id.as_bytes()) {
                     Some(object) => Ok(count_in(object)),
                     None => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
                 }

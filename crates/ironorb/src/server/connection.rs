@@ -57,6 +57,13 @@ pub(super) enum Found {
     End,
 }
 
+/// What to do when the peer takes no more bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stalled {
+    Wait,
+    LeaveIfPossible,
+}
+
 /// The buffer of the message that a thread carried out last, to be used again when it next has a receiving part:
 /// it must not wait for that only to give a buffer back.
 #[derive(Debug, Default)]
@@ -228,17 +235,6 @@ impl Connection {
         }
     }
 
-    /// Sends what the peer takes now and leaves the rest to another thread.
-    fn flush_or_leave<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) {
-        while !sender.transmit().poll_transmit().is_empty() {
-            match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
-                Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
-                Ok(Moved::Nothing | Moved::End) if self.leave_to_another(&sender) => return,
-                _ => return drop(self.flush(sender)),
-            }
-        }
-    }
-
     /// True while a thread of its own waits for the peer; requests are not to be received meanwhile, or their
     /// replies would pile up.
     pub(super) fn is_stalled(&self) -> bool {
@@ -247,7 +243,7 @@ impl Connection {
 
     /// Sends everything that waits, for a thread that may be kept waiting.
     pub(super) fn flush_stalled(&self) {
-        let _sender = self.flush(lock(&self.sender));
+        let _sender = self.flush(lock(&self.sender), Stalled::Wait);
         self.stalled.store(false, Ordering::SeqCst);
     }
 
@@ -263,9 +259,14 @@ impl Connection {
         started
     }
 
-    /// Sends everything that waits. Gives up when the peer takes nothing for the configured time.
+    /// Sends everything that waits, or what the peer takes now if the rest is left to another thread. Gives up when
+    /// the peer takes nothing for the configured time.
     #[inline]
-    fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection> {
+    fn flush<'c>(
+        &'c self,
+        mut sender: MutexGuard<'c, ServerConnection>,
+        stalled: Stalled,
+    ) -> MutexGuard<'c, ServerConnection> {
         let mut stuck_since = None;
         loop {
             let bytes = sender.transmit().poll_transmit();
@@ -278,6 +279,9 @@ impl Connection {
                     stuck_since = None;
                 }
                 Ok(Moved::Nothing | Moved::End) => {
+                    if stalled == Stalled::LeaveIfPossible && self.leave_to_another(&sender) {
+                        return sender;
+                    }
                     drop(sender);
                     let since = *stuck_since.get_or_insert_with(Instant::now);
                     let left = self.orb.config.transmit_timeout.saturating_sub(since.elapsed());
@@ -333,10 +337,6 @@ impl ReplySink for Connection {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
         write(&mut sender);
-        if self.on_stall.is_some() {
-            self.flush_or_leave(sender);
-        } else {
-            drop(self.flush(sender));
-        }
+        drop(self.flush(sender, Stalled::LeaveIfPossible));
     }
 }
