@@ -37,7 +37,10 @@ pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExcep
 pub use ironorb_giop::minor::MinorCode;
 pub use ironorb_giop::version::Version;
 pub use object::{ObjectRef, TypedRef, nil_reference};
-pub use orb::{BuildError, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder};
+pub use orb::{
+    BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,
+    SettingError, settings,
+};
 pub use poa::{Poa, PoaPolicies};
 pub use servant::{Servant, servant};
 

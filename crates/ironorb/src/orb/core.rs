@@ -10,6 +10,7 @@ use ironorb_giop::ior::{CodeSetComponentInfo, IRONORB_ORB_TYPE, IiopProfile, Ior
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::Corbaloc;
 
+use super::settings::Settings;
 use crate::adapter::{Adapter, Ownership};
 use crate::client::Connector;
 use crate::config::OrbConfig;
@@ -24,6 +25,10 @@ pub(crate) struct OrbCore {
     pub(crate) adapter: Adapter,
     pub(crate) connector: Connector,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
+    /// Where initial references are that nothing else names.
+    pub(super) default_initial: Option<String>,
+    pub(super) orb_id: String,
+    pub(super) server_id: String,
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
     hold_requests: bool,
@@ -37,19 +42,19 @@ pub(crate) struct OrbCore {
 }
 
 impl OrbCore {
-    pub(super) fn new(
-        config: OrbConfig,
-        endpoints: Vec<Endpoint>,
-        publish: Vec<String>,
-        hold_requests: bool,
-    ) -> Arc<Self> {
+    pub(super) fn new(mut settings: Settings) -> Arc<Self> {
+        let endpoints = settings.listening();
+        let Settings { config, publish, hold_requests, default_initial, orb_id, server_id, .. } = settings;
         Arc::new(OrbCore {
             adapter: Adapter::new(fresh_nonce()),
             connector: Connector::new(config.clone()),
             config,
             initial: RwLock::default(),
+            default_initial,
+            orb_id,
+            server_id,
             endpoints,
-            publish,
+            publish: publish.into_items(),
             hold_requests,
             server: Mutex::new(None),
             published: OnceLock::new(),

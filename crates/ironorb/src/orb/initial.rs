@@ -70,6 +70,10 @@ impl OrbCore {
         if let Some(object) = read(&self.initial).get(name) {
             return Ok(object.clone());
         }
+        if let Some(base) = &self.default_initial {
+            let orb = Orb::from_core(self.clone());
+            return orb.string_to_object(&format!("{}/{name}", base.trim_end_matches('/')));
+        }
         if name == NAME_SERVICE {
             return Orb::from_core(self.clone()).string_to_object(NAME_SERVICE_DEFAULT);
         }
@@ -80,7 +84,7 @@ impl OrbCore {
         )
         .with_detail(format!(
             "{name}: give it to OrbBuilder::initial_reference or set {}",
-            super::builder::INIT_REF_VARIABLE
+            super::settings::INIT_REF_VARIABLE
         )))
     }
 }

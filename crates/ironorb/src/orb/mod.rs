@@ -3,10 +3,12 @@
 mod builder;
 mod core;
 mod initial;
+mod settings;
 
-pub use builder::{BuildError, INIT_REF_VARIABLE, OrbBuilder};
+pub use builder::{BuildError, OrbBuilder};
 pub(crate) use core::{OrbCore, shut_down};
 pub use initial::InitialReference;
+pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,14 +42,24 @@ impl Drop for Owner {
 }
 
 impl Orb {
-    /// Settings for a new ORB.
+    /// Settings for a new ORB, beginning with those of the environment.
     pub fn builder() -> OrbBuilder {
-        OrbBuilder::default()
+        OrbBuilder::from_environment()
     }
 
     /// An ORB with default settings (`ORB_init`). Listens when the root adapter is first asked for.
     pub fn init() -> Result<Orb, BuildError> {
         Orb::builder().build()
+    }
+
+    /// The ORB's own name (`id`), empty unless it was given one; see the setting `id`.
+    pub fn id(&self) -> &str {
+        &self.core.orb_id
+    }
+
+    /// The server's name, empty unless it was given one; see the setting `serverId`.
+    pub fn server_id(&self) -> &str {
+        &self.core.server_id
     }
 
     pub(crate) fn owning(core: Arc<OrbCore>) -> Orb {
