@@ -73,6 +73,8 @@ kinds! {
         BadIor "an object reference is not well-formed",
         BadEncapsulation "an encapsulation is empty or not well-formed",
         BadException "an exception body is not well-formed",
+        BadFixed "a fixed has too many digits, a half octet that is no digit, or no sign",
+        BadTypeCode "a TypeCode has parameters that no type has",
     }
 }
 
@@ -103,6 +105,10 @@ pub enum Misuse {
     TooLarge,
     /// A reference of another kind stands where the signature asks for this one.
     NotAReference,
+    /// A value is not one of the type that it is said to be.
+    WrongType,
+    /// A TypeCode that is still to be built, or a type that is never sent.
+    BadTypeCode,
 }
 
 impl fmt::Display for Misuse {
@@ -131,6 +137,8 @@ impl fmt::Display for Misuse {
             Misuse::NotAReference => {
                 f.write_str("the object reference is not of the kind the signature asks for")
             }
+            Misuse::WrongType => f.write_str("the value is not one of the type that it is said to be"),
+            Misuse::BadTypeCode => f.write_str("the type is still to be built, or its values are never sent"),
         }
     }
 }

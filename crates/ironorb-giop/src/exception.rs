@@ -224,6 +224,7 @@ impl From<Malformed> for SystemException {
         let (kind, minor) = match error.kind {
             K::NotInCharSet | K::NotUtf16 => (S::DataConversion, MinorCode::MALFORMED_REQUEST),
             K::TooDeep | K::TooLarge => (S::ImpLimit, MinorCode::MALFORMED_REQUEST),
+            K::BadTypeCode => (S::BadTypecode, MinorCode::MALFORMED_REQUEST),
             K::BadIor => (S::InvObjref, MinorCode::MALFORMED_REQUEST),
             _ => (S::Marshal, MinorCode::MALFORMED_REQUEST),
         };
@@ -240,7 +241,9 @@ impl From<Misuse> for SystemException {
             Misuse::BoundExceeded { .. }
             | Misuse::StringHoldsNul
             | Misuse::WrongLabel
+            | Misuse::WrongType
             | Misuse::NotAReference => S::BadParam,
+            Misuse::BadTypeCode => S::BadTypecode,
             Misuse::NotInCharSet => S::DataConversion,
             Misuse::TooLong | Misuse::TooLarge => S::ImpLimit,
             Misuse::WideInGiop10 | Misuse::WideNeedsSurrogates => S::Marshal,

@@ -8,21 +8,27 @@
 
 #![forbid(unsafe_code)]
 
+pub mod any;
 pub mod cdr;
 pub mod connection;
 pub mod error;
 pub mod exception;
+pub mod fixed;
 pub mod framer;
 pub mod ior;
 pub mod message;
 pub mod minor;
 pub mod service_context;
+pub mod typecode;
 pub mod url;
 pub mod version;
 
+pub use any::Any;
 pub use cdr::{Marshal, Reader, Unmarshal, Writer};
 pub use error::{Malformed, MalformedKind, Misuse};
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use fixed::Fixed;
 pub use ior::Ior;
+pub use typecode::{TypeCode, TypeDef, Typed};
 pub use url::ObjectUrl;
 pub use version::{ByteOrder, CharSet, Encoding, Version};

@@ -32,9 +32,12 @@ pub use config::{OrbConfig, ServerConcurrency};
 pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::{BadAddress, Endpoint};
 pub use ironorb_giop as giop;
+pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{LongDouble, WString};
 pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use ironorb_giop::fixed::{Decimal, Fixed, FixedError};
 pub use ironorb_giop::minor::MinorCode;
+pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
 pub use ironorb_giop::version::Version;
 pub use object::{ObjectRef, TypedRef, nil_reference};
 pub use orb::{

@@ -12,12 +12,14 @@ pub use macros::*;
 
 pub use crate::invoke::{invoke, invoke_oneway};
 pub use crate::object::{ObjectRef, TypedRef};
+pub use ironorb_giop::any::Any;
 pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
+pub use ironorb_giop::fixed::Fixed;
+pub use ironorb_giop::typecode::{TypeCode, TypeDef, Typed, ValueModifier, Visibility};
 pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
 };
 
-use std::any::Any;
 use std::sync::Arc;
 
 /// An operation of an interface.
@@ -104,7 +106,7 @@ impl OperationError for SystemException {
 
 /// Where a servant puts itself for a caller in the same process who knows its interface.
 #[allow(missing_debug_implementations)]
-pub struct LocalSlot<'s>(&'s mut dyn Any);
+pub struct LocalSlot<'s>(&'s mut dyn std::any::Any);
 
 impl<'s> LocalSlot<'s> {
     pub(crate) fn new<I: ?Sized + 'static>(slot: &'s mut Option<Arc<I>>) -> Self {
@@ -123,4 +125,4 @@ impl<'s> LocalSlot<'s> {
 }
 
 /// An IDL `native` type: whatever the process makes of it.
-pub type Native = Arc<dyn Any + Send + Sync>;
+pub type Native = Arc<dyn std::any::Any + Send + Sync>;

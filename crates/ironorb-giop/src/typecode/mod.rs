@@ -1,0 +1,72 @@
+//! TypeCodes: types as values (CORBA 3.3 part 1, 8.11; on the wire part 2, 9.3.5).
+//!
+//! A [`TypeCode`] is a generator's constant ([`TypeDef`]) or a node of a shared arena that was read from a
+//! peer or built at run time; nobody outside of this folder sees which. Nothing here knows values: that is
+//! [`any`](crate::any). A recursive type refers to itself by index, so none owns itself, and every walk over a
+//! type is bounded by its size, never by the number of ways through it.
+
+#![allow(dead_code)] // the codec and the builders follow
+
+mod access;
+mod compare;
+mod definition;
+mod kind;
+mod node;
+mod text;
+mod typed;
+
+use std::sync::Arc;
+
+pub use access::TypeCodeError;
+pub use definition::{TypeDef, ValueModifier, Visibility};
+pub use kind::TcKind;
+pub use typed::Typed;
+
+pub(crate) use node::{Arena, TypeRef};
+
+/// A type as a value: what IDL calls `CORBA::TypeCode`.
+///
+/// Cheap to clone and to pass on: a pointer to a constant, or a counted pointer to types that were read or
+/// built at run time. `==` is the standard's `equal`.
+#[derive(Clone)]
+pub struct TypeCode(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Static(&'static TypeDef),
+    Shared(Arc<Arena>, u32),
+}
+
+impl TypeCode {
+    /// The TypeCode of a constant description.
+    #[inline]
+    pub const fn of(definition: &'static TypeDef) -> TypeCode {
+        TypeCode(Repr::Static(definition))
+    }
+
+    /// The TypeCode of a Rust type.
+    #[inline]
+    pub const fn for_type<T: Typed + ?Sized>() -> TypeCode {
+        TypeCode::of(T::TYPE)
+    }
+
+    fn shared(arena: Arc<Arena>, index: u32) -> TypeCode {
+        debug_assert!((index as usize) < arena.nodes.len());
+        TypeCode(Repr::Shared(arena, index))
+    }
+
+    #[inline]
+    pub(crate) fn as_type_ref(&self) -> TypeRef<'_> {
+        match &self.0 {
+            Repr::Static(definition) => TypeRef::Static(definition),
+            Repr::Shared(arena, index) => TypeRef::Shared(arena, *index),
+        }
+    }
+}
+
+/// `tk_null`
+impl Default for TypeCode {
+    fn default() -> Self {
+        TypeCode::of(&TypeDef::Null)
+    }
+}
