@@ -25,6 +25,10 @@ use crate::sync::{read, write};
 pub(crate) trait ReplySink {
     /// Lets `write` write to the connection, then sees to it that it is sent.
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
+
+    /// The same place for an answer that is written after the upcall, from any thread. The connection counts the
+    /// request as in progress until it is dropped. `None` when as many answers as it may owe are outstanding.
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
 }
 
 /// What an adapter remembers of one connection: whether its strings are UTF-8. Starts as ISO 8859-1, which

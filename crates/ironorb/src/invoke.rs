@@ -4,24 +4,21 @@
 //! concrete core that is compiled once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
-use ironorb_giop::connection::{BeginError, CallState, ClientConnection, Incoming, ServerConnection};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::{CharSet, Malformed, Misuse, Reader, Writer};
+use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
-use crate::adapter::{ReplySink, Session};
 use crate::client::{ConnectFailure, Link};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next, bad_reply};
+use crate::loopback::{Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
-use crate::orb::OrbCore;
 use crate::route::{CurrentRoute, RemoteTarget, Route};
-use crate::sync::lock;
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
 
@@ -45,7 +42,13 @@ where
     let object = target.object();
     match object.local() {
         Ok(None) => remote(object, operation, &arguments, results),
-        Ok(Some(upcall)) => call_local(object, operation, &upcall, local),
+        Ok(Some(upcall)) => match direct(&upcall) {
+            Some(servant) => call_local(object, operation, &upcall, &*servant, local),
+            None => {
+                drop(upcall);
+                remote(object, operation, &arguments, results)
+            }
+        },
         Err(e) => Err(about(object, operation, e).into()),
     }
 }
@@ -63,17 +66,35 @@ where
     R: RefTo<I>,
 {
     let object = target.object();
-    match object.local() {
-        Ok(None) => Course::begin(object, operation, &arguments)
+    let by_message = || {
+        Course::begin(object, operation, &arguments)
             .and_then(|mut course| course.oneway())
-            .map_err(|e| about(object, operation, e)),
-        // As over the wire: the caller of a oneway hears nothing of what the servant says.
-        Ok(Some(upcall)) => match call_local(object, operation, &upcall, local) {
-            Err(e) if e.minor == MinorCode::WRONG_INTERFACE => Err(e),
-            _ => Ok(()),
+            .map_err(|e| about(object, operation, e))
+    };
+    match object.local() {
+        Ok(None) => by_message(),
+        Ok(Some(upcall)) => match direct(&upcall) {
+            // As over the wire: the caller of a oneway hears nothing of what the servant says.
+            Some(servant) => {
+                let _unheard = call_local(object, operation, &upcall, &*servant, local);
+                Ok(())
+            }
+            None => {
+                drop(upcall);
+                by_message()
+            }
         },
         Err(e) => Err(about(object, operation, e)),
     }
+}
+
+/// The servant as the caller's interface, if it can be called directly. One that answers later or is dynamic cannot, nor
+/// one that lacks the interface, and gets the call as a message.
+#[inline]
+fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option<Arc<I>> {
+    let mut found: Option<Arc<I>> = None;
+    upcall.servant().provide(&mut LocalSlot::new(&mut found));
+    found
 }
 
 #[inline]
@@ -81,24 +102,15 @@ fn call_local<I, T, E>(
     object: &ObjectRef,
     operation: &Operation,
     upcall: &crate::poa::Upcall,
+    servant: &I,
     local: impl FnOnce(&I) -> Result<T, E>,
 ) -> Result<T, E>
 where
     I: ?Sized + 'static,
     E: OperationError,
 {
-    let mut found: Option<Arc<I>> = None;
-    upcall.servant().provide(&mut LocalSlot::new(&mut found));
-    let Some(servant) = found else {
-        let e = SystemException::new(
-            SystemExceptionKind::BadOperation,
-            MinorCode::WRONG_INTERFACE,
-            CompletionStatus::No,
-        );
-        return Err(about(object, operation, e).into());
-    };
     let _current = upcall.enter();
-    match catch_unwind(AssertUnwindSafe(|| local(&servant))) {
+    match catch_unwind(AssertUnwindSafe(|| local(servant))) {
         Ok(result) => result,
         Err(_) => Err(about(object, operation, servant_panicked()).into()),
     }
@@ -237,7 +249,9 @@ impl<'c> Course<'c> {
         if let Route::Local(key) = self.route.route() {
             // Forwarded into this very process, which the typed caller could not know.
             let orb = self.object.core();
-            return loopback(orb, key, self.operation.name(), self.arguments).map(|message| (message, None));
+            let patience = Patience::Until(self.deadline);
+            return loopback(orb, key, self.operation.name(), self.arguments, patience)
+                .map(|message| (message, None));
         }
         let (operation, arguments) = (self.operation.name(), self.arguments);
         let (message, link) =
@@ -248,10 +262,16 @@ impl<'c> Course<'c> {
     fn oneway(&mut self) -> Result<(), SystemException> {
         let (operation, arguments) = (self.operation.name(), self.arguments);
         loop {
-            let sent = self
-                .send(|link, target, now, deadline| link.oneway(target, operation, arguments, now, deadline));
+            let sent = match self.route.route() {
+                Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
+                Route::Remote(_) => self
+                    .send(|link, target, now, deadline| {
+                        link.oneway(target, operation, arguments, now, deadline)
+                    })
+                    .map(drop),
+            };
             match sent {
-                Ok(_) => return Ok(()),
+                Ok(()) => return Ok(()),
                 Err(next) => self.follow(next)?,
             }
         }
@@ -364,50 +384,4 @@ fn not_connected(
         ))),
         next => next,
     }
-}
-
-/// A call by message to an object in this process.
-#[cold]
-pub(crate) fn loopback(
-    orb: &Arc<OrbCore>,
-    key: &[u8],
-    operation: &str,
-    arguments: Arguments<'_>,
-) -> Result<Message, Next> {
-    let fail = |e: SystemException| Next::Fail(e);
-    let config = orb.config.connection;
-    let mut client = ClientConnection::<()>::new(config);
-    let target = RequestTarget::new(orb.config.giop_version, Some(CharSet::Utf8), key);
-    let call = client.begin_call(&target, operation, arguments).map_err(|e| match e {
-        BeginError::Misuse(misuse) => fail(misuse.into()),
-        BeginError::Ended(_) | BeginError::TooManyCalls => fail(bug()),
-    })?;
-    let (server, mut framer) = ServerConnection::new(config);
-    framer.push(client.transmit().poll_transmit());
-    let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {
-        return Err(fail(bug()));
-    };
-    let sink = LocalSink(Mutex::new(server));
-    orb.adapter.serve_request(&request, &Session::default(), &sink, orb);
-    let mut framer = client.take_framer().ok_or_else(|| fail(bug()))?;
-    framer.push(lock(&sink.0).transmit().poll_transmit());
-    client.handle_input(framer, |()| {}).map_err(|e| fail(bad_reply(e.0)))?;
-    match client.poll_call(call) {
-        CallState::Answered(message) => Ok(message),
-        _ => Err(fail(bug())),
-    }
-}
-
-/// Where the replies of a [`loopback`] call go.
-struct LocalSink(Mutex<ServerConnection>);
-
-impl ReplySink for LocalSink {
-    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        write(&mut lock(&self.0));
-    }
-}
-
-#[cold]
-fn bug() -> SystemException {
-    SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::Maybe)
 }

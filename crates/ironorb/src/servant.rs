@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::generated::{Call, InterfaceOf, LocalSlot, Replied};
 use crate::object::{OBJECT_ID, TypedRef};
 
-/// A servant without its types: what generated skeletons, and later dynamic ones, look like to an adapter.
+/// A servant without its types: what generated skeletons and dynamic servants look like to an adapter.
 pub trait Servant: Send + Sync + 'static {
     /// Its interfaces, the most derived first.
     fn repository_ids(&self) -> &[&'static str];
@@ -14,11 +14,17 @@ pub trait Servant: Send + Sync + 'static {
     /// Carries out one request.
     fn dispatch(&self, call: Call<'_>) -> Replied;
 
-    /// Offers itself to a caller in the same process.
-    fn provide(&self, slot: &mut LocalSlot<'_>);
+    /// Offers itself to a caller in the same process. One that offers nothing gets such calls by
+    /// [`dispatch`](Self::dispatch), as those from elsewhere.
+    fn provide(&self, slot: &mut LocalSlot<'_>) {
+        let _ = slot;
+    }
 
-    /// Tells servants apart.
-    fn address(&self) -> usize;
+    /// Tells servants apart: those with the same address are the same. By default, where it is in memory, so that
+    /// a servant without fields has to say better.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
 
     /// Whether it has an interface.
     fn is_a(&self, repository_id: &str) -> bool {

@@ -13,7 +13,8 @@ use super::{ConnectionId, Time};
 use crate::config::OrbConfig;
 use crate::generated::Operation;
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
-use crate::invoke::{LOCATE, loopback};
+use crate::invoke::LOCATE;
+use crate::loopback::{Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::poa::Refusal;
@@ -105,13 +106,16 @@ impl Course {
     /// A call to an object in this process.
     pub(super) fn step_here(&mut self, key: &[u8], orb: &Arc<OrbCore>) -> Step {
         match &self.request {
+            Request::Call(operation, arguments) if operation.is_oneway() => {
+                match loopback_oneway(orb, key, operation.name(), arguments) {
+                    Ok(()) => Step::Done(Answer::Sent),
+                    Err(next) => Step::Decide(next),
+                }
+            }
             Request::Call(operation, arguments) => {
-                let answered = loopback(orb, key, operation.name(), arguments);
-                match (answered, operation.is_oneway()) {
-                    // As over the wire: the caller of a oneway hears nothing of what the servant says.
-                    (Ok(_), true) => Step::Done(Answer::Sent),
-                    (Ok(message), false) => self.on_reply(message, orb),
-                    (Err(next), _) => Step::Decide(next),
+                match loopback(orb, key, operation.name(), arguments, Patience::None) {
+                    Ok(message) => self.on_reply(message, orb),
+                    Err(next) => Step::Decide(next),
                 }
             }
             Request::Locate => match orb.adapter.begin_upcall(key) {

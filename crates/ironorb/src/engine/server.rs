@@ -3,10 +3,10 @@
 //! Never runs a servant by itself: a request that has arrived is announced, and the driver says when it is
 //! carried out. So a simulator can give servants a duration and an order.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
@@ -16,6 +16,7 @@ use crate::Orb;
 use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
 use crate::server::work::{Stop, Work};
+use crate::sync::lock;
 
 /// What happens to a server.
 #[derive(Debug)]
@@ -86,6 +87,8 @@ pub struct ServerEngine {
     next_upcall: u64,
     /// Connections that may have something to transmit.
     talking: BTreeSet<ConnectionId>,
+    /// Connections whose servants have answered after their upcalls.
+    answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
     actions: VecDeque<ServerAction>,
     is_shut_down: bool,
 }
@@ -93,7 +96,7 @@ pub struct ServerEngine {
 /// One accepted connection.
 struct Accepted {
     framer: Framer,
-    sender: Sender,
+    sender: Arc<Sender>,
     session: Session,
     /// Requests announced and not carried out.
     waiting: usize,
@@ -119,6 +122,7 @@ impl ServerEngine {
             upcalls: BTreeMap::new(),
             next_upcall: 0,
             talking: BTreeSet::new(),
+            answered_later: Arc::default(),
             actions: VecDeque::new(),
             is_shut_down: false,
         }
@@ -141,7 +145,7 @@ impl ServerEngine {
             }
             ServerEvent::Closed { connection } => {
                 if let Some(accepted) = self.connections.get_mut(&connection) {
-                    accepted.sender.0.get_mut().handle_end();
+                    lock(&accepted.sender.connection).handle_end();
                     accepted.ending = Some(Ending::Gone);
                     self.end_if_idle(connection);
                 }
@@ -158,6 +162,14 @@ impl ServerEngine {
 
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<ServerAction> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        let answered = std::mem::take(&mut *lock(&self.answered_later));
+        for connection in answered {
+            self.talking.insert(connection);
+            self.take_requests(connection);
+        }
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
@@ -180,7 +192,12 @@ impl ServerEngine {
         let (sender, framer) = ServerConnection::new(self.orb.config.connection);
         let accepted = Accepted {
             framer,
-            sender: Sender(RefCell::new(sender)),
+            sender: Arc::new(Sender {
+                connection: Mutex::new(sender),
+                id: connection,
+                outstanding: AtomicUsize::new(0),
+                answered_later: self.answered_later.clone(),
+            }),
             session: Session::default(),
             waiting: 0,
             ending: None,
@@ -196,7 +213,9 @@ impl ServerEngine {
     /// floods us fills its own connection and nothing else.
     fn take_requests(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        while accepted.ending.is_none() && accepted.waiting < self.orb.config.connection.calls_in_flight_max {
+        while accepted.ending.is_none()
+            && accepted.in_progress() < self.orb.config.connection.calls_in_flight_max
+        {
             match Work::next(&mut accepted.framer) {
                 Ok(Some(work)) => {
                     let upcall = UpcallNumber(self.next_upcall);
@@ -216,9 +235,9 @@ impl ServerEngine {
         let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.waiting -= 1;
-        let message = work.carry_out(&self.orb, &accepted.session, &accepted.sender);
+        let message = work.carry_out(&self.orb, &accepted.session, &Place(accepted.sender.clone()));
         accepted.framer.recycle(message.into_buffer());
-        if accepted.sender.0.get_mut().is_ended() {
+        if lock(&accepted.sender.connection).is_ended() {
             // The request made no sense, or the client has gone.
             accepted.ending.get_or_insert(Ending::Stopped(Stop::ProtocolError));
         }
@@ -229,7 +248,7 @@ impl ServerEngine {
     fn retire(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         if accepted.ending != Some(Ending::Gone) {
-            accepted.sender.0.get_mut().close(self.orb.config.giop_version);
+            lock(&accepted.sender.connection).close(self.orb.config.giop_version);
             self.close(connection);
         }
     }
@@ -238,13 +257,13 @@ impl ServerEngine {
     fn end_if_idle(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         match accepted.ending {
-            Some(ending) if accepted.waiting == 0 => match ending {
+            Some(ending) if accepted.waiting == 0 && !accepted.owes_answers() => match ending {
                 Ending::Gone => {
                     self.connections.remove(&connection);
                 }
                 Ending::Stopped(Stop::Goodbye) => self.close(connection),
                 Ending::Stopped(Stop::ProtocolError) => {
-                    accepted.sender.0.get_mut().protocol_error();
+                    lock(&accepted.sender.connection).protocol_error();
                     self.close(connection);
                 }
             },
@@ -273,19 +292,65 @@ impl fmt::Debug for ServerEngine {
 }
 
 impl Accepted {
+    /// Whether servants have taken requests and not yet answered them.
+    fn owes_answers(&self) -> bool {
+        self.sender.outstanding.load(Ordering::SeqCst) > 0
+    }
+
+    /// Requests that have been announced and not answered.
+    fn in_progress(&self) -> usize {
+        self.waiting + self.sender.outstanding.load(Ordering::SeqCst)
+    }
+
     fn take_bytes(&mut self) -> Option<Vec<u8>> {
-        let transmit = self.sender.0.get_mut().transmit();
+        let mut sender = lock(&self.sender.connection);
+        let transmit = sender.transmit();
         let bytes = transmit.poll_transmit().to_vec();
         transmit.transmitted(bytes.len());
         (!bytes.is_empty()).then_some(bytes)
     }
 }
 
-/// Where the replies of a connection are written.
-struct Sender(RefCell<ServerConnection>);
+/// The sending part of a connection.
+struct Sender {
+    connection: Mutex<ServerConnection>,
+    id: ConnectionId,
+    /// Answers that come after their upcalls.
+    outstanding: AtomicUsize,
+    answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
+}
 
-impl ReplySink for Sender {
+/// Where the replies of a connection are written.
+struct Place(Arc<Sender>);
+
+impl ReplySink for Place {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        write(&mut self.0.borrow_mut());
+        write(&mut lock(&self.0.connection));
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        self.0.outstanding.fetch_add(1, Ordering::SeqCst);
+        Some(Box::new(LaterPlace(self.0.clone())))
+    }
+}
+
+/// The same for an answer after the upcall.
+struct LaterPlace(Arc<Sender>);
+
+impl ReplySink for LaterPlace {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        write(&mut lock(&self.0.connection));
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        self.0.outstanding.fetch_add(1, Ordering::SeqCst);
+        Some(Box::new(LaterPlace(self.0.clone())))
+    }
+}
+
+impl Drop for LaterPlace {
+    fn drop(&mut self) {
+        self.0.outstanding.fetch_sub(1, Ordering::SeqCst);
+        lock(&self.0.answered_later).insert(self.0.id);
     }
 }

@@ -8,9 +8,11 @@ use ironorb_giop::message::{ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Encoding, Malformed, Misuse, Reader, Writer};
 
+use super::reply::Reply;
 use super::{OperationError, Raised};
 use crate::adapter::ReplySink;
 use crate::object::OBJECT_ID;
+use crate::poa::Upcall;
 
 /// A request to be carried out. Whoever has it must make exactly one answer of it, which gives a
 /// [`Replied`].
@@ -78,6 +80,40 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// Carries out a twoway operation whose servant answers when it likes, from any thread: `read` gives the arguments,
+    /// `upcall` hands them and the obligation to answer to the servant, `results` writes what it will give.
+    ///
+    /// Takes memory for the obligation, unlike [`twoway`](Self::twoway).
+    pub fn deferred<A, T, E>(
+        mut self,
+        read: impl FnOnce(&mut Reader<'c>) -> Result<A, Malformed>,
+        upcall: impl FnOnce(A, Reply<T, E>),
+        results: fn(&mut Writer<'_>, &T) -> Result<(), Misuse>,
+    ) -> Replied
+    where
+        E: OperationError,
+    {
+        let responder = self.responder;
+        let arguments = match read(&mut self.arguments) {
+            Ok(arguments) => arguments,
+            Err(e) => return responder.bad_arguments(e),
+        };
+        match responder.later() {
+            Some(later) => {
+                upcall(arguments, Reply::new(later, results));
+                Replied(())
+            }
+            None => {
+                let e = SystemException::new(
+                    SystemExceptionKind::Transient,
+                    MinorCode::TOO_MANY_CALLS,
+                    CompletionStatus::No,
+                );
+                responder.raise(Raised::System(&e))
+            }
+        }
+    }
+
     /// Answers an operation that the interface does not list: one of every object's own (CORBA 3.3 part 1,
     /// 8.3), or BAD_OPERATION.
     #[cold]
@@ -118,8 +154,16 @@ impl<'c> Responder<'c> {
         self.answered.get()
     }
 
+    /// The obligation to answer, for later; nothing more may be answered here.
+    fn later(&self) -> Option<Later> {
+        let sink = self.sink.later()?;
+        self.answered.set(true);
+        let upcall = Upcall::of_this_thread();
+        Some(Later { encoding: self.encoding, id: self.id, wanted: self.wanted, upcall, sink })
+    }
+
     #[inline]
-    fn results<T>(
+    pub(super) fn results<T>(
         &self,
         results: impl FnOnce(&mut Writer<'_>, &T) -> Result<(), Misuse>,
         value: &T,
@@ -197,5 +241,28 @@ impl<'c> Responder<'c> {
             .with_minor(MinorCode::UNSENDABLE_RESULT)
             .with_completed(CompletionStatus::Yes);
         let _ = connection.reply(self.encoding, self.id, ReplyStatus::SystemException, |w| w.put(&e));
+    }
+}
+
+/// What is needed to answer a request after its upcall has returned.
+pub(super) struct Later {
+    encoding: Encoding,
+    id: RequestId,
+    wanted: bool,
+    /// Keeps the request in progress: for its object, its adapter and their manager. Let go before the connection is,
+    /// so that whoever ends a connection in order finds the adapters done.
+    upcall: Option<Upcall>,
+    sink: Box<dyn ReplySink + Send>,
+}
+
+impl Later {
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// Answers by `answer`, which is given the place to write to.
+    pub(super) fn answer(self, answer: impl FnOnce(&Responder<'_>)) {
+        answer(&Responder::new(&*self.sink, self.encoding, self.id, self.wanted));
+        drop(self.upcall);
     }
 }

@@ -5,10 +5,12 @@
 pub(crate) mod call;
 mod codec;
 mod macros;
+mod reply;
 
 pub use call::{Call, Replied};
 pub use codec::*;
 pub use macros::*;
+pub use reply::{Deferred, Reply};
 
 pub use crate::invoke::{invoke, invoke_oneway};
 pub use crate::object::{ObjectRef, TypedRef};

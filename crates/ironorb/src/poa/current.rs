@@ -42,6 +42,11 @@ pub(super) fn enter(object: Arc<ActiveObject>) -> CurrentGuard {
     CurrentGuard(CURRENT.replace(Some(object)))
 }
 
+/// The object that this thread's servant is being.
+pub(super) fn current_object() -> Option<Arc<ActiveObject>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
 impl Drop for CurrentGuard {
     #[inline]
     fn drop(&mut self) {

@@ -131,6 +131,11 @@ impl PoaManager {
         false
     }
 
+    /// Counts another share of a request that is in already.
+    pub(crate) fn enter_again(&self) {
+        self.0.in_flight.fetch_add(1, Ordering::SeqCst);
+    }
+
     #[cold]
     fn enter_slowly(&self) -> Result<(), SystemException> {
         let refuse = |kind, minor| Err(SystemException::new(kind, minor, CompletionStatus::No));

@@ -8,7 +8,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 
-use super::current::{CurrentGuard, enter};
+use super::current::{CurrentGuard, current_object, enter};
 use super::key::Slot;
 use super::{ObjectId, Poa, PoaInner, RequestProcessing, Unavailable};
 use crate::servant::Servant;
@@ -103,6 +103,16 @@ impl Upcall {
     #[inline]
     pub(crate) fn servant(&self) -> &dyn Servant {
         &*self.object.servant
+    }
+
+    /// Another share of the request that this thread is carrying out, for an answer that comes later; `None` outside
+    /// an upcall.
+    pub(crate) fn of_this_thread() -> Option<Upcall> {
+        let object = current_object()?;
+        // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
+        object.in_flight.fetch_add(1, Ordering::SeqCst);
+        object.poa.manager.enter_again();
+        Some(Upcall { object })
     }
 
     /// Makes the object the thread's current one while the guard lives.

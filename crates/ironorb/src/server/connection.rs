@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
 use ironorb_giop::connection::ServerConnection;
@@ -14,6 +14,7 @@ use crate::net::{self, Moved};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 
+use super::Shared;
 use super::work::{Stop, Work};
 
 /// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
@@ -22,6 +23,9 @@ pub(super) struct Connection {
     pub(super) id: u64,
     pub(super) stream: TcpStream,
     orb: Arc<OrbCore>,
+    /// For answers that come after the upcall.
+    itself: Weak<Connection>,
+    server: Weak<Shared>,
     receiver: Mutex<Framer>,
     sender: Mutex<ServerConnection>,
     session: Session,
@@ -79,12 +83,21 @@ impl Spare {
 }
 
 impl Connection {
-    pub(super) fn new(id: u64, stream: TcpStream, orb: Arc<OrbCore>, on_stall: Option<OnStall>) -> Self {
+    pub(super) fn new(
+        id: u64,
+        stream: TcpStream,
+        server: &Arc<Shared>,
+        itself: Weak<Connection>,
+        on_stall: Option<OnStall>,
+    ) -> Self {
+        let orb = server.orb.clone();
         let (sender, receiver) = ServerConnection::new(orb.config.connection);
         Connection {
             id,
             stream,
             orb,
+            itself,
+            server: Arc::downgrade(server),
             receiver: Mutex::new(receiver),
             sender: Mutex::new(sender),
             session: Session::default(),
@@ -330,9 +343,64 @@ impl ReplySink for Unanswered<'_> {
             self.settle();
         });
     }
+
+    #[cold]
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        let connection = self.connection.itself.upgrade()?;
+        if connection.carried.load(Ordering::SeqCst) > connection.orb.config.connection.calls_in_flight_max {
+            return None;
+        }
+        connection.carried.fetch_add(1, Ordering::SeqCst);
+        // The count of what is unanswered goes over.
+        let answered = self.answered.replace(true);
+        Some(Box::new(AnswersLater { connection, answered: AtomicBool::new(answered) }))
+    }
 }
 
-impl ReplySink for Connection {
+/// A request whose answer comes after its upcall.
+struct AnswersLater {
+    connection: Arc<Connection>,
+    answered: AtomicBool,
+}
+
+impl AnswersLater {
+    fn settle(&self) {
+        if !self.answered.swap(true, Ordering::SeqCst) {
+            self.connection.unanswered.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl ReplySink for AnswersLater {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        self.connection.with(&mut |sender| {
+            write(sender);
+            self.settle();
+        });
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        None // it is the later one already
+    }
+}
+
+impl Drop for AnswersLater {
+    fn drop(&mut self) {
+        self.settle();
+        let connection = &self.connection;
+        // As in `Connection::carry_out`: whoever finishes the last request of a connection that has ended closes it.
+        if connection.carried.fetch_sub(1, Ordering::SeqCst) == 1 && connection.ending.load(Ordering::SeqCst)
+        {
+            match connection.server.upgrade() {
+                Some(server) => server.close(connection),
+                None => connection.close_now(),
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Writes to the peer and sends what has been written.
     #[inline]
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);

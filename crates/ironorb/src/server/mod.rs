@@ -138,7 +138,7 @@ impl Shared {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new_cyclic(|connection| {
             let on_stall = self.pool.is_some().then(|| pool::on_stall(self, connection.clone()));
-            Connection::new(id, stream, self.orb.clone(), on_stall)
+            Connection::new(id, stream, self, connection.clone(), on_stall)
         });
         {
             let mut connections = lock(&self.connections);

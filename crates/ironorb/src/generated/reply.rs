@@ -1,0 +1,74 @@
+//! Answers that come after the upcall: the servant takes the arguments and a [`Reply`], returns, and answers when it
+//! likes, from any thread.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{Misuse, Writer};
+
+use super::call::Later;
+use super::{OperationError, Raised};
+use crate::invoke::servant_panicked;
+
+/// The obligation to answer one request, once: [`send`](Reply::send) takes it.
+///
+/// Until then the request is in progress: its object is not etherealised, and a manager, an adapter or an ORB that is
+/// told to wait for completion waits for it. No thread is held. If it is dropped without an answer, the caller gets
+/// UNKNOWN, COMPLETED_MAYBE. If the caller has gone meanwhile, the answer is dropped.
+pub struct Reply<T, E> {
+    later: Option<Later>,
+    results: fn(&mut Writer<'_>, &T) -> Result<(), Misuse>,
+    error: PhantomData<fn(E)>,
+}
+
+/// A servant that answers later: `poa.activate::<AccountRef, _>(Deferred(vault))`, where `vault` implements the
+/// interface's second trait, `DeferredAccount`, whose operations take a [`Reply`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Deferred<S>(pub S);
+
+impl<T, E: OperationError> Reply<T, E> {
+    pub(super) fn new(later: Later, results: fn(&mut Writer<'_>, &T) -> Result<(), Misuse>) -> Self {
+        Reply { later: Some(later), results, error: PhantomData }
+    }
+
+    /// Answers. Blocks only while the caller's connection takes no bytes, and takes the memory of the answer.
+    pub fn send(mut self, answer: Result<T, E>) {
+        let Some(later) = self.later.take() else { return };
+        let results = self.results;
+        later.answer(|responder| {
+            match answer {
+                Ok(value) => responder.results(results, &value),
+                Err(e) => responder.raise(e.raised()),
+            };
+        });
+    }
+
+    /// False when the caller does not wait for the answer, so that it need not be worked out.
+    pub fn is_wanted(&self) -> bool {
+        self.later.as_ref().is_some_and(Later::is_wanted)
+    }
+}
+
+impl<T, E> Drop for Reply<T, E> {
+    fn drop(&mut self) {
+        if let Some(later) = self.later.take() {
+            let e = if std::thread::panicking() { servant_panicked() } else { given_up() };
+            later.answer(|responder| {
+                responder.raise(Raised::System(&e));
+            });
+        }
+    }
+}
+
+impl<T, E> fmt::Debug for Reply<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn given_up() -> SystemException {
+    SystemException::new(SystemExceptionKind::Unknown, MinorCode::REPLY_GIVEN_UP, CompletionStatus::Maybe)
+}

@@ -1,0 +1,166 @@
+//! A call by message to an object in this process: for callers that know no more of the object than its key, and for
+//! servants that cannot be called directly because they answer later, are dynamic, or belong to another thread.
+//!
+//! No socket, no connection: a request is written, served by the adapter at once, and the reply is read.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Instant;
+
+use ironorb_giop::CharSet;
+use ironorb_giop::connection::{BeginError, CallState, ClientConnection, Incoming, ServerConnection};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::framer::Framer;
+use ironorb_giop::message::{Message, RequestTarget};
+use ironorb_giop::minor::MinorCode;
+
+use crate::adapter::{ReplySink, Session};
+use crate::deadline::Deadline;
+use crate::invocation::{Next, bad_reply};
+use crate::invoke::Arguments;
+use crate::orb::OrbCore;
+use crate::sync::lock;
+
+/// How long the caller waits for a servant that answers after its upcall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Until the call's deadline.
+    Until(Deadline),
+    /// Not at all: it has a single thread, and the answer may depend on it.
+    None,
+}
+
+/// Calls an object and waits for its reply.
+#[cold]
+pub(crate) fn loopback(
+    orb: &Arc<OrbCore>,
+    key: &[u8],
+    operation: &str,
+    arguments: Arguments<'_>,
+    patience: Patience,
+) -> Result<Message, Next> {
+    let mut client = ClientConnection::<()>::new(orb.config.connection);
+    let call = client.begin_call(&target(orb, key), operation, arguments).map_err(failed)?;
+    let place = serve(orb, &mut client)?;
+    let mut replies = lock(&place.replies);
+    while replies.connection.transmit().poll_transmit().is_empty() && replies.outstanding > 0 {
+        let left = match patience {
+            Patience::Until(deadline) => deadline.remaining(Instant::now()),
+            Patience::None => return Err(Next::Fail(cannot_wait())),
+        };
+        replies = match left {
+            Ok(None) => place.written.wait(replies).unwrap_or_else(PoisonError::into_inner),
+            Ok(Some(left)) => {
+                place.written.wait_timeout(replies, left).unwrap_or_else(PoisonError::into_inner).0
+            }
+            Err(_) => return Err(Next::Fail(timed_out())),
+        };
+    }
+    let mut framer = client.take_framer().ok_or_else(bug)?;
+    framer.push(replies.connection.transmit().poll_transmit());
+    drop(replies);
+    client.handle_input(framer, |()| {}).map_err(|e| Next::Fail(bad_reply(e.0)))?;
+    match client.poll_call(call) {
+        CallState::Answered(message) => Ok(message),
+        _ => Err(bug()),
+    }
+}
+
+/// Calls an object and hears nothing of it. Returns when the servant has, if it is called by this thread.
+#[cold]
+pub(crate) fn loopback_oneway(
+    orb: &Arc<OrbCore>,
+    key: &[u8],
+    operation: &str,
+    arguments: Arguments<'_>,
+) -> Result<(), Next> {
+    let mut client = ClientConnection::<()>::new(orb.config.connection);
+    client.begin_oneway(&target(orb, key), operation, arguments).map_err(failed)?;
+    serve(orb, &mut client).map(drop)
+}
+
+fn target(orb: &OrbCore, key: &[u8]) -> RequestTarget {
+    RequestTarget::new(orb.config.giop_version, Some(CharSet::Utf8), key)
+}
+
+/// Has what the client has written served.
+fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalPlace>, Next> {
+    let (connection, mut framer): (_, Framer) = ServerConnection::new(orb.config.connection);
+    framer.push(client.transmit().poll_transmit());
+    let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {
+        return Err(bug());
+    };
+    let place = Arc::new(LocalPlace {
+        replies: Mutex::new(Replies { connection, outstanding: 0 }),
+        written: Condvar::new(),
+    });
+    orb.adapter.serve_request(&request, &Session::default(), &LocalSink(place.clone()), orb);
+    Ok(place)
+}
+
+/// Where the replies of one call go.
+struct LocalPlace {
+    replies: Mutex<Replies>,
+    written: Condvar,
+}
+
+struct Replies {
+    connection: ServerConnection,
+    /// Answers that come later.
+    outstanding: usize,
+}
+
+struct LocalSink(Arc<LocalPlace>);
+
+impl ReplySink for LocalSink {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        write(&mut lock(&self.0.replies).connection);
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        lock(&self.0.replies).outstanding += 1;
+        Some(Box::new(LaterSink(self.0.clone())))
+    }
+}
+
+struct LaterSink(Arc<LocalPlace>);
+
+impl ReplySink for LaterSink {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        write(&mut lock(&self.0.replies).connection);
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        lock(&self.0.replies).outstanding += 1;
+        Some(Box::new(LaterSink(self.0.clone())))
+    }
+}
+
+impl Drop for LaterSink {
+    fn drop(&mut self) {
+        lock(&self.0.replies).outstanding -= 1;
+        self.0.written.notify_all();
+    }
+}
+
+fn failed(e: BeginError) -> Next {
+    match e {
+        BeginError::Misuse(misuse) => Next::Fail(misuse.into()),
+        BeginError::Ended(_) | BeginError::TooManyCalls => bug(),
+    }
+}
+
+#[cold]
+fn timed_out() -> SystemException {
+    SystemException::new(SystemExceptionKind::Timeout, MinorCode::CALL_TIMEOUT, CompletionStatus::Maybe)
+}
+
+#[cold]
+fn cannot_wait() -> SystemException {
+    SystemException::new(SystemExceptionKind::NoResponse, MinorCode::NONE, CompletionStatus::Maybe)
+        .with_detail("the servant answers later, which a caller with a single thread cannot wait for")
+}
+
+#[cold]
+fn bug() -> Next {
+    Next::Fail(SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::Maybe))
+}

@@ -1,0 +1,205 @@
+//! Answers that come after the upcall: from other threads, never twice, never not at all.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ironorb::generated::{Call, Replied};
+use ironorb::{
+    CompletionStatus, MinorCode, Orb, Reply, Servant, ServerConcurrency, SystemException,
+    SystemExceptionKind, TypedRef, with_timeout,
+};
+use ironorb_tests::eventually;
+use ironorb_tests::testing::{Probe, ProbeRef};
+
+type Parked = (i32, Reply<i32, SystemException>);
+
+/// Keeps what `add` is asked, and answers `release` at once by answering the others.
+#[derive(Default)]
+struct Parking(Mutex<Vec<Parked>>);
+
+impl Parking {
+    fn parked(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    fn take(&self) -> Vec<Parked> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+struct ParkingServant(Arc<Parking>);
+
+impl Servant for ParkingServant {
+    fn repository_ids(&self) -> &[&'static str] {
+        &[ProbeRef::REPOSITORY_ID]
+    }
+
+    fn dispatch(&self, call: Call<'_>) -> Replied {
+        match call.operation() {
+            b"add" => call.deferred(
+                |r| Ok((r.get::<i32>()?, r.get::<i32>()?)),
+                |(a, b), reply| self.0.0.lock().unwrap().push((a + b, reply)),
+                |w, sum| w.put(sum),
+            ),
+            b"fall_over" => call.deferred(
+                |_| Ok(()),
+                |(), _: Reply<(), SystemException>| panic!("as asked"),
+                |_, ()| Ok(()),
+            ),
+            _ => call.standard_operation(&[ProbeRef::REPOSITORY_ID]),
+        }
+    }
+}
+
+fn server(concurrency: ServerConcurrency) -> (Orb, Arc<Parking>, ProbeRef) {
+    let orb =
+        Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap();
+    let parking = Arc::new(Parking::default());
+    let poa = orb.root_poa();
+    let id = poa.activate_object(Arc::new(ParkingServant(parking.clone()))).unwrap();
+    let reference = poa.id_to_reference(&id).unwrap().narrow_unchecked();
+    (orb, parking, reference)
+}
+
+fn client() -> Orb {
+    Orb::builder().no_endpoint().build().unwrap()
+}
+
+fn elsewhere(client: &Orb, reference: &ProbeRef) -> ProbeRef {
+    client.string_to_object(&reference.object().to_ior_string()).unwrap().narrow_unchecked()
+}
+
+const BOTH: [ServerConcurrency; 2] =
+    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 1 }];
+
+#[test]
+fn answers_come_in_any_order_while_the_server_goes_on() {
+    for concurrency in BOTH {
+        let (_server, parking, local) = server(concurrency);
+        let client = client();
+        let remote = elsewhere(&client, &local);
+        std::thread::scope(|scope| {
+            // All over few connections, and in the server with one thread: none is held.
+            let calls: Vec<_> = (0..20)
+                .map(|n| {
+                    let target = if n % 2 == 0 { &remote } else { &local };
+                    scope.spawn(move || target.add(n, 100).unwrap())
+                })
+                .collect();
+            eventually("all have arrived", || parking.parked() == 20);
+            for (sum, reply) in parking.take().into_iter().rev() {
+                assert!(reply.is_wanted());
+                reply.send(Ok(sum));
+            }
+            for (n, call) in calls.into_iter().enumerate() {
+                assert_eq!(call.join().unwrap(), n as i32 + 100);
+            }
+        });
+    }
+}
+
+#[test]
+fn an_answer_may_be_an_exception_and_a_lost_one_is_one() {
+    let (_server, parking, local) = server(ServerConcurrency::ThreadPerConnection);
+    let client = client();
+    for probe in [elsewhere(&client, &local), local] {
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| probe.add(1, 2));
+            eventually("it has arrived", || parking.parked() == 1);
+            let refused =
+                SystemException::new(SystemExceptionKind::NoPermission, MinorCode(7), CompletionStatus::Yes);
+            for (_, reply) in parking.take() {
+                reply.send(Err(refused.clone()));
+            }
+            assert_eq!(call.join().unwrap().unwrap_err(), refused);
+
+            let call = scope.spawn(|| probe.add(1, 2));
+            eventually("it has arrived", || parking.parked() == 1);
+            drop(parking.take());
+            let e = call.join().unwrap().unwrap_err();
+            assert_eq!((e.kind, e.minor), (SystemExceptionKind::Unknown, MinorCode::REPLY_GIVEN_UP));
+            let e = probe.fall_over().unwrap_err();
+            assert_eq!((e.kind, e.minor), (SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED));
+        });
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_is_dropped() {
+    for concurrency in BOTH {
+        let (_server, parking, local) = server(concurrency);
+        let gone = client();
+        let remote = elsewhere(&gone, &local);
+        let e = with_timeout(Some(Duration::from_millis(20)), || remote.add(1, 2)).unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
+        let e = with_timeout(Some(Duration::from_millis(20)), || local.add(1, 2)).unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
+        eventually("both have arrived", || parking.parked() == 2);
+        gone.shutdown(true).unwrap();
+        for (sum, reply) in parking.take() {
+            reply.send(Ok(sum));
+        }
+        // The connection has been let go, and the server serves others.
+        let client = client();
+        let remote = elsewhere(&client, &local);
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| remote.add(20, 2));
+            eventually("it has arrived", || parking.parked() == 1);
+            parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
+            assert_eq!(call.join().unwrap().unwrap(), 22);
+        });
+    }
+}
+
+#[test]
+fn whoever_waits_for_completion_waits_for_the_answer() {
+    for concurrency in BOTH {
+        let (server, parking, local) = server(concurrency);
+        let client = client();
+        let remote = elsewhere(&client, &local);
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| remote.add(1, 2));
+            eventually("it has arrived", || parking.parked() == 1);
+            let manager = server.root_poa().manager().clone();
+            let holding = scope.spawn(move || manager.hold_requests(true));
+            eventually("it holds", || {
+                server.root_poa().manager().state() == ironorb::poa::ManagerState::Holding
+            });
+            assert!(!holding.is_finished());
+            let ending = scope.spawn(|| server.shutdown(true));
+            assert!(!ending.is_finished());
+            parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
+            assert_eq!(call.join().unwrap().unwrap(), 3);
+            holding.join().unwrap().unwrap();
+            ending.join().unwrap().unwrap();
+        });
+    }
+}
+
+#[test]
+fn one_connection_can_be_owed_so_many_answers_and_no_more() {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    builder.config().connection.calls_in_flight_max = 2;
+    let server = builder.build().unwrap();
+    let parking = Arc::new(Parking::default());
+    let poa = server.root_poa();
+    let id = poa.activate_object(Arc::new(ParkingServant(parking.clone()))).unwrap();
+    let local: ProbeRef = poa.id_to_reference(&id).unwrap().narrow_unchecked();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().connections_per_endpoint_max = 1;
+    let client = builder.build().unwrap();
+    let remote = elsewhere(&client, &local);
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..2)
+            .map(|n| {
+                let remote = &remote;
+                scope.spawn(move || remote.add(n, 0))
+            })
+            .collect();
+        eventually("two have arrived", || parking.parked() == 2);
+        let e = remote.add(1, 2).unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+        parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
+        calls.into_iter().for_each(|call| assert!(call.join().unwrap().is_ok()));
+    });
+}
