@@ -72,6 +72,11 @@ kinds! {
         UnexpectedReply "a reply answers no request that is waiting",
         BadIor "an object reference is not well-formed",
         BadEncapsulation "an encapsulation is empty or not well-formed",
+        BadValueTag "a value does not start with the tag of one",
+        BadIndirection "an indirection does not lead to something before it",
+        WrongValueType "a value is not of the type that the signature asks for",
+        NoValueFactory "a value is of a type that nobody has registered a factory for",
+        ValueNotWhole "a value is asked for before its graph has been read; members are links",
         BadException "an exception body is not well-formed",
         BadFixed "a fixed has too many digits, a half octet that is no digit, or no sign",
         BadTypeCode "a TypeCode has parameters that no type has",
@@ -109,6 +114,10 @@ pub enum Misuse {
     WrongType,
     /// A TypeCode that is still to be built, or a type that is never sent.
     BadTypeCode,
+    /// A link in a value leads into a graph that is not finished, or gone.
+    DanglingLink,
+    /// A value graph was finished, or filled, with a place that is not right for it.
+    UnfinishedGraph,
 }
 
 impl fmt::Display for Misuse {
@@ -139,6 +148,12 @@ impl fmt::Display for Misuse {
             }
             Misuse::WrongType => f.write_str("the value is not one of the type that it is said to be"),
             Misuse::BadTypeCode => f.write_str("the type is still to be built, or its values are never sent"),
+            Misuse::DanglingLink => {
+                f.write_str("a link in a value leads into a graph that is not finished, or gone")
+            }
+            Misuse::UnfinishedGraph => {
+                f.write_str("a place of the value graph is empty, filled twice, or of another graph")
+            }
         }
     }
 }

@@ -225,6 +225,7 @@ impl From<Malformed> for SystemException {
             K::NotInCharSet | K::NotUtf16 => (S::DataConversion, MinorCode::MALFORMED_REQUEST),
             K::TooDeep | K::TooLarge => (S::ImpLimit, MinorCode::MALFORMED_REQUEST),
             K::BadTypeCode => (S::BadTypecode, MinorCode::MALFORMED_REQUEST),
+            K::NoValueFactory => (S::Marshal, MinorCode::MARSHAL_NO_VALUE_FACTORY),
             K::BadIor => (S::InvObjref, MinorCode::MALFORMED_REQUEST),
             _ => (S::Marshal, MinorCode::MALFORMED_REQUEST),
         };
@@ -242,7 +243,9 @@ impl From<Misuse> for SystemException {
             | Misuse::StringHoldsNul
             | Misuse::WrongLabel
             | Misuse::WrongType
-            | Misuse::NotAReference => S::BadParam,
+            | Misuse::NotAReference
+            | Misuse::DanglingLink
+            | Misuse::UnfinishedGraph => S::BadParam,
             Misuse::BadTypeCode => S::BadTypecode,
             Misuse::NotInCharSet => S::DataConversion,
             Misuse::TooLong | Misuse::TooLarge => S::ImpLimit,

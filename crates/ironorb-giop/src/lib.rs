@@ -21,6 +21,7 @@ pub mod minor;
 pub mod service_context;
 pub mod typecode;
 pub mod url;
+pub mod value;
 pub mod version;
 
 pub use any::Any;

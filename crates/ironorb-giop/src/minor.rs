@@ -36,6 +36,7 @@ macro_rules! codes {
 codes! {
     OMG_VMCID {
         1 => UNKNOWN_UNLISTED_USER_EXCEPTION "an exception that the operation does not declare"
+        1 => MARSHAL_NO_VALUE_FACTORY "no factory is registered for the type of a value"
         2 => UNKNOWN_NONSTANDARD_SYSTEM_EXCEPTION "a system exception that this ORB does not know"
         7 => BAD_PARAM_URL_SCHEME "string_to_object: unknown URL scheme"
         8 => BAD_PARAM_URL_ADDRESS "string_to_object: bad address"

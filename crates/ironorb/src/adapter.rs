@@ -228,7 +228,7 @@ impl Adapter {
             Ok(upcall) => upcall,
             Err(refusal) => return refuse(&responder, refusal),
         };
-        let arguments = request.body.with_char_set(char_set).reader().with_context(orb);
+        let arguments = request.body.with_char_set(char_set).reader().with_environment(&**orb);
         let call = Call::new(request.operation, arguments, &responder);
         let _current = upcall.enter();
         let outcome = catch_unwind(AssertUnwindSafe(|| {

@@ -133,8 +133,7 @@ pub(crate) fn remote<T, E: OperationError>(
         Ok(answer) => answer,
         Err(e) => return Err(about(object, operation, e).into()),
     };
-    let context = object.core();
-    let r = answer.message.reader_at(answer.body_at).with_context(context);
+    let r = answer.message.reader_at(answer.body_at).with_environment(&**object.core());
     let result = read_answer(r, answer.user_exception, results);
     if let Some(link) = answer.link {
         link.recycle(answer.message);

@@ -40,6 +40,7 @@ pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExcep
 pub use ironorb_giop::fixed::{Decimal, Fixed, FixedError};
 pub use ironorb_giop::minor::MinorCode;
 pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
+pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph};
 pub use ironorb_giop::version::Version;
 pub use object::{ObjectRef, TypedRef, nil_reference};
 pub use orb::{

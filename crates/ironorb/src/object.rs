@@ -254,9 +254,9 @@ impl UnmarshalNillable for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        let orb = r.context().and_then(|context| context.downcast_ref::<Arc<OrbCore>>());
-        match orb {
-            Some(orb) => Ok(Some(ObjectRef::new(orb, ior))),
+        let orb = r.environment().and_then(|environment| environment.downcast_ref::<OrbCore>());
+        match orb.and_then(OrbCore::this) {
+            Some(orb) => Ok(Some(ObjectRef::new(&orb, ior))),
             // Only a reader that did not come from an ORB lacks it.
             None => Err(r.malformed(MalformedKind::BadIor)),
         }

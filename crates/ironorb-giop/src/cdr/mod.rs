@@ -3,6 +3,7 @@
 //! [`Writer`] and [`Reader`] know the primitive types, strings and encapsulations. [`Marshal`] and
 //! [`Unmarshal`] are what generated types implement; sequences of primitives go in bulk.
 
+mod environment;
 mod impls;
 mod long_double;
 mod nillable;
@@ -10,6 +11,7 @@ mod reader;
 mod wide;
 mod writer;
 
+pub use environment::Environment;
 pub use impls::{bounded, check_bound};
 pub use long_double::LongDouble;
 pub use nillable::{MarshalNillable, UnmarshalNillable};

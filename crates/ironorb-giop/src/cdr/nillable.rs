@@ -1,4 +1,4 @@
-//! Types that have a nil on the wire: object references now, values later. In Rust nil is `None`.
+//! Types that have a nil on the wire: object references and values. In Rust nil is `None`.
 
 use super::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};

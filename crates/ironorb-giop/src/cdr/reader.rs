@@ -1,11 +1,11 @@
 //! Reading CDR from bytes that have arrived.
 
-use std::any::Any;
 use std::borrow::Cow;
 
-use super::Unmarshal;
 use super::writer::Swap;
+use super::{Environment, Unmarshal};
 use crate::error::{Malformed, MalformedKind};
+use crate::value::ReadState;
 use crate::version::{ByteOrder, CharSet, Encoding, Version};
 
 /// How deep sequences of constructed types may nest. Default and only value: 128 levels, far above real
@@ -15,7 +15,7 @@ pub const NESTING_MAX: u16 = 128;
 /// Reads CDR values from a slice, borrowing from it where it can.
 ///
 /// Alignment counts from the start of the slice: the start of a GIOP message or of an encapsulation.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -23,7 +23,9 @@ pub struct Reader<'a> {
     depth: u16,
     /// Where alignment to 8 can no longer be told; see [`Reader::with_alignment_until`].
     aligned_until: usize,
-    context: Option<&'a (dyn Any + Send + Sync)>,
+    environment: Option<&'a dyn Environment>,
+    /// What is known of the values in these bytes, from the first value on.
+    values: Option<Box<ReadState>>,
 }
 
 macro_rules! read_number {
@@ -53,15 +55,15 @@ impl<'a> Reader<'a> {
             encoding,
             depth: 0,
             aligned_until: usize::MAX,
-            context: None,
+            environment: None,
+            values: None,
         }
     }
 
-    /// The same reader with something for the values that need more than bytes: an object reference
-    /// asks here for the ORB it shall belong to.
+    /// The same reader with what object references and valuetypes need besides bytes.
     #[inline]
-    pub fn with_context(mut self, context: &'a (dyn Any + Send + Sync)) -> Self {
-        self.context = Some(context);
+    pub fn with_environment(mut self, environment: &'a dyn Environment) -> Self {
+        self.environment = Some(environment);
         self
     }
 
@@ -73,10 +75,20 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// What [`Reader::with_context`] was given.
+    /// What [`Reader::with_environment`] was given.
     #[inline]
-    pub fn context(&self) -> Option<&'a (dyn Any + Send + Sync)> {
-        self.context
+    pub fn environment(&self) -> Option<&'a dyn Environment> {
+        self.environment
+    }
+
+    /// What is known of the values in these bytes.
+    pub(crate) fn values(&mut self) -> &mut ReadState {
+        self.values.get_or_insert_default()
+    }
+
+    /// A reader at a place that has been read, for what an indirection leads to.
+    pub(crate) fn look_back(&self, at: usize) -> Reader<'a> {
+        Reader { environment: self.environment, ..Reader::at(self.bytes, at, self.encoding) }
     }
 
     /// The encoding in use.
@@ -307,7 +319,7 @@ impl<'a> Reader<'a> {
         let at = self.at;
         let bytes = self.read_octets()?;
         let inner = Reader::encapsulated(bytes, self.encoding).map_err(|e| Malformed::new(e.kind, at))?;
-        Ok(Reader { depth: self.depth, context: self.context, ..inner })
+        Ok(Reader { depth: self.depth, environment: self.environment, ..inner })
     }
 
     /// A reader for the octets of an encapsulation, starting with the byte order octet.
@@ -333,6 +345,13 @@ impl<'a> Reader<'a> {
         let result = body(self);
         self.depth -= 1;
         result
+    }
+}
+
+/// The clone is at the same place, but knows nothing of the values before it.
+impl Clone for Reader<'_> {
+    fn clone(&self) -> Self {
+        Reader { values: None, ..*self }
     }
 }
 

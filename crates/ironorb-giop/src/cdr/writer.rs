@@ -2,6 +2,7 @@
 
 use super::Marshal;
 use crate::error::Misuse;
+use crate::value::WriteState;
 use crate::version::{ByteOrder, CharSet, Encoding, Version};
 
 /// Appends CDR values to a byte vector.
@@ -13,6 +14,8 @@ pub struct Writer<'b> {
     buf: &'b mut Vec<u8>,
     origin: usize,
     encoding: Encoding,
+    /// What is known of the values written so far, from the first value on.
+    values: Option<Box<WriteState>>,
 }
 
 macro_rules! write_number {
@@ -32,20 +35,25 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn new(buf: &'b mut Vec<u8>, encoding: Encoding) -> Self {
         let origin = buf.len();
-        Writer { buf, origin, encoding }
+        Writer { buf, origin, encoding, values: None }
     }
 
     /// A writer at the end of `buf` whose alignment counts from `origin`, the start of the message.
     #[inline]
     pub fn continuing(buf: &'b mut Vec<u8>, origin: usize, encoding: Encoding) -> Self {
         debug_assert!(origin <= buf.len());
-        Writer { buf, origin, encoding }
+        Writer { buf, origin, encoding, values: None }
     }
 
     /// The encoding in use.
     #[inline]
     pub fn encoding(&self) -> Encoding {
         self.encoding
+    }
+
+    /// What is known of the values written so far.
+    pub(crate) fn values(&mut self) -> &mut WriteState {
+        self.values.get_or_insert_default()
     }
 
     /// Bytes since the origin.
@@ -190,7 +198,7 @@ impl<'b> Writer<'b> {
         let length_at = self.buf.len();
         self.write_u32(u32::MAX); // holds the place; an interrupted encode is never valid
         let start = self.buf.len();
-        let mut inner = Writer { buf: self.buf, origin: start, encoding: self.encoding };
+        let mut inner = Writer { buf: self.buf, origin: start, encoding: self.encoding, values: None };
         inner.write_bool(self.encoding.order == ByteOrder::Little);
         body(&mut inner)?;
         let length = u32::try_from(self.buf.len() - start).map_err(|_| Misuse::TooLong)?;

@@ -145,7 +145,7 @@ impl Reply {
         &self,
         results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
     ) -> Result<T, E> {
-        let r = self.message.reader_at(self.body_at).with_context(&self.orb);
+        let r = self.message.reader_at(self.body_at).with_environment(&*self.orb);
         read_answer(r, self.user_exception, results)
     }
 

@@ -18,6 +18,7 @@ pub use ironorb_giop::any::Any;
 pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
 pub use ironorb_giop::fixed::Fixed;
 pub use ironorb_giop::typecode::{TypeCode, TypeDef, Typed, ValueModifier, Visibility};
+pub use ironorb_giop::value;
 pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
 };

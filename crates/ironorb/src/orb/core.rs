@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{CodeSetComponentInfo, IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
@@ -11,6 +11,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::Corbaloc;
 
 use super::settings::Settings;
+use super::values::ValueFactories;
 use crate::adapter::{Adapter, Ownership};
 use crate::client::Connector;
 use crate::config::OrbConfig;
@@ -21,6 +22,8 @@ use crate::server::{self, Server};
 use crate::sync::{lock, write};
 
 pub(crate) struct OrbCore {
+    /// Itself, for the references that are made where only `&self` is to hand.
+    this: Weak<OrbCore>,
     pub(crate) config: OrbConfig,
     pub(crate) adapter: Adapter,
     pub(crate) connector: Connector,
@@ -29,6 +32,7 @@ pub(crate) struct OrbCore {
     pub(super) default_initial: Option<String>,
     pub(super) orb_id: String,
     pub(super) server_id: String,
+    pub(super) value_factories: ValueFactories,
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
     hold_requests: bool,
@@ -45,7 +49,8 @@ impl OrbCore {
     pub(super) fn new(mut settings: Settings) -> Arc<Self> {
         let endpoints = settings.listening();
         let Settings { config, publish, hold_requests, default_initial, orb_id, server_id, .. } = settings;
-        Arc::new(OrbCore {
+        Arc::new_cyclic(|this| OrbCore {
+            this: this.clone(),
             adapter: Adapter::new(fresh_nonce()),
             connector: Connector::new(config.clone()),
             config,
@@ -53,6 +58,7 @@ impl OrbCore {
             default_initial,
             orb_id,
             server_id,
+            value_factories: ValueFactories::default(),
             endpoints,
             publish: publish.into_items(),
             hold_requests,
@@ -62,6 +68,11 @@ impl OrbCore {
             is_shut_down: Mutex::new(false),
             shut_down: Condvar::new(),
         })
+    }
+
+    /// Another owner of itself. `None` only while the last is going.
+    pub(crate) fn this(&self) -> Option<Arc<OrbCore>> {
+        self.this.upgrade()
     }
 
     /// The root adapter; begins to listen the first time.

@@ -4,6 +4,7 @@ mod builder;
 mod core;
 mod initial;
 mod settings;
+mod values;
 
 pub use builder::{BuildError, OrbBuilder};
 pub(crate) use core::{OrbCore, shut_down};

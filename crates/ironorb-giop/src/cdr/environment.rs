@@ -1,0 +1,29 @@
+//! What values need besides bytes.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::value::ValueFactory;
+
+/// What a [`Reader`](super::Reader) is given for the values that need more than bytes: object references ask it
+/// for the ORB that they shall belong to, valuetypes for factories.
+pub trait Environment: Any + Send + Sync {
+    /// The factory registered for a valuetype that is not the one the signature names. May block shortly.
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>>;
+
+    /// The same environment for one who outlives the message; `None` when it is going away.
+    fn share(&self) -> Option<Arc<dyn Environment>>;
+}
+
+impl dyn Environment {
+    /// The environment as what it really is; an ORB finds itself so.
+    pub fn downcast_ref<E: Environment>(&self) -> Option<&E> {
+        (self as &dyn Any).downcast_ref()
+    }
+}
+
+impl std::fmt::Debug for dyn Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Environment")
+    }
+}

@@ -1,0 +1,186 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::cdr::{Environment, Reader, Writer};
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::typecode::TypeDef;
+use crate::version::{ByteOrder, Encoding};
+
+/// valuetype Item { public long number; public Item left; public Item right; };
+#[derive(Debug, Default)]
+struct Item {
+    number: i32,
+    left: Link<Item>,
+    right: Link<Item>,
+    /// Counts how many states are alive.
+    #[allow(dead_code)]
+    alive: Option<Alive>,
+}
+
+/// valuetype Named : truncatable Item { public string name; };
+#[derive(Debug, Default)]
+struct Named {
+    base: Item,
+    name: String,
+}
+
+impl ValueBase for Item {
+    fn info(&self) -> &'static ValueInfo {
+        Self::INFO
+    }
+    fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.put(&self.number)?;
+        w.put(&self.left)?;
+        w.put(&self.right)
+    }
+}
+
+impl ValueType for Item {
+    const INFO: &'static ValueInfo = &ValueInfo {
+        id: "IDL:Item:1.0",
+        bases: &[],
+        truncatable: 0,
+        kind: ValueKind::Plain,
+        type_def: &TypeDef::Null,
+        views: &[&View::<Item>(state::<Item>)],
+    };
+    fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Item { number: r.get()?, left: r.get()?, right: r.get()?, alive: None })
+    }
+}
+
+impl DerivesFrom<Item> for Item {}
+impl DerivesFrom<dyn ValueBase> for Item {}
+
+impl ValueBase for Named {
+    fn info(&self) -> &'static ValueInfo {
+        Self::INFO
+    }
+    fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        self.base.marshal_state(w)?;
+        w.put(&self.name)
+    }
+}
+
+impl ValueType for Named {
+    const INFO: &'static ValueInfo = &ValueInfo {
+        id: "IDL:Named:1.0",
+        bases: &["IDL:Item:1.0"],
+        truncatable: 1,
+        kind: ValueKind::Plain,
+        type_def: &TypeDef::Null,
+        views: &[&View::<Named>(state::<Named>), &View::<Item>(|v| Some(&state::<Named>(v)?.base))],
+    };
+    fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Named { base: Item::unmarshal_state(r)?, name: r.get()? })
+    }
+}
+
+impl DerivesFrom<Named> for Named {}
+impl DerivesFrom<Item> for Named {}
+impl DerivesFrom<dyn ValueBase> for Named {}
+
+#[derive(Debug)]
+struct Alive(Arc<AtomicUsize>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Known;
+
+impl Environment for Known {
+    fn value_factory(&self, id: &str) -> Option<Arc<dyn ValueFactory>> {
+        match id {
+            "IDL:Item:1.0" => Some(Arc::new(StateFactory::<Item>::new())),
+            "IDL:Named:1.0" => Some(Arc::new(StateFactory::<Named>::new())),
+            _ => None,
+        }
+    }
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        Some(Arc::new(Known))
+    }
+}
+
+const BIG: Encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
+
+fn bytes_of(value: &Option<Value<Item>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Writer::new(&mut bytes, BIG).put(value).unwrap();
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Result<Option<Value<Item>>, Malformed> {
+    let mut r = Reader::new(bytes, BIG).with_environment(&Known);
+    let value = r.get();
+    assert!(value.is_err() || r.remaining() == 0);
+    value
+}
+
+#[test]
+fn null_single_shared_and_cyclic() {
+    assert_eq!(read(&bytes_of(&None)).unwrap(), None);
+
+    let leaf = Value::new(Item { number: 3, ..Item::default() });
+    let pair = Value::new(Item { number: 1, left: (&leaf).into(), right: (&leaf).into(), ..Item::default() });
+    let pair = read(&bytes_of(&Some(pair))).unwrap().unwrap();
+    assert_eq!(pair.left, pair.right);
+    assert_eq!(pair.left.get().unwrap().number, 3);
+
+    let mut graph = ValueGraph::new();
+    let first = graph.reserve::<Item>();
+    let second = graph.add(Named {
+        base: Item { number: 2, left: graph.link(first), ..Item::default() },
+        name: "second".into(),
+    });
+    graph.fill(first, Item { number: 1, right: graph.link(second), ..Item::default() }).unwrap();
+    let first = read(&bytes_of(&Some(graph.finish(first).unwrap()))).unwrap().unwrap();
+    let second = first.right.get().unwrap();
+    assert!(second.left.get().unwrap().ptr_eq(&first));
+    assert_eq!(second.downcast::<Named>().unwrap().name, "second");
+    drop(first);
+    assert_eq!(second.left.get().unwrap().number, 1, "any handle keeps the whole graph");
+}
+
+#[test]
+fn graphs_are_freed_whatever_their_shape() {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let item = |left, right| {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Item { number: 0, left, right, alive: Some(Alive(alive.clone())) }
+    };
+    let mut graph = ValueGraph::new();
+    let first = graph.reserve::<Item>();
+    let outside = Value::new(item(Link::null(), Link::null()));
+    let second = graph.add(item(graph.link(first), outside.into()));
+    graph.fill(first, item(graph.link(second), graph.link(first))).unwrap();
+    let first = graph.finish(first).unwrap();
+    let copied = first.left.clone();
+    assert_eq!(alive.load(Ordering::Relaxed), 3);
+    drop(first);
+    assert_eq!(alive.load(Ordering::Relaxed), 3);
+    drop(copied);
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+
+    let mut list = Value::new(item(Link::null(), Link::null()));
+    for _ in 0..200_000 {
+        list = Value::new(item(list.into(), Link::null()));
+    }
+    drop(list);
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn indirections_that_lead_astray_are_refused() {
+    let kind = |words: &[u32]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        read(&bytes).unwrap_err().kind
+    };
+    assert_eq!(kind(&[0xFFFF_FFFF, 0xFFFF_FFFC]), MalformedKind::BadIndirection);
+    assert_eq!(kind(&[0xFFFF_FFFF, 4]), MalformedKind::BadIndirection);
+    assert_eq!(kind(&[0x7FFF_FF00, 1, 0xFFFF_FFFF, 0xFFFF_FFF8]), MalformedKind::BadIndirection);
+    assert_eq!(kind(&[5]), MalformedKind::BadValueTag);
+}
