@@ -67,6 +67,7 @@ impl<'m> Layout<'m> {
             }
             Type::Void | Type::Basic(_) | Type::Fixed { .. } => Facts::ALL,
             Type::Sequence { element, .. } => Facts { copy: false, default: true, ..self.facts(element) },
+            Type::Map { .. } => Facts { copy: false, ..Facts::ALL },
             Type::Array { element, dimensions } => {
                 let element = self.facts(element);
                 // The standard library has `Default` for arrays of up to 32 elements only.
@@ -87,7 +88,7 @@ impl<'m> Layout<'m> {
                 DefKind::Typedef(typedef) => self.is_bounded(&typedef.ty),
                 _ => false,
             },
-            Type::Void | Type::Basic(_) | Type::Fixed { .. } => false,
+            Type::Void | Type::Basic(_) | Type::Fixed { .. } | Type::Map { .. } => false,
         }
     }
 }

@@ -71,7 +71,11 @@ pub(crate) fn uses(model: &Model, id: DefId) -> Vec<DefId> {
         }
         DefKind::Typedef(typedef) => types.push(&typedef.ty),
         DefKind::Constant(constant) => types.push(&constant.ty),
-        DefKind::Enum(_)
+        DefKind::Bitmask(mask) => used.extend(&mask.flags),
+        DefKind::Bitset(_)
+        | DefKind::Flag { .. }
+        | DefKind::Annotation(_)
+        | DefKind::Enum(_)
         | DefKind::Enumerator { .. }
         | DefKind::Module(_)
         | DefKind::Native
@@ -79,7 +83,15 @@ pub(crate) fn uses(model: &Model, id: DefId) -> Vec<DefId> {
         | DefKind::ValueBox(_) => {}
     }
     for mut ty in types {
-        while let Type::Sequence { element, .. } | Type::Array { element, .. } = ty {
+        while let Type::Sequence { element, .. }
+        | Type::Array { element, .. }
+        | Type::Map { value: element, .. } = ty
+        {
+            if let Type::Map { key, .. } = ty
+                && let Type::Named(id) = **key
+            {
+                used.push(id);
+            }
             ty = element;
         }
         if let Type::Named(id) = ty {

@@ -110,7 +110,14 @@ impl Checker<'_> {
             },
             DefKind::Value(_) => self.push(def.span, "a `valuetype`".to_owned()),
             DefKind::ValueBox(_) => self.push(def.span, "a boxed `valuetype`".to_owned()),
-            DefKind::Module(_) | DefKind::Enum(_) | DefKind::Enumerator { .. } | DefKind::Native => {}
+            DefKind::Bitset(_) => self.push(def.span, "a `bitset`".to_owned()),
+            DefKind::Bitmask(_) => self.push(def.span, "a `bitmask`".to_owned()),
+            DefKind::Module(_)
+            | DefKind::Enum(_)
+            | DefKind::Enumerator { .. }
+            | DefKind::Flag { .. }
+            | DefKind::Annotation(_)
+            | DefKind::Native => {}
         }
     }
 
@@ -145,7 +152,10 @@ impl Checker<'_> {
             Type::Basic(Basic::Any) => self.push(span, "the type `any`".to_owned()),
             Type::Basic(Basic::TypeCode) => self.push(span, "the type `TypeCode`".to_owned()),
             Type::Basic(Basic::ValueBase) => self.push(span, "the type `ValueBase`".to_owned()),
+            Type::Basic(Basic::Int8) => self.push(span, "the type `int8`".to_owned()),
+            Type::Basic(Basic::UInt8) => self.push(span, "the type `uint8`".to_owned()),
             Type::Fixed { .. } => self.push(span, "the type `fixed`".to_owned()),
+            Type::Map { .. } => self.push(span, "the type `map`".to_owned()),
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element, span, local_ok),
             Type::Named(id) => self.named(*id, span, local_ok),
             Type::Void | Type::Basic(_) | Type::String { .. } | Type::WString { .. } => {}

@@ -33,16 +33,23 @@ pub(crate) struct Item {
 }
 
 /// What stands before a definition, member or parameter.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lead {
     /// Index of the first token; comments are found by it.
     pub(crate) token: u32,
     pub(crate) annotations: Vec<Annotation>,
 }
 
+impl Lead {
+    /// Of a definition inside a type, which nothing stands before.
+    pub(crate) const NONE: Lead = Lead { token: Self::NO_TOKEN, annotations: Vec::new() };
+    pub(crate) const NO_TOKEN: u32 = u32::MAX;
+}
+
 #[derive(Debug)]
 pub(crate) struct Annotation {
-    pub(crate) name: String,
+    /// Keywords are names here.
+    pub(crate) name: ScopedName,
     pub(crate) arguments: Vec<(Option<Ident>, Expr)>,
     pub(crate) span: Span,
 }
@@ -91,6 +98,9 @@ pub(crate) enum ItemKind {
         prefix: Expr,
     },
     Import(ScopedName),
+    Bitset(Bitset),
+    Bitmask(Bitmask),
+    Annotation(AnnotationType),
 }
 
 #[derive(Debug)]
@@ -118,6 +128,7 @@ pub(crate) struct Value {
 #[derive(Debug)]
 pub(crate) struct Struct {
     pub(crate) name: Ident,
+    pub(crate) base: Option<ScopedName>,
     /// `None` for a forward declaration.
     pub(crate) members: Option<Vec<Member>>,
 }
@@ -165,6 +176,47 @@ pub(crate) enum Label {
 pub(crate) struct Enum {
     pub(crate) name: Ident,
     pub(crate) enumerators: Vec<(Lead, Ident)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Bitset {
+    pub(crate) name: Ident,
+    pub(crate) base: Option<ScopedName>,
+    pub(crate) fields: Vec<Bitfield>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Bitfield {
+    pub(crate) lead: Lead,
+    pub(crate) bits: Expr,
+    pub(crate) ty: Option<TypeSpec>,
+    /// None for padding.
+    pub(crate) names: Vec<Ident>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Bitmask {
+    pub(crate) name: Ident,
+    pub(crate) flags: Vec<(Lead, Ident)>,
+}
+
+/// The declaration of an annotation.
+#[derive(Debug)]
+pub(crate) struct AnnotationType {
+    pub(crate) name: Ident,
+    pub(crate) members: Vec<AnnotationMember>,
+    /// Enums, constants and typedefs.
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AnnotationMember {
+    /// How many of the items stand before it.
+    pub(crate) after: usize,
+    /// `None` for `any`.
+    pub(crate) ty: Option<TypeSpec>,
+    pub(crate) name: Ident,
+    pub(crate) default: Option<Expr>,
 }
 
 #[derive(Debug)]
@@ -222,10 +274,13 @@ pub(crate) enum TypeKind {
     String { wide: bool, bound: Option<Expr> },
     Fixed(Option<Box<(Expr, Expr)>>),
     Sequence { element: Box<TypeSpec>, bound: Option<Expr> },
+    Map { key: Box<TypeSpec>, value: Box<TypeSpec>, bound: Option<Expr> },
     Named(ScopedName),
     Struct(Box<Struct>),
     Union(Box<Union>),
     Enum(Box<Enum>),
+    Bitset(Box<Bitset>),
+    Bitmask(Box<Bitmask>),
 }
 
 /// A constant expression in postfix order, so that its evaluation needs no recursion.

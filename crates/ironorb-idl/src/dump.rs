@@ -27,6 +27,7 @@ pub(crate) fn value_text(model: &Model, value: &ConstValue) -> String {
     match value {
         ConstValue::Integer(value) => value.to_string(),
         ConstValue::Float(value) => format!("{value:?}"),
+        ConstValue::LongDouble(bits) => format!("long double 0x{bits:032x}"),
         ConstValue::Char(char) => format!("'{}'", (*char as char).escape_default()),
         ConstValue::WChar(char) => format!("L'{}'", char.escape_default()),
         ConstValue::Boolean(true) => "TRUE".into(),
@@ -104,7 +105,8 @@ impl Dumper<'_> {
             DefKind::Struct(body) => {
                 let recursive = if body.recursive { " (recursive)" } else { "" };
                 let forward = if body.defined { "" } else { " (forward)" };
-                self.line(&head(format!("struct {name}{recursive}{forward}")));
+                let base = self.names(" : ", body.base.as_slice());
+                self.line(&head(format!("struct {name}{base}{recursive}{forward}")));
                 self.nested(|dumper| {
                     dumper.items(&body.items);
                     dumper.members(&body.members);
@@ -179,6 +181,39 @@ impl Dumper<'_> {
             DefKind::ValueBox(boxed) => {
                 let ty = self.ty(&boxed.ty);
                 self.line(&head(format!("valuetype {name} = box {ty}")));
+            }
+            DefKind::Bitset(body) => {
+                let (base, storage) = (self.names(" : ", body.base.as_slice()), basic_text(body.storage));
+                self.line(&head(format!("bitset {name}{base} ({} bits in {storage})", body.bits)));
+                self.nested(|dumper| {
+                    for field in &body.fields {
+                        dumper.docs(&field.docs);
+                        dumper.annotations(&field.annotations);
+                        let (from, to) = (field.offset, field.offset + field.bits - 1);
+                        dumper.line(&format!("{from}..{to} {} {}", basic_text(field.ty), field.name));
+                    }
+                });
+            }
+            DefKind::Bitmask(body) => {
+                self.line(&head(format!(
+                    "bitmask {name} ({} bits in {})",
+                    body.bits,
+                    basic_text(body.storage)
+                )));
+                self.nested(|dumper| dumper.items(&body.flags));
+            }
+            DefKind::Flag { position } => self.line(&head(format!("{position} {name}"))),
+            DefKind::Annotation(body) => {
+                self.line(&head(format!("annotation {name}")));
+                self.nested(|dumper| {
+                    dumper.items(&body.items);
+                    for parameter in &body.parameters {
+                        let ty = parameter.ty.as_ref().map_or("any".to_owned(), |ty| dumper.ty(ty));
+                        let default = parameter.default.as_ref();
+                        let default = default.map(|value| format!(" default {}", value_text(model, value)));
+                        dumper.line(&format!("{ty} {}{}", parameter.name, default.unwrap_or_default()));
+                    }
+                });
             }
             DefKind::Native => self.line(&head(format!("native {name}"))),
         }
@@ -270,6 +305,10 @@ impl Dumper<'_> {
                 format!("sequence<{}, {bound}>", self.ty(element))
             }
             Type::Sequence { element, bound: None } => format!("sequence<{}>", self.ty(element)),
+            Type::Map { key, value, bound } => {
+                let bound = bound.map_or(String::new(), |bound| format!(", {bound}"));
+                format!("map<{}, {}{bound}>", self.ty(key), self.ty(value))
+            }
             Type::Array { element, dimensions } => {
                 let dimensions: String =
                     dimensions.iter().map(|dimension| format!("[{dimension}]")).collect();
@@ -295,6 +334,8 @@ fn basic_text(basic: Basic) -> &'static str {
         Basic::WChar => "wchar",
         Basic::Boolean => "boolean",
         Basic::Octet => "octet",
+        Basic::Int8 => "int8",
+        Basic::UInt8 => "uint8",
         Basic::Any => "any",
         Basic::Object => "Object",
         Basic::ValueBase => "ValueBase",

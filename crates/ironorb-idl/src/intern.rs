@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
+use crate::model::Basic;
+
 /// An interned spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Name(u32);
@@ -23,6 +25,8 @@ pub(crate) enum Class {
     NearKeyword(Kw),
     /// `_name`: the identifier `name`, whatever it spells.
     Escaped(Name),
+    /// A keyword of IDL 4 only, which older files use as a name: what it is depends on what stands around.
+    Word(Word),
 }
 
 pub(crate) struct Interner {
@@ -43,6 +47,10 @@ impl Interner {
             if fold != name {
                 interner.classes[fold.index()] = Class::NearKeyword(kw);
             }
+        }
+        for &(text, word) in Word::ALL {
+            let name = interner.intern(text);
+            interner.classes[name.index()] = Class::Word(word);
         }
         interner
     }
@@ -94,6 +102,34 @@ impl Interner {
     pub(crate) fn len(&self) -> usize {
         self.texts.len()
     }
+}
+
+/// A word that is a keyword in IDL 4 and a name before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    Map,
+    Bitset,
+    Bitmask,
+    Bitfield,
+    /// `int8` and its kin: types where nothing else has the name.
+    Integer(Basic),
+}
+
+impl Word {
+    const ALL: &[(&str, Word)] = &[
+        ("map", Word::Map),
+        ("bitset", Word::Bitset),
+        ("bitmask", Word::Bitmask),
+        ("bitfield", Word::Bitfield),
+        ("int8", Word::Integer(Basic::Int8)),
+        ("uint8", Word::Integer(Basic::UInt8)),
+        ("int16", Word::Integer(Basic::Short)),
+        ("uint16", Word::Integer(Basic::UShort)),
+        ("int32", Word::Integer(Basic::Long)),
+        ("uint32", Word::Integer(Basic::ULong)),
+        ("int64", Word::Integer(Basic::LongLong)),
+        ("uint64", Word::Integer(Basic::ULongLong)),
+    ];
 }
 
 macro_rules! keywords {

@@ -15,11 +15,8 @@ pub(crate) fn number(text: &str, span: Span, diags: &mut Diagnostics) -> Literal
     if text.contains(['.', 'e', 'E']) {
         let well_formed = text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
         return match text.parse::<f64>() {
-            Ok(value) if well_formed && value.is_finite() => LiteralValue::Float(value),
-            Ok(_) if well_formed => {
-                diags.float_literal_too_large(span, text);
-                LiteralValue::Float(0.0)
-            }
+            // Beyond the range of double it is infinite, which its use as anything but a long double reports.
+            Ok(value) if well_formed => LiteralValue::Float(value),
             _ => {
                 diags.malformed_number(span, text, "it is no floating-point number");
                 LiteralValue::Float(0.0)

@@ -122,7 +122,8 @@ pub struct Definition {
     pub id: DefId,
     /// The name as written, without the escaping underscore.
     pub name: String,
-    /// The scope it stands in: a module, interface, value, struct, union or exception; `None` at file scope.
+    /// The scope it stands in: a module, interface, value, struct, union, exception or bitmask; `None` at
+    /// file scope.
     pub parent: Option<DefId>,
     /// E.g. `IDL:omg.org/CosNaming/NamingContext:1.0`, after prefix, version, ID pragmas, typeid and typeprefix.
     pub repository_id: String,
@@ -174,6 +175,17 @@ pub enum DefKind {
     ValueBox(ValueBox),
     /// `native`.
     Native,
+    /// `bitset` (IDL 4.2, 7.4.13.4.3.2).
+    Bitset(Bitset),
+    /// `bitmask` (IDL 4.2, 7.4.13.4.3.3).
+    Bitmask(Bitmask),
+    /// One flag of a bitmask, which is its parent.
+    Flag {
+        /// The bit, from 0 for the least significant.
+        position: u8,
+    },
+    /// `@annotation name { ... };`. Nothing is generated for it; uses of it are checked against it.
+    Annotation(AnnotationType),
 }
 
 /// The contents of a module.
@@ -264,8 +276,11 @@ pub struct Attribute {
 /// A struct or exception body.
 #[derive(Debug, Clone)]
 pub struct Struct {
-    /// Members in order (may be empty only for exceptions).
+    /// Members in order (may be empty only for exceptions). Those of the base come first, so that what
+    /// travels and what is generated needs no look at the base.
     pub members: Vec<Member>,
+    /// The struct that this one inherits from (IDL 4.2, 7.4.13.4.1); its members are among `members`.
+    pub base: Option<DefId>,
     /// Types defined inside the body (e.g. a struct declared in a member), in order.
     pub items: Vec<DefId>,
     /// True when the type contains itself through a sequence.
@@ -322,6 +337,74 @@ pub struct Case {
 pub struct Enum {
     /// The [`DefKind::Enumerator`] definitions in order.
     pub enumerators: Vec<DefId>,
+}
+
+/// A bitset: fields of some bits each, packed into one integer from its least significant bit on.
+#[derive(Debug, Clone)]
+pub struct Bitset {
+    /// The bitset that this one inherits from; its fields are among `fields`, before its own.
+    pub base: Option<DefId>,
+    /// Fields in order; padding only moves the offsets of those behind it.
+    pub fields: Vec<Bitfield>,
+    /// Bits in all, with padding: 1 to 64.
+    pub bits: u8,
+    /// How it travels: the smallest of [`Basic::UInt8`], [`Basic::UShort`], [`Basic::ULong`] and
+    /// [`Basic::ULongLong`] that holds all bits.
+    pub storage: Basic,
+}
+
+/// A named field of a bitset.
+#[derive(Debug, Clone)]
+pub struct Bitfield {
+    /// Name without escape.
+    pub name: String,
+    /// The type of its value: the one written, or else `boolean` for 1 bit, [`Basic::UInt8`] up to 8,
+    /// `unsigned short` up to 16, `unsigned long` up to 32 and `unsigned long long` up to 64 bits. A
+    /// signed type means a two's complement number of `bits` bits.
+    pub ty: Basic,
+    /// The place of its least significant bit.
+    pub offset: u8,
+    /// Its width: 1 to 64.
+    pub bits: u8,
+    /// Where the name stands.
+    pub span: Span,
+    /// Annotations before it.
+    pub annotations: Vec<Annotation>,
+    /// The comment above it.
+    pub docs: Vec<String>,
+}
+
+/// A bitmask: a set of named flags in one integer.
+#[derive(Debug, Clone)]
+pub struct Bitmask {
+    /// The [`DefKind::Flag`] definitions in order.
+    pub flags: Vec<DefId>,
+    /// `@bit_bound`, 1 to 64; 32 without it.
+    pub bits: u8,
+    /// How it travels, by `bits`: as for a [`Bitset`].
+    pub storage: Basic,
+}
+
+/// An annotation as declared by `@annotation`.
+#[derive(Debug, Clone)]
+pub struct AnnotationType {
+    /// Parameters in order.
+    pub parameters: Vec<AnnotationMember>,
+    /// Enums, constants and typedefs inside the declaration.
+    pub items: Vec<DefId>,
+}
+
+/// A parameter in the declaration of an annotation.
+#[derive(Debug, Clone)]
+pub struct AnnotationMember {
+    /// Name without escape.
+    pub name: String,
+    /// Type; `None` for `any`, which takes every constant.
+    pub ty: Option<Type>,
+    /// The value when the use gives none.
+    pub default: Option<ConstValue>,
+    /// Where the name stands.
+    pub span: Span,
 }
 
 /// A typedef.
@@ -409,9 +492,9 @@ pub enum Type {
         /// The bound in characters.
         bound: Option<u32>,
     },
-    /// `fixed<digits, scale>`; `None` for the bare `fixed` of a constant.
+    /// `fixed<digits, scale>`. The bare `fixed` of a constant has the digits and scale of its value.
     Fixed {
-        /// Digits and scale.
+        /// Digits and scale; always there in a model.
         spec: Option<(u16, i16)>,
     },
     /// `sequence<T>` or `sequence<T, N>`.
@@ -421,6 +504,15 @@ pub enum Type {
         /// The bound in elements.
         bound: Option<u32>,
     },
+    /// `map<K, V>` or `map<K, V, N>`: travels as a sequence of pairs.
+    Map {
+        /// Key type.
+        key: Box<Type>,
+        /// Value type.
+        value: Box<Type>,
+        /// The bound in entries.
+        bound: Option<u32>,
+    },
     /// An array; `T a[3][4]` is one array with dimensions `[3, 4]`.
     Array {
         /// Element type.
@@ -428,24 +520,24 @@ pub enum Type {
         /// Dimensions, outermost first, each at least 1.
         dimensions: Vec<u32>,
     },
-    /// A struct, union, enum, typedef, interface, value, value box, native or exception by name.
+    /// A struct, union, enum, typedef, interface, value, value box, native, bitset or bitmask by name.
     Named(DefId),
 }
 
 /// A basic type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basic {
-    /// `short`, 16 bits.
+    /// `short` or `int16`, 16 bits.
     Short,
-    /// `unsigned short`.
+    /// `unsigned short` or `uint16`.
     UShort,
-    /// `long`, 32 bits.
+    /// `long` or `int32`, 32 bits.
     Long,
-    /// `unsigned long`.
+    /// `unsigned long` or `uint32`.
     ULong,
-    /// `long long`, 64 bits.
+    /// `long long` or `int64`, 64 bits.
     LongLong,
-    /// `unsigned long long`.
+    /// `unsigned long long` or `uint64`.
     ULongLong,
     /// `float`, 32 bits.
     Float,
@@ -461,6 +553,11 @@ pub enum Basic {
     Boolean,
     /// `octet`.
     Octet,
+    /// `int8`: a number from -128 to 127 in one octet. CORBA has no TypeCode for it; it is described as
+    /// `octet`, which no conversion between code sets touches.
+    Int8,
+    /// `uint8`: on the wire and in TypeCodes an `octet`, but meant as a number.
+    UInt8,
     /// `any`.
     Any,
     /// `Object`.
@@ -471,13 +568,33 @@ pub enum Basic {
     TypeCode,
 }
 
+impl Basic {
+    /// True for the types of whole numbers, `octet` among them.
+    pub fn is_integer(self) -> bool {
+        matches!(
+            self,
+            Basic::Short
+                | Basic::UShort
+                | Basic::Long
+                | Basic::ULong
+                | Basic::LongLong
+                | Basic::ULongLong
+                | Basic::Octet
+                | Basic::Int8
+                | Basic::UInt8
+        )
+    }
+}
+
 /// An evaluated constant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConstValue {
-    /// Any integer type or octet; the declared type says which.
+    /// Any integer type or octet, or the bits of a bitmask; the declared type says which.
     Integer(i128),
-    /// `float`, `double` or `long double`.
+    /// `float` or `double`; rounded to the declared type.
     Float(f64),
+    /// `long double`: the bits of an IEEE 754 binary128, rounded once from the decimal text.
+    LongDouble(u128),
     /// `char`, in ISO 8859-1.
     Char(u8),
     /// `wchar`.
@@ -499,6 +616,9 @@ pub enum ConstValue {
 pub struct Annotation {
     /// The scoped name as written, without `@`.
     pub name: String,
+    /// The [`DefKind::Annotation`] that declares it, when the text has one; its parameters then have the
+    /// declared types.
+    pub of: Option<DefId>,
     /// Parameters in order.
     pub parameters: Vec<AnnotationParameter>,
     /// Where it stands.

@@ -24,6 +24,9 @@ pub struct Options {
     pub nesting_max: usize,
     /// Direct and indirect bases of an interface or valuetype; default 1,000.
     pub bases_max: usize,
+    /// Members that structs get from their base structs, in the whole unit; default 100,000. A chain of
+    /// structs costs the square of its length.
+    pub inherited_max: usize,
 }
 
 impl Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             macro_tokens_max: 1_000_000,
             nesting_max: 128,
             bases_max: 1_000,
+            inherited_max: 100_000,
         }
     }
 }

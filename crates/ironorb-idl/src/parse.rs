@@ -3,6 +3,7 @@
 //! Resolves nothing; a tree is given for any input.
 
 mod annotations;
+mod bits;
 mod expressions;
 mod interfaces;
 mod types;
@@ -10,7 +11,7 @@ mod values;
 
 use crate::ast::{Ast, Ident, Item, ItemKind, Lead, ScopedName};
 use crate::diagnostics::Diagnostics;
-use crate::intern::{Class, Kw, Name};
+use crate::intern::{Class, Kw, Name, Word};
 use crate::lex::{LiteralValue, Punct, Tok, Token};
 use crate::model::InterfaceKind;
 use crate::preprocess::Unit;
@@ -113,11 +114,19 @@ impl<'u> Parser<'u> {
     }
 
     fn item(&mut self, place: Place, items: &mut Vec<Item>) -> Parsed<()> {
-        if self.annotation_declaration()? {
-            return Ok(());
+        if self.at_annotation_declaration() {
+            return self.annotation_declaration(items);
         }
         let mut lead = self.lead()?;
         let first = self.at;
+        if let Some(word) = self.at_bits() {
+            let kind = match word {
+                Word::Bitset => ItemKind::Bitset(self.bitset()?),
+                _ => ItemKind::Bitmask(self.bitmask()?),
+            };
+            items.push(Item { lead, kind });
+            return self.semicolon();
+        }
         let Tok::Keyword(kw) = self.keyword_here() else {
             return match place {
                 Place::Module => self.unexpected_in_module(),
@@ -268,6 +277,21 @@ impl<'u> Parser<'u> {
     fn peek_keyword(&self, ahead: usize) -> Option<Kw> {
         match self.tokens.get(self.at + ahead)?.tok {
             Tok::Keyword(kw) => Some(kw),
+            _ => None,
+        }
+    }
+
+    fn tok_ahead(&self, ahead: usize) -> Tok {
+        self.tokens.get(self.at + ahead).map_or(Tok::End, |token| token.tok)
+    }
+
+    /// The word of IDL 4 that stands here; whether it is meant as one is for the caller to see.
+    fn word_here(&self) -> Option<Word> {
+        match self.tok() {
+            Tok::Ident(name) => match self.unit.interner.class(name) {
+                Class::Word(word) => Some(word),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -33,6 +33,13 @@ pub(crate) struct Unit {
     pub(crate) sources: Sources,
 }
 
+impl Unit {
+    /// A literal as written.
+    pub(crate) fn spelling(&self, id: LiteralId) -> &str {
+        self.interner.text(self.literals[id.0 as usize].spelling)
+    }
+}
+
 /// Something that happens between two tokens.
 pub(crate) struct Event {
     /// Before the token with this index.
@@ -191,7 +198,7 @@ impl Preprocessor<'_> {
             Tok::Ident(name) => match self.unit.interner.class(name) {
                 Class::Keyword(kw) => token.tok = Tok::Keyword(kw),
                 Class::Escaped(plain) => token.tok = Tok::Escaped(plain),
-                Class::Plain | Class::NearKeyword(_) => {}
+                Class::Plain | Class::NearKeyword(_) | Class::Word(_) => {}
             },
             Tok::Stray(char) => {
                 self.diags.stray_character(token.span, char);

@@ -3,11 +3,14 @@
 //! One pass in the order of the text, as IDL declares before it uses. What fails is reported and left
 //! out; what depends on something left out stays silent.
 
+mod annotations;
+mod bits;
 mod constants;
 mod fixed;
 mod ids;
 mod interfaces;
 mod lookup;
+mod quad;
 mod recursion;
 mod scope;
 mod types;
@@ -21,8 +24,7 @@ use crate::ast;
 use crate::diagnostics::Diagnostics;
 use crate::intern::{CounterMap, Name};
 use crate::model::{
-    Annotation, AnnotationParameter, ConstValue, Constant, DefId, DefKind, Definition, FileInfo, Model,
-    Module, Struct, Typedef,
+    ConstValue, Constant, DefId, DefKind, Definition, FileInfo, Model, Module, Struct, Type, Typedef,
 };
 use crate::preprocess::Unit;
 use crate::source::Span;
@@ -50,6 +52,8 @@ pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mu
         prefixes: vec![Prefix::none()],
         prefix: 0,
         file_prefixes: Vec::new(),
+        annotation_types: CounterMap::default(),
+        inherited: 0,
         lost: ast.lost.iter().copied().collect(),
     };
     resolver.items(&ast.items, ScopeId::FILE);
@@ -71,6 +75,10 @@ struct Resolver<'a> {
     prefix: u32,
     /// Prefixes of the including files.
     file_prefixes: Vec<u32>,
+    /// Declared annotations by scope and folded name: they have names of their own kind.
+    annotation_types: CounterMap<(ScopeId, Name), DefId>,
+    /// Members that structs got from their bases so far.
+    inherited: usize,
     lost: HashSet<Name>,
 }
 
@@ -128,9 +136,14 @@ impl Resolver<'_> {
             ast::ItemKind::State { .. } | ast::ItemKind::Factory(_) => {}
             ast::ItemKind::TypeId { name, id } => self.type_id(name, id, scope),
             ast::ItemKind::TypePrefix { name, prefix } => self.type_prefix(name, prefix, scope),
-            ast::ItemKind::Import(name) => {
-                self.lookup(name, scope);
+            ast::ItemKind::Import(name) => self.import(name, scope),
+            ast::ItemKind::Bitset(body) => {
+                self.bitset(lead, body, scope);
             }
+            ast::ItemKind::Bitmask(body) => {
+                self.bitmask(lead, body, scope);
+            }
+            ast::ItemKind::Annotation(body) => self.annotation_type(lead, body, scope),
         }
     }
 
@@ -156,7 +169,8 @@ impl Resolver<'_> {
     }
 
     fn exception(&mut self, lead: &ast::Lead, exception: &ast::Struct, scope: ScopeId) {
-        let body = Struct { members: Vec::new(), items: Vec::new(), recursive: false, defined: true };
+        let body =
+            Struct { members: Vec::new(), base: None, items: Vec::new(), recursive: false, defined: true };
         let id = self.define(lead, exception.name, scope, DefKind::Exception(body));
         self.side[id.index()].open = true;
         let inner = self.open_scope(ScopeKind::Exception, id, scope);
@@ -183,7 +197,7 @@ impl Resolver<'_> {
             match full {
                 Some(ty) => {
                     let root = match &ty {
-                        crate::model::Type::Named(id) => Some(self.side[id.index()].root),
+                        Type::Named(id) => Some(self.side[id.index()].root),
                         _ => None,
                     };
                     let local = self.is_local(&ty);
@@ -218,7 +232,10 @@ impl Resolver<'_> {
             }
         };
         match (ty, value) {
-            (Some(ty), Some(value)) => {
+            (Some(mut ty), Some(value)) => {
+                if let (Type::Fixed { spec: spec @ None }, ConstValue::Fixed(text)) = (&mut ty, &value) {
+                    *spec = Some(fixed::Fixed::parse(text).digits_and_scale());
+                }
                 self.define(lead, name, scope, DefKind::Constant(Constant { ty, value }));
             }
             _ => self.define_broken(name, scope),
@@ -231,7 +248,7 @@ impl Resolver<'_> {
     fn define(&mut self, lead: &ast::Lead, name: ast::Ident, scope: ScopeId, kind: DefKind) -> DefId {
         let annotations = self.annotations(lead, scope);
         let docs = self.docs(lead.token);
-        let listed = !matches!(kind, DefKind::Enumerator { .. });
+        let listed = !matches!(kind, DefKind::Enumerator { .. } | DefKind::Flag { .. });
         let id = DefId(self.model.definitions.len() as u32);
         let parent = self.scopes[scope.index()].def;
         self.model.definitions.push(Definition {
@@ -259,7 +276,10 @@ impl Resolver<'_> {
         if !self.scopes[scope.index()].ancestors.is_empty() {
             self.check_redefines_inherited(name, scope);
         }
-        let is_new = self.declare(scope, name, What::Definition(id));
+        let is_new = match self.model.definitions[id.index()].kind {
+            DefKind::Annotation(_) => self.declare_annotation(scope, name, id),
+            _ => self.declare(scope, name, What::Definition(id)),
+        };
         if is_new && listed {
             self.scopes[scope.index()].items.push(id);
         }
@@ -271,27 +291,11 @@ impl Resolver<'_> {
         self.declare(scope, name, What::Broken);
     }
 
-    /// The annotations of a lead, their parameters evaluated.
-    fn annotations(&mut self, lead: &ast::Lead, scope: ScopeId) -> Vec<Annotation> {
-        let mut list = Vec::new();
-        for annotation in &lead.annotations {
-            let mut parameters = Vec::new();
-            for (name, value) in &annotation.arguments {
-                let name = name.map(|name| self.text(name.name).to_owned());
-                // What an annotation means by a name is its own affair: what is no constant stays text.
-                let evaluated =
-                    self.quietly(|resolver| resolver.evaluate(value, &constants::Target::Anything, scope));
-                let text = || self.unit.sources.text(value.span).trim().to_owned();
-                let value = evaluated.unwrap_or_else(|| ConstValue::String(text()));
-                parameters.push(AnnotationParameter { name, value });
-            }
-            list.push(Annotation { name: annotation.name.clone(), parameters, span: annotation.span });
-        }
-        list
-    }
-
     /// The comment directly above a token, without comment marks.
     fn docs(&self, token: u32) -> Vec<String> {
+        if token == ast::Lead::NO_TOKEN {
+            return Vec::new();
+        }
         let comments = &self.unit.comments;
         let end = comments.partition_point(|comment| comment.before <= token);
         let mut below = self.unit.tokens[token as usize].span;
@@ -357,6 +361,7 @@ impl Resolver<'_> {
                 DefKind::Value(value) => value.items = scope.items,
                 DefKind::Struct(body) | DefKind::Exception(body) => body.items = scope.items,
                 DefKind::Union(union) => union.items = scope.items,
+                DefKind::Annotation(body) => body.items = scope.items,
                 _ => {}
             }
         }

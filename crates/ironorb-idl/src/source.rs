@@ -45,6 +45,7 @@ pub struct SourceFile {
     path: PathBuf,
     text: Arc<str>,
     line_starts: OnceLock<Vec<u32>>,
+    /// In the order of the text.
     marks: Vec<LineMark>,
     included_at: Option<Span>,
     builtin: bool,
@@ -88,10 +89,19 @@ impl Sources {
     /// Where a span starts.
     pub fn position(&self, span: Span) -> Position<'_> {
         let file = self.file(span.file);
-        let (index, start) = file.physical_line(span.start);
+        let (_, start) = file.physical_line(span.start);
         let before = file.text.get(start as usize..span.start as usize).unwrap_or("");
         let column = before.chars().count() as u32 + 1;
-        let mark = file.marks.iter().rev().find(|mark| mark.start <= span.start);
+        let (path, line) = self.line(span);
+        Position { path, line, column }
+    }
+
+    /// The file and line where a span starts, without the cost of counting columns.
+    pub(crate) fn line(&self, span: Span) -> (Cow<'_, str>, u32) {
+        let file = self.file(span.file);
+        let (index, _) = file.physical_line(span.start);
+        let marks = file.marks.partition_point(|mark| mark.start <= span.start);
+        let mark = marks.checked_sub(1).and_then(|last| file.marks.get(last));
         let (line, renamed) = match mark {
             Some(mark) => {
                 let (marked, _) = file.physical_line(mark.start);
@@ -103,7 +113,7 @@ impl Sources {
             Some(path) => Cow::Borrowed(path),
             None => file.path.to_string_lossy(),
         };
-        Position { path, line, column }
+        (path, line)
     }
 
     pub(crate) fn add(&mut self, path: PathBuf, text: String, included_at: Option<Span>) -> FileId {
@@ -130,7 +140,11 @@ impl Sources {
 
     /// Records a `#line` whose effect starts at `start`.
     pub(crate) fn mark_line(&mut self, id: FileId, start: u32, line: u32, path: Option<String>) {
-        self.files[id.index()].marks.push(LineMark { start, line, path });
+        let marks = &mut self.files[id.index()].marks;
+        // A file that is read again has the same marks again.
+        if marks.last().is_none_or(|last| last.start < start) {
+            marks.push(LineMark { start, line, path });
+        }
     }
 
     /// A key that sorts spans in the order in which a reader of the whole unit meets them.

@@ -25,5 +25,53 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
     previous[b.len()].min(3)
 }
 
+/// The basic type that an unknown type name is meant to be: one of another language, or a typing error.
+pub(crate) fn type_word(text: &str) -> Option<&'static str> {
+    let lower = text.to_ascii_lowercase();
+    let known = OTHER_WORDS.iter().find(|(other, _)| *other == lower);
+    known.map(|&(_, word)| word).or_else(|| {
+        let far = if text.len() > 5 { 2 } else { 1 };
+        TYPE_WORDS.iter().copied().find(|word| text.len() > 2 && distance(word, text) <= far)
+    })
+}
+
+/// Types as other languages name them, in lower case.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("int", "long"),
+    ("integer", "long"),
+    ("bool", "boolean"),
+    ("byte", "octet"),
+    ("u8", "octet"),
+    ("i16", "short"),
+    ("u16", "unsigned short"),
+    ("i32", "long"),
+    ("u32", "unsigned long"),
+    ("i64", "long long"),
+    ("u64", "unsigned long long"),
+    ("uint", "unsigned long"),
+    ("ushort", "unsigned short"),
+    ("ulong", "unsigned long"),
+    ("longlong", "long long"),
+    ("ulonglong", "unsigned long long"),
+    ("f32", "float"),
+    ("f64", "double"),
+    ("float32", "float"),
+    ("float64", "double"),
+    ("real", "double"),
+    ("str", "string"),
+    ("text", "string"),
+    ("wchar_t", "wchar"),
+    ("character", "char"),
+    ("vector", "sequence"),
+    ("list", "sequence"),
+    ("decimal", "fixed"),
+];
+
+const TYPE_WORDS: &[&str] = &[
+    "string", "wstring", "boolean", "octet", "sequence", "double", "float", "short", "long", "wchar", "char",
+    "fixed", "unsigned", "any", "Object", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+    "uint64",
+];
+
 /// Longer words are not compared; keeps the cost of a suggestion small.
 const WORD_MAX: usize = 64;

@@ -121,6 +121,7 @@ fn compile(folder: &'static str, name: &str) -> Outcome {
                     "tokens_max" => options.tokens_max = value,
                     "macro_tokens_max" => options.macro_tokens_max = value,
                     "bases_max" => options.bases_max = value,
+                    "inherited_max" => options.inherited_max = value,
                     _ => panic!("{name}: no option {key}"),
                 }
             }

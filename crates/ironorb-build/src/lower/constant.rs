@@ -24,6 +24,9 @@ impl Lowerer<'_> {
         match value {
             ConstValue::Integer(n) => n.to_string(),
             ConstValue::Float(value) => format!("{value:?}"),
+            ConstValue::LongDouble(bits) => {
+                format!("{}::from_bits({bits:#x})", self.support("LongDouble", at))
+            }
             ConstValue::Char(c) if c.is_ascii_graphic() || *c == b' ' => {
                 format!("b'{}'", char::from(*c).escape_default())
             }

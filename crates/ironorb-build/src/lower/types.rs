@@ -12,7 +12,7 @@ impl Lowerer<'_> {
             Type::Basic(basic) => self.basic(*basic, at),
             Type::String { .. } => "String".to_owned(),
             Type::WString { .. } => self.support("WString", at),
-            Type::Fixed { .. } => unreachable_type(),
+            Type::Fixed { .. } | Type::Map { .. } => unreachable_type(),
             Type::Sequence { element, .. } => format!("Vec<{}>", self.rust(element, at)),
             Type::Array { element, dimensions } => {
                 dimensions.iter().rev().fold(self.rust(element, at), |inner, n| format!("[{inner}; {n}]"))
@@ -109,7 +109,8 @@ impl Lowerer<'_> {
             Basic::ULongLong => "u64",
             Basic::Float => "f32",
             Basic::Double => "f64",
-            Basic::Char | Basic::Octet => "u8",
+            Basic::Char | Basic::Octet | Basic::UInt8 => "u8",
+            Basic::Int8 => "i8",
             Basic::WChar => "char",
             Basic::Boolean => "bool",
             Basic::LongDouble => return self.support("LongDouble", at),

@@ -1,7 +1,8 @@
 //! IDL 4 annotations: `@name(...)` before anything, and `@annotation` declarations.
 
 use super::{Parsed, Parser};
-use crate::ast::{Annotation, Ident, Lead};
+use crate::ast::{Annotation, AnnotationMember, AnnotationType, Ident, Item, ItemKind, Lead, ScopedName};
+use crate::intern::Kw;
 use crate::lex::{Punct, Tok};
 
 impl Parser<'_> {
@@ -32,23 +33,18 @@ impl Parser<'_> {
     fn annotation(&mut self) -> Parsed<Annotation> {
         let start = self.span();
         self.bump();
-        let mut name = String::new();
-        if self.eat(Punct::ColonColon) {
-            name.push_str("::");
+        let name_start = self.span();
+        let absolute = self.eat(Punct::ColonColon);
+        let first = self.any_word("the name of the annotation")?;
+        let mut rest = Vec::new();
+        while self.eat(Punct::ColonColon) {
+            rest.push(self.any_word("the name of the annotation")?);
         }
-        loop {
-            let part = self.any_word("the name of the annotation")?;
-            name.push_str(self.unit.interner.text(part.name));
-            if !self.eat(Punct::ColonColon) {
-                break;
-            }
-            name.push_str("::");
-        }
+        let name = ScopedName { absolute, first, rest, span: name_start.to(self.previous_span()) };
         let mut arguments = Vec::new();
         if self.eat(Punct::OpenParen) && !self.eat(Punct::CloseParen) {
             loop {
-                let named =
-                    self.tokens.get(self.at + 1).map(|next| next.tok) == Some(Tok::Punct(Punct::Assign));
+                let named = self.tok_ahead(1) == Tok::Punct(Punct::Assign);
                 let argument = if named {
                     let argument = self.any_word("the name of a parameter")?;
                     self.bump();
@@ -66,40 +62,64 @@ impl Parser<'_> {
         Ok(Annotation { name, arguments, span: start.to(self.previous_span()) })
     }
 
-    /// `@annotation name { ... };` declares an annotation. Any annotation is accepted and kept, so the
-    /// declaration is read over.
-    pub(super) fn annotation_declaration(&mut self) -> Parsed<bool> {
-        let is_declaration = self.tok() == Tok::Punct(Punct::At)
-            && matches!(self.tokens.get(self.at + 1).map(|next| next.tok),
-                Some(Tok::Ident(name)) if self.unit.interner.text(name) == "annotation")
-            && matches!(
-                self.tokens.get(self.at + 2).map(|next| next.tok),
-                Some(Tok::Ident(_) | Tok::Escaped(_) | Tok::Keyword(_))
-            )
-            && self.tokens.get(self.at + 3).map(|next| next.tok) == Some(Tok::Punct(Punct::OpenBrace));
-        if !is_declaration {
-            return Ok(false);
-        }
-        for _ in 0..3 {
-            self.bump();
-        }
-        let open = self.span();
+    /// True before `@annotation name {`; without the brace it is the use of one that is named so.
+    pub(super) fn at_annotation_declaration(&self) -> bool {
+        self.tok() == Tok::Punct(Punct::At)
+            && matches!(self.tok_ahead(1), Tok::Ident(name) if self.unit.interner.text(name) == "annotation")
+            && matches!(self.tok_ahead(2), Tok::Ident(_) | Tok::Escaped(_) | Tok::Keyword(_))
+            && self.tok_ahead(3) == Tok::Punct(Punct::OpenBrace)
+    }
+
+    pub(super) fn annotation_declaration(&mut self, list: &mut Vec<Item>) -> Parsed<()> {
+        let lead = Lead { token: self.at as u32, annotations: Vec::new() };
         self.bump();
-        let mut depth = 1usize;
-        while self.tok() != Tok::End {
-            match self.tok() {
-                Tok::Punct(Punct::OpenBrace) => depth += 1,
-                Tok::Punct(Punct::CloseBrace) => depth -= 1,
-                _ => {}
+        self.bump();
+        let name = self.any_word("the name of the annotation")?;
+        let open = self.span();
+        self.expect(Punct::OpenBrace, "to begin the annotation")?;
+        let mut members = Vec::new();
+        let mut items = Vec::new();
+        self.nested(|parser| {
+            while !matches!(parser.tok(), Tok::End | Tok::Punct(Punct::CloseBrace)) {
+                if parser.eat(Punct::Semi) {
+                    continue;
+                }
+                let start = parser.at;
+                let done = parser.annotation_part(&mut members, &mut items);
+                if done.and_then(|()| parser.semicolon()).is_err() {
+                    parser.synchronise(start);
+                }
             }
-            if depth == 0 {
-                break;
-            }
-            self.bump();
-        }
+            Ok(())
+        })?;
+        list.push(Item { lead, kind: ItemKind::Annotation(AnnotationType { name, members, items }) });
         self.close_brace(open, "annotation")?;
-        self.semicolon()?;
-        Ok(true)
+        self.semicolon()
+    }
+
+    /// A parameter, or a definition that parameters use.
+    fn annotation_part(&mut self, members: &mut Vec<AnnotationMember>, items: &mut Vec<Item>) -> Parsed<()> {
+        let mut lead = self.lead()?;
+        let kind = match self.tok() {
+            Tok::Keyword(Kw::Enum) => ItemKind::Enum(self.enumeration()?),
+            Tok::Keyword(Kw::Const) => self.constant()?,
+            Tok::Keyword(Kw::Typedef) => self.typedef(&mut lead)?,
+            tok => {
+                let ty = match tok {
+                    Tok::Keyword(Kw::Any) => {
+                        self.bump();
+                        None
+                    }
+                    _ => Some(self.simple_type("a parameter of an annotation")?),
+                };
+                let name = self.any_word("the name of the parameter")?;
+                let default = if self.eat_keyword(Kw::Default) { Some(self.expression()?) } else { None };
+                members.push(AnnotationMember { after: items.len(), ty, name, default });
+                return Ok(());
+            }
+        };
+        items.push(Item { lead, kind });
+        Ok(())
     }
 
     /// An identifier or keyword: annotations are named freely.

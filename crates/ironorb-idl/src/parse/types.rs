@@ -4,7 +4,7 @@ use super::{Parsed, Parser, Reported};
 use crate::ast::{
     Case, Declarator, Enum, Expr, ItemKind, Label, Member, Struct, TypeKind, TypeSpec, Union, UnionBody,
 };
-use crate::intern::Kw;
+use crate::intern::{Kw, Word};
 use crate::lex::{Punct, Tok};
 use crate::model::Basic;
 
@@ -13,9 +13,14 @@ impl Parser<'_> {
     pub(super) fn type_spec(&mut self) -> Parsed<TypeSpec> {
         let start = self.span();
         let kind = match self.keyword_here() {
-            Tok::Ident(_) | Tok::Escaped(_) | Tok::Punct(Punct::ColonColon) => {
-                TypeKind::Named(self.scoped_name("a type")?)
-            }
+            Tok::Ident(_) | Tok::Escaped(_) | Tok::Punct(Punct::ColonColon) => match self.word_here() {
+                Some(Word::Map) if self.tok_ahead(1) == Tok::Punct(Punct::Less) => self.map()?,
+                Some(Word::Bitset) if self.at_bits().is_some() => TypeKind::Bitset(Box::new(self.bitset()?)),
+                Some(Word::Bitmask) if self.at_bits().is_some() => {
+                    TypeKind::Bitmask(Box::new(self.bitmask()?))
+                }
+                _ => TypeKind::Named(self.scoped_name("a type")?),
+            },
             Tok::Keyword(kw) => match kw {
                 Kw::Void => self.after(TypeKind::Void),
                 Kw::Short => self.after(TypeKind::Basic(Basic::Short)),
@@ -86,15 +91,16 @@ impl Parser<'_> {
         Ok(TypeSpec { kind, span: start.to(self.previous_span()) })
     }
 
-    /// A type as a parameter, result or attribute has it: basic or by name.
+    /// A type as a parameter, result or attribute has it: it defines nothing. Anonymous sequences and the
+    /// like are legal since IDL 4 (7.4.14).
     pub(super) fn simple_type(&mut self, what: &str) -> Parsed<TypeSpec> {
         let ty = self.type_spec()?;
         let anonymous = match &ty.kind {
-            TypeKind::Sequence { .. } => Some("sequence"),
-            TypeKind::Fixed(_) => Some("fixed"),
             TypeKind::Struct(_) => Some("struct"),
             TypeKind::Union(_) => Some("union"),
             TypeKind::Enum(_) => Some("enum"),
+            TypeKind::Bitset(_) => Some("bitset"),
+            TypeKind::Bitmask(_) => Some("bitmask"),
             _ => None,
         };
         if let Some(kind) = anonymous {
@@ -108,17 +114,21 @@ impl Parser<'_> {
         self.bump();
         let name = self.ident(&format!("the name of the {what}"))?;
         if forward_allowed && self.tok() == Tok::Punct(Punct::Semi) {
-            return Ok(Struct { name, members: None });
+            return Ok(Struct { name, base: None, members: None });
         }
-        if forward_allowed && self.eat(Punct::Colon) {
-            self.diags.struct_inheritance(self.previous_span());
-            self.scoped_name("the base")?;
-        }
+        let base = if self.eat(Punct::Colon) {
+            if !forward_allowed {
+                self.diags.exception_inheritance(self.previous_span());
+            }
+            Some(self.scoped_name("the base")?)
+        } else {
+            None
+        };
         let open = self.span();
         self.expect(Punct::OpenBrace, &format!("to begin the {what}"))?;
         let members = self.members()?;
         self.close_brace(open, what)?;
-        Ok(Struct { name, members: Some(members) })
+        Ok(Struct { name, base, members: Some(members) })
     }
 
     fn members(&mut self) -> Parsed<Vec<Member>> {
@@ -304,8 +314,21 @@ impl Parser<'_> {
         Ok(TypeKind::Sequence { element: Box::new(element), bound })
     }
 
+    fn map(&mut self) -> Parsed<TypeKind> {
+        self.bump();
+        self.expect(Punct::Less, "and the types of keys and values")?;
+        self.type_annotations()?;
+        let key = self.nested(Self::type_spec)?;
+        self.expect(Punct::Comma, "and the type of the values")?;
+        self.type_annotations()?;
+        let value = self.nested(Self::type_spec)?;
+        let bound = if self.eat(Punct::Comma) { Some(self.bound()?) } else { None };
+        self.close_angle("to end the map")?;
+        Ok(TypeKind::Map { key: Box::new(key), value: Box::new(value), bound })
+    }
+
     /// A `>`, also the half of a `>>`.
-    fn close_angle(&mut self, why: &str) -> Parsed<()> {
+    pub(super) fn close_angle(&mut self, why: &str) -> Parsed<()> {
         if self.tok() == Tok::Punct(Punct::ShiftRight) {
             if self.half_greater {
                 self.bump();

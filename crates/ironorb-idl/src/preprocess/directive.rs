@@ -205,7 +205,7 @@ impl Preprocessor<'_> {
             parameters = Some(list);
         }
         let body = tokens.collect();
-        self.define(name, Macro { name, parameters, variadic, body, span: Some(name_span) });
+        self.define(name, Macro { name, parameters, variadic, body, place: None, span: Some(name_span) });
     }
 
     fn line(&mut self, tokens: &[Token], lexer: &Lexer<'_>, span: Span) {

@@ -16,8 +16,17 @@ pub(super) struct Macro {
     /// The last parameter takes all further arguments.
     pub(super) variadic: bool,
     pub(super) body: Vec<Token>,
+    /// What stands for it is made anew at each use.
+    pub(super) place: Option<PlaceOf>,
     /// `None` for one given in the options.
     pub(super) span: Option<Span>,
+}
+
+/// What a use asks of its own place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlaceOf {
+    Line,
+    File,
 }
 
 /// Tokens that wait to be read again, last first.
@@ -80,7 +89,15 @@ impl Preprocessor<'_> {
                 }
             }
             let name = self.unit.interner.intern(name);
-            self.define(name, Macro { name, parameters: None, variadic: false, body, span: None });
+            self.define(
+                name,
+                Macro { name, parameters: None, variadic: false, body, place: None, span: None },
+            );
+        }
+        for (text, place) in [("__LINE__", PlaceOf::Line), ("__FILE__", PlaceOf::File)] {
+            let name = self.unit.interner.intern(text);
+            let (body, place) = (Vec::new(), Some(place));
+            self.define(name, Macro { name, parameters: None, variadic: false, body, place, span: None });
         }
     }
 
@@ -151,6 +168,8 @@ impl Preprocessor<'_> {
                     continue;
                 };
                 self.substitute(&definition, &arguments, token, depth)
+            } else if let Some(place) = definition.place {
+                vec![self.place_of(token, place)]
             } else if definition.body.iter().any(|part| part.tok == Tok::Punct(Punct::HashHash)) {
                 self.substitute(&definition, &[], token, depth)
             } else {
@@ -166,6 +185,21 @@ impl Preprocessor<'_> {
             pending.push(Work::End(definition.name));
             pending.extend(body.into_iter().rev().map(Work::Token));
         }
+    }
+
+    /// The line or file of a token, as people count and name them.
+    fn place_of(&mut self, token: Token, place: PlaceOf) -> Token {
+        let (path, line) = self.unit.sources.line(token.span);
+        let (value, spelling) = match place {
+            PlaceOf::Line => (LiteralValue::Integer(i128::from(line)), line.to_string()),
+            PlaceOf::File => {
+                let path = path.into_owned();
+                let spelling = format!("{path:?}");
+                (LiteralValue::String(path), spelling)
+            }
+        };
+        self.charge_text(&spelling, token.span);
+        Token { tok: self.literal(value, &spelling), ..token }
     }
 
     fn next_is_open_paren(
@@ -282,6 +316,9 @@ impl Preprocessor<'_> {
             let next_pastes = |at: usize| {
                 definition.body.get(at).is_some_and(|next| next.tok == Tok::Punct(Punct::HashHash))
             };
+            if self.halted {
+                return Vec::new();
+            }
             let replacement: Vec<Token> = match part.tok {
                 Tok::Punct(Punct::HashHash) if at > 1 && at < definition.body.len() => {
                     paste = true;
@@ -337,12 +374,22 @@ impl Preprocessor<'_> {
             text.push_str(&self.spelling(token));
         }
         let spelling = format!("{text:?}");
+        self.charge_text(&spelling, call.span);
         let tok = self.literal(LiteralValue::String(text), &spelling);
         Token { tok, span: call.span, space, painted: false }
     }
 
+    /// Text that macros make counts as well, or a few tokens could make all the text that memory holds.
+    fn charge_text(&mut self, text: &str, span: Span) {
+        self.expanded += text.len() / TEXT_PER_TOKEN;
+        if self.expanded > self.options.macro_tokens_max {
+            self.halt(|diags, options| diags.macro_expands_too_far(span, options.macro_tokens_max));
+        }
+    }
+
     fn paste(&mut self, left: Token, right: Token, call: Token) -> Token {
         let text = self.spelling(&left) + &self.spelling(&right);
+        self.charge_text(&text, call.span);
         let mut lexer = Lexer::new(&text, call.span.file);
         let lexeme = lexer.next(self.diags);
         let whole = lexeme.end as usize == text.len();
@@ -355,6 +402,9 @@ impl Preprocessor<'_> {
         }
     }
 }
+
+/// Bytes of text that cost as much as a token.
+const TEXT_PER_TOKEN: usize = 64;
 
 /// How deep the arguments of macros may hold calls of macros; deeper names are left unexpanded. Bounds
 /// the stack, as each level is a call of this module.

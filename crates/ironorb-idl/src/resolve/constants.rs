@@ -2,6 +2,7 @@
 
 use super::Resolver;
 use super::fixed::Fixed;
+use super::quad::Quad;
 use super::scope::ScopeId;
 use crate::ast::{Expr, ExprOp, ScopedName};
 use crate::lex::{LiteralValue, Punct};
@@ -14,6 +15,7 @@ pub(super) enum Target {
     Integer(IntegerKind),
     /// Name and largest value.
     Float(&'static str, f64),
+    LongDouble,
     Char,
     WChar,
     Boolean,
@@ -21,6 +23,8 @@ pub(super) enum Target {
     WString(Option<u32>),
     Fixed(Option<(u16, i16)>),
     Enum(DefId),
+    /// Its flags are known without their scope.
+    Bitmask(DefId, IntegerKind),
     /// Whatever it is, as in annotations.
     Anything,
 }
@@ -36,6 +40,7 @@ pub(super) struct IntegerKind {
 enum Value {
     Integer(i128),
     Float(f64),
+    Quad(Quad),
     Fixed(Fixed),
     Char(u8),
     WChar(char),
@@ -57,9 +62,11 @@ impl Resolver<'_> {
                 Basic::LongLong => integer("long long", i128::from(i64::MIN), i128::from(i64::MAX)),
                 Basic::ULongLong => integer("unsigned long long", 0, i128::from(u64::MAX)),
                 Basic::Octet => integer("octet", 0, 255),
+                Basic::Int8 => integer("int8", -128, 127),
+                Basic::UInt8 => integer("uint8", 0, 255),
                 Basic::Float => Target::Float("float", f64::from(f32::MAX)),
                 Basic::Double => Target::Float("double", f64::MAX),
-                Basic::LongDouble => Target::Float("long double", f64::MAX),
+                Basic::LongDouble => Target::LongDouble,
                 Basic::Char => Target::Char,
                 Basic::WChar => Target::WChar,
                 Basic::Boolean => Target::Boolean,
@@ -72,6 +79,16 @@ impl Resolver<'_> {
             Type::WString { bound } => Target::WString(*bound),
             Type::Fixed { spec } => Target::Fixed(*spec),
             Type::Named(id) if matches!(self.model.get(*id).kind, DefKind::Enum(_)) => Target::Enum(*id),
+            Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Bitmask(mask) => {
+                    let max = (1i128 << mask.bits) - 1;
+                    Target::Bitmask(*id, IntegerKind { name: "bitmask", min: 0, max })
+                }
+                _ => {
+                    self.diags.not_a_constant_type(span);
+                    return None;
+                }
+            },
             _ => {
                 self.diags.not_a_constant_type(span);
                 return None;
@@ -140,6 +157,27 @@ impl Resolver<'_> {
                             continue;
                         }
                         LiteralValue::Integer(value) => Value::Integer(*value),
+                        LiteralValue::Float(_) if matches!(target, Target::LongDouble) => {
+                            match Quad::parse(self.unit.spelling(*id)) {
+                                Some(value) => Value::Quad(value),
+                                None => {
+                                    let text = self.unit.spelling(*id).to_owned();
+                                    self.diags.float_literal_too_large(*span, &text, "1.1e4932");
+                                    stack.push((None, *span));
+                                    continue;
+                                }
+                            }
+                        }
+                        LiteralValue::Float(value) if value.is_infinite() => {
+                            let text = self.unit.spelling(*id).to_owned();
+                            self.diags.float_literal_too_large(
+                                *span,
+                                &text,
+                                "1.7e308, and 1.1e4932 for `long double`",
+                            );
+                            stack.push((None, *span));
+                            continue;
+                        }
                         LiteralValue::Float(value) => Value::Float(*value),
                         LiteralValue::Fixed(text) => Value::Fixed(Fixed::parse(text)),
                         LiteralValue::Char(char) => Value::Char(*char as u8),
@@ -185,13 +223,18 @@ impl Resolver<'_> {
     }
 
     fn named_value(&mut self, name: &ScopedName, target: &Target, scope: ScopeId) -> Option<Value> {
-        let id = self.lookup(name, scope)?;
+        let id = match self.flag(name, target) {
+            Some(flag) => flag,
+            None => self.lookup(name, scope)?,
+        };
         let definition = self.model.get(id);
         match &definition.kind {
             DefKind::Enumerator { .. } => Some(Value::Enumerator(id)),
+            DefKind::Flag { position } => Some(Value::Integer(1 << position)),
             DefKind::Constant(constant) => Some(match &constant.value {
                 ConstValue::Integer(value) => Value::Integer(*value),
                 ConstValue::Float(value) => Value::Float(*value),
+                ConstValue::LongDouble(bits) => Value::Quad(Quad::from_bits(*bits)),
                 ConstValue::Fixed(text) => Value::Fixed(Fixed::parse(text)),
                 ConstValue::Char(char) => Value::Char(*char),
                 ConstValue::WChar(char) => Value::WChar(*char),
@@ -210,18 +253,31 @@ impl Resolver<'_> {
         }
     }
 
+    /// The flag of the wanted bitmask that has a simple name.
+    fn flag(&self, name: &ScopedName, target: &Target) -> Option<DefId> {
+        let Target::Bitmask(mask, _) = target else { return None };
+        if name.absolute || !name.rest.is_empty() {
+            return None;
+        }
+        self.own_definition(self.side[mask.index()].scope?, name.first.name)
+    }
+
     fn unary(&mut self, punct: Punct, operand: Value, span: Span, target: &Target) -> Option<Value> {
         Some(match (punct, operand) {
-            (Punct::Plus, value @ (Value::Integer(_) | Value::Float(_) | Value::Fixed(_))) => value,
+            (
+                Punct::Plus,
+                value @ (Value::Integer(_) | Value::Float(_) | Value::Quad(_) | Value::Fixed(_)),
+            ) => value,
             (Punct::Minus, Value::Integer(value)) => match value.checked_neg() {
                 Some(value) => Value::Integer(value),
                 None => return self.overflow(span),
             },
             (Punct::Minus, Value::Float(value)) => Value::Float(-value),
+            (Punct::Minus, Value::Quad(value)) => Value::Quad(value.negated()),
             (Punct::Minus, Value::Fixed(value)) => Value::Fixed(value.negated()),
             // CORBA 3.3 part 1, 7.10.2: the complement is taken in the type that is wanted.
             (Punct::Tilde, Value::Integer(value)) => Value::Integer(match target {
-                Target::Integer(kind) if kind.min == 0 => kind.max - value,
+                Target::Integer(kind) | Target::Bitmask(_, kind) if kind.min == 0 => kind.max - value,
                 _ => !value,
             }),
             (_, operand) => {
@@ -239,8 +295,20 @@ impl Resolver<'_> {
         at: Places,
         target: &Target,
     ) -> Option<Value> {
-        // Whole numbers take part in floating-point expressions when those are wanted.
+        // Whole numbers take part in floating-point expressions when those are wanted, and doubles in those
+        // of long doubles.
         let (left, right) = match (left, right) {
+            (Value::Quad(left), right @ (Value::Float(_) | Value::Integer(_))) => {
+                (Value::Quad(left), right.widened())
+            }
+            (left @ (Value::Float(_) | Value::Integer(_)), Value::Quad(right)) => {
+                (left.widened(), Value::Quad(right))
+            }
+            (left @ (Value::Float(_) | Value::Integer(_)), right @ (Value::Float(_) | Value::Integer(_)))
+                if matches!(target, Target::LongDouble) && is_arithmetic(punct) =>
+            {
+                (left.widened(), right.widened())
+            }
             (Value::Integer(left), right @ Value::Float(_)) => (Value::Float(left as f64), right),
             (left @ Value::Float(_), Value::Integer(right)) => (left, Value::Float(right as f64)),
             (Value::Integer(left), Value::Integer(right))
@@ -274,6 +342,26 @@ impl Resolver<'_> {
                     }
                 };
                 if value.is_finite() { Some(Value::Float(value)) } else { self.overflow(at.whole) }
+            }
+            (Value::Quad(left), Value::Quad(right)) => {
+                let value = match punct {
+                    Punct::Plus => left.plus(right),
+                    Punct::Minus => left.plus(right.negated()),
+                    Punct::Star => left.times(right),
+                    Punct::Slash if right.is_zero() => {
+                        self.diags.division_by_zero(at.right);
+                        return None;
+                    }
+                    Punct::Slash => left.divided_by(right),
+                    _ => {
+                        self.diags.operator_not_for(at.operator, punct.text(), "floating-point numbers");
+                        return None;
+                    }
+                };
+                match value {
+                    Some(value) => Some(Value::Quad(value)),
+                    None => self.overflow(at.whole),
+                }
             }
             (Value::Fixed(left), Value::Fixed(right)) => {
                 let value = match punct {
@@ -360,7 +448,7 @@ impl Resolver<'_> {
     /// The value as its target takes it.
     fn fit(&mut self, value: Value, span: Span, target: &Target) -> Option<ConstValue> {
         Some(match (target, value) {
-            (Target::Integer(kind), Value::Integer(value)) => {
+            (Target::Integer(kind) | Target::Bitmask(_, kind), Value::Integer(value)) => {
                 if value < kind.min || value > kind.max {
                     let (min, max) = (kind.min.to_string(), kind.max.to_string());
                     self.diags.out_of_range(span, &value.to_string(), kind.name, &min, &max);
@@ -368,7 +456,18 @@ impl Resolver<'_> {
                 }
                 ConstValue::Integer(value)
             }
-            (Target::Float(name, max), Value::Float(value)) => {
+            (Target::LongDouble, value @ (Value::Integer(_) | Value::Float(_) | Value::Quad(_))) => {
+                match value.widened() {
+                    Value::Quad(value) => ConstValue::LongDouble(value.to_bits()),
+                    _ => return None,
+                }
+            }
+            (Target::Float(name, max), value @ (Value::Float(_) | Value::Quad(_))) => {
+                let value = match value {
+                    Value::Float(value) => value,
+                    Value::Quad(value) => value.to_f64(),
+                    _ => return None,
+                };
                 // A value that rounds to the largest float is in range.
                 let value = if *name == "float" { f64::from(value as f32) } else { value };
                 if value.abs() > *max {
@@ -417,6 +516,7 @@ impl Resolver<'_> {
             (Target::Anything, value) => match value {
                 Value::Integer(value) => ConstValue::Integer(value),
                 Value::Float(value) => ConstValue::Float(value),
+                Value::Quad(value) => ConstValue::LongDouble(value.to_bits()),
                 Value::Fixed(value) => ConstValue::Fixed(value.to_string()),
                 Value::Char(char) => ConstValue::Char(char),
                 Value::WChar(char) => ConstValue::WChar(char),
@@ -429,6 +529,8 @@ impl Resolver<'_> {
                 let wanted = match target {
                     Target::Integer(kind) => kind.name.to_owned(),
                     Target::Float(name, _) => (*name).to_owned(),
+                    Target::LongDouble => "long double".into(),
+                    Target::Bitmask(id, _) => self.shown(*id),
                     Target::Char => "char".into(),
                     Target::WChar => "wchar".into(),
                     Target::Boolean => "boolean".into(),
@@ -469,11 +571,20 @@ struct Places {
 }
 
 impl Value {
+    /// As a long double, if it is a number that becomes one by itself.
+    fn widened(self) -> Self {
+        match self {
+            Value::Integer(value) => Value::Quad(Quad::from_integer(value)),
+            Value::Float(value) => Value::Quad(Quad::from_f64(value)),
+            other => other,
+        }
+    }
+
     /// In the plural or as a mass, for "cannot be used with ...".
     fn word(&self) -> &'static str {
         match self {
             Value::Integer(_) => "integers",
-            Value::Float(_) => "floating-point numbers",
+            Value::Float(_) | Value::Quad(_) => "floating-point numbers",
             Value::Fixed(_) => "fixed-point numbers",
             Value::Char(_) => "characters",
             Value::WChar(_) => "wide characters",
@@ -505,6 +616,7 @@ fn value_help(target: &Target, value: &Value) -> &'static str {
         (Target::Boolean, _) => "write TRUE or FALSE",
         (Target::Fixed(_), _) => "fixed-point literals end with `d`, such as 1.50d",
         (Target::Enum(_), _) => "write one of the enumerators",
+        (Target::Bitmask(..), _) => "write flags of the bitmask, joined by `|`",
         _ => "change the value or the type",
     }
 }

@@ -117,6 +117,11 @@ impl Fixed {
         (whole - leading <= usize::from(digits) - scale).then(|| value.normal())
     }
 
+    /// Of the smallest type that holds the value.
+    pub(super) fn digits_and_scale(&self) -> (u16, i16) {
+        (self.digits.len().max(self.scale).max(1) as u16, self.scale as i16)
+    }
+
     /// Without zeros in front, nor behind the point at the end.
     fn normal(mut self) -> Self {
         while self.scale > 0 && self.digits.last() == Some(&0) {

@@ -57,6 +57,17 @@ impl Resolver<'_> {
                 }
             }
         }
+        match self.find_imported(fold, scope) {
+            Found::One(id) => {
+                self.check_spelling(id, name);
+                return Some(id);
+            }
+            Found::Several(candidates) => {
+                self.report_ambiguous(name, &candidates);
+                return None;
+            }
+            Found::Nothing | Found::Broken => {}
+        }
         // What a missing file would have defined is no further mistake.
         if whole.rest.is_empty() || !self.diags.lacks_include() {
             self.report_unknown(name, scope);
@@ -154,6 +165,45 @@ impl Resolver<'_> {
         }
     }
 
+    /// `import` makes the names of a scope known where it stands (CORBA 3.3 part 1, 7.6).
+    pub(super) fn import(&mut self, name: &ScopedName, scope: ScopeId) {
+        let Some(id) = self.lookup(name, scope) else { return };
+        match self.side[id.index()].scope {
+            Some(imported) => {
+                let imports = &mut self.scopes[scope.index()].imports;
+                if !imports.contains(&imported) && imports.len() < IMPORTS_MAX {
+                    imports.push(imported);
+                }
+            }
+            None => {
+                let (shown, kind, span) = (self.shown(id), self.kind_word(id), self.model.get(id).span);
+                self.diags.holds_no_names(name.span, &shown, kind, span);
+            }
+        }
+    }
+
+    /// A name in the scopes imported here or around.
+    fn find_imported(&self, fold: Name, scope: ScopeId) -> Found {
+        let mut at = Some(scope);
+        while let Some(here) = at {
+            let here = &self.scopes[here.index()];
+            let mut candidates = Vec::new();
+            for &imported in &here.imports {
+                match self.find(imported, fold) {
+                    Found::One(id) if !candidates.contains(&id) => candidates.push(id),
+                    Found::Several(several) => candidates.extend(several),
+                    _ => {}
+                }
+            }
+            match candidates.as_slice() {
+                [] => at = here.parent,
+                [one] => return Found::One(*one),
+                _ => return Found::Several(candidates),
+            }
+        }
+        Found::Nothing
+    }
+
     // Reports.
 
     fn report_unknown(&mut self, name: Ident, scope: ScopeId) {
@@ -168,10 +218,9 @@ impl Resolver<'_> {
         let text = self.text(name.name).to_owned();
         let help = if crate::builtin::knows(&text) {
             Some(format!("write `CORBA::{text}` after `#include <orb.idl>`"))
-        } else if matches!(text.as_str(), "int8" | "uint8") {
-            Some("8-bit integers of IDL 4 are not supported; `octet` is the unsigned one of IDL 3".into())
         } else {
-            self.elsewhere(fold).or_else(|| self.similar(&text, scope))
+            let type_word = crate::suggest::type_word(&text).map(|word| format!("do you mean `{word}`?"));
+            self.elsewhere(fold).or(type_word).or_else(|| self.similar(&text, scope))
         };
         self.diags.unknown_name(name.span, &text, help);
     }
@@ -257,6 +306,9 @@ impl Resolver<'_> {
         Some(format!("do you mean `{best}`?"))
     }
 }
+
+/// Scopes that one scope imports; each may be looked through for each name that is not found otherwise.
+const IMPORTS_MAX: usize = 100;
 
 /// How many names are compared for one suggestion; keeps a file full of errors linear.
 const SIMILAR_MAX: usize = 500;

@@ -81,6 +81,8 @@ fn named(ty: &Type, out: &mut Vec<u32>) {
     let mut ty = ty;
     loop {
         match ty {
+            // Keys hold no other types.
+            Type::Map { value, .. } => ty = value,
             Type::Sequence { element, .. } | Type::Array { element, .. } => ty = element,
             Type::Named(DefId(id)) => {
                 out.push(*id);

@@ -28,6 +28,9 @@ pub(super) enum ScopeKind {
     Struct,
     Union,
     Exception,
+    Bitset,
+    Bitmask,
+    Annotation,
     /// The parameters of an operation or factory.
     Operation,
 }
@@ -40,12 +43,22 @@ pub(super) struct Scope {
     pub(super) bases: Vec<ScopeId>,
     /// All scopes inherited from, each once, near ones first.
     pub(super) ancestors: Rc<[ScopeId]>,
+    /// Scopes whose names are seen here when nothing else has them.
+    pub(super) imports: Vec<ScopeId>,
     pub(super) items: Vec<DefId>,
 }
 
 impl Scope {
     pub(super) fn new(kind: ScopeKind, def: Option<DefId>, parent: Option<ScopeId>) -> Self {
-        Self { kind, def, parent, bases: Vec::new(), ancestors: Rc::from([]), items: Vec::new() }
+        Self {
+            kind,
+            def,
+            parent,
+            bases: Vec::new(),
+            ancestors: Rc::from([]),
+            imports: Vec::new(),
+            items: Vec::new(),
+        }
     }
 }
 
@@ -172,6 +185,10 @@ impl Resolver<'_> {
             DefKind::Value(_) => "a valuetype",
             DefKind::ValueBox(_) => "a boxed valuetype",
             DefKind::Native => "a native type",
+            DefKind::Bitset(_) => "a bitset",
+            DefKind::Bitmask(_) => "a bitmask",
+            DefKind::Flag { .. } => "a flag",
+            DefKind::Annotation(_) => "an annotation",
         }
     }
 
@@ -184,6 +201,9 @@ impl Resolver<'_> {
             ScopeKind::Struct => "struct",
             ScopeKind::Union => "union",
             ScopeKind::Exception => "exception",
+            ScopeKind::Bitset => "bitset",
+            ScopeKind::Bitmask => "bitmask",
+            ScopeKind::Annotation => "annotation",
             ScopeKind::Operation => "operation",
         }
     }

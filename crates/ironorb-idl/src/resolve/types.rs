@@ -3,6 +3,7 @@
 use super::Resolver;
 use super::scope::{ScopeId, ScopeKind, What};
 use crate::ast;
+use crate::intern::{Class, Word};
 use crate::model::{Basic, DefId, DefKind, Enum, Member, Struct, Type};
 use crate::source::Span;
 
@@ -34,14 +35,25 @@ impl Resolver<'_> {
                 self.check_constructible(&element_type, element.span, "an element");
                 Some(Type::Sequence { element: Box::new(element_type), bound })
             }
+            ast::TypeKind::Map { key, value, bound } => {
+                let key_type = self.ty(key, scope);
+                let value_type = self.ty(value, scope);
+                let bound = match bound {
+                    Some(bound) => Some(self.positive(bound, scope, "the bound of a map")?),
+                    None => None,
+                };
+                let (key_type, value_type) = (key_type?, value_type?);
+                self.check_constructible(&key_type, key.span, "a key");
+                self.check_constructible(&value_type, value.span, "an element");
+                self.check_key(&key_type, key.span)?;
+                Some(Type::Map { key: Box::new(key_type), value: Box::new(value_type), bound })
+            }
             ast::TypeKind::Named(name) => self.named_type(name, scope),
-            ast::TypeKind::Struct(body) => {
-                self.structure(&ast::Lead::default(), body, scope).map(Type::Named)
-            }
-            ast::TypeKind::Union(body) => self.union(&ast::Lead::default(), body, scope).map(Type::Named),
-            ast::TypeKind::Enum(body) => {
-                Some(Type::Named(self.enumeration(&ast::Lead::default(), body, scope)))
-            }
+            ast::TypeKind::Struct(body) => self.structure(&ast::Lead::NONE, body, scope).map(Type::Named),
+            ast::TypeKind::Union(body) => self.union(&ast::Lead::NONE, body, scope).map(Type::Named),
+            ast::TypeKind::Enum(body) => Some(Type::Named(self.enumeration(&ast::Lead::NONE, body, scope))),
+            ast::TypeKind::Bitset(body) => self.bitset(&ast::Lead::NONE, body, scope).map(Type::Named),
+            ast::TypeKind::Bitmask(body) => self.bitmask(&ast::Lead::NONE, body, scope).map(Type::Named),
         }
     }
 
@@ -62,7 +74,9 @@ impl Resolver<'_> {
             | DefKind::Typedef(_)
             | DefKind::Value(_)
             | DefKind::ValueBox(_)
-            | DefKind::Native => Some(Type::Named(id)),
+            | DefKind::Native
+            | DefKind::Bitset(_)
+            | DefKind::Bitmask(_) => Some(Type::Named(id)),
             _ => {
                 let (span, kind, shown) = (definition.span, self.kind_word(id), self.shown(id));
                 self.diags.not_a_type(name.span, &shown, kind, span);
@@ -74,16 +88,16 @@ impl Resolver<'_> {
     /// Types without a definition: those of IDL 4 that have a counterpart, and `TypeCode` of `CORBA`, which
     /// many files use without including `orb.idl`.
     fn implied_type(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<Basic> {
-        let basic = match (self.text(name.first.name), name.rest.as_slice()) {
-            ("CORBA", [second]) if self.text(second.name) == "TypeCode" => Basic::TypeCode,
-            ("TypeCode", []) if self.inside_corba(scope) => Basic::TypeCode,
-            _ if name.absolute => return None,
-            ("int16", []) => Basic::Short,
-            ("int32", []) => Basic::Long,
-            ("int64", []) => Basic::LongLong,
-            ("uint16", []) => Basic::UShort,
-            ("uint32", []) => Basic::ULong,
-            ("uint64", []) => Basic::ULongLong,
+        let basic = match (name.rest.as_slice(), self.unit.interner.class(name.first.name)) {
+            ([], Class::Word(Word::Integer(basic))) if !name.absolute => basic,
+            ([], _) if self.text(name.first.name) == "TypeCode" && self.inside_corba(scope) => {
+                Basic::TypeCode
+            }
+            ([second], _)
+                if self.text(name.first.name) == "CORBA" && self.text(second.name) == "TypeCode" =>
+            {
+                Basic::TypeCode
+            }
             _ => return None,
         };
         let defined = self.quietly(|resolver| resolver.lookup(name, scope).is_some());
@@ -158,7 +172,10 @@ impl Resolver<'_> {
         body: &ast::Struct,
         scope: ScopeId,
     ) -> Option<DefId> {
-        let empty = |defined| Struct { members: Vec::new(), items: Vec::new(), recursive: false, defined };
+        let empty = |defined| {
+            let (members, items) = (Vec::new(), Vec::new());
+            Struct { members, base: None, items, recursive: false, defined }
+        };
         let existing = self.own_definition(scope, body.name.name);
         let existing = existing.filter(|&id| matches!(&self.model.get(id).kind, DefKind::Struct(_)));
         let declared = match existing {
@@ -179,21 +196,80 @@ impl Resolver<'_> {
         };
         let Some(members) = &body.members else { return Some(id) };
         self.side[id.index()].open = true;
+        let base = body.base.as_ref().and_then(|base| self.struct_base(id, base, scope));
         let inner = self.open_scope(ScopeKind::Struct, id, scope);
-        if members.is_empty() {
+        if members.is_empty() && base.is_none() {
             self.diags.empty_struct(body.name.span, "struct");
         }
         let outer = self.prefix;
-        let members = self.members(members, inner);
+        let mut list = match base.map(|base| &self.model.get(base).kind) {
+            Some(DefKind::Struct(base)) => base.members.clone(),
+            _ => Vec::new(),
+        };
+        self.inherited += list.len();
+        if self.inherited > self.options.inherited_max {
+            self.diags.too_many_inherited(body.name.span, self.options.inherited_max);
+            list = Vec::new();
+        }
+        for member in &list {
+            self.declare_inherited(inner, &member.name, member.span);
+        }
+        for member in members {
+            self.member(member, inner, &mut list);
+        }
+        let members = list;
         self.prefix = outer;
         self.side[id.index()].open = false;
         let local = members.iter().any(|member| self.is_local(&member.ty));
         self.side[id.index()].local = local;
         if let DefKind::Struct(body) = &mut self.model.definitions[id.index()].kind {
             body.members = members;
+            body.base = base;
             body.defined = true;
         }
         Some(id)
+    }
+
+    /// The struct that another one inherits from.
+    fn struct_base(&mut self, own: DefId, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
+        let named = self.lookup(name, scope)?;
+        let id = self.side[named.index()].root;
+        if id == own {
+            let shown = self.shown(id);
+            self.diags.own_base(name.span, &shown);
+            return None;
+        }
+        let definition = self.model.get(id);
+        if !matches!(definition.kind, DefKind::Struct(_)) {
+            let (span, kind, shown) = (definition.span, self.kind_word(id), self.shown(id));
+            self.diags.not_a_base(name.span, &shown, kind, "struct", span);
+            return None;
+        }
+        self.require_complete(&Type::Named(id), name.span);
+        matches!(&self.model.get(id).kind, DefKind::Struct(body) if body.defined).then_some(id)
+    }
+
+    /// Enters the name of a member that comes from a base, so that no other gets it.
+    pub(super) fn declare_inherited(&mut self, scope: ScopeId, name: &str, span: Span) {
+        if let Some(name) = self.unit.interner.find(name) {
+            self.declare(scope, ast::Ident { name, span }, What::Member);
+        }
+    }
+
+    /// A map's keys are compared, in every language: whole numbers, characters, text, enumerators.
+    fn check_key(&mut self, ty: &Type, span: Span) -> Option<()> {
+        let legal = match self.model.unaliased(ty) {
+            Type::Basic(basic) => {
+                basic.is_integer() || matches!(basic, Basic::Char | Basic::WChar | Basic::Boolean)
+            }
+            Type::String { .. } | Type::WString { .. } => true,
+            Type::Named(id) => matches!(self.model.get(*id).kind, DefKind::Enum(_)),
+            _ => false,
+        };
+        if !legal {
+            self.diags.illegal_key(span);
+        }
+        legal.then_some(())
     }
 
     /// What was declared forward is now defined: the definition gives place, comment and annotations.
@@ -308,6 +384,7 @@ impl Resolver<'_> {
         match ty {
             Type::Named(id) => self.side[id.index()].local,
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.is_local(element),
+            Type::Map { key, value, .. } => self.is_local(key) || self.is_local(value),
             _ => false,
         }
     }

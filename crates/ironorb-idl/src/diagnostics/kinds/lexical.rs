@@ -28,9 +28,9 @@ impl Diagnostics {
             .help("the largest is 18446744073709551615, of `unsigned long long`");
     }
 
-    pub(crate) fn float_literal_too_large(&mut self, span: Span, text: &str) {
-        self.error(205, span, format!("`{text}` is larger than a double holds"))
-            .help("the largest is about 1.8e308");
+    pub(crate) fn float_literal_too_large(&mut self, span: Span, text: &str, max: &str) {
+        self.error(205, span, format!("`{text}` is larger than its type holds"))
+            .help(format!("the largest is about {max}"));
     }
 
     pub(crate) fn nul_in_string(&mut self, span: Span) {

@@ -4,6 +4,18 @@ use crate::diagnostics::Diagnostics;
 use crate::source::Span;
 
 impl Diagnostics {
+    pub(crate) fn unknown_parameter(&mut self, span: Span, name: &str, annotation: &str, declared: Span) {
+        self.error(416, span, format!("`@{annotation}` has no parameter for `{name}`"))
+            .also(declared, "declared here")
+            .help("take it out, or use a parameter of the declaration");
+    }
+
+    pub(crate) fn missing_parameter(&mut self, span: Span, name: &str, annotation: &str, declared: Span) {
+        self.error(417, span, format!("`@{annotation}` needs a value for `{name}`"))
+            .also(declared, "declared here, without a default")
+            .help(format!("write `{name} = ...` in the parentheses"));
+    }
+
     pub(crate) fn unknown_name(&mut self, span: Span, name: &str, help: Option<String>) {
         let help =
             help.unwrap_or_else(|| "define it before its first use, or include the file that does".into());

@@ -88,16 +88,13 @@ impl Diagnostics {
     }
 
     pub(crate) fn anonymous_type(&mut self, span: Span, kind: &str, what: &str) {
-        let help = match kind {
-            "sequence" | "fixed" => format!("name it first: `typedef {kind}<...> Name;`, then use `Name`"),
-            _ => format!("define the {kind} before and use its name"),
-        };
-        self.error(313, span, format!("{what} cannot have a `{kind}` type written in place")).help(help);
+        self.error(313, span, format!("{what} cannot have a `{kind}` type written in place"))
+            .help(format!("define the {kind} before and use its name"));
     }
 
-    pub(crate) fn struct_inheritance(&mut self, span: Span) {
-        self.error(314, span, "a struct cannot inherit")
-            .help("repeat the members, or hold the other struct as a member; valuetypes do inherit");
+    pub(crate) fn exception_inheritance(&mut self, span: Span) {
+        self.error(314, span, "an exception cannot inherit")
+            .help("repeat the members, or hold what they share as a struct");
     }
 
     pub(crate) fn not_a_member(&mut self, span: Span, keyword: &str) {
@@ -178,6 +175,11 @@ impl Diagnostics {
     pub(crate) fn modified_box(&mut self, span: Span) {
         self.error(328, span, "a boxed valuetype can be neither `abstract` nor `custom`")
             .help("take the word out, or give the valuetype a body in braces");
+    }
+
+    pub(crate) fn no_bitfield(&mut self, span: Span, found: &str) {
+        self.error(331, span, format!("expected a `bitfield`, found {found}"))
+            .help("a bitset holds fields such as `bitfield<3> level;`, and `bitfield<2>;` for padding");
     }
 
     pub(crate) fn import_of_string(&mut self, span: Span) {

@@ -70,6 +70,53 @@ impl Diagnostics {
             .help("take one of the two out");
     }
 
+    pub(crate) fn not_a_base(&mut self, span: Span, name: &str, kind: &str, wanted: &str, defined: Span) {
+        self.error(514, span, format!("`{name}` is {kind}; a {wanted} inherits from another {wanted}"))
+            .also(defined, "defined here")
+            .help("take the base out, or hold it as a member");
+    }
+
+    pub(crate) fn too_many_inherited(&mut self, span: Span, limit: usize) {
+        self.error(515, span, format!("the structs inherit more than {limit} members in all"))
+            .help("hold the base as a member instead");
+    }
+
+    pub(crate) fn illegal_key(&mut self, span: Span) {
+        self.error(516, span, "the keys of a map cannot have this type")
+            .help("use an integer, character, boolean, octet, string or enum type");
+    }
+
+    pub(crate) fn too_many_bits(&mut self, span: Span, bits: u32) {
+        self.error(517, span, format!("{bits} bits are too many: the fields of a bitset share 64"))
+            .help("make fields narrower, or use several bitsets");
+    }
+
+    pub(crate) fn illegal_bitfield(&mut self, span: Span) {
+        self.error(518, span, "a bitfield cannot have this type")
+            .help("use an integer, octet or boolean type");
+    }
+
+    pub(crate) fn bitfield_wider_than_type(&mut self, span: Span, bits: u8, width: u8) {
+        self.error(519, span, format!("{bits} bits do not fit into a type of {width}"))
+            .help("make the field narrower or its type wider");
+    }
+
+    pub(crate) fn bad_bit_bound(&mut self, span: Span) {
+        self.error(520, span, "`@bit_bound` takes a number from 1 to 64 here")
+            .help("write, say, `@bit_bound(16)`");
+    }
+
+    pub(crate) fn position_out_of_range(&mut self, span: Span, position: i128, bits: u8) {
+        let draft = self.error(521, span, format!("this bitmask has no bit {position}"));
+        draft.help(format!("its bits count from 0 to {}; `@bit_bound` before it sets how many", bits - 1));
+    }
+
+    pub(crate) fn position_taken(&mut self, span: Span, position: i128, first: Span) {
+        self.error(522, span, format!("bit {position} is taken already"))
+            .also(first, "taken here")
+            .help("give each flag a bit of its own with `@position(...)`");
+    }
+
     pub(crate) fn default_without_values(&mut self, span: Span) {
         self.error(513, span, "`default` stands for no value: the other labels name all of them")
             .help("take the `default` out");

@@ -1,0 +1,206 @@
+//! Annotations: those of a definition, and the declarations of annotations.
+
+use super::Resolver;
+use super::constants::Target;
+use super::scope::{Entry, ScopeId, ScopeKind, What};
+use crate::ast;
+use crate::model::{
+    Annotation, AnnotationMember, AnnotationParameter, AnnotationType, ConstValue, DefId, DefKind, Type,
+};
+
+impl Resolver<'_> {
+    /// The annotations of a lead, their parameters evaluated.
+    pub(super) fn annotations(&mut self, lead: &ast::Lead, scope: ScopeId) -> Vec<Annotation> {
+        if lead.annotations.is_empty() {
+            return Vec::new();
+        }
+        lead.annotations.iter().map(|annotation| self.annotation(annotation, scope)).collect()
+    }
+
+    fn annotation(&mut self, annotation: &ast::Annotation, scope: ScopeId) -> Annotation {
+        let of = self.declared_annotation(&annotation.name, scope);
+        let parameters = match of {
+            Some(of) => self.declared_parameters(of, annotation, scope),
+            None => annotation
+                .arguments
+                .iter()
+                .map(|(name, value)| AnnotationParameter {
+                    name: name.map(|name| self.text(name.name).to_owned()),
+                    value: self.free_value(value, scope),
+                })
+                .collect(),
+        };
+        let mut name = String::from(if annotation.name.absolute { "::" } else { "" });
+        name.push_str(self.text(annotation.name.first.name));
+        for part in &annotation.name.rest {
+            name.push_str("::");
+            name.push_str(self.text(part.name));
+        }
+        Annotation { name, of, parameters, span: annotation.span }
+    }
+
+    /// What an annotation means by a name is its own affair: what is no constant stays text.
+    fn free_value(&mut self, value: &ast::Expr, scope: ScopeId) -> ConstValue {
+        let evaluated = self.quietly(|resolver| resolver.evaluate(value, &Target::Anything, scope));
+        let text = || self.unit.sources.text(value.span).trim().to_owned();
+        evaluated.unwrap_or_else(|| ConstValue::String(text()))
+    }
+
+    /// All parameters in the order of the declaration, those not given with their defaults.
+    fn declared_parameters(
+        &mut self,
+        of: DefId,
+        annotation: &ast::Annotation,
+        scope: ScopeId,
+    ) -> Vec<AnnotationParameter> {
+        let DefKind::Annotation(declared) = &self.model.get(of).kind else { return Vec::new() };
+        let declared = declared.parameters.clone();
+        let inner = self.side[of.index()].scope;
+        let mut values: Vec<Option<ConstValue>> =
+            declared.iter().map(|member| member.default.clone()).collect();
+        let mut given = vec![false; declared.len()];
+        for (index, (name, value)) in annotation.arguments.iter().enumerate() {
+            let at = match name {
+                Some(name) => {
+                    let text = self.text(name.name);
+                    declared.iter().position(|member| member.name.eq_ignore_ascii_case(text))
+                }
+                // The grammar has one value without a name; several are taken in order.
+                None => (index < declared.len()).then_some(index),
+            };
+            let Some(at) = at else {
+                let span = name.map_or(value.span, |name| name.span);
+                let (shown, text) = (self.shown(of), self.unit.sources.text(span).to_owned());
+                self.diags.unknown_parameter(span, &text, &shown, self.model.get(of).span);
+                continue;
+            };
+            let value = match declared[at].ty.as_ref().and_then(|ty| self.constant_target(ty, value.span)) {
+                Some(target) => self.evaluate_within(value, &target, scope, inner),
+                None => Some(self.free_value(value, scope)),
+            };
+            given[at] = true;
+            values[at] = value;
+        }
+        let mut list = Vec::with_capacity(declared.len());
+        for ((member, value), given) in declared.into_iter().zip(values).zip(given) {
+            match value {
+                Some(value) => list.push(AnnotationParameter { name: Some(member.name), value }),
+                None if given => {}
+                None => {
+                    let shown = self.shown(of);
+                    self.diags.missing_parameter(annotation.span, &member.name, &shown, member.span);
+                }
+            }
+        }
+        list
+    }
+
+    /// Names are looked up where the annotation is used, or else in its declaration.
+    fn evaluate_within(
+        &mut self,
+        value: &ast::Expr,
+        target: &Target,
+        scope: ScopeId,
+        inner: Option<ScopeId>,
+    ) -> Option<ConstValue> {
+        let found = self.quietly(|resolver| resolver.evaluate(value, target, scope));
+        match (found, inner) {
+            (Some(found), _) => Some(found),
+            (None, Some(inner)) => {
+                let found = self.quietly(|resolver| resolver.evaluate(value, target, inner));
+                found.or_else(|| self.evaluate(value, target, scope))
+            }
+            (None, None) => self.evaluate(value, target, scope),
+        }
+    }
+
+    fn declared_annotation(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
+        if self.annotation_types.is_empty() {
+            return None;
+        }
+        let Some((last, path)) = name.rest.split_last() else {
+            let fold = self.unit.interner.fold(name.first.name);
+            let mut at = Some(if name.absolute { ScopeId::FILE } else { scope });
+            while let Some(here) = at {
+                if let Some(&found) = self.annotation_types.get(&(here, fold)) {
+                    return Some(found);
+                }
+                at = self.scopes[here.index()].parent;
+            }
+            return None;
+        };
+        let path = ast::ScopedName { rest: path.to_vec(), ..name.clone() };
+        let module = self.quietly(|resolver| resolver.lookup(&path, scope))?;
+        let within = self.side[module.index()].scope?;
+        self.annotation_types.get(&(within, self.unit.interner.fold(last.name))).copied()
+    }
+
+    /// Enters the name of a declared annotation; false when the scope has it already.
+    pub(super) fn declare_annotation(&mut self, scope: ScopeId, name: ast::Ident, id: DefId) -> bool {
+        let fold = self.unit.interner.fold(name.name);
+        let first = *self.annotation_types.entry((scope, fold)).or_insert(id);
+        if first != id {
+            let (text, span) = (self.text(name.name).to_owned(), self.model.get(first).span);
+            self.diags.redefinition(name.span, &text, "an annotation", span);
+        }
+        first == id
+    }
+
+    pub(super) fn annotation_type(&mut self, lead: &ast::Lead, body: &ast::AnnotationType, scope: ScopeId) {
+        let new = AnnotationType { parameters: Vec::new(), items: Vec::new() };
+        let id = self.define(lead, body.name, scope, DefKind::Annotation(new));
+        let inner = self.open_scope(ScopeKind::Annotation, id, scope);
+        let mut parameters: Vec<AnnotationMember> = Vec::new();
+        let mut items = body.items.iter();
+        let mut passed = 0;
+        for member in &body.members {
+            while passed < member.after {
+                if let Some(item) = items.next() {
+                    self.item(item, inner);
+                }
+                passed += 1;
+            }
+            parameters.extend(self.annotation_member(member, inner));
+        }
+        for item in items {
+            self.item(item, inner);
+        }
+        if let DefKind::Annotation(body) = &mut self.model.definitions[id.index()].kind {
+            body.parameters = parameters;
+        }
+    }
+
+    fn annotation_member(
+        &mut self,
+        member: &ast::AnnotationMember,
+        scope: ScopeId,
+    ) -> Option<AnnotationMember> {
+        let name = member.name;
+        // They clash with each other only: `@value` has a parameter `value`, `Kind kind` is usual.
+        let fold = self.unit.interner.fold(name.name);
+        let entry = Entry { name: name.name, span: name.span, what: What::Member };
+        match self.entries.get(&(scope, fold)).map(|old| old.what) {
+            Some(What::Member) => {
+                self.declare(scope, name, What::Member);
+            }
+            None | Some(What::Itself(_)) => {
+                self.entries.insert((scope, fold), entry);
+            }
+            Some(_) => {}
+        }
+        let ty = match &member.ty {
+            Some(spec) => {
+                let ty = self.ty(spec, scope)?;
+                Some((self.constant_target(&ty, spec.span)?, ty))
+            }
+            None => None,
+        };
+        let default = match (&member.default, &ty) {
+            (Some(value), Some((target, _))) => Some(self.evaluate(value, target, scope)?),
+            (Some(value), None) => Some(self.free_value(value, scope)),
+            (None, _) => None,
+        };
+        let ty: Option<Type> = ty.map(|(_, ty)| ty);
+        Some(AnnotationMember { name: self.text(name.name).to_owned(), ty, default, span: name.span })
+    }
+}
