@@ -12,12 +12,12 @@ pub mod seeds;
 use ironorb_giop::cdr::{LongDouble, WString};
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection};
 use ironorb_giop::framer::{Framer, FramerLimits, split_into_fragments};
-use ironorb_giop::ior::{IiopProfile, Profile, TaggedProfile};
+use ironorb_giop::ior::{CodeSetComponentInfo, IiopProfile, Profile, TaggedProfile};
 use ironorb_giop::message::{Message, MessageType, RequestTarget};
 use ironorb_giop::service_context::ServiceContexts;
 use ironorb_giop::{
     ByteOrder, CharSet, Encoding, Ior, Malformed, Marshal, ObjectUrl, Reader, SystemException, Unmarshal,
-    Version, Writer,
+    TransmissionCodeSets, Version, Writer,
 };
 
 /// A fuzz target by its name, and what a run of it costs.
@@ -59,6 +59,7 @@ fn encoding_of(byte: u8) -> Encoding {
         order: if byte & 1 == 0 { ByteOrder::Big } else { ByteOrder::Little },
         version: [Version::V1_0, Version::V1_1, Version::V1_2, Version::V1_2][usize::from(byte >> 1 & 3)],
         char_set: if byte & 8 == 0 { CharSet::Latin1 } else { CharSet::Utf8 },
+        wide_set: TransmissionCodeSets::from_octet(byte >> 4).wide_set,
     }
 }
 
@@ -135,7 +136,7 @@ fn use_ior(ior: &Ior) {
 fn use_profile(profile: &IiopProfile) {
     assert_eq!(profile.components().len(), profile.components().count());
     profile.addresses().for_each(|address| drop((address.to_string(), address.ip())));
-    let _ = (profile.object_key(), profile.orb_type(), profile.transmission_code_sets());
+    let _ = (profile.object_key(), profile.orb_type(), profile.transmission_code_sets(&CodeSetComponentInfo::ironorb()));
 }
 
 /// The text of a reference; its bytes also after each scheme.
@@ -201,7 +202,7 @@ fn parse(message: &Message) {
             if let Ok(request) = message.parse_request() {
                 use_contexts(request.contexts);
                 let _ = request.body.reader().get::<Vec<String>>();
-                let _ = request.body.with_char_set(CharSet::Utf8).reader().get::<WString>();
+                let _ = request.body.with_code_sets(TransmissionCodeSets::NATIVE).reader().get::<WString>();
             }
         }
         MessageType::Reply => {
@@ -225,7 +226,7 @@ fn parse(message: &Message) {
 
 fn use_contexts(contexts: ServiceContexts<'_>) {
     assert_eq!(contexts.len(), contexts.clone().count());
-    let _ = (contexts.char_set(), contexts.find(u32::MAX));
+    let _ = (contexts.code_sets(), contexts.exception_detail(), contexts.find(u32::MAX));
 }
 
 fn serve(stream: &[u8]) {
@@ -248,7 +249,7 @@ fn serve(stream: &[u8]) {
 
 fn call(stream: &[u8]) {
     let mut client = ClientConnection::<usize>::new(ConnectionConfig::default());
-    let target = RequestTarget::new(Version::V1_2, Some(CharSet::Utf8), b"key");
+    let target = RequestTarget::new(Version::V1_2, Some(TransmissionCodeSets::NATIVE), b"key");
     let calls: Vec<_> = (0..4)
         .map(|i| {
             let call = if i == 3 {

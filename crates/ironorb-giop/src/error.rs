@@ -56,6 +56,7 @@ kinds! {
         NotInCharSet "a string is not valid in the negotiated code set",
         NotUtf16 "a wide string is not valid UTF-16",
         WideInGiop10 "GIOP 1.0 has no wide characters",
+        WideNotNegotiated "there are wide characters, but no code set for them was agreed on",
         BoundExceeded "a bounded string or sequence is longer than its bound",
         NoSuchEnumerator "a number is outside its enumeration",
         NoSuchCase "a union discriminator selects no case",
@@ -102,6 +103,10 @@ pub enum Misuse {
     NotInCharSet,
     /// GIOP 1.0 has no wide characters.
     WideInGiop10,
+    /// The peer takes no code set for wide characters that we speak in this GIOP version.
+    WideNotNegotiated,
+    /// The peer's reference has no code sets component, without which there are no wide characters.
+    WideWithoutComponent,
     /// A wide character needs two UTF-16 units, which GIOP 1.1 cannot carry.
     WideNeedsSurrogates,
     /// The label stored in a union's variant is not one of that case's labels.
@@ -135,6 +140,12 @@ impl fmt::Display for Misuse {
             }
             Misuse::WideInGiop10 => {
                 f.write_str("GIOP 1.0 has no wide characters; the peer asks for GIOP 1.0")
+            }
+            Misuse::WideNotNegotiated => {
+                f.write_str("no code set for wide characters was agreed on with the peer")
+            }
+            Misuse::WideWithoutComponent => {
+                f.write_str("the peer's reference offers no code sets, so wide characters cannot be sent")
             }
             Misuse::WideNeedsSurrogates => {
                 f.write_str("GIOP 1.1 carries only wide characters of one UTF-16 unit")

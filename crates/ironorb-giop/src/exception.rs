@@ -150,8 +150,8 @@ impl SystemException {
         let completed = match r.read_u32()? {
             0 => CompletionStatus::Yes,
             1 => CompletionStatus::No,
-            2 => CompletionStatus::Maybe,
-            _ => return Err(r.malformed(MalformedKind::BadException)),
+            // A status that does not exist tells nothing, but the exception itself does.
+            _ => CompletionStatus::Maybe,
         };
         Ok(match SystemExceptionKind::from_repository_id(id) {
             Some(kind) => SystemException::new(kind, minor, completed),
@@ -222,7 +222,9 @@ impl From<Malformed> for SystemException {
         use MalformedKind as K;
         use SystemExceptionKind as S;
         let (kind, minor) = match error.kind {
-            K::NotInCharSet | K::NotUtf16 => (S::DataConversion, MinorCode::MALFORMED_REQUEST),
+            K::NotInCharSet | K::NotUtf16 => (S::DataConversion, MinorCode::DATA_CONVERSION_NOT_IN_SET),
+            K::WideInGiop10 => (S::Marshal, MinorCode::MARSHAL_WIDE_IN_REQUEST_1_0),
+            K::WideNotNegotiated => (S::BadParam, MinorCode::BAD_PARAM_WIDE_NOT_NEGOTIATED),
             K::TooDeep | K::TooLarge => (S::ImpLimit, MinorCode::MALFORMED_REQUEST),
             K::BadTypeCode => (S::BadTypecode, MinorCode::MALFORMED_REQUEST),
             K::NoValueFactory => (S::Marshal, MinorCode::MARSHAL_NO_VALUE_FACTORY),
@@ -238,20 +240,23 @@ impl From<Misuse> for SystemException {
     #[cold]
     fn from(error: Misuse) -> Self {
         use SystemExceptionKind as S;
-        let kind = match error {
+        let (kind, minor) = match error {
             Misuse::BoundExceeded { .. }
             | Misuse::StringHoldsNul
             | Misuse::WrongLabel
             | Misuse::WrongType
             | Misuse::NotAReference
             | Misuse::DanglingLink
-            | Misuse::UnfinishedGraph => S::BadParam,
-            Misuse::BadTypeCode => S::BadTypecode,
-            Misuse::NotInCharSet => S::DataConversion,
-            Misuse::TooLong | Misuse::TooLarge => S::ImpLimit,
-            Misuse::WideInGiop10 | Misuse::WideNeedsSurrogates => S::Marshal,
+            | Misuse::UnfinishedGraph => (S::BadParam, MinorCode::UNSENDABLE_ARGUMENT),
+            Misuse::NotInCharSet | Misuse::WideNeedsSurrogates => {
+                (S::DataConversion, MinorCode::DATA_CONVERSION_NOT_IN_SET)
+            }
+            Misuse::TooLong | Misuse::TooLarge => (S::ImpLimit, MinorCode::UNSENDABLE_ARGUMENT),
+            Misuse::WideInGiop10 => (S::Marshal, MinorCode::MARSHAL_WIDE_IN_REQUEST_1_0),
+            Misuse::WideNotNegotiated => (S::InvObjref, MinorCode::INV_OBJREF_NO_WIDE_CODE_SET),
+            Misuse::WideWithoutComponent => (S::InvObjref, MinorCode::INV_OBJREF_NO_CODE_SETS_COMPONENT),
+            Misuse::BadTypeCode => (S::BadTypecode, MinorCode::UNSENDABLE_ARGUMENT),
         };
-        SystemException::new(kind, MinorCode::UNSENDABLE_ARGUMENT, CompletionStatus::No)
-            .with_detail(error.to_string())
+        SystemException::new(kind, minor, CompletionStatus::No).with_detail(error.to_string())
     }
 }

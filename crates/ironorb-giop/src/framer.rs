@@ -2,7 +2,7 @@
 
 use crate::error::{Malformed, MalformedKind};
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, read_request_id};
-use crate::version::{ByteOrder, CharSet, Encoding, Version};
+use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
 /// Bounds on what a peer can make us hold for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,13 @@ impl Framer {
             }
             spare
         };
-        Message { header, char_set: CharSet::Latin1, aligned_until: usize::MAX, buf, len: length }
+        Message {
+            header,
+            code_sets: TransmissionCodeSets::UNNEGOTIATED,
+            aligned_until: usize::MAX,
+            buf,
+            len: length,
+        }
     }
 
     /// Adds a fragment to its message, or begins one. Gives the message when it is whole.
@@ -248,7 +254,13 @@ impl Framer {
         let header = MessageHeader { more_fragments: false, body_bytes, ..header };
         bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
         let len = bytes.len();
-        Ok(Some(Message { header, char_set: CharSet::Latin1, aligned_until, len, buf: bytes }))
+        Ok(Some(Message {
+            header,
+            code_sets: TransmissionCodeSets::UNNEGOTIATED,
+            aligned_until,
+            len,
+            buf: bytes,
+        }))
     }
 
     fn check_assembled(&self, more: usize) -> Result<(), Malformed> {
@@ -262,8 +274,7 @@ impl Framer {
     /// Drops what has arrived of a fragmented message that the peer has cancelled (9.4.9).
     pub fn cancel(&mut self, id: RequestId) {
         self.assemblies.retain(|a| {
-            let encoding =
-                Encoding { order: a.header.order, version: a.header.version, char_set: CharSet::Latin1 };
+            let encoding = Encoding { order: a.header.order, version: a.header.version, ..Encoding::NATIVE };
             let r = crate::cdr::Reader::at(&a.bytes, HEADER_BYTES, encoding);
             read_request_id(a.header.kind, r) != Ok(id)
         });

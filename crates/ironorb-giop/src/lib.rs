@@ -32,4 +32,4 @@ pub use fixed::Fixed;
 pub use ior::Ior;
 pub use typecode::{TypeCode, TypeDef, Typed};
 pub use url::ObjectUrl;
-pub use version::{ByteOrder, CharSet, Encoding, Version};
+pub use version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets, Version, WideCharSet};

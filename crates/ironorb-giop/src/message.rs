@@ -3,20 +3,21 @@
 //! Versions 1.0, 1.1 and 1.2 differ in the order of the header fields; the differences live here and
 //! nowhere else.
 
+mod address;
 mod read;
 mod write;
 
+pub use address::{AddressingDisposition, TargetAddress};
 pub use read::{
     Body, LocateReply, LocateRequest, LocateStatus, Reply, ReplyStatus, Request, Response, read_request_id,
 };
 pub use write::{
-    EncodedContexts, MessageStart, RequestTarget, write_cancel_request, write_close_connection,
-    write_message_error,
+    MessageStart, RequestTarget, write_cancel_request, write_close_connection, write_message_error,
 };
 
 use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
-use crate::version::{ByteOrder, CharSet, Encoding, Version};
+use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
 /// Bytes of the fixed header of every message.
 pub const HEADER_BYTES: usize = 12;
@@ -133,7 +134,7 @@ impl MessageHeader {
 #[derive(Debug)]
 pub struct Message {
     pub(crate) header: MessageHeader,
-    pub(crate) char_set: CharSet,
+    pub(crate) code_sets: TransmissionCodeSets,
     /// See [`Reader::with_alignment_until`]; `usize::MAX` but for some fragmented messages of GIOP 1.1.
     pub(crate) aligned_until: usize,
     pub(crate) buf: Vec<u8>,
@@ -147,10 +148,10 @@ impl Message {
         self.header
     }
 
-    /// Says which code set holds on the connection; ISO 8859-1 until this is called.
+    /// Says which code sets hold on the connection; [`TransmissionCodeSets::UNNEGOTIATED`] until this is called.
     #[inline]
-    pub fn set_char_set(&mut self, char_set: CharSet) {
-        self.char_set = char_set;
+    pub fn set_code_sets(&mut self, code_sets: TransmissionCodeSets) {
+        self.code_sets = code_sets;
     }
 
     /// The whole message, header included.
@@ -163,7 +164,8 @@ impl Message {
     #[inline]
     pub fn reader_at(&self, at: usize) -> Reader<'_> {
         let MessageHeader { order, version, .. } = self.header;
-        Reader::at(self.bytes(), at, Encoding { order, version, char_set: self.char_set })
+        let TransmissionCodeSets { char_set, wide_set } = self.code_sets;
+        Reader::at(self.bytes(), at, Encoding { order, version, char_set, wide_set })
             .with_alignment_until(self.aligned_until)
     }
 

@@ -44,6 +44,14 @@ codes! {
         3 => BAD_INV_ORDER_WOULD_DEADLOCK "the operation would wait for itself"
         4 => BAD_INV_ORDER_SHUT_DOWN "the ORB has been shut down"
         10 => BAD_PARAM_URL_OTHER "string_to_object: other reason"
+        23 => BAD_PARAM_WIDE_NOT_NEGOTIATED "wide characters, but no code set context says what they are"
+        1 => DATA_CONVERSION_NOT_IN_SET "a character is not in the code set agreed on"
+        5 => MARSHAL_WIDE_IN_REQUEST_1_0 "a client sent wide characters over GIOP 1.0"
+        6 => MARSHAL_WIDE_IN_REPLY_1_0 "a server sent wide characters over GIOP 1.0"
+        1 => INV_OBJREF_NO_WIDE_CODE_SET "the server takes no wide characters that we can send"
+        2 => INV_OBJREF_NO_CODE_SETS_COMPONENT "the reference lacks the code sets that wide characters need"
+        1 => CODESET_NEGOTIATION_FAILED "client and server have no code set in common"
+        2 => CODESET_NOT_SUPPORTED "the client chose a code set that the server does not take"
     }
     IRONORB_VMCID {
         1 => CONNECT_REFUSED "no endpoint of the reference could be connected"

@@ -1,11 +1,11 @@
 //! Service contexts: what ORBs tell each other beside a call (CORBA 3.3 part 2, 7.7).
 //!
-//! Nothing here knows what a context means but CodeSets; the others pass as bytes.
+//! Nothing here interprets a context that it was not asked for: those of a message that has arrived are a view of
+//! its bytes, in which unknown ones are kept as they came.
 
 use crate::cdr::{Marshal, Reader, Writer};
 use crate::error::{Malformed, Misuse};
-use crate::ior::TransmissionCodeSets;
-use crate::version::{ByteOrder, CharSet, Encoding, UTF16_REGISTRY_ID};
+use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets, WideCharSet};
 
 /// The transaction of a call.
 pub const TRANSACTION_SERVICE: u32 = 0;
@@ -23,7 +23,9 @@ pub const BI_DIR_IIOP: u32 = 5;
 pub const SENDING_CONTEXT_RUN_TIME: u32 = 6;
 /// Policies of the call (CORBA Messaging).
 pub const INVOCATION_POLICIES: u32 = 7;
-/// Text of an exception that the other side may not know.
+/// The client's identity, passed on.
+pub const FORWARDED_IDENTITY: u32 = 8;
+/// An exception of the server's own language that IDL does not know, as that language marshals it.
 pub const UNKNOWN_EXCEPTION_INFO: u32 = 9;
 /// Priority of the call (RTCORBA 1.2, 5.4).
 pub const RT_CORBA_PRIORITY: u32 = 10;
@@ -37,6 +39,32 @@ pub const FT_REQUEST: u32 = 13;
 pub const EXCEPTION_DETAIL_MESSAGE: u32 = 14;
 /// Security attributes (CSIv2).
 pub const SECURITY_ATTRIBUTE_SERVICE: u32 = 15;
+/// The activity of a call.
+pub const ACTIVITY_SERVICE: u32 = 16;
+
+/// The name that the standard gives to an id, for people; `None` for ids of vendors and those given out later.
+pub fn context_name(id: u32) -> Option<&'static str> {
+    Some(match id {
+        TRANSACTION_SERVICE => "TransactionService",
+        CODE_SETS => "CodeSets",
+        CHAIN_BYPASS_CHECK => "ChainBypassCheck",
+        CHAIN_BYPASS_INFO => "ChainBypassInfo",
+        LOGICAL_THREAD_ID => "LogicalThreadId",
+        BI_DIR_IIOP => "BI_DIR_IIOP",
+        SENDING_CONTEXT_RUN_TIME => "SendingContextRunTime",
+        INVOCATION_POLICIES => "INVOCATION_POLICIES",
+        FORWARDED_IDENTITY => "FORWARDED_IDENTITY",
+        UNKNOWN_EXCEPTION_INFO => "UnknownExceptionInfo",
+        RT_CORBA_PRIORITY => "RTCorbaPriority",
+        RT_CORBA_PRIORITY_RANGE => "RTCorbaPriorityRange",
+        FT_GROUP_VERSION => "FT_GROUP_VERSION",
+        FT_REQUEST => "FT_REQUEST",
+        EXCEPTION_DETAIL_MESSAGE => "ExceptionDetailMessage",
+        SECURITY_ATTRIBUTE_SERVICE => "SecurityAttributeService",
+        ACTIVITY_SERVICE => "ActivityService",
+        _ => return None,
+    })
+}
 
 /// One context, borrowing its bytes: an encapsulation in those of the standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,10 +123,11 @@ impl<'a> ServiceContexts<'a> {
         Some(CodeSetContext::decode(self.find(CODE_SETS)?.data))
     }
 
-    /// The set of strings that the client has chosen; `None` when it has not said, or not so that we
-    /// understand it. A server that must tell these apart asks [`ServiceContexts::code_sets`].
-    pub fn char_set(&self) -> Option<CharSet> {
-        self.code_sets()?.ok()?.char_set()
+    /// The words for people in ExceptionDetailMessage, if the peer sent some that can be read.
+    #[cold]
+    pub fn exception_detail(&self) -> Option<String> {
+        let context = self.find(EXCEPTION_DETAIL_MESSAGE)?;
+        Reader::encapsulated(context.data, Encoding::NATIVE).ok()?.read_wstr().ok()
     }
 }
 
@@ -145,14 +174,14 @@ impl CodeSetContext {
         bytes
     }
 
-    /// The set of strings; `None` when it is one that we do not speak: CODESET_INCOMPATIBLE.
-    pub fn char_set(&self) -> Option<CharSet> {
-        CharSet::from_registry_id(self.char_data)
-    }
-
-    /// True when wide strings are UTF-16, the only set that we speak.
-    pub fn is_utf16(&self) -> bool {
-        self.wchar_data == UTF16_REGISTRY_ID
+    /// The sets, as far as we speak them; `None` when strings are in one that we do not: CODESET_INCOMPATIBLE. A
+    /// set of wide characters that we do not speak is none: it matters only when there are some.
+    pub fn transmission(&self) -> Option<TransmissionCodeSets> {
+        let char_set = match self.char_data {
+            0 => CharSet::Latin1, // none was chosen
+            id => CharSet::from_registry_id(id)?,
+        };
+        Some(TransmissionCodeSets { char_set, wide_set: WideCharSet::from_registry_id(self.wchar_data) })
     }
 }
 
@@ -160,15 +189,8 @@ impl From<TransmissionCodeSets> for CodeSetContext {
     fn from(sets: TransmissionCodeSets) -> Self {
         CodeSetContext {
             char_data: sets.char_set.registry_id(),
-            wchar_data: if sets.utf16 { UTF16_REGISTRY_ID } else { 0 },
+            wchar_data: sets.wide_set.map_or(0, WideCharSet::registry_id),
         }
-    }
-}
-
-/// Strings in a set, and wide strings in UTF-16.
-impl From<CharSet> for CodeSetContext {
-    fn from(char_set: CharSet) -> Self {
-        TransmissionCodeSets { char_set, utf16: true }.into()
     }
 }
 
@@ -179,6 +201,79 @@ pub fn code_sets_context(sets: impl Into<CodeSetContext>) -> [u8; CONTEXT_BYTES_
     bytes[4..8].copy_from_slice(&(CODE_SETS_BYTES as u32).to_ne_bytes());
     bytes[8..].copy_from_slice(&sets.into().encode());
     bytes
+}
+
+/// Service contexts to be sent, encoded as they are added.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServiceContextList {
+    count: u32,
+    bytes: Vec<u8>,
+}
+
+impl ServiceContextList {
+    /// Adds a context at the end. The standard wants no two of one id; nobody checks that here.
+    pub fn push(&mut self, context: ServiceContext<'_>) -> Result<(), Misuse> {
+        Writer::continuing(&mut self.bytes, 0, Encoding::NATIVE).put(&context)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Adds a context whose data is an encapsulation, as that of the standard's contexts is.
+    pub fn push_encapsulation(
+        &mut self,
+        id: u32,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        let mut w = Writer::continuing(&mut self.bytes, 0, Encoding::NATIVE);
+        w.write_u32(id);
+        w.write_encapsulation(body)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Adds words for people about an exception: ExceptionDetailMessage.
+    pub fn push_exception_detail(&mut self, detail: &str) -> Result<(), Misuse> {
+        self.push_encapsulation(EXCEPTION_DETAIL_MESSAGE, |w| w.write_wstr(detail))
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// As it goes into a message.
+    pub fn encoded(&self) -> EncodedContexts<'_> {
+        EncodedContexts { count: self.count, bytes: &self.bytes }
+    }
+}
+
+/// Service contexts as they stand on the wire after their count.
+#[derive(Debug, Clone, Copy)]
+pub struct EncodedContexts<'a> {
+    count: u32,
+    bytes: &'a [u8],
+}
+
+impl<'a> EncodedContexts<'a> {
+    /// None.
+    pub const EMPTY: EncodedContexts<'static> = EncodedContexts { count: 0, bytes: &[] };
+
+    /// `count` contexts encoded in native order from a multiple of 4.
+    pub fn new(count: u32, bytes: &'a [u8]) -> Self {
+        EncodedContexts { count, bytes }
+    }
+
+    /// Writes several lists as one.
+    #[inline]
+    pub(crate) fn write_all(lists: &[EncodedContexts<'_>], w: &mut Writer<'_>) {
+        w.write_u32(lists.iter().map(|list| list.count).sum());
+        for list in lists {
+            if !list.bytes.is_empty() {
+                w.write_bytes(list.bytes);
+                w.align(4);
+            }
+        }
+    }
 }
 
 /// Size of a CodeSets context: byte order and padding, then two numbers.
@@ -195,7 +290,7 @@ mod tests {
     fn list() -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut w = Writer::new(&mut bytes, Encoding::NATIVE);
-        let sets = CodeSetContext { char_data: 0x0501_0001, wchar_data: UTF16_REGISTRY_ID };
+        let sets = CodeSetContext { char_data: 0x0501_0001, wchar_data: 0x0001_0109 };
         let contexts = [
             ServiceContext { id: RT_CORBA_PRIORITY, data: &[1] },
             ServiceContext { id: CODE_SETS, data: &sets.encode() },
@@ -214,11 +309,10 @@ mod tests {
         assert_eq!(contexts.find(RT_CORBA_PRIORITY).unwrap().data, [1]);
         assert_eq!(contexts.find(FT_REQUEST), None);
         let sets = contexts.code_sets().unwrap().unwrap();
-        assert_eq!((sets.char_set(), sets.is_utf16()), (Some(CharSet::Utf8), true));
-        assert_eq!(contexts.char_set(), Some(CharSet::Utf8));
+        assert_eq!(sets.transmission(), Some(TransmissionCodeSets::NATIVE));
         assert_eq!(contexts.len(), 2);
         // A context is 20 bytes here and the list counts 4 of its own; the first, of 1 byte, is padded.
-        assert_eq!(bytes[16..], code_sets_context(CharSet::Utf8));
+        assert_eq!(bytes[16..], code_sets_context(TransmissionCodeSets::NATIVE));
         assert!(ServiceContexts::none().code_sets().is_none());
     }
 
@@ -240,7 +334,29 @@ mod tests {
     #[test]
     fn unknown_sets_are_not_taken_for_known_ones() {
         let sets = CodeSetContext { char_data: 0x0001_0002, wchar_data: 0 };
-        assert_eq!((sets.char_set(), sets.is_utf16()), (None, false));
+        assert_eq!(sets.transmission(), None);
         assert_eq!(CodeSetContext::decode(&sets.encode()).unwrap(), sets);
+        // No set of wide characters is no fault before there are some, and no set of strings is ISO 8859-1.
+        for wchar_data in [0, 0x0001_0104] {
+            let sets = CodeSetContext { char_data: 0, wchar_data };
+            assert_eq!(sets.transmission(), Some(TransmissionCodeSets::UNNEGOTIATED));
+        }
+    }
+
+    #[test]
+    fn what_is_added_is_read_again() {
+        let mut list = ServiceContextList::default();
+        list.push(ServiceContext { id: 0x494F_0001, data: &[1, 2, 3] }).unwrap();
+        list.push_exception_detail("d\u{e9}tail").unwrap();
+        let mut bytes = Vec::new();
+        let mut w = Writer::new(&mut bytes, Encoding::NATIVE);
+        let code_sets = code_sets_context(TransmissionCodeSets::NATIVE);
+        EncodedContexts::write_all(&[EncodedContexts::new(1, &code_sets), list.encoded()], &mut w);
+        let contexts = ServiceContexts::read(&mut Reader::new(&bytes, Encoding::NATIVE)).unwrap();
+        let ids: Vec<u32> = contexts.clone().map(|context| context.id).collect();
+        assert_eq!(ids, [CODE_SETS, 0x494F_0001, EXCEPTION_DETAIL_MESSAGE]);
+        assert_eq!(contexts.find(0x494F_0001).unwrap().data, [1, 2, 3]);
+        assert_eq!(contexts.exception_detail().as_deref(), Some("d\u{e9}tail"));
+        assert_eq!(contexts.code_sets().unwrap().unwrap().transmission(), Some(TransmissionCodeSets::NATIVE));
     }
 }

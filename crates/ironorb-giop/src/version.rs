@@ -77,8 +77,78 @@ impl CharSet {
     }
 }
 
-/// OSF registry number of UTF-16, our only transmission code set of `wchar` and `wstring`.
-pub const UTF16_REGISTRY_ID: u32 = 0x0001_0109;
+/// The transmission code set of `wchar` and `wstring` (CORBA 3.3 part 2, 7.10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WideCharSet {
+    /// UTF-16: big-endian unless a byte order mark says otherwise.
+    Utf16,
+    /// UCS-2: as UTF-16, but without the characters that need two units.
+    Ucs2,
+    /// UTF-8, in GIOP 1.2 only: some ORBs offer it for wide characters as well.
+    Utf8,
+}
+
+impl WideCharSet {
+    /// The number of the OSF registry.
+    pub fn registry_id(self) -> u32 {
+        match self {
+            WideCharSet::Utf16 => 0x0001_0109,
+            WideCharSet::Ucs2 => 0x0001_0100,
+            WideCharSet::Utf8 => 0x0501_0001,
+        }
+    }
+
+    /// The set for a number of the OSF registry, if it is one we speak. The three levels of UCS-2 are one: they
+    /// differ in which combinations of characters are allowed.
+    pub fn from_registry_id(id: u32) -> Option<WideCharSet> {
+        match id {
+            0x0001_0109 => Some(WideCharSet::Utf16),
+            0x0001_0100..=0x0001_0102 => Some(WideCharSet::Ucs2),
+            0x0501_0001 => Some(WideCharSet::Utf8),
+            _ => None,
+        }
+    }
+}
+
+/// What a client and a server have agreed to send characters as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TransmissionCodeSets {
+    /// What `char` and `string` are sent as.
+    pub char_set: CharSet,
+    /// What `wchar` and `wstring` are sent as; `None` when there is no agreement, without which there are no
+    /// wide characters.
+    pub wide_set: Option<WideCharSet>,
+}
+
+impl TransmissionCodeSets {
+    /// What holds until something is agreed on: ISO 8859-1, and no wide characters.
+    pub const UNNEGOTIATED: TransmissionCodeSets =
+        TransmissionCodeSets { char_set: CharSet::Latin1, wide_set: None };
+
+    /// What IronORB works in: UTF-8 and UTF-16.
+    pub const NATIVE: TransmissionCodeSets =
+        TransmissionCodeSets { char_set: CharSet::Utf8, wide_set: Some(WideCharSet::Utf16) };
+
+    /// The sets as one octet, for those that keep them in an atomic.
+    #[inline]
+    pub fn to_octet(self) -> u8 {
+        self.wide_set.map_or(0, |set| 2 * (set as u8 + 1)) | u8::from(self.char_set == CharSet::Utf8)
+    }
+
+    /// The sets of an octet made by [`to_octet`](Self::to_octet); of any other octet, some.
+    #[inline]
+    pub fn from_octet(octet: u8) -> TransmissionCodeSets {
+        TransmissionCodeSets {
+            char_set: if octet & 1 == 0 { CharSet::Latin1 } else { CharSet::Utf8 },
+            wide_set: match octet >> 1 {
+                1 => Some(WideCharSet::Utf16),
+                2 => Some(WideCharSet::Ucs2),
+                3 => Some(WideCharSet::Utf8),
+                _ => None,
+            },
+        }
+    }
+}
 
 /// Everything that decides how a value becomes bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,10 +159,35 @@ pub struct Encoding {
     pub version: Version,
     /// Code set of strings.
     pub char_set: CharSet,
+    /// Code set of wide strings; `None` when none was agreed on with the peer.
+    pub wide_set: Option<WideCharSet>,
 }
 
 impl Encoding {
-    /// GIOP 1.2 in this processor's order with UTF-8.
-    pub const NATIVE: Encoding =
-        Encoding { order: ByteOrder::NATIVE, version: Version::V1_2, char_set: CharSet::Utf8 };
+    /// GIOP 1.2 in this processor's order with UTF-8 and UTF-16.
+    pub const NATIVE: Encoding = Encoding {
+        order: ByteOrder::NATIVE,
+        version: Version::V1_2,
+        char_set: CharSet::Utf8,
+        wide_set: Some(WideCharSet::Utf16),
+    };
+
+    /// An encoding in this processor's order.
+    #[inline]
+    pub fn native(version: Version, sets: TransmissionCodeSets) -> Encoding {
+        Encoding { order: ByteOrder::NATIVE, version, char_set: sets.char_set, wide_set: sets.wide_set }
+    }
+
+    /// The same under other code sets.
+    #[inline]
+    #[must_use]
+    pub fn with_code_sets(self, sets: TransmissionCodeSets) -> Encoding {
+        Encoding { char_set: sets.char_set, wide_set: sets.wide_set, ..self }
+    }
+
+    /// The code sets.
+    #[inline]
+    pub fn code_sets(self) -> TransmissionCodeSets {
+        TransmissionCodeSets { char_set: self.char_set, wide_set: self.wide_set }
+    }
 }

@@ -10,16 +10,16 @@ use std::path::Path;
 
 use ironorb_giop::cdr::WString;
 use ironorb_giop::framer::{Framer, FramerLimits};
-use ironorb_giop::ior::{CodeSetComponent, TAG_CODE_SETS, TAG_ORB_TYPE, TransmissionCodeSets};
+use ironorb_giop::ior::{CodeSetComponent, CodeSetComponentInfo, TAG_CODE_SETS, TAG_ORB_TYPE};
 use ironorb_giop::message::{
-    EncodedContexts, HEADER_BYTES, LocateStatus, Message, MessageHeader, MessageStart, MessageType,
-    ReplyStatus, RequestTarget, Response,
+    HEADER_BYTES, LocateStatus, Message, MessageHeader, MessageStart, MessageType, ReplyStatus,
+    RequestTarget, Response,
 };
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{CODE_SETS, ServiceContexts, code_sets_context};
+use ironorb_giop::service_context::{CODE_SETS, EncodedContexts, ServiceContexts, code_sets_context};
 use ironorb_giop::{
     ByteOrder, CharSet, CompletionStatus, Encoding, Ior, Malformed, Reader, SystemException,
-    SystemExceptionKind, Unmarshal, Version, Writer,
+    SystemExceptionKind, TransmissionCodeSets, Unmarshal, Version, Writer,
 };
 
 #[test]
@@ -120,16 +120,17 @@ fn bodies_hold_what_the_calls_passed() {
     let mut seen = HashMap::new();
     for conversation in Conversation::all() {
         let mut requests = HashMap::new();
-        let mut char_set = CharSet::Latin1;
+        let mut sets = TransmissionCodeSets::UNNEGOTIATED;
         for group in conversation.groups.iter().filter(|group| group.is_whole()) {
             let [message] = &frame(&group.stream()).unwrap()[..] else { panic!("{}", group.place()) };
             match message.header().kind {
                 MessageType::Request => {
                     let request = message.parse_request().unwrap();
-                    char_set = request.contexts.char_set().unwrap_or(char_set);
+                    let told = request.contexts.code_sets().map(|told| told.unwrap().transmission().unwrap());
+                    sets = told.unwrap_or(sets);
                     let operation = String::from_utf8(request.operation.to_vec()).unwrap();
                     *seen.entry(operation.clone()).or_insert(0) += 1;
-                    let arguments = Bytes::of(message, char_set);
+                    let arguments = Bytes::of(message, sets);
                     if request.response == Response::None {
                         check_oneway(&operation, &arguments);
                     } else {
@@ -139,7 +140,7 @@ fn bodies_hold_what_the_calls_passed() {
                 MessageType::Reply => {
                     let reply = message.parse_reply().unwrap();
                     let (operation, arguments) = requests.remove(&reply.id).unwrap();
-                    check_call(&operation, &arguments, reply.status, &Bytes::of(message, char_set), group);
+                    check_call(&operation, &arguments, reply.status, &Bytes::of(message, sets), group);
                 }
                 _ => {}
             }
@@ -169,7 +170,7 @@ fn references_in_replies_are_read_and_written() {
                 _ => continue,
             };
             forwards += 1;
-            let ior = Bytes::of(message, CharSet::Latin1).one::<Ior>();
+            let ior = Bytes::of(message, TransmissionCodeSets::UNNEGOTIATED).one::<Ior>();
             assert!(ior.type_id.starts_with("IDL:ironorb.example/interop/"), "{}", ior.type_id);
             assert_eq!(ior.iiop_profiles().count(), 1);
             let mut again = vec![0; body.reader().position()];
@@ -282,8 +283,8 @@ fn a_stringified_reference_of_genior() {
     };
     assert_eq!(offer.for_char_data, sets(0x0001_0001, &[0x0501_0001]));
     assert_eq!(offer.for_wchar_data, sets(0x0001_0109, &[0x0001_0109]));
-    let chosen = TransmissionCodeSets { char_set: CharSet::Latin1, utf16: true };
-    assert_eq!(profile.transmission_code_sets(), Ok(Some(chosen)));
+    let chosen = TransmissionCodeSets { char_set: CharSet::Latin1, ..TransmissionCodeSets::NATIVE };
+    assert_eq!(profile.transmission_code_sets(&CodeSetComponentInfo::ironorb()), Ok(Some(chosen)));
     if ByteOrder::NATIVE == ByteOrder::Little {
         assert_eq!(ior.to_string(), text);
     }
@@ -535,17 +536,16 @@ fn rewrite(message: &Message) -> Option<Vec<u8>> {
             let encoded = sets.map(code_sets_context);
             let contexts =
                 encoded.as_ref().map_or(EncodedContexts::EMPTY, |bytes| EncodedContexts::new(1, bytes));
-            let char_set = sets.and_then(|sets| sets.char_set());
-            let target = RequestTarget::new(version, char_set, request.object_key);
-            let char_set = char_set.unwrap_or(CharSet::Latin1);
+            let sets = sets.and_then(|sets| sets.transmission());
+            let target = RequestTarget::new(version, sets, request.object_key);
             MessageStart::request(
                 &mut buf,
                 &target,
-                char_set,
+                sets.unwrap_or(TransmissionCodeSets::UNNEGOTIATED),
                 request.id,
                 request.response,
                 operation,
-                contexts,
+                &[contexts],
             )
             .unwrap()
         }
@@ -577,11 +577,12 @@ struct Bytes {
 }
 
 impl Bytes {
-    fn of(message: &Message, char_set: CharSet) -> Bytes {
+    fn of(message: &Message, sets: TransmissionCodeSets) -> Bytes {
         let bytes = message.bytes();
         let MessageHeader { version, order, .. } = message.header();
         let at = bytes.len() - body_of(bytes).unwrap().len();
-        Bytes { message: bytes.to_vec(), at, encoding: Encoding { version, order, char_set } }
+        let encoding = Encoding { order, ..Encoding::native(version, sets) };
+        Bytes { message: bytes.to_vec(), at, encoding }
     }
 
     /// Reads all values with `read`.

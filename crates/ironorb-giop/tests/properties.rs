@@ -134,7 +134,7 @@ fn text() -> impl Strategy<Value = String> {
 fn encoding() -> impl Strategy<Value = Encoding> {
     let order = prop_oneof![Just(ByteOrder::Big), Just(ByteOrder::Little)];
     let version = prop_oneof![Just(Version::V1_0), Just(Version::V1_1), Just(Version::V1_2)];
-    (order, version).prop_map(|(order, version)| Encoding { order, version, char_set: CharSet::Utf8 })
+    (order, version).prop_map(|(order, version)| Encoding { order, version, ..Encoding::NATIVE })
 }
 
 proptest! {
@@ -412,7 +412,7 @@ fn decode_everything(bytes: &[u8], encoding: Encoding) {
     within_allowance(bytes.len(), || {
         let contexts = ServiceContexts::read(&mut Reader::new(bytes, encoding))?;
         assert_eq!(contexts.len(), contexts.clone().count());
-        contexts.char_set();
+        let _ = (contexts.code_sets(), contexts.exception_detail());
         Ok::<_, Malformed>(())
     });
     frame_everything(bytes);
@@ -422,7 +422,11 @@ fn decode_everything(bytes: &[u8], encoding: Encoding) {
 fn use_profile(profile: IiopProfile) {
     assert_eq!(profile.components().len(), profile.components().count());
     profile.addresses().for_each(|address| drop((address.to_string(), address.ip())));
-    let _ = (profile.orb_type(), profile.transmission_code_sets(), profile.object_key());
+    let _ = (
+        profile.orb_type(),
+        profile.transmission_code_sets(&CodeSetComponentInfo::ironorb()),
+        profile.object_key(),
+    );
 }
 
 /// Frames a stream, and parses each message by its kind.

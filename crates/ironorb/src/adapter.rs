@@ -4,14 +4,15 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, RwLock};
 
 use ironorb_giop::connection::ServerConnection;
-use ironorb_giop::exception::SystemExceptionKind;
-use ironorb_giop::message::{LocateStatus, Message, Response};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{LocateStatus, Message, Request, Response};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::{ByteOrder, CharSet, Encoding, Version};
+use ironorb_giop::service_context::{CODE_SETS, CodeSetContext, ServiceContext};
+use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
 
 use crate::generated::call::Responder;
 use crate::generated::{Call, Raised};
@@ -31,11 +32,36 @@ pub(crate) trait ReplySink {
     fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
 }
 
-/// What an adapter remembers of one connection: whether its strings are UTF-8. Starts as ISO 8859-1, which
+/// What an adapter remembers of one connection: its code sets. Starts as ISO 8859-1 and no wide characters, which
 /// holds until the client tells its choice (CORBA 3.3 part 2, 7.10.2.5).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Session {
-    utf8: AtomicBool,
+    code_sets: AtomicU8,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Session { code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()) }
+    }
+}
+
+impl Session {
+    /// The code sets of a request, by what it says or an earlier one said; `None` when they are none that we speak.
+    #[inline]
+    fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
+        match request.contexts.find(CODE_SETS) {
+            None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
+            None => Some(TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))),
+            Some(context) => self.agree(context),
+        }
+    }
+
+    #[cold]
+    fn agree(&self, context: ServiceContext<'_>) -> Option<TransmissionCodeSets> {
+        let sets = CodeSetContext::decode(context.data).ok()?.transmission()?;
+        self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
+        Some(sets)
+    }
 }
 
 /// All adapters of an ORB.
@@ -210,25 +236,29 @@ impl Adapter {
             Ok(request) => request,
             Err(_) => return sink.with(&mut ServerConnection::protocol_error),
         };
-        let char_set = match request.contexts.char_set() {
-            Some(char_set) => {
-                session.utf8.store(char_set == CharSet::Utf8, Ordering::Relaxed);
-                char_set
-            }
-            None if session.utf8.load(Ordering::Relaxed) && request.version > Version::V1_0 => CharSet::Utf8,
-            None => CharSet::Latin1,
-        };
-        let encoding = Encoding { order: ByteOrder::NATIVE, version: request.version, char_set };
+        let agreed = session.code_sets(&request);
+        let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
+        let encoding = Encoding::native(request.version, code_sets);
         let wanted = request.response == Response::SyncWithTarget;
         let responder = Responder::new(sink, encoding, request.id, wanted);
         if request.response == Response::SyncWithServer {
             responder.acknowledge();
         }
+        if agreed.is_none() {
+            return refuse(&responder, Refusal::Exception(incompatible_code_sets()));
+        }
+        if let Some(demanded) = orb.config.addressing_demanded
+            && demanded != request.addressing
+            && request.version == Version::V1_2
+        {
+            responder.need_addressing(demanded);
+            return;
+        }
         let upcall = match self.begin_upcall(request.object_key) {
             Ok(upcall) => upcall,
             Err(refusal) => return refuse(&responder, refusal),
         };
-        let arguments = request.body.with_char_set(char_set).reader().with_environment(&**orb);
+        let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
         let call = Call::new(request.operation, arguments, &responder);
         let _current = upcall.enter();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -241,12 +271,21 @@ impl Adapter {
 
     /// Answers a LocateRequest message.
     #[cold]
-    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink) {
+    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink, orb: &OrbCore) {
         let Ok(request) = message.parse_locate_request() else {
             return sink.with(&mut ServerConnection::protocol_error);
         };
-        let encoding =
-            Encoding { order: ByteOrder::NATIVE, version: request.version, char_set: CharSet::Latin1 };
+        let encoding = Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED);
+        if let Some(demanded) = orb.config.addressing_demanded
+            && demanded != request.addressing
+            && request.version == Version::V1_2
+        {
+            return sink.with(&mut |connection| {
+                let status = LocateStatus::NeedsAddressingMode;
+                // A number can always be written.
+                let _ = connection.locate_reply(encoding, request.id, status, |w| w.put(&demanded));
+            });
+        }
         let found = self.begin_upcall(request.object_key).map(drop);
         sink.with(&mut |connection| {
             let written = match &found {
@@ -283,6 +322,16 @@ pub(crate) enum Ownership {
 
 /// The path of the root adapter.
 const ROOT_PATH: &[u8] = &[];
+
+/// The client chose a set of strings that we do not list (CORBA 3.3 part 2, 7.10.2.6).
+#[cold]
+fn incompatible_code_sets() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::CodesetIncompatible,
+        MinorCode::CODESET_NOT_SUPPORTED,
+        CompletionStatus::No,
+    )
+}
 
 #[cold]
 fn refuse(responder: &Responder<'_>, refusal: Refusal) {

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use ironorb_giop::Version;
 use ironorb_giop::connection::ConnectionConfig;
+use ironorb_giop::ior::CodeSetComponentInfo;
+use ironorb_giop::message::AddressingDisposition;
+use ironorb_giop::{CharSet, Version};
 
 /// Settings of one ORB; made by [`OrbBuilder`](crate::OrbBuilder).
 #[derive(Debug, Clone)]
@@ -42,6 +44,19 @@ pub struct OrbConfig {
     pub transmit_timeout: Duration,
     /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
     pub giop_version: Version,
+    /// Code set of strings that references made here call native, and in which we ask others to send them when
+    /// both sides convert. Strings of either set are understood, whatever this says. Default UTF-8.
+    pub native_char_set: CharSet,
+    /// How requests of GIOP 1.2 must name their object: others are answered by NEEDS_ADDRESSING_MODE (CORBA 3.3
+    /// part 2, 9.4.2.1). For gateways that need more of the reference than its key. Default: any way.
+    pub addressing_demanded: Option<AddressingDisposition>,
+}
+
+impl OrbConfig {
+    /// The code sets that this ORB speaks.
+    pub fn code_sets(&self) -> CodeSetComponentInfo {
+        CodeSetComponentInfo::with_native(self.native_char_set)
+    }
 }
 
 impl Default for OrbConfig {
@@ -60,6 +75,8 @@ impl Default for OrbConfig {
             transmit_bytes_max: 4 << 20,
             transmit_timeout: Duration::from_secs(20),
             giop_version: Version::V1_2,
+            native_char_set: CharSet::Utf8,
+            addressing_demanded: None,
         }
     }
 }

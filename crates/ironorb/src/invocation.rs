@@ -273,8 +273,13 @@ impl Invocation {
 /// A reply that cannot be read: the operation was carried out, but its results are lost.
 #[cold]
 pub(crate) fn bad_reply(error: Malformed) -> SystemException {
-    SystemException::from(error)
-        .with_minor(MinorCode::MALFORMED_REPLY)
+    let e = SystemException::from(error);
+    let minor = match e.minor {
+        MinorCode::MALFORMED_REQUEST => MinorCode::MALFORMED_REPLY,
+        MinorCode::MARSHAL_WIDE_IN_REQUEST_1_0 => MinorCode::MARSHAL_WIDE_IN_REPLY_1_0,
+        standard => standard,
+    };
+    e.with_minor(minor)
         .with_completed(CompletionStatus::Yes)
         .with_detail(format!("the reply cannot be read: {error}"))
 }

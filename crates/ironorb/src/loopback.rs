@@ -6,7 +6,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-use ironorb_giop::CharSet;
+use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::connection::{BeginError, CallState, ClientConnection, Incoming, ServerConnection};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::Framer;
@@ -79,7 +79,7 @@ pub(crate) fn loopback_oneway(
 }
 
 fn target(orb: &OrbCore, key: &[u8]) -> RequestTarget {
-    RequestTarget::new(orb.config.giop_version, Some(CharSet::Utf8), key)
+    RequestTarget::new(orb.config.giop_version, Some(TransmissionCodeSets::NATIVE), key)
 }
 
 /// Has what the client has written served.

@@ -120,8 +120,8 @@ impl Route {
         let mut targets = Vec::new();
         let mut incompatible = None;
         for profile in ior.iiop_profiles() {
-            let code_sets = match profile.transmission_code_sets() {
-                Ok(code_sets) => code_sets.map(|sets| sets.char_set),
+            let code_sets = match profile.transmission_code_sets(&orb.config.code_sets()) {
+                Ok(code_sets) => code_sets,
                 Err(e) => {
                     incompatible = Some(e);
                     continue;
@@ -140,7 +140,7 @@ impl Route {
         Err(match incompatible {
             Some(e) => SystemException::new(
                 SystemExceptionKind::CodesetIncompatible,
-                MinorCode::NO_USABLE_PROFILE,
+                MinorCode::CODESET_NEGOTIATION_FAILED,
                 CompletionStatus::No,
             )
             .with_detail(e.to_string()),

@@ -9,6 +9,7 @@ mod long_double;
 mod nillable;
 mod reader;
 mod wide;
+mod wide_form;
 mod writer;
 
 pub use environment::Environment;

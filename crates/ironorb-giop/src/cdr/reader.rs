@@ -6,7 +6,7 @@ use super::writer::Swap;
 use super::{Environment, Unmarshal};
 use crate::error::{Malformed, MalformedKind};
 use crate::value::ReadState;
-use crate::version::{ByteOrder, CharSet, Encoding, Version};
+use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets};
 
 /// How deep sequences of constructed types may nest. Default and only value: 128 levels, far above real
 /// data and far below what exhausts a thread's stack.
@@ -97,10 +97,10 @@ impl<'a> Reader<'a> {
         self.encoding
     }
 
-    /// Changes the code set of strings, known only after the service contexts have been read.
+    /// Changes the code sets, known only after the service contexts have been read.
     #[inline]
-    pub fn set_char_set(&mut self, char_set: CharSet) {
-        self.encoding.char_set = char_set;
+    pub fn set_code_sets(&mut self, sets: TransmissionCodeSets) {
+        self.encoding = self.encoding.with_code_sets(sets);
     }
 
     /// Offset of the next byte.
@@ -264,54 +264,6 @@ impl<'a> Reader<'a> {
                 Err(_) => Err(self.malformed(MalformedKind::NotInCharSet)),
             },
         }
-    }
-
-    /// Reads a `wchar` sent as UTF-16.
-    pub fn read_wchar(&mut self) -> Result<char, Malformed> {
-        let units = match self.encoding.version {
-            Version::V1_0 => return Err(self.malformed(MalformedKind::WideInGiop10)),
-            Version::V1_1 => vec![self.read_u16()?],
-            Version::V1_2 => {
-                let length = self.read_u8()?;
-                let bytes = self.read_bytes(usize::from(length))?;
-                self.utf16_units(bytes)?
-            }
-        };
-        let mut chars = char::decode_utf16(units);
-        match (chars.next(), chars.next()) {
-            (Some(Ok(c)), None) => Ok(c),
-            _ => Err(self.malformed(MalformedKind::NotUtf16)),
-        }
-    }
-
-    /// Reads a `wstring` sent as UTF-16.
-    pub fn read_wstr(&mut self) -> Result<String, Malformed> {
-        let units = match self.encoding.version {
-            Version::V1_0 => return Err(self.malformed(MalformedKind::WideInGiop10)),
-            Version::V1_1 => {
-                let count = self.read_length(2)?;
-                let mut units = self.number_vec::<u16>(count)?;
-                if !matches!(units.pop(), None | Some(0)) {
-                    return Err(self.malformed(MalformedKind::StringNotTerminated));
-                }
-                units
-            }
-            Version::V1_2 => {
-                let bytes = self.read_octets()?;
-                self.utf16_units(bytes)?
-            }
-        };
-        String::from_utf16(&units).map_err(|_| self.malformed(MalformedKind::NotUtf16))
-    }
-
-    /// UTF-16 as GIOP 1.2 has it: big-endian unless a byte order mark says otherwise (9.3.1.6).
-    fn utf16_units(&self, bytes: &[u8]) -> Result<Vec<u16>, Malformed> {
-        let (pairs, []) = bytes.as_chunks::<2>() else { return Err(self.malformed(MalformedKind::NotUtf16)) };
-        Ok(match pairs {
-            [[0xFE, 0xFF], rest @ ..] => rest.iter().map(|&pair| u16::from_be_bytes(pair)).collect(),
-            [[0xFF, 0xFE], rest @ ..] => rest.iter().map(|&pair| u16::from_le_bytes(pair)).collect(),
-            all => all.iter().map(|&pair| u16::from_be_bytes(pair)).collect(),
-        })
     }
 
     /// Reads the frame of an encapsulation (9.3.3) and gives a reader for what is in it.

@@ -3,7 +3,7 @@
 use super::Marshal;
 use crate::error::Misuse;
 use crate::value::WriteState;
-use crate::version::{ByteOrder, CharSet, Encoding, Version};
+use crate::version::{ByteOrder, CharSet, Encoding};
 
 /// Appends CDR values to a byte vector.
 ///
@@ -151,44 +151,6 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    /// Appends a `wchar` as UTF-16 (9.3.1.6): length and big-endian bytes in GIOP 1.2, one unit in 1.1.
-    pub fn write_wchar(&mut self, value: char) -> Result<(), Misuse> {
-        let mut units = [0u16; 2];
-        let units = value.encode_utf16(&mut units);
-        match (self.encoding.version, &*units) {
-            (Version::V1_0, _) => return Err(Misuse::WideInGiop10),
-            (Version::V1_1, [unit]) => self.write_u16(*unit),
-            (Version::V1_1, _) => return Err(Misuse::WideNeedsSurrogates),
-            (Version::V1_2, units) => {
-                let mark = byte_order_mark(value);
-                self.write_u8(2 * units.len() as u8 + mark.len() as u8);
-                self.write_bytes(mark);
-                units.iter().for_each(|unit| self.write_bytes(&unit.to_be_bytes()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends a `wstring` as UTF-16 (9.3.2.7): length in bytes and big-endian units without a
-    /// terminator in GIOP 1.2; length in units and a terminator in 1.1.
-    pub fn write_wstr(&mut self, text: &str) -> Result<(), Misuse> {
-        let count = text.encode_utf16().count();
-        match self.encoding.version {
-            Version::V1_0 => return Err(Misuse::WideInGiop10),
-            Version::V1_1 => {
-                self.write_length(count + 1)?;
-                text.encode_utf16().chain([0]).for_each(|unit| self.write_u16(unit));
-            }
-            Version::V1_2 => {
-                let mark = text.chars().next().map_or(&[][..], byte_order_mark);
-                self.write_length(count.checked_mul(2).ok_or(Misuse::TooLong)? + mark.len())?;
-                self.write_bytes(mark);
-                text.encode_utf16().for_each(|unit| self.write_bytes(&unit.to_be_bytes()));
-            }
-        }
-        Ok(())
-    }
-
     /// Appends an encapsulation (9.3.3): a length, then a byte order octet and what `body` writes, aligned afresh.
     pub fn write_encapsulation(
         &mut self,
@@ -227,11 +189,6 @@ impl<'b> Writer<'b> {
             items.iter().for_each(|item| item.append_swapped(self.buf));
         }
     }
-}
-
-/// What goes before big-endian UTF-16 whose first character would be taken for a byte order mark (9.3.1.6).
-fn byte_order_mark(first: char) -> &'static [u8] {
-    if matches!(first, '\u{FEFF}' | '\u{FFFE}') { &[0xFE, 0xFF] } else { &[] }
 }
 
 /// Numbers in the order that is not the processor's.

@@ -5,11 +5,11 @@ use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::{Framer, split_into_fragments};
 use crate::message::{
-    EncodedContexts, Message, MessageStart, MessageType, RequestId, RequestTarget, Response,
-    write_cancel_request, write_close_connection, write_message_error,
+    Message, MessageStart, MessageType, RequestId, RequestTarget, Response, write_cancel_request,
+    write_close_connection, write_message_error,
 };
-use crate::service_context::code_sets_context;
-use crate::version::{CharSet, Version};
+use crate::service_context::{EncodedContexts, code_sets_context};
+use crate::version::{TransmissionCodeSets, Version, WideCharSet};
 
 /// A call that waits for its reply; valid until it is taken or abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +76,8 @@ pub struct ClientConnection<W> {
     slots: Vec<Slot<W>>,
     free: Vec<u16>,
     end: Option<ConnectionEnd>,
-    /// The code set of strings, once a request has told the server; until then ISO 8859-1.
-    char_set: Option<CharSet>,
+    /// The code sets, once a request has told the server.
+    code_sets: Option<TransmissionCodeSets>,
 }
 
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl<W> ClientConnection<W> {
             slots: Vec::new(),
             free: Vec::new(),
             end: None,
-            char_set: None,
+            code_sets: None,
         }
     }
 
@@ -130,8 +130,21 @@ impl<W> ClientConnection<W> {
         operation: &str,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<CallId, BeginError> {
+        self.begin_request(target, operation, RequestOptions::TWOWAY, arguments)
+    }
+
+    /// Writes a request that wants a reply, with options of its own. A caller that does not want one uses
+    /// [`begin_oneway`](Self::begin_oneway).
+    #[inline]
+    pub fn begin_request(
+        &mut self,
+        target: &RequestTarget,
+        operation: &str,
+        options: RequestOptions<'_>,
+        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<CallId, BeginError> {
         let call = self.take_slot()?;
-        match self.write_request(target, call.0, Response::SyncWithTarget, operation, arguments) {
+        match self.write_request(target, call.0, options, operation, arguments) {
             Ok(()) => Ok(call),
             Err(misuse) => {
                 self.release(call);
@@ -148,9 +161,22 @@ impl<W> ClientConnection<W> {
         operation: &str,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), BeginError> {
+        self.begin_oneway_with(target, operation, EncodedContexts::EMPTY, arguments)
+    }
+
+    /// The same with service contexts.
+    #[inline]
+    pub fn begin_oneway_with(
+        &mut self,
+        target: &RequestTarget,
+        operation: &str,
+        contexts: EncodedContexts<'_>,
+        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), BeginError> {
         // The id must be unlike those of calls in flight: a slot lends its next one.
         let call = self.take_slot()?;
-        let result = self.write_request(target, call.0, Response::None, operation, arguments);
+        let options = RequestOptions { response: Response::None, contexts };
+        let result = self.write_request(target, call.0, options, operation, arguments);
         self.release(call);
         result.map_err(BeginError::Misuse)
     }
@@ -175,7 +201,7 @@ impl<W> ClientConnection<W> {
         &mut self,
         target: &RequestTarget,
         id: RequestId,
-        response: Response,
+        options: RequestOptions<'_>,
         operation: &str,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
@@ -183,33 +209,39 @@ impl<W> ClientConnection<W> {
         let origin = buf.len();
         // 7.10.2.5: the code sets are told once, with the first request whose target lists its own, and then
         // hold for everything on the connection. GIOP 1.0 knows no code sets.
-        let telling = self.char_set.is_none() && target.version() > Version::V1_0;
+        let telling = self.code_sets.is_none() && target.version() > Version::V1_0;
         let chosen = if telling { target.code_sets() } else { None };
-        let char_set = match self.char_set.or(chosen) {
-            Some(char_set) if target.version() > Version::V1_0 => char_set,
-            _ => CharSet::Latin1,
+        let code_sets = match self.code_sets.or(chosen) {
+            Some(code_sets) if target.version() > Version::V1_0 => code_sets,
+            _ => TransmissionCodeSets::UNNEGOTIATED,
         };
         let encoded = chosen.map(code_sets_context);
         let contexts = match &encoded {
             Some(bytes) => EncodedContexts::new(1, bytes),
             None => EncodedContexts::EMPTY,
         };
-        let written = MessageStart::request(buf, target, char_set, id, response, operation, contexts)
-            .and_then(|message| match arguments(&mut message.body(buf)) {
-                Ok(()) => message.finish(buf, self.config.framer.message_bytes_max),
-                Err(misuse) => {
-                    message.abandon(buf);
-                    Err(misuse)
-                }
-            });
+        let contexts = [contexts, options.contexts];
+        let written =
+            MessageStart::request(buf, target, code_sets, id, options.response, operation, &contexts)
+                .and_then(|message| match arguments(&mut message.body(buf)) {
+                    Ok(()) => message.finish(buf, self.config.framer.message_bytes_max),
+                    Err(misuse) => {
+                        message.abandon(buf);
+                        Err(misuse)
+                    }
+                });
         if let Err(misuse) = written {
             buf.truncate(origin);
-            return Err(misuse);
+            return Err(match misuse {
+                // 7.10.2.4 tells a reference without the component from one whose component does not help.
+                Misuse::WideNotNegotiated if target.code_sets().is_none() => Misuse::WideWithoutComponent,
+                other => other,
+            });
         }
         if let Some(fragment_bytes) = self.config.fragment_bytes {
             split_into_fragments(buf, origin, fragment_bytes);
         }
-        self.char_set = self.char_set.or(chosen);
+        self.code_sets = self.code_sets.or(chosen);
         Ok(())
     }
 
@@ -235,9 +267,7 @@ impl<W> ClientConnection<W> {
             match framer.next() {
                 Ok(None) => break Ok(()),
                 Ok(Some(mut message)) => {
-                    if message.header().version > Version::V1_0 {
-                        message.set_char_set(self.char_set.unwrap_or(CharSet::Latin1));
-                    }
+                    message.set_code_sets(self.code_sets_of_replies(message.header().version));
                     match self.handle_message(message, &mut framer, &mut wake) {
                         Ok(()) => {}
                         Err(e) => break Err(e),
@@ -258,6 +288,17 @@ impl<W> ClientConnection<W> {
             self.handle_end(ConnectionEnd::Malformed(malformed), wake);
             ProtocolError(malformed)
         })
+    }
+
+    /// What replies are read with. Where nothing was agreed on, a server that sends wide characters nevertheless is
+    /// taken to mean UTF-16, as everybody does.
+    #[inline]
+    fn code_sets_of_replies(&self, version: Version) -> TransmissionCodeSets {
+        let sets = match self.code_sets {
+            Some(sets) if version > Version::V1_0 => sets,
+            _ => TransmissionCodeSets::UNNEGOTIATED,
+        };
+        TransmissionCodeSets { wide_set: sets.wide_set.or(Some(WideCharSet::Utf16)), ..sets }
     }
 
     #[inline]
@@ -412,6 +453,21 @@ impl<W> ClientConnection<W> {
             self.free.push(call.index() as u16);
         }
     }
+}
+
+/// What a request says beside its operation and arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestOptions<'a> {
+    /// When the server is to answer.
+    pub response: Response,
+    /// Service contexts of the caller. That of the code sets is added where it is due.
+    pub contexts: EncodedContexts<'a>,
+}
+
+impl RequestOptions<'static> {
+    /// An ordinary call.
+    pub const TWOWAY: RequestOptions<'static> =
+        RequestOptions { response: Response::SyncWithTarget, contexts: EncodedContexts::EMPTY };
 }
 
 /// A request was not begun.

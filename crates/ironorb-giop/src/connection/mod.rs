@@ -16,7 +16,9 @@ mod client;
 mod server;
 mod transmit;
 
-pub use client::{BeginError, CallId, CallState, ClientConnection, ConnectionEnd, ProtocolError};
+pub use client::{
+    BeginError, CallId, CallState, ClientConnection, ConnectionEnd, ProtocolError, RequestOptions,
+};
 pub use server::{Incoming, ServerConnection};
 pub use transmit::Transmit;
 

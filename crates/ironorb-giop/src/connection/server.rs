@@ -8,6 +8,7 @@ use crate::message::{
     LocateStatus, Message, MessageStart, MessageType, ReplyStatus, RequestId, write_close_connection,
     write_message_error,
 };
+use crate::service_context::EncodedContexts;
 use crate::version::{Encoding, Version};
 
 /// What has come from the client.
@@ -71,7 +72,20 @@ impl ServerConnection {
         status: ReplyStatus,
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
-        self.write(|buf| MessageStart::reply(buf, encoding, id, status), body)
+        self.reply_with(encoding, id, status, EncodedContexts::EMPTY, body)
+    }
+
+    /// Writes a reply with service contexts. On an error nothing of it has been written.
+    #[inline]
+    pub fn reply_with(
+        &mut self,
+        encoding: Encoding,
+        id: RequestId,
+        status: ReplyStatus,
+        contexts: EncodedContexts<'_>,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        self.write(|buf| MessageStart::reply_with(buf, encoding, id, status, contexts), body)
     }
 
     /// Writes a LocateReply. On an error nothing of it has been written.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::message::{MessageType, ReplyStatus, RequestTarget};
-use crate::version::{CharSet, Encoding, Version};
+use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 fn pass(from: &mut Transmit, to: &mut crate::framer::Framer) {
     let bytes = from.poll_transmit().to_vec();
@@ -12,7 +12,7 @@ fn pass(from: &mut Transmit, to: &mut crate::framer::Framer) {
 fn calls_are_answered_in_any_order() {
     let mut client = ClientConnection::<u32>::new(ConnectionConfig::default());
     let (mut server, mut framer) = ServerConnection::new(ConnectionConfig::default());
-    let target = RequestTarget::new(Version::V1_2, Some(CharSet::Utf8), b"k");
+    let target = RequestTarget::new(Version::V1_2, Some(TransmissionCodeSets::NATIVE), b"k");
     let a = client.begin_call(&target, "a", |w| w.put("ż")).unwrap();
     let b = client.begin_call(&target, "b", |w| w.put("ó")).unwrap();
     client.set_waker(a, 1);
@@ -20,11 +20,13 @@ fn calls_are_answered_in_any_order() {
     pass(client.transmit(), &mut framer);
 
     let mut requests = Vec::new();
-    let mut char_set = CharSet::Latin1;
+    let mut sets = TransmissionCodeSets::UNNEGOTIATED;
     while let Some(Incoming::Request(message)) = ServerConnection::poll_incoming(&mut framer).unwrap() {
         let request = message.parse_request().unwrap();
-        char_set = request.contexts.char_set().unwrap_or(char_set);
-        let text = request.body.with_char_set(char_set).reader().get::<String>().unwrap();
+        if let Some(told) = request.contexts.code_sets() {
+            sets = told.unwrap().transmission().unwrap();
+        }
+        let text = request.body.with_code_sets(sets).reader().get::<String>().unwrap();
         requests.push((request.id, text));
     }
     assert_eq!(requests.iter().map(|r| r.1.as_str()).collect::<Vec<_>>(), ["ż", "ó"]);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
-use crate::version::{CharSet, UTF16_REGISTRY_ID};
+use crate::version::{CharSet, TransmissionCodeSets, WideCharSet};
 
 /// The code sets of one kind of character that a server takes, by their numbers in the OSF registry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,38 +31,56 @@ pub struct CodeSetComponentInfo {
 }
 
 impl CodeSetComponentInfo {
-    /// What IronORB offers and uses: UTF-8, with conversion to ISO 8859-1; wide characters as UTF-16.
+    /// What IronORB offers and uses: UTF-8, with conversion to ISO 8859-1; wide characters as UTF-16, with conversion
+    /// to UCS-2 and UTF-8.
     pub fn ironorb() -> CodeSetComponentInfo {
+        CodeSetComponentInfo::with_native(CharSet::Utf8)
+    }
+
+    /// The same with this native set of strings, and conversion to the other. Which of the two is native decides
+    /// what others choose who speak both.
+    pub fn with_native(native: CharSet) -> CodeSetComponentInfo {
+        let other = match native {
+            CharSet::Utf8 => CharSet::Latin1,
+            CharSet::Latin1 => CharSet::Utf8,
+        };
         CodeSetComponentInfo {
-            for_char_data: CodeSetComponent::new(
-                CharSet::Utf8.registry_id(),
-                &[CharSet::Latin1.registry_id()],
+            for_char_data: CodeSetComponent::new(native.registry_id(), &[other.registry_id()]),
+            for_wchar_data: CodeSetComponent::new(
+                WideCharSet::Utf16.registry_id(),
+                &[WideCharSet::Ucs2.registry_id(), WideCharSet::Utf8.registry_id()],
             ),
-            for_wchar_data: CodeSetComponent::new(UTF16_REGISTRY_ID, &[]),
         }
     }
 }
 
-/// What a client has chosen to send to a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TransmissionCodeSets {
-    /// What `char` and `string` are sent as.
-    pub char_set: CharSet,
-    /// True when `wchar` and `wstring` can be sent, as UTF-16; false when the server has no wide
-    /// characters that we know.
-    pub utf16: bool,
-}
-
 impl TransmissionCodeSets {
-    /// Chooses as 7.10.2.6 has it, with ourselves as the client: the server's native set if we speak it,
-    /// else ours if the server converts it, else the first of the server's that we can convert.
-    pub fn negotiate(server: &CodeSetComponentInfo) -> Result<TransmissionCodeSets, CodeSetIncompatible> {
-        let client = CodeSetComponentInfo::ironorb();
-        let char_set = choose(&client.for_char_data, &server.for_char_data)
-            .and_then(CharSet::from_registry_id)
-            .ok_or(CodeSetIncompatible { native_code_set: server.for_char_data.native_code_set })?;
-        let utf16 = choose(&client.for_wchar_data, &server.for_wchar_data).is_some();
-        Ok(TransmissionCodeSets { char_set, utf16 })
+    /// Chooses as 7.10.2.6 has it, with `client` as ours: the server's native set if we speak it, else ours if the
+    /// server converts it, else a set that both convert, else UTF-8 or UTF-16, which every ORB converts, if the
+    /// native sets have characters in common.
+    ///
+    /// Wide characters that cannot be agreed on are no error before they are used.
+    pub fn negotiate(
+        client: &CodeSetComponentInfo,
+        server: &CodeSetComponentInfo,
+    ) -> Result<TransmissionCodeSets, CodeSetIncompatible> {
+        let native_code_set = server.for_char_data.native_code_set;
+        let char_set = match choose(&client.for_char_data, &server.for_char_data) {
+            Some(id) => CharSet::from_registry_id(id),
+            // 7.10.2.5: a server that names no set at all works in ISO 8859-1.
+            None if native_code_set == 0 && server.for_char_data.conversion_code_sets.is_empty() => {
+                Some(CharSet::Latin1)
+            }
+            None => is_part_of_unicode(native_code_set).then_some(CharSet::Utf8),
+        };
+        let wide_set = match choose(&client.for_wchar_data, &server.for_wchar_data) {
+            Some(id) => WideCharSet::from_registry_id(id),
+            None => is_part_of_unicode(server.for_wchar_data.native_code_set).then_some(WideCharSet::Utf16),
+        };
+        match char_set {
+            Some(char_set) => Ok(TransmissionCodeSets { char_set, wide_set }),
+            None => Err(CodeSetIncompatible { native_code_set }),
+        }
     }
 }
 
@@ -77,6 +95,13 @@ fn choose(client: &CodeSetComponent, server: &CodeSetComponent) -> Option<u32> {
     server.conversion_code_sets.iter().copied().find(|set| client.conversion_code_sets.contains(set))
 }
 
+/// True for the code sets of the OSF registry whose characters all have a place in Unicode, by the organisations
+/// that registered them: ISO, the standards of Japan, Korea, Taiwan and Thailand, X/Open, and the tables of IBM
+/// and HP. What others have numbered for themselves may hold anything.
+fn is_part_of_unicode(code_set: u32) -> bool {
+    matches!(code_set >> 16, 0x0001..=0x0005 | 0x000B | 0x000D | 0x0501 | 0x1002 | 0x1004)
+}
+
 /// Client and server have no code set in common: CODESET_INCOMPATIBLE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeSetIncompatible {
@@ -88,7 +113,8 @@ impl fmt::Display for CodeSetIncompatible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the server takes strings in code set {:#010x} and converts neither UTF-8 nor ISO 8859-1",
+            "the server takes strings in code set {:#010x}, which we do not know, and converts neither UTF-8 nor \
+             ISO 8859-1",
             self.native_code_set
         )
     }

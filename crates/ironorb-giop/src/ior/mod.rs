@@ -9,7 +9,7 @@ mod component;
 mod profile;
 mod text;
 
-pub use code_sets::{CodeSetComponent, CodeSetComponentInfo, CodeSetIncompatible, TransmissionCodeSets};
+pub use code_sets::{CodeSetComponent, CodeSetComponentInfo, CodeSetIncompatible};
 pub use component::{
     Components, IRONORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE, TaggedComponent,
 };

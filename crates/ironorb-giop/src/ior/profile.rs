@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use super::component::{Components, TaggedComponent};
-use super::{CodeSetComponentInfo, CodeSetIncompatible, ENCODING, TransmissionCodeSets};
+use super::{CodeSetComponentInfo, CodeSetIncompatible, ENCODING};
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::version::{ByteOrder, Version};
+use crate::version::{ByteOrder, TransmissionCodeSets, Version};
 
 /// Tag of an IIOP profile.
 pub const TAG_INTERNET_IOP: u32 = 0;
@@ -175,11 +175,14 @@ impl IiopProfile {
         self.components().find_map(|component| component.code_sets()?.ok())
     }
 
-    /// What strings and wide strings are sent as to this server (7.10.2.6). `None` when the server
-    /// offers nothing (or nothing legible): then strings are ISO 8859-1, there are no wide strings,
-    /// and no CodeSets service context is sent.
-    pub fn transmission_code_sets(&self) -> Result<Option<TransmissionCodeSets>, CodeSetIncompatible> {
-        self.code_sets().map(|server| TransmissionCodeSets::negotiate(&server)).transpose()
+    /// What strings and wide strings are sent as to this server (7.10.2.6) by a client of such sets. `None` when the
+    /// server offers nothing (or nothing legible): then strings are ISO 8859-1, there are no wide strings, and no
+    /// CodeSets service context is sent.
+    pub fn transmission_code_sets(
+        &self,
+        client: &CodeSetComponentInfo,
+    ) -> Result<Option<TransmissionCodeSets>, CodeSetIncompatible> {
+        self.code_sets().map(|server| TransmissionCodeSets::negotiate(client, &server)).transpose()
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::MalformedKind;
 use crate::url::{UrlError, UrlErrorKind};
-use crate::version::{ByteOrder, UTF16_REGISTRY_ID, Version};
+use crate::version::{ByteOrder, TransmissionCodeSets, Version, WideCharSet};
 
 fn profile(version: Version) -> IiopProfile {
     IiopProfile::new(
@@ -62,7 +62,7 @@ fn iiop_1_0_has_no_components() {
     let p = ior.iiop_profiles().next().unwrap();
     assert_eq!(p.object_key(), b"key");
     assert_eq!(p.components().len(), 0);
-    assert_eq!(p.transmission_code_sets(), Ok(None));
+    assert_eq!(p.transmission_code_sets(&CodeSetComponentInfo::ironorb()), Ok(None));
 }
 
 #[test]
@@ -171,24 +171,44 @@ fn code_sets_are_chosen_as_the_standard_says() {
     const UTF8: u32 = 0x0501_0001;
     const LATIN1: u32 = 0x0001_0001;
     const LATIN2: u32 = 0x0001_0002;
+    let ours = CodeSetComponentInfo::ironorb();
     let check = |native: u32, conversions: &[u32], expected: Option<CharSet>| {
         let mut server = CodeSetComponentInfo::ironorb();
         server.for_char_data =
             CodeSetComponent { native_code_set: native, conversion_code_sets: conversions.to_vec() };
-        assert_eq!(TransmissionCodeSets::negotiate(&server).ok().map(|sets| sets.char_set), expected);
+        assert_eq!(TransmissionCodeSets::negotiate(&ours, &server).ok().map(|sets| sets.char_set), expected);
     };
     check(UTF8, &[], Some(CharSet::Utf8));
     check(LATIN1, &[UTF8], Some(CharSet::Latin1)); // the server's native set goes first
     check(LATIN2, &[LATIN1, UTF8], Some(CharSet::Utf8)); // then ours
     check(LATIN2, &[LATIN1], Some(CharSet::Latin1));
-    check(LATIN2, &[], None);
-    check(0, &[], None);
+    check(LATIN2, &[], Some(CharSet::Utf8)); // every ORB converts UTF-8, and we know all of the server's characters
+    check(0, &[], Some(CharSet::Latin1)); // nothing said
+    check(0x7700_0001, &[LATIN1], Some(CharSet::Latin1));
+    check(0x7700_0001, &[], None); // whatever it is, we do not know its characters
+    check(0, &[0x7700_0001], None);
+
+    // Who works in ISO 8859-1 asks for it where both sides convert.
+    let latin1 = CodeSetComponentInfo::with_native(CharSet::Latin1);
+    let char_set = |client, server| TransmissionCodeSets::negotiate(client, server).unwrap().char_set;
+    assert_eq!(char_set(&latin1, &latin1), CharSet::Latin1);
+    assert_eq!(char_set(&latin1, &ours), CharSet::Utf8);
+    assert_eq!(char_set(&ours, &latin1), CharSet::Latin1);
 
     let mut server = CodeSetComponentInfo::ironorb();
-    let wide = |server: &_| TransmissionCodeSets::negotiate(server).unwrap().utf16;
-    assert!(wide(&server));
-    server.for_wchar_data = CodeSetComponent { native_code_set: 0x0001_0104, conversion_code_sets: vec![] };
-    assert!(!wide(&server));
-    server.for_wchar_data.conversion_code_sets.push(UTF16_REGISTRY_ID);
-    assert!(wide(&server));
+    let wide = |native: u32, conversions: &[WideCharSet]| {
+        server.for_wchar_data = CodeSetComponent {
+            native_code_set: native,
+            conversion_code_sets: conversions.iter().map(|set| set.registry_id()).collect(),
+        };
+        TransmissionCodeSets::negotiate(&ours, &server).unwrap().wide_set
+    };
+    let mut wide = wide;
+    assert_eq!(wide(WideCharSet::Utf16.registry_id(), &[]), Some(WideCharSet::Utf16));
+    assert_eq!(wide(WideCharSet::Ucs2.registry_id(), &[]), Some(WideCharSet::Ucs2));
+    assert_eq!(wide(WideCharSet::Utf8.registry_id(), &[]), Some(WideCharSet::Utf8));
+    assert_eq!(wide(0x0001_0104, &[WideCharSet::Utf8]), Some(WideCharSet::Utf8)); // UCS-4 and a conversion
+    assert_eq!(wide(0x0001_0104, &[]), Some(WideCharSet::Utf16)); // every ORB converts UTF-16
+    assert_eq!(wide(0, &[]), None);
+    assert_eq!(wide(0x7700_0001, &[]), None);
 }

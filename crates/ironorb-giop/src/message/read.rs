@@ -1,10 +1,10 @@
 //! Headers of incoming messages, parsed completely and borrowed from the message.
 
-use super::{HEADER_BYTES, Message, MessageType, RequestId};
+use super::{AddressingDisposition, HEADER_BYTES, Message, MessageType, RequestId, address};
 use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
 use crate::service_context::ServiceContexts;
-use crate::version::{CharSet, Encoding, Version};
+use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 /// What the caller wants to hear (9.4.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +42,10 @@ impl<'a> Body<'a> {
         Reader::at(self.message, self.at, self.encoding)
     }
 
-    /// The same values under another code set for strings.
+    /// The same values under other code sets.
     #[inline]
-    pub fn with_char_set(self, char_set: CharSet) -> Self {
-        Body { encoding: Encoding { char_set, ..self.encoding }, ..self }
+    pub fn with_code_sets(self, code_sets: TransmissionCodeSets) -> Self {
+        Body { encoding: self.encoding.with_code_sets(code_sets), ..self }
     }
 }
 
@@ -58,6 +58,8 @@ pub struct Request<'a> {
     pub version: Version,
     /// What the caller wants to hear.
     pub response: Response,
+    /// How the client named the object.
+    pub addressing: AddressingDisposition,
     /// The object asked.
     pub object_key: &'a [u8],
     /// The operation, without the final NUL.
@@ -105,6 +107,8 @@ pub struct LocateRequest<'a> {
     pub id: RequestId,
     /// GIOP version.
     pub version: Version,
+    /// How the client named the object.
+    pub addressing: AddressingDisposition,
     /// The object asked for.
     pub object_key: &'a [u8],
 }
@@ -169,11 +173,12 @@ impl Message {
                 _ => Response::SyncWithTarget,
             };
             r.read_bytes(3)?;
-            let object_key = read_target(&mut r)?;
+            let (addressing, object_key) = address::read_target(&mut r)?;
             let operation = read_operation(&mut r)?;
             let contexts = ServiceContexts::read(&mut r)?;
             r.align(8); // 9.4.2.2: the body starts at a multiple of 8
-            Ok(Request { id, version, response, object_key, operation, contexts, body: self.body(&r) })
+            let body = self.body(&r);
+            Ok(Request { id, version, response, addressing, object_key, operation, contexts, body })
         } else {
             let contexts = ServiceContexts::read(&mut r)?;
             let id = RequestId(r.read_u32()?);
@@ -184,7 +189,8 @@ impl Message {
             let object_key = r.read_octets()?;
             let operation = read_operation(&mut r)?;
             r.read_octets()?; // the principal, which nobody uses
-            Ok(Request { id, version, response, object_key, operation, contexts, body: self.body(&r) })
+            let (addressing, body) = (AddressingDisposition::Key, self.body(&r));
+            Ok(Request { id, version, response, addressing, object_key, operation, contexts, body })
         }
     }
 
@@ -210,8 +216,11 @@ impl Message {
         let mut r = self.reader_of(MessageType::LocateRequest)?;
         let version = self.header().version;
         let id = RequestId(r.read_u32()?);
-        let object_key = if version == Version::V1_2 { read_target(&mut r)? } else { r.read_octets()? };
-        Ok(LocateRequest { id, version, object_key })
+        let (addressing, object_key) = match version {
+            Version::V1_2 => address::read_target(&mut r)?,
+            _ => (AddressingDisposition::Key, r.read_octets()?),
+        };
+        Ok(LocateRequest { id, version, addressing, object_key })
     }
 
     /// Parses a LocateReply. Its body follows without alignment.
@@ -255,48 +264,6 @@ fn read_operation<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     }
 }
 
-/// The object key of any of the three forms of target (9.4.2.1).
-#[inline]
-fn read_target<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
-    match r.read_u16()? {
-        KEY_ADDR => r.read_octets(),
-        PROFILE_ADDR => {
-            let tag = r.read_u32()?;
-            let data = r.read_octets()?;
-            profile_key(r, tag, data)
-        }
-        REFERENCE_ADDR => {
-            let selected = r.read_u32()?;
-            r.read_octets()?; // the type id
-            let count = r.read_length(8)?;
-            let mut key = None;
-            for index in 0..count {
-                let tag = r.read_u32()?;
-                let data = r.read_octets()?;
-                if index == selected as usize {
-                    key = Some(profile_key(r, tag, data)?);
-                }
-            }
-            key.ok_or_else(|| r.malformed(MalformedKind::BadAddressing))
-        }
-        _ => Err(r.malformed(MalformedKind::BadAddressing)),
-    }
-}
-
-/// The object key inside a TAG_INTERNET_IOP profile (9.7.2).
-#[cold]
-fn profile_key<'a>(outer: &Reader<'a>, tag: u32, data: &'a [u8]) -> Result<&'a [u8], Malformed> {
-    if tag != 0 {
-        return Err(outer.malformed(MalformedKind::BadAddressing));
-    }
-    let mut r = Reader::encapsulated(data, outer.encoding())?;
-    r.read_u8()?;
-    r.read_u8()?;
-    r.read_octets()?; // host
-    r.read_u16()?;
-    r.read_octets()
-}
-
 fn read_status(r: &mut Reader<'_>) -> Result<ReplyStatus, Malformed> {
     Ok(match r.read_u32()? {
         0 => ReplyStatus::NoException,
@@ -308,7 +275,3 @@ fn read_status(r: &mut Reader<'_>) -> Result<ReplyStatus, Malformed> {
         _ => return Err(r.malformed(MalformedKind::BadStatus)),
     })
 }
-
-pub(crate) const KEY_ADDR: u16 = 0;
-pub(crate) const PROFILE_ADDR: u16 = 1;
-pub(crate) const REFERENCE_ADDR: u16 = 2;

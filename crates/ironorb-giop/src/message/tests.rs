@@ -1,5 +1,7 @@
 use super::*;
-use crate::version::{CharSet, Encoding};
+use crate::ior::{IiopProfile, Ior, Profile, TaggedProfile};
+use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
+use crate::version::Encoding;
 
 fn request(version: Version) -> Vec<u8> {
     let target = RequestTarget::new(version, None, b"key");
@@ -7,11 +9,11 @@ fn request(version: Version) -> Vec<u8> {
     let start = MessageStart::request(
         &mut buf,
         &target,
-        CharSet::Latin1,
+        TransmissionCodeSets::UNNEGOTIATED,
         RequestId(7),
         Response::SyncWithTarget,
         "ping",
-        EncodedContexts::EMPTY,
+        &[EncodedContexts::EMPTY],
     )
     .unwrap();
     start.body(&mut buf).write_f64(1.5);
@@ -22,7 +24,13 @@ fn request(version: Version) -> Vec<u8> {
 fn message(buf: Vec<u8>) -> Message {
     let header = MessageHeader::parse(buf.first_chunk().unwrap()).unwrap();
     assert_eq!(buf.len(), HEADER_BYTES + header.body_bytes as usize);
-    Message { header, char_set: CharSet::Latin1, aligned_until: usize::MAX, len: buf.len(), buf }
+    Message {
+        header,
+        code_sets: TransmissionCodeSets::UNNEGOTIATED,
+        aligned_until: usize::MAX,
+        len: buf.len(),
+        buf,
+    }
 }
 
 #[test]
@@ -128,4 +136,105 @@ fn a_message_is_not_parsed_as_another_kind() {
     assert_eq!(request.parse_reply().unwrap_err(), wrong);
     assert_eq!(request.parse_locate_request().unwrap_err(), wrong);
     assert_eq!(request.parse_locate_reply().unwrap_err(), wrong);
+}
+
+/// Little-endian bytes of a target as they stand in a request after the response flags.
+#[test]
+fn every_addressing_disposition_both_ways() {
+    let profile = IiopProfile::new(Version::V1_2, "h", 9, b"key", &[]).unwrap();
+    let ior = Ior {
+        type_id: "IDL:x:1.0".to_owned(),
+        profiles: vec![Profile::Other(TaggedProfile { tag: 7, data: vec![1, 2, 3] }), Profile::Iiop(profile)],
+    };
+    let check = |address: TargetAddress<'_>, golden: &[u8]| {
+        let target = RequestTarget::addressed(Version::V1_2, None, address).unwrap();
+        assert_eq!((target.disposition(), target.object_key()), (address.disposition(), &b"key"[..]));
+
+        let mut buf = Vec::new();
+        let sets = TransmissionCodeSets::UNNEGOTIATED;
+        let (id, response) = (RequestId(7), Response::SyncWithTarget);
+        let start = MessageStart::request(&mut buf, &target, sets, id, response, "ping", &[]).unwrap();
+        start.body(&mut buf).write_f64(1.5);
+        start.finish(&mut buf, 1000).unwrap();
+        if ByteOrder::NATIVE == ByteOrder::Little {
+            assert_eq!(buf[HEADER_BYTES + 8..][..golden.len()], *golden);
+        }
+        let request = message(buf);
+        let request = request.parse_request().unwrap();
+        assert_eq!((request.addressing, request.object_key), (address.disposition(), &b"key"[..]));
+        assert_eq!((request.operation, request.body.reader().read_f64()), (&b"ping"[..], Ok(1.5)));
+
+        let mut buf = Vec::new();
+        let start = MessageStart::locate_request(&mut buf, &target, RequestId(8)).unwrap();
+        start.finish(&mut buf, 1000).unwrap();
+        if ByteOrder::NATIVE == ByteOrder::Little {
+            assert_eq!(buf[HEADER_BYTES + 4..], *golden);
+        }
+        let locate = message(buf);
+        let locate = locate.parse_locate_request().unwrap();
+        assert_eq!((locate.addressing, locate.object_key), (address.disposition(), &b"key"[..]));
+
+        // Before 1.2 there is the key and nothing else.
+        let old = RequestTarget::addressed(Version::V1_1, None, address).unwrap();
+        assert_eq!(old.disposition(), AddressingDisposition::Key);
+    };
+    check(TargetAddress::Key(b"key"), b"\0\0\0\0\x03\0\0\0key");
+    const PROFILE: &[u8] = b"\0\0\0\0\x18\0\0\0\x01\x01\x02\0\x02\0\0\0h\0\x09\0\x03\0\0\0key\0\0\0\0\0";
+    check(TargetAddress::Profile(&ior.profiles[1]), &[b"\x01\0\0\0", PROFILE].concat());
+    let reference =
+        b"\x02\0\0\0\x01\0\0\0\x0a\0\0\0IDL:x:1.0\0\0\0\x02\0\0\0\x07\0\0\0\x03\0\0\0\x01\x02\x03\0";
+    check(TargetAddress::Reference { ior: &ior, selected: 1 }, &[reference, PROFILE].concat());
+
+    for bad in [TargetAddress::Profile(&ior.profiles[0]), TargetAddress::Reference { ior: &ior, selected: 2 }]
+    {
+        assert_eq!(
+            RequestTarget::addressed(Version::V1_2, None, bad).unwrap_err(),
+            crate::error::Misuse::NotAReference
+        );
+    }
+}
+
+#[test]
+fn a_server_may_ask_for_another_disposition() {
+    let mut buf = Vec::new();
+    let status = ReplyStatus::NeedsAddressingMode;
+    let start = MessageStart::reply(&mut buf, Encoding::NATIVE, RequestId(1), status);
+    start.body(&mut buf).put(&AddressingDisposition::Reference).unwrap();
+    start.finish(&mut buf, 1000).unwrap();
+    let message = message(buf);
+    let reply = message.parse_reply().unwrap();
+    assert_eq!(reply.status, ReplyStatus::NeedsAddressingMode);
+    assert_eq!(reply.body.reader().get(), Ok(AddressingDisposition::Reference));
+    assert_eq!(AddressingDisposition::from_number(3), None);
+}
+
+#[test]
+fn contexts_of_requests_and_replies_go_both_ways() {
+    let mut list = ServiceContextList::default();
+    list.push(ServiceContext { id: 0x494F_0007, data: b"seven" }).unwrap();
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        let mut buf = Vec::new();
+        let target = RequestTarget::new(version, None, b"key");
+        let (sets, contexts) = (TransmissionCodeSets::UNNEGOTIATED, [list.encoded(), list.encoded()]);
+        let start =
+            MessageStart::request(&mut buf, &target, sets, RequestId(3), Response::None, "op", &contexts)
+                .unwrap();
+        start.body(&mut buf).write_u64(5);
+        start.finish(&mut buf, 1000).unwrap();
+        let read = message(buf);
+        let request = read.parse_request().unwrap();
+        assert_eq!((request.contexts.len(), request.body.reader().read_u64()), (2, Ok(5)));
+        assert_eq!(request.contexts.find(0x494F_0007).unwrap().data, b"seven");
+
+        let mut buf = Vec::new();
+        let encoding = Encoding { version, ..Encoding::NATIVE };
+        let status = ReplyStatus::NoException;
+        let start = MessageStart::reply_with(&mut buf, encoding, RequestId(3), status, list.encoded());
+        start.body(&mut buf).write_u64(5);
+        start.finish(&mut buf, 1000).unwrap();
+        let read = message(buf);
+        let reply = read.parse_reply().unwrap();
+        assert_eq!((reply.id, reply.body.reader().read_u64()), (RequestId(3), Ok(5)));
+        assert_eq!(reply.contexts.find(0x494F_0007).unwrap().data, b"seven");
+    }
 }

@@ -1,38 +1,82 @@
 //! Headers of outgoing messages. We send in the order of this processor.
 
-use super::read::{KEY_ADDR, LocateStatus, ReplyStatus, Response};
-use super::{HEADER_BYTES, MessageHeader, MessageType, RequestId};
+use super::read::{LocateStatus, ReplyStatus, Response};
+use super::{AddressingDisposition, HEADER_BYTES, MessageHeader, MessageType, RequestId, TargetAddress};
 use crate::cdr::Writer;
 use crate::error::Misuse;
-use crate::version::{ByteOrder, CharSet, Encoding, Version};
+use crate::service_context::EncodedContexts;
+use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
 /// Everything of a request header that stays the same for all calls on one reference, encoded once.
 #[derive(Debug, Clone)]
 pub struct RequestTarget {
     version: Version,
-    code_sets: Option<CharSet>,
+    code_sets: Option<TransmissionCodeSets>,
+    disposition: AddressingDisposition,
     object_key: Vec<u8>,
-    /// GIOP 1.2: the message up to the object key with its padding; id, flags and size are patched.
+    /// GIOP 1.2: the message up to the target with its padding; id, flags and size are patched.
     template: Vec<u8>,
+    /// Where in the template the target ends and the padding begins.
+    target_end: usize,
 }
 
 const ID_AT: usize = HEADER_BYTES;
 const FLAGS_AT: usize = HEADER_BYTES + 4;
+const TARGET_AT: usize = HEADER_BYTES + 8;
 
 impl RequestTarget {
-    /// A template for requests to one object. `code_sets` is the code set for strings that was chosen from
-    /// those that the server lists in its reference; `None` when it lists none.
-    pub fn new(version: Version, code_sets: Option<CharSet>, object_key: &[u8]) -> Self {
-        let mut template = Vec::new();
-        let mut w = Writer::new(&mut template, Encoding { version, ..Encoding::NATIVE });
-        w.write_bytes(&header(version, MessageType::Request));
-        w.write_u32(0); // request id, patched
-        w.write_bytes(&[0; 4]); // response flags, patched, and three reserved octets
-        w.write_u16(KEY_ADDR);
+    /// A template for requests to one object, named by its key. `code_sets` is what was chosen from the sets that
+    /// the server lists in its reference; `None` when it lists none.
+    pub fn new(version: Version, code_sets: Option<TransmissionCodeSets>, object_key: &[u8]) -> Self {
+        let mut target = RequestTarget {
+            version,
+            code_sets,
+            disposition: AddressingDisposition::Key,
+            object_key: object_key.to_vec(),
+            template: Vec::new(),
+            target_end: 0,
+        };
+        let mut w = target.begin_template();
+        w.write_u16(AddressingDisposition::Key.number());
         w.write_u32(object_key.len() as u32);
         w.write_bytes(object_key);
-        w.align(4);
-        RequestTarget { version, code_sets, object_key: object_key.to_vec(), template }
+        target.end_template();
+        target
+    }
+
+    /// A template for requests that name the object as a server has asked for by NEEDS_ADDRESSING_MODE. Before GIOP
+    /// 1.2, which knows nothing else, it is named by its key all the same.
+    ///
+    /// Refuses a profile that is not one of IIOP ([`Misuse::NotAReference`]).
+    pub fn addressed(
+        version: Version,
+        code_sets: Option<TransmissionCodeSets>,
+        address: TargetAddress<'_>,
+    ) -> Result<Self, Misuse> {
+        let key = address.object_key().ok_or(Misuse::NotAReference)?;
+        let mut target = RequestTarget::new(version, code_sets, key);
+        if version == Version::V1_2 {
+            target.disposition = address.disposition();
+            let mut w = target.begin_template();
+            w.put(&address)?;
+            target.end_template();
+        }
+        Ok(target)
+    }
+
+    fn begin_template(&mut self) -> Writer<'_> {
+        self.template.clear();
+        let encoding = Encoding { version: self.version, ..Encoding::NATIVE };
+        let mut w = Writer::new(&mut self.template, encoding);
+        w.write_bytes(&header(self.version, MessageType::Request));
+        w.write_u32(0); // request id, patched
+        w.write_bytes(&[0; 4]); // response flags, patched, and three reserved octets
+        w
+    }
+
+    fn end_template(&mut self) {
+        self.target_end = self.template.len();
+        self.template.resize(self.target_end.next_multiple_of(4), 0);
     }
 
     /// The GIOP version spoken to this target.
@@ -45,8 +89,13 @@ impl RequestTarget {
         &self.object_key
     }
 
-    /// The code set for strings that was chosen for this target, if it lists its own.
-    pub fn code_sets(&self) -> Option<CharSet> {
+    /// How requests name the object.
+    pub fn disposition(&self) -> AddressingDisposition {
+        self.disposition
+    }
+
+    /// The code sets that were chosen for this target, if it lists its own.
+    pub fn code_sets(&self) -> Option<TransmissionCodeSets> {
         self.code_sets
     }
 }
@@ -64,31 +113,31 @@ pub struct MessageStart {
 }
 
 impl MessageStart {
-    /// Appends a Request header. `contexts` is an encoded service context list without its count.
+    /// Appends a Request header with the service contexts of all these lists, one after the other.
     #[inline]
     pub fn request(
         buf: &mut Vec<u8>,
         target: &RequestTarget,
-        char_set: CharSet,
+        code_sets: TransmissionCodeSets,
         id: RequestId,
         response: Response,
         operation: &str,
-        contexts: EncodedContexts<'_>,
+        contexts: &[EncodedContexts<'_>],
     ) -> Result<MessageStart, Misuse> {
         let origin = buf.len();
-        let encoding = Encoding { order: ByteOrder::NATIVE, version: target.version, char_set };
+        let encoding = Encoding::native(target.version, code_sets);
         if target.version == Version::V1_2 {
             buf.extend_from_slice(&target.template);
             buf[origin + ID_AT..origin + ID_AT + 4].copy_from_slice(&id.0.to_ne_bytes());
             buf[origin + FLAGS_AT] = response.flags();
             let mut w = Writer::continuing(buf, origin, encoding);
             write_operation(&mut w, operation)?;
-            contexts.write(&mut w);
+            EncodedContexts::write_all(contexts, &mut w);
             Ok(Self::body_aligned(buf, origin, encoding))
         } else {
             let mut w = Writer::continuing(buf, origin, encoding);
             w.write_bytes(&header(target.version, MessageType::Request));
-            contexts.write(&mut w);
+            EncodedContexts::write_all(contexts, &mut w);
             w.write_u32(id.0);
             w.write_bool(response != Response::None);
             if target.version == Version::V1_1 {
@@ -101,19 +150,31 @@ impl MessageStart {
         }
     }
 
-    /// Appends a Reply header.
+    /// Appends a Reply header without service contexts.
     #[inline]
     pub fn reply(buf: &mut Vec<u8>, encoding: Encoding, id: RequestId, status: ReplyStatus) -> MessageStart {
+        MessageStart::reply_with(buf, encoding, id, status, EncodedContexts::EMPTY)
+    }
+
+    /// Appends a Reply header.
+    #[inline]
+    pub fn reply_with(
+        buf: &mut Vec<u8>,
+        encoding: Encoding,
+        id: RequestId,
+        status: ReplyStatus,
+        contexts: EncodedContexts<'_>,
+    ) -> MessageStart {
         let origin = buf.len();
         buf.extend_from_slice(&header(encoding.version, MessageType::Reply));
         let mut w = Writer::continuing(buf, origin, encoding);
         if encoding.version == Version::V1_2 {
             w.write_u32(id.0);
             w.write_u32(status as u32);
-            w.write_u32(0); // no service contexts
+            EncodedContexts::write_all(&[contexts], &mut w);
             Self::body_aligned(buf, origin, encoding)
         } else {
-            w.write_u32(0);
+            EncodedContexts::write_all(&[contexts], &mut w);
             w.write_u32(id.0);
             w.write_u32(status as u32);
             Self::body_here(buf, origin, encoding)
@@ -132,9 +193,11 @@ impl MessageStart {
         let mut w = Writer::continuing(buf, origin, encoding);
         w.write_u32(id.0);
         if encoding.version == Version::V1_2 {
-            w.write_u16(KEY_ADDR);
+            // The same distance from a multiple of 4 as in the template, and the target needs no more.
+            w.write_bytes(&target.template[TARGET_AT..target.target_end]);
+        } else {
+            w.write_octets(&target.object_key)?;
         }
-        w.write_octets(&target.object_key)?;
         Ok(Self::body_here(buf, origin, encoding))
     }
 
@@ -190,32 +253,6 @@ impl MessageStart {
     /// Takes the message off the buffer again.
     pub fn abandon(self, buf: &mut Vec<u8>) {
         buf.truncate(self.origin);
-    }
-}
-
-/// Service contexts as they stand on the wire after their count.
-#[derive(Debug, Clone, Copy)]
-pub struct EncodedContexts<'a> {
-    count: u32,
-    bytes: &'a [u8],
-}
-
-impl<'a> EncodedContexts<'a> {
-    /// None.
-    pub const EMPTY: EncodedContexts<'static> = EncodedContexts { count: 0, bytes: &[] };
-
-    /// `count` contexts encoded in native order from a multiple of 4.
-    pub fn new(count: u32, bytes: &'a [u8]) -> Self {
-        EncodedContexts { count, bytes }
-    }
-
-    #[inline]
-    fn write(self, w: &mut Writer<'_>) {
-        w.write_u32(self.count);
-        if !self.bytes.is_empty() {
-            w.write_bytes(self.bytes);
-            w.align(4);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{ReplyStatus, RequestId};
+use ironorb_giop::message::{AddressingDisposition, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Encoding, Malformed, Misuse, Reader, Writer};
 
@@ -220,6 +220,19 @@ impl<'c> Responder<'c> {
         Replied(())
     }
 
+    /// Asks the client to name the object in another way.
+    #[cold]
+    pub(crate) fn need_addressing(&self, disposition: AddressingDisposition) {
+        self.answered.set(true);
+        if self.wanted {
+            self.sink.with(&mut |connection| {
+                let status = ReplyStatus::NeedsAddressingMode;
+                // A number can always be written.
+                let _ = connection.reply(self.encoding, self.id, status, |w| w.put(&disposition));
+            });
+        }
+    }
+
     /// Tells the caller of a SYNC_WITH_SERVER oneway that the request is here.
     #[cold]
     pub(crate) fn acknowledge(&self) {
@@ -237,9 +250,18 @@ impl<'c> Responder<'c> {
     /// The servant gave a value that its IDL type does not allow.
     #[cold]
     fn unsendable(&self, connection: &mut ServerConnection, misuse: Misuse) {
-        let e = SystemException::from(misuse)
-            .with_minor(MinorCode::UNSENDABLE_RESULT)
-            .with_completed(CompletionStatus::Yes);
+        let e = SystemException::from(misuse).with_completed(CompletionStatus::Yes);
+        let e = match misuse {
+            // What the standard says of a client that sends such things it says of a server with other numbers.
+            Misuse::WideInGiop10 => e.with_minor(MinorCode::MARSHAL_WIDE_IN_REPLY_1_0),
+            Misuse::WideNotNegotiated => SystemException::new(
+                SystemExceptionKind::BadParam,
+                MinorCode::BAD_PARAM_WIDE_NOT_NEGOTIATED,
+                CompletionStatus::Yes,
+            ),
+            _ if e.minor == MinorCode::UNSENDABLE_ARGUMENT => e.with_minor(MinorCode::UNSENDABLE_RESULT),
+            _ => e,
+        };
         let _ = connection.reply(self.encoding, self.id, ReplyStatus::SystemException, |w| w.put(&e));
     }
 }

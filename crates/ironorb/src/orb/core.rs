@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{CodeSetComponentInfo, IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
+use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::Corbaloc;
 
@@ -120,7 +120,7 @@ impl OrbCore {
             [] => (&nowhere, [].as_slice()),
         };
         let mut components = vec![TaggedComponent::new_orb_type(IRONORB_ORB_TYPE)];
-        components.extend(TaggedComponent::new_code_sets(&CodeSetComponentInfo::ironorb()));
+        components.extend(TaggedComponent::new_code_sets(&self.config.code_sets()));
         for other in others {
             components.extend(TaggedComponent::new_alternate_address(&other.host, other.port));
         }

@@ -51,7 +51,7 @@ impl Work {
                 message
             }
             Work::Locate(message) => {
-                orb.adapter.serve_locate(&message, sink);
+                orb.adapter.serve_locate(&message, sink, orb);
                 message
             }
         }
