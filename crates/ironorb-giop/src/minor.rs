@@ -88,6 +88,7 @@ codes! {
         32 => REPLY_TOO_LARGE "the reply is larger than the message limit"
         33 => REQUEST_TOO_LARGE "the request is larger than the message limit"
         34 => ADDRESSING_NOT_UNDERSTOOD "the peer wants a target address that this reference lacks"
+        35 => ENCODING_CHANGED "the object has moved to where its arguments are written otherwise; call again"
         40 => REPLY_GIVEN_UP "the servant gave its obligation to answer up"
     }
 }

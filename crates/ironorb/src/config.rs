@@ -17,6 +17,11 @@ pub struct OrbConfig {
     /// How long one attempt to connect to one address may take. Default 10 s; a nearer deadline of the call
     /// cuts it short.
     pub connect_timeout: Duration,
+    /// How long an address that could not be connected is tried after the others of a reference. Default 30 s.
+    pub failed_address_pause: Duration,
+    /// Threads that connect for asynchronous calls. Default 8, at least 1; each waits for one server at a time, at
+    /// most for `connect_timeout`. None is started before the first such call.
+    pub errand_threads_max: usize,
     /// Connections to one endpoint, over which the threads of this process are spread so that unrelated
     /// threads do not wait for each other. A thread keeps to one of them, so its requests stay in order.
     /// Default 4, at least 1.
@@ -65,6 +70,8 @@ impl Default for OrbConfig {
             connection: ConnectionConfig::default(),
             call_timeout: Some(Duration::from_secs(60)),
             connect_timeout: Duration::from_secs(10),
+            failed_address_pause: Duration::from_secs(30),
+            errand_threads_max: 8,
             connections_per_endpoint_max: 4,
             server_connections_max: 10_000,
             concurrency: ServerConcurrency::ThreadPerConnection,

@@ -37,6 +37,9 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
+    /// None.
+    pub(crate) const NEVER: Deadline = Deadline(None);
+
     /// The deadline of a call that begins now.
     #[inline]
     pub(crate) fn for_call(now: Instant, object: TimeoutSetting, orb: Option<Duration>) -> Deadline {
@@ -54,6 +57,11 @@ impl Deadline {
                 _ => Err(Passed),
             },
         }
+    }
+
+    /// The moment; `None` never comes.
+    pub(crate) fn at(self) -> Option<Instant> {
+        self.0
     }
 
     /// This deadline or `timeout` from now, whichever is sooner.

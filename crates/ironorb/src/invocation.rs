@@ -75,6 +75,9 @@ pub enum CallFailure {
     Misuse(Misuse),
     /// Too many calls wait on this connection.
     TooManyCalls,
+    /// The arguments of an asynchronous call, written down when it began, must be written otherwise on this
+    /// connection.
+    EncodingChanged,
 }
 
 impl CallFailure {
@@ -175,6 +178,12 @@ impl Invocation {
             CallFailure::TooManyCalls => Next::Fail(SystemException::new(
                 SystemExceptionKind::NoResources,
                 MinorCode::TOO_MANY_CALLS,
+                CompletionStatus::No,
+            )),
+            // Where the object is now is known by now, so the same call succeeds when it is made again.
+            CallFailure::EncodingChanged => Next::Fail(SystemException::new(
+                SystemExceptionKind::Transient,
+                MinorCode::ENCODING_CHANGED,
                 CompletionStatus::No,
             )),
         }

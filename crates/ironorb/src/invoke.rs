@@ -16,7 +16,7 @@ use crate::client::{ConnectFailure, Link};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next, bad_reply};
-use crate::loopback::{Patience, loopback, loopback_oneway};
+use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
 use crate::route::{CurrentRoute, RemoteTarget, Route};
 
@@ -91,14 +91,14 @@ where
 /// The servant as the caller's interface, if it can be called directly. One that answers later or is dynamic cannot, nor
 /// one that lacks the interface, and gets the call as a message.
 #[inline]
-fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option<Arc<I>> {
+pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option<Arc<I>> {
     let mut found: Option<Arc<I>> = None;
     upcall.servant().provide(&mut LocalSlot::new(&mut found));
     found
 }
 
 #[inline]
-fn call_local<I, T, E>(
+pub(crate) fn call_local<I, T, E>(
     object: &ObjectRef,
     operation: &Operation,
     upcall: &crate::poa::Upcall,
@@ -248,8 +248,9 @@ impl<'c> Course<'c> {
         if let Route::Local(key) = self.route.route() {
             // Forwarded into this very process, which the typed caller could not know.
             let orb = self.object.core();
+            let encoding = loopback::encoding(orb);
             let patience = Patience::Until(self.deadline);
-            return loopback(orb, key, self.operation.name(), self.arguments, patience)
+            return loopback(orb, key, self.operation.name(), encoding, self.arguments, patience)
                 .map(|message| (message, None));
         }
         let (operation, arguments) = (self.operation.name(), self.arguments);
@@ -336,7 +337,7 @@ impl<'c> Course<'c> {
 }
 
 /// Each address that could not be connected, and why.
-type Refused = Vec<(String, ConnectFailure)>;
+pub(crate) type Refused = Vec<(String, ConnectFailure)>;
 
 /// The first address that answers, or why none did.
 #[inline]
@@ -357,7 +358,7 @@ fn connect(route: &Route, now: Instant, deadline: Deadline) -> Result<(&RemoteTa
 }
 
 #[cold]
-fn not_connected(
+pub(crate) fn not_connected(
     invocation: &mut Invocation,
     deadline: Deadline,
     refused: &[(String, ConnectFailure)],

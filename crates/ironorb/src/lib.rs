@@ -23,6 +23,7 @@ pub mod naming;
 mod net;
 mod object;
 mod orb;
+mod pending;
 pub mod poa;
 mod route;
 mod servant;
@@ -47,6 +48,7 @@ pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,
     SettingError, settings,
 };
+pub use pending::Pending;
 pub use poa::{Poa, PoaPolicies};
 pub use servant::{Servant, servant};
 

@@ -6,12 +6,12 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::connection::{BeginError, CallState, ClientConnection, Incoming, ServerConnection};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{Encoding, TransmissionCodeSets};
 
 use crate::adapter::{ReplySink, Session};
 use crate::deadline::Deadline;
@@ -35,11 +35,12 @@ pub(crate) fn loopback(
     orb: &Arc<OrbCore>,
     key: &[u8],
     operation: &str,
+    encoding: Encoding,
     arguments: Arguments<'_>,
     patience: Patience,
 ) -> Result<Message, Next> {
     let mut client = ClientConnection::<()>::new(orb.config.connection);
-    let call = client.begin_call(&target(orb, key), operation, arguments).map_err(failed)?;
+    let call = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed)?;
     let place = serve(orb, &mut client)?;
     let mut replies = lock(&place.replies);
     while replies.connection.transmit().poll_transmit().is_empty() && replies.outstanding > 0 {
@@ -74,12 +75,20 @@ pub(crate) fn loopback_oneway(
     arguments: Arguments<'_>,
 ) -> Result<(), Next> {
     let mut client = ClientConnection::<()>::new(orb.config.connection);
-    client.begin_oneway(&target(orb, key), operation, arguments).map_err(failed)?;
+    client.begin_oneway(&target(key, encoding(orb)), operation, arguments).map_err(failed)?;
     serve(orb, &mut client).map(drop)
 }
 
-fn target(orb: &OrbCore, key: &[u8]) -> RequestTarget {
-    RequestTarget::new(orb.config.giop_version, Some(TransmissionCodeSets::NATIVE), key)
+/// What messages within this process are written in, where nothing has been written yet.
+#[cold]
+pub(crate) fn encoding(orb: &OrbCore) -> Encoding {
+    Encoding { version: orb.config.giop_version, ..Encoding::NATIVE }
+}
+
+fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
+    let code_sets = encoding.code_sets();
+    let chosen = (code_sets != TransmissionCodeSets::UNNEGOTIATED).then_some(code_sets);
+    RequestTarget::new(encoding.version, chosen, key)
 }
 
 /// Has what the client has written served.

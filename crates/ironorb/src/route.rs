@@ -59,6 +59,24 @@ impl CurrentRoute<'_> {
     }
 }
 
+/// Which addresses of a route have been tried since it was looked up. Of a route with more than 64 the rest is
+/// never tried.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Attempts {
+    tried: u64,
+}
+
+impl Attempts {
+    /// The next to try: in order of preference, but those that failed a short while ago only after the others.
+    pub(crate) fn next(&mut self, count: usize, is_failing: impl Fn(usize) -> bool) -> Option<usize> {
+        let untried = |index: &usize| self.tried & (1 << index) == 0;
+        let mut rest = (0..count.min(64)).filter(untried);
+        let next = rest.clone().find(|&index| !is_failing(index)).or_else(|| rest.next())?;
+        self.tried |= 1 << next;
+        Some(next)
+    }
+}
+
 impl Routes {
     /// The way to use now.
     #[inline]

@@ -9,7 +9,7 @@ use crate::message::{
     write_close_connection, write_message_error,
 };
 use crate::service_context::{EncodedContexts, code_sets_context};
-use crate::version::{TransmissionCodeSets, Version, WideCharSet};
+use crate::version::{Encoding, TransmissionCodeSets, Version, WideCharSet};
 
 /// A call that waits for its reply; valid until it is taken or abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +196,25 @@ impl<W> ClientConnection<W> {
         Ok(call)
     }
 
+    /// What the arguments of the next request to this target would be written in.
+    pub fn encoding_for(&self, target: &RequestTarget) -> Encoding {
+        Encoding::native(target.version(), self.code_sets_for(target).0)
+    }
+
+    /// The code sets of the next request to this target, and those that the request is to tell.
+    #[inline]
+    fn code_sets_for(&self, target: &RequestTarget) -> (TransmissionCodeSets, Option<TransmissionCodeSets>) {
+        // 7.10.2.5: the code sets are told once, with the first request whose target lists its own, and then
+        // hold for everything on the connection. GIOP 1.0 knows no code sets.
+        let telling = self.code_sets.is_none() && target.version() > Version::V1_0;
+        let chosen = if telling { target.code_sets() } else { None };
+        let code_sets = match self.code_sets.or(chosen) {
+            Some(code_sets) if target.version() > Version::V1_0 => code_sets,
+            _ => TransmissionCodeSets::UNNEGOTIATED,
+        };
+        (code_sets, chosen)
+    }
+
     #[inline]
     fn write_request(
         &mut self,
@@ -205,16 +224,9 @@ impl<W> ClientConnection<W> {
         operation: &str,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
+        let (code_sets, chosen) = self.code_sets_for(target);
         let buf = self.transmit.buffer();
         let origin = buf.len();
-        // 7.10.2.5: the code sets are told once, with the first request whose target lists its own, and then
-        // hold for everything on the connection. GIOP 1.0 knows no code sets.
-        let telling = self.code_sets.is_none() && target.version() > Version::V1_0;
-        let chosen = if telling { target.code_sets() } else { None };
-        let code_sets = match self.code_sets.or(chosen) {
-            Some(code_sets) if target.version() > Version::V1_0 => code_sets,
-            _ => TransmissionCodeSets::UNNEGOTIATED,
-        };
         let encoded = chosen.map(code_sets_context);
         let contexts = match &encoded {
             Some(bytes) => EncodedContexts::new(1, bytes),
@@ -255,6 +267,12 @@ impl<W> ClientConnection<W> {
     #[inline]
     pub fn take_framer(&mut self) -> Option<Framer> {
         self.framer.take()
+    }
+
+    /// True when nobody has taken the receiving part.
+    #[inline]
+    pub fn has_framer(&self) -> bool {
+        self.framer.is_some()
     }
 
     /// Puts the receiving part back with what it has received, and completes the calls that are answered.
@@ -387,24 +405,23 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// Takes the waker of some call that waits, so that its waiter can take over the receiving.
+    /// Takes back what was kept to wake the waiter of a call, so that the waiter can take over the receiving.
     #[inline]
-    pub fn take_any_waker(&mut self) -> Option<W> {
-        if self.free.len() == self.slots.len() {
-            return None;
-        }
-        self.slots.iter_mut().find_map(|slot| slot.waker.take())
+    pub fn take_waker(&mut self, call: CallId) -> Option<W> {
+        self.slot_mut(call)?.waker.take()
     }
 
     /// Gives up a call; tells the server that nobody waits where [`ConnectionConfig::cancel_requests`] says so. A
-    /// reply that comes later is dropped.
-    pub fn abandon(&mut self, call: CallId, version: Version) {
-        if self.slot_mut(call).is_some() {
+    /// reply that comes later is dropped. False when the call had been answered or ended and taken already.
+    pub fn abandon(&mut self, call: CallId, version: Version) -> bool {
+        let is_known = self.slot_mut(call).is_some();
+        if is_known {
             if self.end.is_none() && self.config.cancel_requests {
                 write_cancel_request(self.transmit.buffer(), version, call.0);
             }
             self.release(call);
         }
+        is_known
     }
 
     /// Gives a reply's buffer back for the next message.

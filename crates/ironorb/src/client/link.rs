@@ -4,11 +4,14 @@
 //! network. Then it takes the receiving part, if nobody has it, and waits for bytes without the lock; it
 //! completes its own call and those of others that come before. Callers that find the receiving part
 //! taken sleep until their answer is there or the part is free again. So a lone caller never hands
-//! anything to another thread.
+//! anything to another thread. What calls without a waiting thread need is in `attended`.
+
+mod attended;
 
 use std::net::{Shutdown, TcpStream};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +21,8 @@ use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEn
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
 
+use super::asynchronous::AsyncCall;
+use super::receiver::Receiver;
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
@@ -28,7 +33,7 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: TcpStream,
-    state: Mutex<ClientConnection<Thread>>,
+    state: Mutex<LinkState>,
     /// What `state` knows as well, for a look without the lock. May lag behind it: then the request finds out.
     ended: AtomicBool,
     /// The socket's receive timeout as we last set it, in microseconds; 0 is none. Only the thread that has
@@ -38,24 +43,74 @@ pub(crate) struct Link {
     used_ms: AtomicU64,
     made: Instant,
     transmit_bytes_max: usize,
+    receiver: Arc<Receiver>,
+    /// By what the receiver knows it.
+    number: u64,
+    me: Weak<Link>,
+}
+
+/// The connection, and who waits on it.
+#[derive(Debug)]
+struct LinkState {
+    connection: ClientConnection<Waiter>,
+    /// Calls whose threads sleep because another one receives.
+    parked: Vec<CallId>,
+    /// Calls in flight without a thread.
+    asynchronous: usize,
+    /// What the receiver waits for on this connection; `None` while it does not.
+    watched: Option<attended::Watched>,
+}
+
+/// Who is told of an answer.
+#[derive(Debug)]
+pub(super) enum Waiter {
+    /// A sleeping caller.
+    Thread(Thread),
+    /// Nobody who sleeps.
+    Call(Arc<AsyncCall>, CallId),
+}
+
+impl Deref for LinkState {
+    type Target = ClientConnection<Waiter>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.connection
+    }
+}
+
+impl DerefMut for LinkState {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.connection
+    }
 }
 
 /// An idle connection may have been closed by the peer meanwhile; after this time it is worth a look.
 const LOOK_AFTER_MS: u64 = 20;
 
-type Guard<'l> = MutexGuard<'l, ClientConnection<Thread>>;
+type Guard<'l> = MutexGuard<'l, LinkState>;
 
 impl Link {
-    pub(crate) fn new(stream: TcpStream, config: &OrbConfig) -> Self {
-        Link {
+    pub(super) fn new(stream: TcpStream, config: &OrbConfig, receiver: &Arc<Receiver>) -> Arc<Self> {
+        let state = LinkState {
+            connection: ClientConnection::new(config.connection),
+            parked: Vec::new(),
+            asynchronous: 0,
+            watched: None,
+        };
+        Arc::new_cyclic(|me| Link {
             stream,
-            state: Mutex::new(ClientConnection::new(config.connection)),
+            state: Mutex::new(state),
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
             used_ms: AtomicU64::new(0),
             made: Instant::now(),
             transmit_bytes_max: config.transmit_bytes_max,
-        }
+            receiver: receiver.clone(),
+            number: receiver.link_number(),
+            me: me.clone(),
+        })
     }
 
     /// False when it has ended, also when the peer closed it while nobody used it. For a call that begins now.
@@ -233,14 +288,11 @@ impl Link {
                 if let Some(mut framer) = framer {
                     let result = net::receive_now(&self.stream, framer.space());
                     self.take_input(&mut state, framer, result);
-                    wake_a_successor(&mut state);
+                    self.hand_over(&mut state);
                 }
                 left?;
             }
-            Err(_) => {
-                state.handle_end(ConnectionEnd::Lost, |waiter| waiter.unpark());
-                self.ended.store(true, Ordering::Relaxed);
-            }
+            Err(_) => self.end(&mut state, ConnectionEnd::Lost),
         }
         Ok(state)
     }
@@ -259,7 +311,7 @@ impl Link {
             match state.poll_call(call) {
                 CallState::Waiting => {}
                 CallState::Answered(message) => {
-                    wake_a_successor(&mut state);
+                    self.hand_over(&mut state);
                     return Ok(message);
                 }
                 CallState::Ended { end, sent } => return Err(CallFailure::ended(end, sent)),
@@ -271,8 +323,8 @@ impl Link {
                 Ok(left) => left,
                 Err(Passed) => {
                     state.abandon(call, target.version());
-                    wake_a_successor(&mut state);
-                    self.flush_if_possible(state);
+                    self.hand_over(&mut state);
+                    self.flush_if_possible(&mut state);
                     return Err(CallFailure::TimedOut { written: true });
                 }
             };
@@ -286,7 +338,8 @@ impl Link {
                     has_waited = true;
                 }
                 None => {
-                    state.set_waker(call, std::thread::current());
+                    state.set_waker(call, Waiter::Thread(std::thread::current()));
+                    state.parked.push(call);
                     drop(state);
                     match left {
                         Some(left) => std::thread::park_timeout(left),
@@ -294,6 +347,7 @@ impl Link {
                     }
                     has_waited = true;
                     state = lock(&self.state);
+                    state.parked.retain(|other| *other != call);
                 }
             }
         }
@@ -301,7 +355,24 @@ impl Link {
 
     /// Puts the receiving part back with what came.
     #[inline]
-    fn take_input(&self, state: &mut Guard<'_>, mut framer: Framer, result: std::io::Result<Moved>) {
+    fn take_input(&self, state: &mut Guard<'_>, framer: Framer, result: std::io::Result<Moved>) {
+        let woken = self.take_input_now(state, framer, result);
+        if !woken.0.is_empty() {
+            self.pass_on(state, woken);
+        }
+        if state.end().is_some() {
+            self.has_ended(state);
+        }
+    }
+
+    /// The same; gives the calls without a thread that are to be told.
+    #[inline]
+    fn take_input_now(
+        &self,
+        state: &mut Guard<'_>,
+        mut framer: Framer,
+        result: std::io::Result<Moved>,
+    ) -> Woken {
         let end = match result {
             Ok(Moved::Bytes(count)) => {
                 framer.received(count);
@@ -310,16 +381,47 @@ impl Link {
             Ok(Moved::Nothing) => None,
             Ok(Moved::End) | Err(_) => Some(ConnectionEnd::Lost),
         };
-        let handled = state.handle_input(framer, |waiter| waiter.unpark());
+        let mut woken = Woken::default();
+        let handled = state.handle_input(framer, |waiter| woken.wake(waiter));
         if handled.is_err() {
             let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
         }
         if let Some(end) = end {
-            state.handle_end(end, |waiter| waiter.unpark());
+            state.handle_end(end, |waiter| woken.wake(waiter));
         }
-        if state.end().is_some() {
-            self.ended.store(true, Ordering::Relaxed);
-            let _ = self.stream.shutdown(Shutdown::Both);
+        woken
+    }
+
+    /// The connection carries no more calls; those that wait end.
+    #[cold]
+    fn end(&self, state: &mut Guard<'_>, end: ConnectionEnd) {
+        let mut woken = Woken::default();
+        state.handle_end(end, |waiter| woken.wake(waiter));
+        self.pass_on(state, woken);
+        self.has_ended(state);
+    }
+
+    #[cold]
+    fn has_ended(&self, state: &mut Guard<'_>) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.unwatch(state);
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// The receiving part is free again: another caller who waits must take it, or the receiver.
+    #[inline]
+    fn hand_over(&self, state: &mut Guard<'_>) {
+        if state.asynchronous > 0 || !state.parked.is_empty() {
+            self.hand_over_to_others(state);
+        }
+    }
+
+    #[cold]
+    fn hand_over_to_others(&self, state: &mut Guard<'_>) {
+        let LinkState { connection, parked, .. } = &mut **state;
+        match parked.iter().find_map(|call| connection.take_waker(*call)) {
+            Some(Waiter::Thread(thread)) => thread.unpark(),
+            Some(Waiter::Call(..)) | None => self.attend(state),
         }
     }
 
@@ -340,7 +442,7 @@ impl Link {
     }
 
     /// Sends what the socket takes at once; the next caller sends the rest.
-    fn flush_if_possible(&self, mut state: Guard<'_>) {
+    fn flush_if_possible(&self, state: &mut Guard<'_>) {
         if let Ok(Moved::Bytes(count)) = net::send_now(&self.stream, state.transmit().poll_transmit()) {
             state.transmit().transmitted(count);
         }
@@ -349,10 +451,31 @@ impl Link {
     /// Says goodbye and ends all calls that wait.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
-        state.close(|waiter| waiter.unpark());
-        self.ended.store(true, Ordering::Relaxed);
+        let mut woken = Woken::default();
+        state.close(|waiter| woken.wake(waiter));
+        self.pass_on(&mut state, woken);
         let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
-        let _ = self.stream.shutdown(Shutdown::Both);
+        self.has_ended(&mut state);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.receiver.forget_link(self.number);
+    }
+}
+
+/// Calls without a thread that have been answered or have ended.
+#[derive(Default)]
+struct Woken(Vec<(Arc<AsyncCall>, CallId)>);
+
+impl Woken {
+    #[inline]
+    fn wake(&mut self, waiter: Waiter) {
+        match waiter {
+            Waiter::Thread(thread) => thread.unpark(),
+            Waiter::Call(call, id) => self.0.push((call, id)),
+        }
     }
 }
 
@@ -364,13 +487,5 @@ impl Clock {
     #[cold]
     fn has_waited(&mut self) {
         self.0 = Instant::now();
-    }
-}
-
-/// The receiving part is free again: some other caller who waits must take it.
-#[inline]
-fn wake_a_successor(state: &mut ClientConnection<Thread>) {
-    if let Some(waiter) = state.take_any_waker() {
-        waiter.unpark();
     }
 }

@@ -1,15 +1,23 @@
 //! Connections to other ORBs: one set for each endpoint, shared by all references to it.
 
+pub(crate) mod asynchronous;
+mod errands;
 mod link;
+mod receiver;
 
 pub(crate) use link::Link;
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use ironorb_giop::message::RequestTarget;
+
+use self::asynchronous::AsyncCall;
+use self::errands::Errands;
+use self::receiver::Receiver;
 use crate::config::OrbConfig;
 use crate::deadline::Deadline;
 use crate::net;
@@ -19,8 +27,16 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(crate) struct Connector {
     endpoints: Mutex<Endpoints>,
-    closed: Arc<AtomicBool>,
+    /// What all endpoints have in common.
+    common: Arc<Common>,
+}
+
+#[derive(Debug)]
+struct Common {
+    closed: AtomicBool,
     config: OrbConfig,
+    receiver: Arc<Receiver>,
+    errands: Arc<Errands>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +64,23 @@ impl Endpoints {
 
 impl Connector {
     pub(crate) fn new(config: OrbConfig) -> Self {
-        Connector { endpoints: Mutex::default(), closed: Arc::default(), config }
+        let common = Common {
+            closed: AtomicBool::new(false),
+            receiver: Arc::default(),
+            errands: Errands::new(config.errand_threads_max),
+            config,
+        };
+        Connector { endpoints: Mutex::default(), common: Arc::new(common) }
+    }
+
+    /// Who receives where no thread waits.
+    pub(crate) fn receiver(&self) -> &Arc<Receiver> {
+        &self.common.receiver
+    }
+
+    /// Who does what may block where no thread waits.
+    pub(crate) fn errands(&self) -> &Arc<Errands> {
+        &self.common.errands
     }
 
     /// The connections to an endpoint; makes none.
@@ -63,9 +95,12 @@ impl Connector {
         let links = Arc::new(EndpointLinks {
             host: host.to_owned(),
             port,
-            slots: (0..self.config.connections_per_endpoint_max.max(1)).map(|_| Mutex::default()).collect(),
-            closed: self.closed.clone(),
-            config: self.config.clone(),
+            slots: (0..self.common.config.connections_per_endpoint_max.max(1))
+                .map(|_| Mutex::default())
+                .collect(),
+            failed_ms: AtomicU64::new(0),
+            made: Instant::now(),
+            common: self.common.clone(),
         });
         endpoints.links.insert((host.to_owned(), port), links.clone());
         links
@@ -73,14 +108,29 @@ impl Connector {
 
     /// Says goodbye on every connection; calls that wait end.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        self.common.closed.store(true, Ordering::Release);
         for links in lock(&self.endpoints).links.values() {
             for slot in &links.slots {
-                if let Some(link) = lock(slot).take() {
+                let link = lock(slot).link.take();
+                if let Some(link) = link {
                     link.close();
                 }
             }
         }
+        self.common.stop_threads();
+    }
+}
+
+impl Drop for Connector {
+    fn drop(&mut self) {
+        self.common.stop_threads();
+    }
+}
+
+impl Common {
+    fn stop_threads(&self) {
+        self.receiver.stop();
+        self.errands.stop();
     }
 }
 
@@ -89,20 +139,43 @@ impl Connector {
 pub(crate) struct EndpointLinks {
     host: String,
     port: u16,
-    slots: Box<[Mutex<Option<Arc<Link>>>]>,
-    closed: Arc<AtomicBool>,
-    config: OrbConfig,
+    slots: Box<[Mutex<Slot>]>,
+    /// When an attempt to connect failed last, in milliseconds since `made` and at least 1; 0 when none has failed
+    /// since one succeeded.
+    failed_ms: AtomicU64,
+    made: Instant,
+    common: Arc<Common>,
+}
+
+/// One connection, or the place for it.
+#[derive(Debug, Default)]
+struct Slot {
+    link: Option<Arc<Link>>,
+    /// Asynchronous calls that wait for the connection, while one is being made for them.
+    waiting: Option<Vec<(Arc<AsyncCall>, RequestTarget)>>,
+}
+
+/// What an asynchronous call finds at an endpoint.
+pub(crate) enum Way {
+    /// A connection.
+    Open(Arc<Link>),
+    /// None yet; the call will hear.
+    Waiting,
+    /// None, and none can be made.
+    Refused(ConnectFailure),
+    /// None yet, and more calls wait for it than it can carry.
+    TooMany,
 }
 
 /// Why there is no connection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum ConnectFailure {
     /// The ORB has been shut down.
     ShutDown,
     /// The deadline of the call or of the attempt passed.
     TimedOut,
     /// The system says why.
-    Io(std::io::Error),
+    Io(Arc<std::io::Error>),
 }
 
 impl EndpointLinks {
@@ -126,9 +199,9 @@ impl EndpointLinks {
         let mut connected = 0;
         for slot in &self.slots {
             let mut slot = lock(slot);
-            match &*slot {
+            match &slot.link {
                 Some(link) if link.is_alive(now) => connected += 1,
-                _ => *slot = None,
+                _ => slot.link = None,
             }
         }
         connected
@@ -138,7 +211,7 @@ impl EndpointLinks {
     #[inline]
     pub(crate) fn link(&self, now: Instant, deadline: Deadline) -> Result<Arc<Link>, ConnectFailure> {
         let slot = &self.slots[thread_ordinal() % self.slots.len()];
-        if let Some(link) = &*lock(slot)
+        if let Some(link) = &lock(slot).link
             && link.is_usable(now)
         {
             return Ok(link.clone());
@@ -146,31 +219,119 @@ impl EndpointLinks {
         self.connect(slot, now, deadline)
     }
 
+    /// The connection of the thread with this number, if there is one. Makes none.
+    pub(crate) fn link_now(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
+        let slot = lock(&self.slots[ordinal % self.slots.len()]);
+        slot.link.as_ref().filter(|link| link.is_usable(now)).cloned()
+    }
+
+    /// The same; if there is none, an errand makes one, and the call goes on when it has. Calls go on in the order
+    /// in which they came here.
+    pub(crate) fn link_or_wait(
+        self: &Arc<Self>,
+        ordinal: usize,
+        now: Instant,
+        (call, target): (&Arc<AsyncCall>, &RequestTarget),
+    ) -> Way {
+        let index = ordinal % self.slots.len();
+        let mut slot = lock(&self.slots[index]);
+        if let Some(link) = slot.link.as_ref().filter(|link| link.is_usable(now)) {
+            return Way::Open(link.clone());
+        }
+        if let Some(waiting) = &mut slot.waiting {
+            if waiting.len() >= self.common.config.connection.calls_in_flight_max {
+                return Way::TooMany;
+            }
+            waiting.push((call.clone(), target.clone()));
+            return Way::Waiting;
+        }
+        slot.waiting = Some(vec![(call.clone(), target.clone())]);
+        drop(slot);
+        let links = self.clone();
+        match self.common.errands.run(move || links.connect_for_waiting(index)) {
+            Ok(()) => Way::Waiting,
+            Err(e) => {
+                // The others that have come meanwhile find the same out for themselves.
+                let waiting = lock(&self.slots[index]).waiting.take().unwrap_or_default();
+                let failure = ConnectFailure::Io(Arc::new(e));
+                for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
+                    other.not_connected(self.address(), failure.clone());
+                }
+                Way::Refused(failure)
+            }
+        }
+    }
+
+    fn connect_for_waiting(self: &Arc<Self>, index: usize) {
+        let slot = &self.slots[index];
+        let connected = self.connect(slot, Instant::now(), Deadline::NEVER);
+        loop {
+            let waiting = {
+                let mut slot = lock(slot);
+                match slot.waiting.as_mut() {
+                    // Those that come while others are being sent stay behind them.
+                    Some(waiting) if !waiting.is_empty() => std::mem::take(waiting),
+                    _ => {
+                        slot.waiting = None;
+                        return;
+                    }
+                }
+            };
+            for (call, target) in waiting {
+                match &connected {
+                    Ok(link) => call.connected(link, &target),
+                    Err(failure) => call.not_connected(self.address(), failure.clone()),
+                }
+            }
+        }
+    }
+
+    /// True for a while after an attempt to connect has failed, if none has succeeded since.
+    #[inline]
+    pub(crate) fn is_failing(&self, now: Instant) -> bool {
+        let failed_ms = self.failed_ms.load(Ordering::Relaxed);
+        failed_ms != 0 && self.is_within_pause(failed_ms, now)
+    }
+
+    #[cold]
+    fn is_within_pause(&self, failed_ms: u64, now: Instant) -> bool {
+        let pause_ms = u64::try_from(self.common.config.failed_address_pause.as_millis()).unwrap_or(u64::MAX);
+        self.elapsed_ms(now).saturating_sub(failed_ms) < pause_ms
+    }
+
+    fn elapsed_ms(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.made).as_millis()).unwrap_or(u64::MAX)
+    }
+
     #[cold]
     fn connect(
         &self,
-        slot: &Mutex<Option<Arc<Link>>>,
+        slot: &Mutex<Slot>,
         now: Instant,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
-        if self.closed.load(Ordering::Acquire) {
+        let Common { config, receiver, closed, .. } = &*self.common;
+        if closed.load(Ordering::Acquire) {
             return Err(ConnectFailure::ShutDown);
         }
-        let deadline = deadline.at_most(now, self.config.connect_timeout);
+        let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
-        let stream = net::connect(&self.host, self.port, deadline).map_err(|e| match e.kind() {
+        let connected = net::connect(&self.host, self.port, deadline);
+        let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
+        self.failed_ms.store(failed_ms, Ordering::Relaxed);
+        let stream = connected.map_err(|e| match e.kind() {
             std::io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
-            _ => ConnectFailure::Io(e),
+            _ => ConnectFailure::Io(Arc::new(e)),
         })?;
-        let link = Arc::new(Link::new(stream, &self.config));
+        let link = Link::new(stream, config, receiver);
         let mut slot = lock(slot);
-        match &*slot {
+        match &slot.link {
             Some(other) if other.is_usable(now) => Ok(other.clone()), // another thread was faster
             _ => {
-                if self.closed.load(Ordering::Acquire) {
+                if closed.load(Ordering::Acquire) {
                     return Err(ConnectFailure::ShutDown);
                 }
-                *slot = Some(link.clone());
+                slot.link = Some(link.clone());
                 Ok(link)
             }
         }
@@ -178,7 +339,7 @@ impl EndpointLinks {
 }
 
 /// Numbers the threads of the process in the order in which they first call.
-fn thread_ordinal() -> usize {
+pub(crate) fn thread_ordinal() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static ORDINAL: Cell<usize> = const { Cell::new(usize::MAX) });
     match ORDINAL.get() {

@@ -14,7 +14,7 @@ use crate::config::OrbConfig;
 use crate::generated::Operation;
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
 use crate::invoke::LOCATE;
-use crate::loopback::{Patience, loopback, loopback_oneway};
+use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::poa::Refusal;
@@ -113,7 +113,8 @@ impl Course {
                 }
             }
             Request::Call(operation, arguments) => {
-                match loopback(orb, key, operation.name(), arguments, Patience::None) {
+                match loopback(orb, key, operation.name(), loopback::encoding(orb), arguments, Patience::None)
+                {
                     Ok(message) => self.on_reply(message, orb),
                     Err(next) => Step::Decide(next),
                 }

@@ -14,6 +14,7 @@ pub use reply::{Deferred, Reply};
 
 pub use crate::invoke::{invoke, invoke_oneway};
 pub use crate::object::{ObjectRef, TypedRef};
+pub use crate::pending::{Pending, invoke_async};
 pub use ironorb_giop::any::Any;
 pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
 pub use ironorb_giop::fixed::Fixed;

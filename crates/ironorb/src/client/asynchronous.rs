@@ -1,0 +1,565 @@
+//! One asynchronous call: where it goes, how far it is, and who is told of its end.
+//!
+//! Decides nothing of what a reply or a failure leads to: [`Invocation`] does, as for every other call. Three sorts
+//! of threads push it on, none of which waits for another: the caller who begins it, the receiver when an answer
+//! has come, and an errand when an address must be connected first.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
+
+use ironorb_giop::connection::{BeginError, CallId, CallState};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{Message, RequestTarget};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version, Writer};
+
+use super::receiver::TimerKey;
+use super::{ConnectFailure, Link, Way};
+use crate::deadline::{Deadline, Passed};
+use crate::generated::Operation;
+use crate::invocation::{Answered, CallFailure, Invocation, Next};
+use crate::invoke::{Arguments, Refused, not_connected};
+use crate::loopback::{Patience, loopback};
+use crate::object::ObjectRef;
+use crate::route::{Attempts, Route};
+use crate::sync::lock;
+
+/// One asynchronous call.
+pub(crate) struct AsyncCall {
+    object: ObjectRef,
+    operation: &'static Operation,
+    deadline: Deadline,
+    /// Which of the connections to an endpoint it uses: that of the thread that began it.
+    ordinal: usize,
+    progress: Mutex<Progress>,
+    is_over: Condvar,
+}
+
+struct Progress {
+    invocation: Invocation,
+    arguments: Option<KeptArguments>,
+    attempts: Attempts,
+    refused: Refused,
+    stage: Stage,
+    timer: Option<TimerKey>,
+    end: End,
+    listener: Listener,
+}
+
+enum Stage {
+    /// With nobody, or on its way to a connection.
+    Begun,
+    InFlight(Arc<Link>, CallId, Version),
+}
+
+enum End {
+    NotYet,
+    /// Not told yet.
+    Come(Outcome),
+    /// Told, or nobody wants to know.
+    Gone,
+}
+
+/// Who is told of the end.
+enum Listener {
+    Nobody,
+    Task(Waker),
+    Callback(Callback),
+}
+
+/// What a call has brought.
+pub(crate) type Outcome = Result<Answer, SystemException>;
+
+/// Is given the outcome on the receiver's thread.
+pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
+
+/// An answer to be read by whoever knows the operation.
+pub(crate) struct Answer {
+    message: Message,
+    pub(crate) body_at: usize,
+    pub(crate) user_exception: bool,
+    /// Gets the message's buffer back. `None` when the answer came from this process.
+    link: Option<Arc<Link>>,
+}
+
+impl Answer {
+    /// The reply.
+    pub(crate) fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// It has been read.
+    pub(crate) fn recycle(self) {
+        if let Some(link) = self.link {
+            link.recycle(self.message);
+        }
+    }
+}
+
+impl AsyncCall {
+    /// Begins a call. `arguments` writes the request's body before this returns.
+    pub(crate) fn begin(
+        object: &ObjectRef,
+        operation: &'static Operation,
+        arguments: Arguments<'_>,
+    ) -> Arc<AsyncCall> {
+        let core = object.core();
+        let now = Instant::now();
+        let progress = Progress {
+            invocation: Invocation::new(core.config.forwards_max, core.config.resends_max, false),
+            arguments: None,
+            attempts: Attempts::default(),
+            refused: Refused::new(),
+            stage: Stage::Begun,
+            timer: None,
+            end: End::NotYet,
+            listener: Listener::Nobody,
+        };
+        let call = Arc::new(AsyncCall {
+            object: object.clone(),
+            operation,
+            deadline: Deadline::for_call(now, object.timeout(), core.config.call_timeout),
+            ordinal: super::thread_ordinal(),
+            progress: Mutex::new(progress),
+            is_over: Condvar::new(),
+        });
+        match core.connector.receiver().start() {
+            Ok(()) => {
+                call.advance(Some(arguments), now);
+                call.set_timer();
+            }
+            Err(e) => call.complete(call.lock(), Err(no_thread(&e))),
+        }
+        call
+    }
+
+    pub(crate) fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+
+    pub(crate) fn operation(&self) -> &'static Operation {
+        self.operation
+    }
+
+    pub(super) fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// Whether the end has come and not been told.
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self.lock().end, End::Come(_))
+    }
+
+    /// The outcome, if it is there; else the waker is called when it is.
+    pub(crate) fn poll(&self, waker: &Waker) -> Option<Outcome> {
+        let mut progress = self.lock();
+        let outcome = progress.take_outcome();
+        if outcome.is_none() {
+            match &mut progress.listener {
+                Listener::Task(known) => known.clone_from(waker),
+                listener => *listener = Listener::Task(waker.clone()),
+            }
+        }
+        outcome
+    }
+
+    /// Waits for the outcome. The receiver's own thread would wait for ever, and is told so.
+    pub(crate) fn wait(&self) -> Outcome {
+        let on_receiver = self.object.core().connector.receiver().is_current_thread();
+        let mut progress = self.lock();
+        loop {
+            if let Some(outcome) = progress.take_outcome() {
+                return outcome;
+            }
+            if on_receiver {
+                return Err(SystemException::new(
+                    SystemExceptionKind::BadInvOrder,
+                    MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK,
+                    CompletionStatus::Maybe,
+                )
+                .with_detail(
+                    "a callback cannot wait for another reply: the thread that runs it receives them",
+                ));
+            }
+            progress = self.is_over.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets the receiver's thread call `callback` with the outcome.
+    pub(crate) fn on_outcome(&self, callback: Callback) {
+        let mut progress = self.lock();
+        match progress.take_outcome() {
+            Some(outcome) => {
+                drop(progress);
+                self.run_soon(callback, outcome);
+            }
+            None => progress.listener = Listener::Callback(callback),
+        }
+    }
+
+    /// Nobody wants the outcome any more.
+    pub(crate) fn give_up(&self) {
+        let mut progress = self.lock();
+        let end = std::mem::replace(&mut progress.end, End::Gone);
+        progress.listener = Listener::Nobody;
+        self.forget(progress);
+        if let End::Come(Ok(answer)) = end {
+            answer.recycle();
+        }
+    }
+
+    /// Writes the request with `send`, which says where it is then. False when the call is over already, and
+    /// nothing was written.
+    pub(super) fn send_by(
+        &self,
+        send: impl FnOnce(
+            &str,
+            &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        ) -> Result<(Option<Arc<Link>>, CallId, Version), BeginError>,
+    ) -> Result<bool, CallFailure> {
+        let mut progress = self.lock();
+        if !matches!(progress.end, End::NotYet) {
+            return Ok(false);
+        }
+        let Some(arguments) = &progress.arguments else { return Ok(false) };
+        let fits = Cell::new(true);
+        let written = send(self.operation.name(), &|w| {
+            fits.set(arguments.write(w));
+            // What is written of the message is taken back.
+            if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
+        });
+        if !fits.get() {
+            return Err(CallFailure::EncodingChanged);
+        }
+        let (link, id, version) = written?;
+        if let Some(link) = link {
+            progress.stage = Stage::InFlight(link, id, version);
+        }
+        Ok(true)
+    }
+
+    /// An address has been connected, for this call among others.
+    pub(super) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
+        let now = Instant::now();
+        if let Err(failure) = link.begin(self, target, now) {
+            self.on_failure(failure);
+        }
+    }
+
+    /// An address has not been connected.
+    pub(super) fn not_connected(self: &Arc<Self>, address: String, failure: ConnectFailure) {
+        self.lock().refused.push((address, failure));
+        self.advance(None, Instant::now());
+    }
+
+    /// An answer has come, or the connection has ended.
+    pub(super) fn deliver(self: &Arc<Self>, state: CallState) {
+        let mut progress = self.lock();
+        let Stage::InFlight(link, ..) = std::mem::replace(&mut progress.stage, Stage::Begun) else {
+            return; // given up meanwhile
+        };
+        match state {
+            CallState::Answered(message) => self.on_message(progress, message, Some(link)),
+            CallState::Ended { end, sent } => {
+                drop(progress);
+                self.on_failure(CallFailure::ended(end, sent));
+            }
+            CallState::Waiting => {}
+        }
+    }
+
+    /// The deadline has passed.
+    pub(super) fn time_out(&self) {
+        let progress = self.lock();
+        let written = matches!(progress.stage, Stage::InFlight(..));
+        let e = progress.invocation.on_timeout(written);
+        self.complete(progress, Err(e));
+    }
+
+    fn on_message(
+        self: &Arc<Self>,
+        mut progress: MutexGuard<'_, Progress>,
+        message: Message,
+        link: Option<Arc<Link>>,
+    ) {
+        match progress.invocation.on_reply(&message) {
+            Answered::Body { at, user_exception } => {
+                self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
+            }
+            Answered::Next(next) => {
+                drop(progress);
+                self.follow_elsewhere(next);
+            }
+        }
+    }
+
+    fn on_failure(self: &Arc<Self>, failure: CallFailure) {
+        let next = self.lock().invocation.on_failure(failure);
+        self.follow_elsewhere(next);
+    }
+
+    /// Carries out a decision. What may wait is left to an errand.
+    fn follow_elsewhere(self: &Arc<Self>, next: Next) {
+        if let Next::Fail(e) = next {
+            return self.complete(self.lock(), Err(e));
+        }
+        let call = self.clone();
+        let errand = move || match call.follow(next) {
+            Ok(now) => call.advance(None, now),
+            Err(e) => call.complete(call.lock(), Err(e)),
+        };
+        if let Err(e) = self.object.core().connector.errands().run(errand) {
+            self.complete(self.lock(), Err(no_thread(&e)));
+        }
+    }
+
+    fn follow(&self, next: Next) -> Result<Instant, SystemException> {
+        self.object.routes().take(self.object.core(), next)?;
+        let now = Instant::now();
+        let mut progress = self.lock();
+        progress.attempts = Attempts::default();
+        progress.refused.clear();
+        match self.deadline.remaining(now) {
+            Err(Passed) => Err(progress.invocation.on_timeout(false)),
+            Ok(_) => Ok(now),
+        }
+    }
+
+    /// Takes the call on until it is in flight, waits for a connection, or is over. `arguments` are given the first
+    /// time. Ends, for an invocation decides only so often.
+    fn advance(self: &Arc<Self>, arguments: Option<Arguments<'_>>, mut now: Instant) {
+        loop {
+            let next = match self.step(arguments, now) {
+                Ok(()) => return,
+                Err(next) => next,
+            };
+            match self.follow(next) {
+                Ok(later) => now = later,
+                Err(e) => return self.complete(self.lock(), Err(e)),
+            }
+        }
+    }
+
+    fn step(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Instant) -> Result<(), Next> {
+        let core = self.object.core();
+        let route = self.object.routes().current(&self.object).map_err(Next::Fail)?;
+        self.lock().invocation.on_route(route.is_forwarded());
+        let targets = match route.route() {
+            Route::Remote(targets) => targets,
+            Route::Local(key) => {
+                let encoding = Encoding { version: core.config.giop_version, ..Encoding::NATIVE };
+                self.keep(arguments, encoding)?;
+                return self.call_here(key.clone());
+            }
+        };
+        loop {
+            let mut progress = self.lock();
+            if !matches!(progress.end, End::NotYet) {
+                return Ok(());
+            }
+            let attempt = progress.attempts.next(targets.len(), |index| targets[index].links.is_failing(now));
+            let Some(index) = attempt else {
+                let Progress { invocation, refused, .. } = &mut *progress;
+                return Err(not_connected(invocation, self.deadline, refused));
+            };
+            drop(progress);
+            let target = &targets[index];
+            if let Some(link) = target.links.link_now(self.ordinal, now) {
+                self.keep(arguments, link.encoding_for(&target.request))?;
+                let begun = match link.begin(self, &target.request, now) {
+                    // Another's request has told the code set meanwhile.
+                    Err(CallFailure::EncodingChanged) if arguments.is_some() => {
+                        self.lock().arguments = None;
+                        self.keep(arguments, link.encoding_for(&target.request))?;
+                        link.begin(self, &target.request, now)
+                    }
+                    begun => begun,
+                };
+                return begun.map_err(|e| self.lock().invocation.on_failure(e));
+            }
+            self.keep(arguments, expected_encoding(&target.request))?;
+            match target.links.link_or_wait(self.ordinal, now, (self, &target.request)) {
+                Way::Open(link) => {
+                    return link
+                        .begin(self, &target.request, now)
+                        .map_err(|e| self.lock().invocation.on_failure(e));
+                }
+                Way::Waiting => return Ok(()),
+                Way::Refused(failure) => {
+                    let address = target.links.address();
+                    self.lock().refused.push((address, failure));
+                }
+                Way::TooMany => return Err(self.lock().invocation.on_failure(CallFailure::TooManyCalls)),
+            }
+        }
+    }
+
+    /// Writes the arguments down, if that has not been done.
+    fn keep(&self, arguments: Option<Arguments<'_>>, encoding: Encoding) -> Result<(), Next> {
+        let mut progress = self.lock();
+        if let (None, Some(arguments)) = (&progress.arguments, arguments) {
+            let kept = KeptArguments::write_down(arguments, encoding);
+            progress.arguments = Some(kept.map_err(|misuse| Next::Fail(misuse.into()))?);
+        }
+        Ok(())
+    }
+
+    /// The call has been forwarded into this process: a servant runs, which takes as long as it takes.
+    fn call_here(self: &Arc<Self>, key: Vec<u8>) -> Result<(), Next> {
+        let call = self.clone();
+        let errand = move || {
+            let core = call.object.core();
+            // Kept for good; a copy, for the servant must not run under the lock.
+            let Some(arguments) = call.lock().arguments.clone() else { return };
+            let patience = Patience::Until(call.deadline);
+            let write = |w: &mut Writer<'_>| {
+                arguments.write(w);
+                Ok(())
+            };
+            match loopback(core, &key, call.operation.name(), arguments.encoding, &write, patience) {
+                Ok(message) => call.on_message(call.lock(), message, None),
+                Err(next) => call.follow_elsewhere(next),
+            }
+        };
+        let sent = self.object.core().connector.errands().run(errand);
+        sent.map_err(|e| Next::Fail(no_thread(&e)))
+    }
+
+    /// Tells whoever has asked, once.
+    fn complete(&self, mut progress: MutexGuard<'_, Progress>, outcome: Outcome) {
+        if !matches!(progress.end, End::NotYet) {
+            if let Ok(answer) = outcome {
+                drop(progress);
+                answer.recycle();
+            }
+            return;
+        }
+        let listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
+        if let Listener::Callback(callback) = listener {
+            progress.end = End::Gone;
+            self.forget(progress);
+            return self.run_soon(callback, outcome);
+        }
+        progress.end = End::Come(outcome);
+        self.is_over.notify_all();
+        self.forget(progress);
+        if let Listener::Task(waker) = listener {
+            waker.wake();
+        }
+    }
+
+    /// Takes the call off whatever still knows it.
+    fn forget(&self, mut progress: MutexGuard<'_, Progress>) {
+        let stage = std::mem::replace(&mut progress.stage, Stage::Begun);
+        let timer = progress.timer.take();
+        progress.arguments = None;
+        drop(progress);
+        if let Some(timer) = timer {
+            self.object.core().connector.receiver().forget_timer(timer);
+        }
+        if let Stage::InFlight(link, id, version) = stage {
+            link.abandon(id, version);
+        }
+    }
+
+    fn set_timer(self: &Arc<Self>) {
+        let Some(at) = self.deadline.at() else { return };
+        let mut progress = self.lock();
+        if matches!(progress.end, End::NotYet) {
+            progress.timer = Some(self.object.core().connector.receiver().set_timer(at, self));
+        }
+    }
+
+    fn run_soon(&self, callback: Callback, outcome: Outcome) {
+        let receiver = self.object.core().connector.receiver();
+        receiver.run_soon(Box::new(move || callback(outcome)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        lock(&self.progress)
+    }
+}
+
+impl Progress {
+    fn take_outcome(&mut self) -> Option<Outcome> {
+        match std::mem::replace(&mut self.end, End::Gone) {
+            End::Come(outcome) => Some(outcome),
+            other => {
+                self.end = other;
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Debug for AsyncCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncCall")
+            .field("object", &self.object)
+            .field("operation", &self.operation.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Arguments as they were written when the call began, for they may be gone when the request must be sent again.
+///
+/// The bytes of a body depend on the code set and on where in the message it begins: at a multiple of 8 in GIOP
+/// 1.2, at any multiple of 4 before. So before 1.2 they are written for both. Worst case of memory: the body, in
+/// old versions twice, until the reply has come.
+#[derive(Clone)]
+struct KeptArguments {
+    encoding: Encoding,
+    /// As they are after a multiple of 8.
+    at_8: Vec<u8>,
+    /// As they are after a multiple of 8 and 4 bytes more; before GIOP 1.2 only.
+    at_4: Vec<u8>,
+}
+
+impl KeptArguments {
+    fn write_down(arguments: Arguments<'_>, encoding: Encoding) -> Result<Self, Misuse> {
+        let write_at = |at: usize| {
+            let mut body = vec![0; at];
+            arguments(&mut Writer::continuing(&mut body, 0, encoding))?;
+            Ok(body)
+        };
+        let at_8 = write_at(0)?;
+        let at_4 = if encoding.version < Version::V1_2 { write_at(4)? } else { Vec::new() };
+        Ok(KeptArguments { encoding, at_8, at_4 })
+    }
+
+    /// Writes the body. False, and nothing is written, if its bytes cannot be the same there.
+    fn write(&self, w: &mut Writer<'_>) -> bool {
+        let to = w.encoding();
+        let at_4 = w.position() % 8 == 4;
+        let place_fits = !at_4 || self.encoding.version < Version::V1_2;
+        // Wide characters differ between versions; 1.0 has none.
+        let version_fits = to.version == self.encoding.version || self.encoding.version == Version::V1_0;
+        let body = if at_4 { self.at_4.get(4..).unwrap_or_default() } else { &self.at_8 };
+        // Whatever the strings in it are, they are the same in every code set if no byte is beyond ASCII.
+        let char_set_fits = to.char_set == self.encoding.char_set || body.is_ascii();
+        let wide_fits = to.wide_set == self.encoding.wide_set || self.encoding.wide_set.is_none();
+        let fits = place_fits && version_fits && char_set_fits && wide_fits;
+        if fits {
+            w.write_bytes(body);
+        }
+        fits
+    }
+}
+
+/// What a request will be written in on a connection that is not there yet, if it is the first of its sort.
+fn expected_encoding(target: &RequestTarget) -> Encoding {
+    let code_sets = match target.code_sets() {
+        Some(code_sets) if target.version() > Version::V1_0 => code_sets,
+        _ => TransmissionCodeSets::UNNEGOTIATED,
+    };
+    Encoding::native(target.version(), code_sets)
+}
+
+#[cold]
+fn no_thread(e: &std::io::Error) -> SystemException {
+    SystemException::new(SystemExceptionKind::NoResources, MinorCode::NONE, CompletionStatus::No)
+        .with_detail(format!("the system has no thread for asynchronous calls: {e}"))
+}

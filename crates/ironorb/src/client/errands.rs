@@ -1,0 +1,128 @@
+//! Threads for what may block while nobody waits for it: connecting for an asynchronous call, resolving a name.
+//!
+//! Started when there is such work, gone a few seconds after the last of it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::sync::lock;
+
+/// Work that is done in the order in which it came, by a bounded number of threads.
+#[derive(Debug)]
+pub(crate) struct Errands {
+    state: Mutex<State>,
+    more: Condvar,
+    threads_max: usize,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Errand>,
+    threads: usize,
+    idle: usize,
+    is_stopping: bool,
+}
+
+type Errand = Box<dyn FnOnce() + Send>;
+
+/// How long a thread waits for more.
+const LINGER: Duration = Duration::from_secs(5);
+
+impl Errands {
+    /// Uses at most so many threads at once.
+    pub(crate) fn new(threads_max: usize) -> Arc<Self> {
+        Arc::new(Errands { state: Mutex::default(), more: Condvar::new(), threads_max: threads_max.max(1) })
+    }
+
+    /// Does something soon. An error when it never would be done, for the system has no thread.
+    pub(crate) fn run(self: &Arc<Self>, errand: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.waiting.push_back(Box::new(errand));
+        if state.idle >= state.waiting.len() || state.threads >= self.threads_max {
+            drop(state);
+            self.more.notify_one();
+            return Ok(());
+        }
+        state.threads += 1;
+        let errands = self.clone();
+        let spawned =
+            std::thread::Builder::new().name("ironorb-errands".to_owned()).spawn(move || errands.work());
+        match spawned {
+            Ok(_) => Ok(()),
+            Err(e) => {
+                state.threads -= 1;
+                if state.threads > 0 {
+                    return Ok(()); // the others will come to it
+                }
+                state.waiting.pop_back();
+                Err(e)
+            }
+        }
+    }
+
+    /// Threads do not wait for more any longer. What is waiting is still done.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).is_stopping = true;
+        self.more.notify_all();
+    }
+
+    fn work(&self) {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(errand) = state.waiting.pop_front() {
+                drop(state);
+                let _ = catch_unwind(AssertUnwindSafe(errand));
+                state = lock(&self.state);
+                continue;
+            }
+            let mut is_over = state.is_stopping;
+            if !is_over {
+                state.idle += 1;
+                let (after, waited) =
+                    self.more.wait_timeout(state, LINGER).unwrap_or_else(PoisonError::into_inner);
+                state = after;
+                state.idle -= 1;
+                is_over = waited.timed_out() && state.waiting.is_empty();
+            }
+            if is_over {
+                state.threads -= 1;
+                return;
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("waiting", &self.waiting.len()).field("threads", &self.threads).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn all_is_done_by_few_threads_even_if_one_panics() {
+        let errands = Errands::new(3);
+        let (sender, receiver) = mpsc::channel();
+        for number in 0..100 {
+            let sender = sender.clone();
+            errands
+                .run(move || {
+                    sender.send((number, std::thread::current().id())).unwrap();
+                    assert!(number % 10 != 0, "contained");
+                })
+                .unwrap();
+        }
+        drop(sender);
+        let (mut numbers, threads): (Vec<_>, std::collections::HashSet<_>) = receiver.iter().unzip();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..100).collect::<Vec<_>>());
+        assert!(threads.len() <= 3);
+    }
+}

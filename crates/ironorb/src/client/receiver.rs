@@ -1,0 +1,286 @@
+//! The thread that receives for calls that nobody waits for, and everything else that is to happen without a
+//! caller: deadlines of such calls, their callbacks, the rest of requests that a socket did not take at once.
+//!
+//! Started when the first asynchronous call begins, one for an ORB; a program that makes none has none. It waits
+//! in an `epoll` for those connections only that have such calls and on which no thread receives. It never
+//! connects, never resolves a name and never waits for a socket to take bytes: `errands` do.
+//!
+//! One thread for all connections and not one for each: a client that talks to a thousand servers has a thousand
+//! connections, and what the thread does for an answer - a receive, a look into a table, a wake - is less than
+//! what a switch between threads costs; a program that wants more takes a second ORB. What it does more than a
+//! thread in a blocking receive is one system call per batch of answers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread::ThreadId;
+use std::time::Instant;
+
+use ironorb_giop::connection::CallState;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+
+use super::asynchronous::AsyncCall;
+use super::link::Link;
+use crate::sync::lock;
+
+/// What the receiver thread and those who give it work share.
+#[derive(Debug, Default)]
+pub(crate) struct Receiver {
+    waits: OnceLock<Waits>,
+    state: Mutex<State>,
+}
+
+/// What the thread waits on.
+#[derive(Debug)]
+struct Waits {
+    epoll: OwnedFd,
+    /// Written when there is work while the thread waits.
+    wake: OwnedFd,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    thread: Option<ThreadId>,
+    /// The thread waits, or is about to, and must be woken to see what is put here.
+    is_waiting: bool,
+    /// Until when.
+    wakes_at: Option<Instant>,
+    is_stopping: bool,
+    work: Vec<Work>,
+    timers: BTreeMap<TimerKey, Weak<AsyncCall>>,
+    links: HashMap<u64, Weak<Link>>,
+    next_number: u64,
+}
+
+/// When a call's deadline is, and a number that makes it the only one.
+pub(crate) type TimerKey = (Instant, u64);
+
+enum Work {
+    /// An answer, or what came instead.
+    Deliver(Delivery),
+    /// A callback.
+    Run(Box<dyn FnOnce() + Send>),
+}
+
+/// What has become of a call on its connection.
+pub(crate) type Delivery = (Arc<AsyncCall>, CallState);
+
+const WAKE: u64 = u64::MAX;
+
+impl Receiver {
+    /// Sees to it that the thread runs.
+    pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if state.thread.is_some() {
+            return Ok(());
+        }
+        if self.waits.get().is_none() {
+            let _ = self.waits.set(Waits::new()?);
+        }
+        let receiver = self.clone();
+        let thread =
+            std::thread::Builder::new().name("ironorb-receiver".to_owned()).spawn(move || receiver.run())?;
+        state.thread = Some(thread.thread().id());
+        Ok(())
+    }
+
+    /// The thread ends when it has done what is waiting; nobody waits for that.
+    pub(crate) fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.is_stopping = true;
+        self.wake(&mut state);
+    }
+
+    /// True on the receiver's thread, which must not wait for an answer that it would have to receive.
+    pub(crate) fn is_current_thread(&self) -> bool {
+        lock(&self.state).thread == Some(std::thread::current().id())
+    }
+
+    /// Lets the thread pass on answers that another thread has received.
+    #[cold]
+    pub(super) fn deliver(self: &Arc<Self>, deliveries: Vec<Delivery>) {
+        self.put(deliveries.into_iter().map(Work::Deliver));
+    }
+
+    /// Lets the thread run a callback.
+    pub(crate) fn run_soon(self: &Arc<Self>, callback: Box<dyn FnOnce() + Send>) {
+        self.put(std::iter::once(Work::Run(callback)));
+    }
+
+    fn put(self: &Arc<Self>, work: impl Iterator<Item = Work>) {
+        let mut state = lock(&self.state);
+        state.work.extend(work);
+        self.wake(&mut state);
+        let is_running = state.thread.is_some();
+        drop(state);
+        if !is_running && self.start().is_err() {
+            // The system has no thread for us: late is better than never, and here is better than that.
+            let work = std::mem::take(&mut lock(&self.state).work);
+            work.into_iter().for_each(Work::carry_out);
+        }
+    }
+
+    /// Lets the call end at its deadline.
+    pub(super) fn set_timer(&self, at: Instant, call: &Arc<AsyncCall>) -> TimerKey {
+        let mut state = lock(&self.state);
+        let key = (at, state.number());
+        state.timers.insert(key, Arc::downgrade(call));
+        if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+            self.wake(&mut state);
+        }
+        key
+    }
+
+    pub(super) fn forget_timer(&self, key: TimerKey) {
+        lock(&self.state).timers.remove(&key);
+    }
+
+    /// A number for a connection.
+    pub(super) fn link_number(&self) -> u64 {
+        lock(&self.state).number()
+    }
+
+    /// Waits for a connection's socket from now on. Level-triggered: what is not taken is told again.
+    pub(super) fn watch(
+        &self,
+        number: u64,
+        link: &Weak<Link>,
+        socket: impl AsFd,
+        flags: EventFlags,
+    ) -> io::Result<()> {
+        let Some(waits) = self.waits.get() else { return Err(io::ErrorKind::NotConnected.into()) };
+        lock(&self.state).links.entry(number).or_insert_with(|| link.clone());
+        Ok(epoll::add(&waits.epoll, socket, EventData::new_u64(number), flags)?)
+    }
+
+    /// Waits for something else of a connection that it waits for.
+    pub(super) fn watch_for(&self, number: u64, socket: impl AsFd, flags: EventFlags) -> io::Result<()> {
+        let Some(waits) = self.waits.get() else { return Err(io::ErrorKind::NotConnected.into()) };
+        Ok(epoll::modify(&waits.epoll, socket, EventData::new_u64(number), flags)?)
+    }
+
+    /// Waits for it no more.
+    pub(super) fn unwatch(&self, socket: impl AsFd) {
+        if let Some(waits) = self.waits.get() {
+            let _ = epoll::delete(&waits.epoll, socket);
+        }
+    }
+
+    /// The connection is gone.
+    pub(super) fn forget_link(&self, number: u64) {
+        lock(&self.state).links.remove(&number);
+    }
+
+    fn wake(&self, state: &mut State) {
+        if std::mem::take(&mut state.is_waiting)
+            && let Some(waits) = self.waits.get()
+        {
+            let _ = rustix::io::write(&waits.wake, &1u64.to_ne_bytes());
+        }
+    }
+
+    fn run(self: Arc<Self>) {
+        let Some(waits) = self.waits.get() else { return };
+        let mut space = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+        loop {
+            let mut state = lock(&self.state);
+            let due = state.take_due(Instant::now());
+            let work = std::mem::take(&mut state.work);
+            let timeout = if due.is_empty() && work.is_empty() {
+                if state.is_stopping {
+                    state.thread = None;
+                    return;
+                }
+                state.is_waiting = true;
+                state.wakes_at = state.timers.first_key_value().map(|((at, _), _)| *at);
+                state.wakes_at.map(|at| timespec(at.saturating_duration_since(Instant::now())))
+            } else {
+                // The sockets get their turn in any case: callbacks may go on giving work for ever.
+                Some(Timespec::default())
+            };
+            drop(state);
+            due.iter().for_each(|call| contained(|| call.time_out()));
+            work.into_iter().for_each(Work::carry_out);
+            let events = match epoll::wait(&waits.epoll, &mut space, timeout.as_ref()) {
+                Ok((events, _)) => events,
+                Err(_) => continue, // interrupted
+            };
+            lock(&self.state).is_waiting = false;
+            for event in events {
+                match event.data.u64() {
+                    WAKE => {
+                        let _ = rustix::io::read(&waits.wake, &mut [0u8; 8]);
+                    }
+                    number => {
+                        let link = lock(&self.state).links.get(&number).and_then(Weak::upgrade);
+                        let deliveries = link.map(|link| link.on_ready()).unwrap_or_default();
+                        deliveries.into_iter().for_each(|delivery| Work::Deliver(delivery).carry_out());
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Waits {
+    fn new() -> io::Result<Waits> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Waits { epoll, wake })
+    }
+}
+
+impl State {
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    fn take_due(&mut self, now: Instant) -> Vec<Arc<AsyncCall>> {
+        let mut due = Vec::new();
+        while let Some(first) = self.timers.first_entry()
+            && first.key().0 <= now
+        {
+            due.extend(first.remove().upgrade());
+        }
+        due
+    }
+}
+
+impl Work {
+    fn carry_out(self) {
+        contained(|| match self {
+            Work::Deliver((call, state)) => call.deliver(state),
+            Work::Run(callback) => callback(),
+        });
+    }
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Work::Deliver(_) => "Deliver",
+            Work::Run(_) => "Run",
+        })
+    }
+}
+
+/// What a program's callback or waker does must not end the thread; the panic has been told on standard error.
+fn contained(run: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(run));
+}
+
+fn timespec(wait: std::time::Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: wait.subsec_nanos().into(),
+    }
+}
+
+/// Events taken at once.
+const EVENTS_MAX: usize = 64;
