@@ -72,7 +72,7 @@ impl Printer {
             ItemKind::Struct(s) => self.structure(s, support),
             ItemKind::Enum(e) => self.enumeration(e, support),
             ItemKind::Union(u) => self.union(u, support),
-            ItemKind::Alias { name, ty } => self.assignment(&format!("pub type {name} ="), ty),
+            ItemKind::Alias(alias) => self.alias(alias, support),
             ItemKind::Const { name, ty, value } => self.constant(name, ty, value),
             ItemKind::Interface(interface) => self.interface(interface, support),
             ItemKind::OperationErrors(errors) => self.operation_errors(errors, support),
@@ -117,13 +117,17 @@ impl Printer {
 
     /// `head value;`, the value on its own line when it is too long.
     fn assignment(&mut self, head: &str, value: &str) {
-        let whole = format!("{head} {value};");
+        self.assignment_to(head, value, ";");
+    }
+
+    fn assignment_to(&mut self, head: &str, value: &str, end: &str) {
+        let whole = format!("{head} {value}{end}");
         // What is too long for its own line as well may stay.
-        if self.fits(&whole) || !self.fits(&format!("    {value};")) {
+        if self.fits(&whole) || !self.fits(&format!("    {value}{end}")) {
             self.line(&whole);
         } else {
             self.line(head);
-            self.indented(|out| out.line(&format!("{value};")));
+            self.indented(|out| out.line(&format!("{value}{end}")));
         }
     }
 
@@ -134,6 +138,11 @@ impl Printer {
             self.line(&whole);
             return;
         }
+        self.filled_below(head, parts, tail);
+    }
+
+    /// The same on lines of their own, though they might fit on one.
+    fn filled_below(&mut self, head: &str, parts: &[String], tail: &str) {
         self.line(head);
         self.indented(|out| {
             let mut line = String::new();
@@ -155,7 +164,7 @@ impl Printer {
 }
 
 fn is_one_liner(kind: &ItemKind) -> bool {
-    matches!(kind, ItemKind::Alias { .. } | ItemKind::Const { .. })
+    matches!(kind, ItemKind::Alias(_) | ItemKind::Const { .. })
 }
 
 /// Whether a module's text, at `depth`, names the support module outside of modules within.

@@ -12,6 +12,8 @@ pub(crate) struct Facts {
     pub(crate) eq: bool,
     /// `Default`.
     pub(crate) default: bool,
+    /// No way leads from it to a type that contains itself.
+    pub(crate) acyclic: bool,
 }
 
 /// Facts of every definition that is a type.
@@ -45,16 +47,19 @@ impl<'m> Layout<'m> {
     fn definition_facts(&self, kind: &DefKind) -> Facts {
         match kind {
             DefKind::Struct(s) | DefKind::Exception(s) => {
-                s.members.iter().map(|member| self.facts(&member.ty)).fold(Facts::ALL, Facts::and)
+                let members = s.members.iter().map(|member| self.facts(&member.ty));
+                members.fold(Facts { acyclic: !s.recursive, ..Facts::ALL }, Facts::and)
             }
             DefKind::Union(u) => {
                 let members = u.cases.iter().map(|case| self.facts(&case.member.ty));
-                Facts { default: false, ..members.fold(Facts::ALL, Facts::and) }
+                // The default value is of the first case.
+                let default = members.clone().next().is_none_or(|first| first.default);
+                Facts { default, ..members.fold(Facts { acyclic: !u.recursive, ..Facts::ALL }, Facts::and) }
             }
             DefKind::Typedef(typedef) => self.facts(&typedef.ty),
             // A reference is a handle that is counted.
             DefKind::Interface(_) => Facts { copy: false, ..Facts::ALL },
-            DefKind::Native => Facts { copy: false, eq: false, default: false },
+            DefKind::Native => Facts { copy: false, default: false, ..Facts::ALL },
             _ => Facts::ALL,
         }
     }
@@ -62,6 +67,7 @@ impl<'m> Layout<'m> {
     pub(crate) fn facts(&self, ty: &Type) -> Facts {
         match ty {
             Type::Basic(Basic::Float | Basic::Double) => Facts { eq: false, ..Facts::ALL },
+            Type::Basic(Basic::Any | Basic::TypeCode) => Facts { copy: false, eq: false, ..Facts::ALL },
             Type::Basic(Basic::Object) | Type::String { .. } | Type::WString { .. } => {
                 Facts { copy: false, ..Facts::ALL }
             }
@@ -94,13 +100,14 @@ impl<'m> Layout<'m> {
 }
 
 impl Facts {
-    const ALL: Facts = Facts { copy: true, eq: true, default: true };
+    const ALL: Facts = Facts { copy: true, eq: true, default: true, acyclic: true };
 
     fn and(self, other: Facts) -> Facts {
         Facts {
             copy: self.copy && other.copy,
             eq: self.eq && other.eq,
             default: self.default && other.default,
+            acyclic: self.acyclic && other.acyclic,
         }
     }
 }

@@ -7,13 +7,16 @@ mod constant;
 mod interface;
 mod types;
 
+use std::collections::HashSet;
+
 use ironorb_idl::model::{
-    Case as IdlCase, DefId, DefKind, Definition, Enum, Member, Model, Module, Struct, Union,
+    Basic, Case as IdlCase, ConstValue, DefId, DefKind, Definition, Enum, Member, Model, Module, Struct,
+    Type, Union,
 };
 
 use crate::config::Config;
 use crate::layout::Layout;
-use crate::names::{Names, Taken, camel, snake};
+use crate::names::{Names, camel, side_by_side, snake};
 use crate::select::Selection;
 use crate::tree;
 
@@ -68,15 +71,15 @@ impl Lowerer<'_> {
             DefKind::Exception(s) => ("exception", self.structure(def, s, at), s.items.as_slice()),
             DefKind::Union(u) => ("union", self.union(def, u, at), u.items.as_slice()),
             DefKind::Enum(e) => ("enum", self.enumeration(def, e), [].as_slice()),
-            DefKind::Typedef(typedef) => {
-                let name = self.names.of(def.id).own.clone();
-                let alias = tree::ItemKind::Alias { name, ty: self.rust(&typedef.ty, at) };
-                ("typedef", alias, [].as_slice())
-            }
+            DefKind::Typedef(typedef) => ("typedef", self.alias(def, &typedef.ty, at), [].as_slice()),
             DefKind::Native => {
-                let name = self.names.of(def.id).own.clone();
-                let alias = tree::ItemKind::Alias { name, ty: self.support("Native", at) };
-                ("native type", alias, [].as_slice())
+                let alias = tree::Alias {
+                    name: self.names.of(def.id).own.clone(),
+                    ty: self.support("Native", at),
+                    type_code: self.type_code(def),
+                    original: tree::Original::Native,
+                };
+                ("native type", tree::ItemKind::Alias(alias), [].as_slice())
             }
             DefKind::Constant(constant) => ("constant", self.constant(def, constant, at), [].as_slice()),
             DefKind::Interface(interface) => return self.interface(def, interface, at),
@@ -114,32 +117,57 @@ impl Lowerer<'_> {
 
     fn structure(&self, def: &Definition, s: &Struct, at: &Place) -> tree::ItemKind {
         let is_exception = matches!(def.kind, DefKind::Exception(_));
-        let mut names = Taken::default();
-        let fields = s
-            .members
-            .iter()
-            .map(|member| tree::Field {
+        let mut names = side_by_side(s.members.iter().map(|member| member.name.as_str()), snake).into_iter();
+        let mut field = |member: &Member| {
+            let name = names.next().unwrap_or_default();
+            tree::Field {
                 docs: doc_lines(&member.docs),
-                name: names.take(snake(&member.name)),
+                idl: unlike(&member.name, &name),
+                name,
                 ty: self.rust(&member.ty, at),
-                codec: self.codec(&member.ty, at),
-            })
-            .collect();
+                codec: self.described(&member.ty, at),
+            }
+        };
         tree::ItemKind::Struct(tree::Struct {
             name: self.names.of(def.id).own.clone(),
+            type_code: self.type_code(def),
             derives: self.derives(def.id, is_exception),
-            fields,
-            exception: is_exception.then(|| (self.scoped(def), def.repository_id.clone())),
+            fields: s.members.iter().map(&mut field).collect(),
+            exception: is_exception.then(|| self.scoped(def)),
         })
+    }
+
+    fn alias(&self, def: &Definition, ty: &Type, at: &Place) -> tree::ItemKind {
+        let rust = self.rust(ty, at);
+        let described = self.described(ty, at);
+        let original = if described.description.is_none() && described.codec == rust {
+            tree::Original::Rust
+        } else {
+            tree::Original::Described(described)
+        };
+        let name = self.names.of(def.id).own.clone();
+        tree::ItemKind::Alias(tree::Alias { name, ty: rust, type_code: self.type_code(def), original })
+    }
+
+    /// How a definition is described at run time.
+    fn type_code(&self, def: &Definition) -> tree::TypeCode {
+        let names = self.names.of(def.id);
+        tree::TypeCode {
+            name: names.type_code.clone(),
+            idl: unlike(&def.name, &names.own),
+            repository_id: def.repository_id.clone(),
+        }
     }
 
     fn enumeration(&self, def: &Definition, e: &Enum) -> tree::ItemKind {
         let variants = e.enumerators.iter().map(|&id| tree::Variant {
             docs: doc_lines(&self.model.get(id).docs),
             name: self.names.of(id).own.clone(),
+            idl: unlike(&self.model.get(id).name, &self.names.of(id).own),
         });
         tree::ItemKind::Enum(tree::Enum {
             name: self.names.of(def.id).own.clone(),
+            type_code: self.type_code(def),
             derives: vec![
                 "Debug",
                 "Clone",
@@ -159,11 +187,29 @@ impl Lowerer<'_> {
         let labels = |case: &IdlCase| -> Vec<String> {
             case.labels.iter().map(|label| self.literal(label, at)).collect()
         };
-        let mut names = Taken::default();
+        let members = u.cases.iter().map(|case| case.member.name.as_str());
+        let names = side_by_side(members, camel);
+        let mut unlisted = "Unlisted".to_owned();
+        while names.contains(&unlisted) {
+            unlisted.push('_');
+        }
+        let mut names = names.into_iter();
         let mut cases = Vec::new();
+        let mut numbers = Vec::new();
+        let mut default_label = None;
         for case in &u.cases {
-            let Member { name, ty, docs, .. } = &case.member;
-            let (ty, codec) = (self.rust(ty, at), self.codec(ty, at));
+            let Member { name: idl, ty: idl_type, docs, .. } = &case.member;
+            let (ty, codec) = (self.rust(idl_type, at), self.codec(idl_type, at));
+            for label in &case.labels {
+                // A label beside `default` means nothing more than it.
+                if !case.is_default {
+                    numbers.push((self.number(label), idl.clone(), self.described(idl_type, at)));
+                }
+            }
+            if case.is_default {
+                default_label = Some(numbers.len());
+                numbers.push((0, idl.clone(), self.described(idl_type, at)));
+            }
             let kind = if case.is_default {
                 let others = u.cases.iter().filter(|other| !other.is_default);
                 tree::CaseKind::Default { unless: others.flat_map(labels).collect(), ty, codec }
@@ -174,21 +220,73 @@ impl Lowerer<'_> {
                     _ => tree::CaseKind::Many { labels, ty, codec },
                 }
             };
-            cases.push(tree::Case { docs: doc_lines(docs), name: names.take(camel(name)), kind });
+            cases.push(tree::Case { docs: doc_lines(docs), name: names.next().unwrap_or_default(), kind });
         }
-        if !u.exhaustive && !u.cases.iter().any(|case| case.is_default) {
+        if !u.exhaustive && default_label.is_none() {
             cases.push(tree::Case {
                 docs: vec!["A label that carries no value.".to_owned()],
-                name: names.take("Unlisted".to_owned()),
+                name: unlisted,
                 kind: tree::CaseKind::Rest { unless: u.cases.iter().flat_map(labels).collect() },
             });
         }
         tree::ItemKind::Union(tree::Union {
             name: self.names.of(def.id).own.clone(),
-            derives: self.derives(def.id, false),
-            discriminator: self.rust(&u.discriminator, at),
+            type_code: self.type_code(def),
+            derives: {
+                let mut derives = self.derives(def.id, false);
+                derives.retain(|&derive| derive != "Default"); // the macro knows which variant
+                derives
+            },
+            discriminator: self.described(&u.discriminator, at),
+            default: self.default_of(def, u, &cases, at),
             cases,
+            labels: numbers,
+            default_label,
         })
+    }
+
+    /// The variant of a union's default value, the first of the IDL, and its label where it stores one.
+    fn default_of(
+        &self,
+        def: &Definition,
+        u: &Union,
+        cases: &[tree::Case],
+        at: &Place,
+    ) -> Option<(String, Option<String>)> {
+        if !self.layout.definition(def.id).default {
+            return None;
+        }
+        let (first, idl) = (cases.first()?, u.cases.first()?);
+        let label = match &first.kind {
+            tree::CaseKind::One { .. } => None,
+            tree::CaseKind::Many { labels, .. } => Some(labels.first()?.clone()),
+            tree::CaseKind::Default { .. } | tree::CaseKind::Rest { .. } => {
+                Some(self.unlisted_label(u, idl, at)?)
+            }
+        };
+        Some((first.name.clone(), label))
+    }
+
+    /// A label that stands for the default case: one beside it, or the first value that no other case has.
+    fn unlisted_label(&self, u: &Union, case: &IdlCase, at: &Place) -> Option<String> {
+        if let Some(label) = case.labels.first() {
+            return Some(self.literal(label, at));
+        }
+        let taken: HashSet<i64> =
+            u.cases.iter().flat_map(|case| &case.labels).map(|label| self.number(label)).collect();
+        let free = (0..).find(|n| !taken.contains(n))?;
+        match self.model.unaliased(&u.discriminator) {
+            Type::Basic(Basic::Boolean) => Some((free != 0).to_string()),
+            Type::Basic(Basic::WChar) => Some(format!("{:?}", char::from_u32(u32::try_from(free).ok()?)?)),
+            Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Enum(e) => {
+                    let id = *e.enumerators.get(usize::try_from(free).ok()?)?;
+                    Some(self.literal(&ConstValue::Enumerator(id), at))
+                }
+                _ => None,
+            },
+            _ => Some(free.to_string()),
+        }
     }
 
     /// Errors are moved, not copied, so that adding a member to one breaks nobody.
@@ -216,6 +314,11 @@ impl Lowerer<'_> {
     fn scoped(&self, def: &Definition) -> String {
         self.model.scoped_name(def.id).join("::")
     }
+}
+
+/// An IDL name, where it is not the Rust name.
+fn unlike(idl: &str, rust: &str) -> Option<String> {
+    (idl != rust).then(|| idl.to_owned())
 }
 
 /// The comment above a definition, then one line of ours as its own paragraph.

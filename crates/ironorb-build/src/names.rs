@@ -21,6 +21,8 @@ pub(crate) struct DefNames {
     pub(crate) inner: String,
     /// The error enum of an operation, or of reading an attribute.
     pub(crate) error: String,
+    /// The static that describes the type, as the standard's `_tc_` constants do.
+    pub(crate) type_code: String,
     /// The method that writes an attribute.
     pub(crate) setter: String,
     /// The error enum of writing an attribute.
@@ -53,22 +55,26 @@ impl Names {
     /// interface whose inner module this is.
     fn scope(&mut self, model: &Model, items: &[DefId], operations: &[DefId], mut scope: Scope) {
         // Names that stand in the IDL come before names that we make up.
+        let mut types = Vec::new();
+        let mut values = Vec::new();
         for &id in items {
             let def = model.get(id);
-            let own = match &def.kind {
-                DefKind::Module(_) => scope.types.take(snake(&def.name)),
-                DefKind::Constant(_) => scope.values.take(screaming(&def.name)),
-                DefKind::Operation(_) | DefKind::Attribute(_) | DefKind::Enumerator { .. } => continue,
-                _ => scope.types.take(camel(&def.name)),
-            };
-            self.definitions[id.index()].own = own;
+            match &def.kind {
+                DefKind::Module(_) => types.push((id, def.name.as_str(), snake(&def.name))),
+                DefKind::Constant(_) => values.push((id, def.name.as_str(), screaming(&def.name))),
+                DefKind::Operation(_) | DefKind::Attribute(_) | DefKind::Enumerator { .. } => {}
+                _ => types.push((id, def.name.as_str(), camel(&def.name))),
+            }
             if let DefKind::Enum(e) = &def.kind {
-                let mut variants = Taken::default();
-                for &variant in &e.enumerators {
-                    self.definitions[variant.index()].own = variants.take(camel(&model.get(variant).name));
-                }
+                let variants = e.enumerators.iter().map(|&variant| {
+                    let name = model.get(variant).name.as_str();
+                    (variant, name, camel(name))
+                });
+                self.take_all(&mut Taken::default(), variants.collect());
             }
         }
+        self.take_all(&mut scope.types, types);
+        self.take_all(&mut scope.values, values);
         for &id in items {
             let def = model.get(id);
             if let DefKind::Interface(_) = def.kind {
@@ -76,6 +82,10 @@ impl Names {
                 let names = &mut self.definitions[id.index()];
                 names.reference = scope.types.take(format!("{}Ref", own.trim_end_matches('_')));
                 names.skeleton = scope.types.take(format!("{}Skeleton", own.trim_end_matches('_')));
+            }
+            if has_type_code(&def.kind) {
+                let name = scope.values.take(format!("TC_{}", screaming(&def.name)));
+                self.definitions[id.index()].type_code = name;
             }
             let has_inner = match &def.kind {
                 DefKind::Interface(_) => true,
@@ -114,6 +124,16 @@ impl Names {
         }
     }
 
+    /// Gives names to definitions that stand side by side: definition, IDL name, Rust name wished for. What needs
+    /// no change keeps its name, whatever stands before it.
+    fn take_all(&mut self, taken: &mut Taken, mut wishes: Vec<(DefId, &str, String)>) {
+        // Stable, so that equals stay in the order of the text.
+        wishes.sort_by_key(|(_, idl, wish)| idl != wish);
+        for (id, _, wish) in wishes {
+            self.definitions[id.index()].own = taken.take(wish);
+        }
+    }
+
     /// Names the methods of an interface so that they differ from the inherited ones.
     fn methods(&mut self, model: &Model, interface: DefId, done: &mut HashSet<DefId>) {
         let DefKind::Interface(definition) = &model.get(interface).kind else { return };
@@ -129,9 +149,11 @@ impl Names {
             }
         }
         let callable = callable(model, &definition.items);
-        for &id in &callable {
-            self.definitions[id.index()].own = taken.take(snake(&model.get(id).name));
-        }
+        let methods = callable.iter().map(|&id| {
+            let name = model.get(id).name.as_str();
+            (id, name, snake(name))
+        });
+        self.take_all(&mut taken, methods.collect());
         for &id in &callable {
             if let DefKind::Attribute(attribute) = &model.get(id).kind
                 && !attribute.readonly
@@ -142,6 +164,18 @@ impl Names {
             }
         }
     }
+}
+
+/// Whether something is described by a TypeCode.
+fn has_type_code(kind: &DefKind) -> bool {
+    !matches!(
+        kind,
+        DefKind::Module(_)
+            | DefKind::Operation(_)
+            | DefKind::Attribute(_)
+            | DefKind::Enumerator { .. }
+            | DefKind::Constant(_)
+    )
 }
 
 /// The operations and attributes among the items of an interface.
@@ -169,6 +203,29 @@ impl Taken {
         }
         name
     }
+}
+
+/// Distinct Rust names for members, parameters or variants, in their order. What needs no change keeps its name.
+pub(crate) fn side_by_side<'n>(
+    idl: impl Iterator<Item = &'n str>,
+    convert: impl Fn(&str) -> String,
+) -> Vec<String> {
+    let mut taken = Taken::default();
+    let mut names: Vec<(String, bool)> = idl
+        .map(|idl| {
+            let name = convert(idl);
+            let is_changed = name != idl;
+            (name, is_changed)
+        })
+        .collect();
+    for pass in [false, true] {
+        for (name, is_changed) in &mut names {
+            if *is_changed == pass {
+                *name = taken.take(std::mem::take(name));
+            }
+        }
+    }
+    names.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The namespaces of one Rust module.

@@ -24,7 +24,7 @@ pub(crate) enum ItemKind {
     Struct(Struct),
     Enum(Enum),
     Union(Union),
-    Alias { name: String, ty: String },
+    Alias(Alias),
     Const { name: String, ty: String, value: String },
     Interface(Interface),
     OperationErrors(Vec<OperationError>),
@@ -43,26 +43,65 @@ pub(crate) struct Module {
     pub(crate) items: Vec<Item>,
 }
 
+/// What is said of a type besides its shape.
+#[derive(Debug)]
+pub(crate) struct TypeCode {
+    /// The static that describes it.
+    pub(crate) name: String,
+    /// The IDL name, where it is not the Rust name.
+    pub(crate) idl: Option<String>,
+    pub(crate) repository_id: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Alias {
+    pub(crate) name: String,
+    pub(crate) ty: String,
+    pub(crate) type_code: TypeCode,
+    pub(crate) original: Original,
+}
+
+/// What an alias stands for.
+#[derive(Debug)]
+pub(crate) enum Original {
+    /// What its Rust type says.
+    Rust,
+    /// A codec, where bounds are to be checked, or an expression.
+    Described(Described),
+    Native,
+}
+
+/// A codec, and the expression of its description where the codec cannot tell.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) codec: String,
+    pub(crate) description: Option<String>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Struct {
     pub(crate) name: String,
+    pub(crate) type_code: TypeCode,
     pub(crate) derives: Vec<&'static str>,
     pub(crate) fields: Vec<Field>,
-    /// The IDL name and repository id, when it is an exception.
-    pub(crate) exception: Option<(String, String)>,
+    /// The scoped IDL name, when it is an exception.
+    pub(crate) exception: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) docs: Vec<String>,
     pub(crate) name: String,
+    /// The IDL name, where it is not the Rust name.
+    pub(crate) idl: Option<String>,
     pub(crate) ty: String,
-    pub(crate) codec: String,
+    pub(crate) codec: Described,
 }
 
 #[derive(Debug)]
 pub(crate) struct Enum {
     pub(crate) name: String,
+    pub(crate) type_code: TypeCode,
     pub(crate) derives: Vec<&'static str>,
     pub(crate) variants: Vec<Variant>,
 }
@@ -71,14 +110,23 @@ pub(crate) struct Enum {
 pub(crate) struct Variant {
     pub(crate) docs: Vec<String>,
     pub(crate) name: String,
+    /// The IDL name, where it is not the Rust name.
+    pub(crate) idl: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Union {
     pub(crate) name: String,
+    pub(crate) type_code: TypeCode,
     pub(crate) derives: Vec<&'static str>,
-    pub(crate) discriminator: String,
+    pub(crate) discriminator: Described,
     pub(crate) cases: Vec<Case>,
+    /// The variant of the default value, and its label where it stores one.
+    pub(crate) default: Option<(String, Option<String>)>,
+    /// For the description: each label as a number with name and type of its member, in the order of the IDL.
+    pub(crate) labels: Vec<(i64, String, Described)>,
+    /// The place of the default case among them.
+    pub(crate) default_label: Option<usize>,
 }
 
 /// One variant of a union.
@@ -111,6 +159,7 @@ pub(crate) struct Interface {
     pub(crate) name: String,
     pub(crate) supertraits: Vec<String>,
     pub(crate) methods: Vec<Method>,
+    pub(crate) type_code: TypeCode,
     /// `None` for a local interface.
     pub(crate) remote: Option<Remote>,
 }
@@ -147,7 +196,8 @@ pub(crate) struct Remote {
     pub(crate) docs: Vec<String>,
     pub(crate) reference: String,
     pub(crate) skeleton: String,
-    pub(crate) repository_id: String,
+    /// Whether values may stand where its references do.
+    pub(crate) is_abstract: bool,
     /// Reference type and trait of every direct and indirect base.
     pub(crate) bases: Vec<(String, String)>,
     pub(crate) slots: usize,

@@ -1,9 +1,7 @@
 //! Finds what the generator cannot express yet, so that lowering need not look again. Finds all of it in
 //! one run and tells where each use stands.
 
-use ironorb_idl::model::{
-    Basic, ConstValue, DefId, DefKind, Definition, Interface, InterfaceKind, Model, Type,
-};
+use ironorb_idl::model::{Basic, DefId, DefKind, Definition, Interface, InterfaceKind, Model, Type};
 use ironorb_idl::source::Span;
 
 use crate::select::{Selection, is_builtin, uses};
@@ -101,18 +99,12 @@ impl Checker<'_> {
                 }
             }
             DefKind::Typedef(typedef) => self.ty(&typedef.ty, def.span, true),
-            DefKind::Constant(constant) => match (&constant.value, self.model.unaliased(&constant.ty)) {
-                (ConstValue::Fixed(_), _) => self.push(def.span, "a constant of type `fixed`".to_owned()),
-                (_, Type::Basic(Basic::LongDouble)) => {
-                    self.push(def.span, "a constant of type `long double`".to_owned());
-                }
-                _ => {}
-            },
             DefKind::Value(_) => self.push(def.span, "a `valuetype`".to_owned()),
             DefKind::ValueBox(_) => self.push(def.span, "a boxed `valuetype`".to_owned()),
             DefKind::Bitset(_) => self.push(def.span, "a `bitset`".to_owned()),
             DefKind::Bitmask(_) => self.push(def.span, "a `bitmask`".to_owned()),
-            DefKind::Module(_)
+            DefKind::Constant(_)
+            | DefKind::Module(_)
             | DefKind::Enum(_)
             | DefKind::Enumerator { .. }
             | DefKind::Flag { .. }
@@ -149,16 +141,17 @@ impl Checker<'_> {
     /// One use of a type. `local_ok` where the value is never marshalled.
     fn ty(&mut self, ty: &Type, span: Span, local_ok: bool) {
         match ty {
-            Type::Basic(Basic::Any) => self.push(span, "the type `any`".to_owned()),
-            Type::Basic(Basic::TypeCode) => self.push(span, "the type `TypeCode`".to_owned()),
             Type::Basic(Basic::ValueBase) => self.push(span, "the type `ValueBase`".to_owned()),
             Type::Basic(Basic::Int8) => self.push(span, "the type `int8`".to_owned()),
             Type::Basic(Basic::UInt8) => self.push(span, "the type `uint8`".to_owned()),
-            Type::Fixed { .. } => self.push(span, "the type `fixed`".to_owned()),
             Type::Map { .. } => self.push(span, "the type `map`".to_owned()),
+            Type::Fixed { spec: Some((_, ..0)) } => {
+                self.push(span, "the type `fixed` with a negative scale".to_owned());
+            }
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element, span, local_ok),
             Type::Named(id) => self.named(*id, span, local_ok),
-            Type::Void | Type::Basic(_) | Type::String { .. } | Type::WString { .. } => {}
+            Type::Void | Type::Basic(_) | Type::String { .. } | Type::WString { .. } | Type::Fixed { .. } => {
+            }
         }
     }
 

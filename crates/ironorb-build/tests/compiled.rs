@@ -18,7 +18,7 @@ macro_rules! cases {
 }
 
 cases! {
-    bounds docs enums_constants external external_base file_scope inheritance local_native names operations
+    bounds docs enums_constants external external_base file_scope fixed inheritance local_native names operations
     recursion structs unions
 }
 

@@ -81,6 +81,7 @@ kinds! {
         BadException "an exception body is not well-formed",
         BadFixed "a fixed has too many digits, a half octet that is no digit, or no sign",
         BadTypeCode "a TypeCode has parameters that no type has",
+        LocalObject "a local object or native value stands where only the same process could know it",
     }
 }
 
@@ -113,6 +114,8 @@ pub enum Misuse {
     WrongLabel,
     /// The message would be larger than the configured limit.
     TooLarge,
+    /// A local object or a native value, which mean nothing outside of this process.
+    LocalObject,
     /// A reference of another kind stands where the signature asks for this one.
     NotAReference,
     /// A value is not one of the type that it is said to be.
@@ -154,6 +157,7 @@ impl fmt::Display for Misuse {
                 f.write_str("the label stored in a union variant does not belong to its case")
             }
             Misuse::TooLarge => f.write_str("the message is larger than the configured limit"),
+            Misuse::LocalObject => f.write_str("a local object or a native value cannot be sent"),
             Misuse::NotAReference => {
                 f.write_str("the object reference is not of the kind the signature asks for")
             }

@@ -42,6 +42,7 @@ codes! {
         8 => BAD_PARAM_URL_ADDRESS "string_to_object: bad address"
         9 => BAD_PARAM_URL_SPECIFIC "string_to_object: bad scheme-specific part"
         3 => BAD_INV_ORDER_WOULD_DEADLOCK "the operation would wait for itself"
+        4 => MARSHAL_LOCAL_OBJECT "a local object or native value was to be sent"
         4 => BAD_INV_ORDER_SHUT_DOWN "the ORB has been shut down"
         10 => BAD_PARAM_URL_OTHER "string_to_object: other reason"
         23 => BAD_PARAM_WIDE_NOT_NEGOTIATED "wide characters, but no code set context says what they are"

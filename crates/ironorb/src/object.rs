@@ -9,6 +9,7 @@ use ironorb_giop::cdr::{MarshalNillable, Unmarshal, UnmarshalNillable};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::typecode::{TypeDef, TypedNillable};
 use ironorb_giop::{
     CompletionStatus, Malformed, MalformedKind, Marshal, Misuse, Reader, SystemExceptionKind, Writer,
 };
@@ -261,6 +262,10 @@ impl UnmarshalNillable for ObjectRef {
             None => Err(r.malformed(MalformedKind::BadIor)),
         }
     }
+}
+
+impl TypedNillable for ObjectRef {
+    const TYPE: &'static TypeDef = &TypeDef::ObjRef { id: OBJECT_ID, name: "Object" };
 }
 
 /// What a call on a nil reference would raise; for code that turns `None` into an error.

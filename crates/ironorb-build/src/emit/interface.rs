@@ -21,6 +21,19 @@ impl Printer {
         if let Some(remote) = &interface.remote {
             self.blank();
             self.remote(interface, remote, support);
+        } else {
+            let type_code = &interface.type_code;
+            let idl = type_code.idl.as_ref().map_or_else(String::new, |idl| format!(" {idl:?}"));
+            self.blank();
+            let head = format!("dyn {}{idl}: {} =", interface.name, type_code.name);
+            let whole = format!("{support}::local_interface! {{ {head} {:?} }}", type_code.repository_id);
+            if self.fits(&whole) {
+                self.line(&whole);
+            } else {
+                self.line(&format!("{support}::local_interface! {{"));
+                self.indented(|out| out.filled(&head, &[], &format!("{:?}", type_code.repository_id)));
+                self.line("}");
+            }
         }
     }
 
@@ -100,8 +113,19 @@ impl Printer {
         self.line(&format!("{support}::interface! {{"));
         self.indented(|out| {
             out.docs(&remote.docs);
-            let head = format!("pub {}: dyn {}, {} =", remote.reference, interface.name, remote.skeleton);
-            out.assignment(&head, &format!("{:?}", remote.repository_id));
+            let type_code = &interface.type_code;
+            let idl = type_code.idl.as_ref().map_or_else(String::new, |idl| format!(" {idl:?}"));
+            let kind = if remote.is_abstract { "abstract " } else { "" };
+            let (reference, skeleton) = (&remote.reference, &remote.skeleton);
+            let first = format!("pub {reference}: dyn {}{idl}, {skeleton},", interface.name);
+            let second = format!("{} =", type_code.name);
+            let id = format!("{kind}{:?}", type_code.repository_id);
+            if out.fits(&format!("{first} {second} {id};")) {
+                out.line(&format!("{first} {second} {id};"));
+            } else {
+                out.line(&first);
+                out.indented(|out| out.assignment(&second, &id));
+            }
             let bases: Vec<String> =
                 remote.bases.iter().map(|(reference, base)| format!("{reference}: dyn {base}")).collect();
             out.filled("bases [", &bases, "];");

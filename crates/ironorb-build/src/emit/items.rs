@@ -1,7 +1,7 @@
 //! Structs, enums and unions.
 
 use super::Printer;
-use crate::tree::{Case, CaseKind, Enum, Struct, Union};
+use crate::tree::{Alias, Case, CaseKind, Described, Enum, Original, Struct, TypeCode, Union};
 
 impl Printer {
     pub(super) fn structure(&mut self, s: &Struct, support: &str) {
@@ -18,34 +18,52 @@ impl Printer {
             });
             self.line("}");
         }
-        let fields: Vec<String> =
-            s.fields.iter().map(|field| format!("{}: {}", field.name, field.codec)).collect();
+        let fields: Vec<String> = s
+            .fields
+            .iter()
+            .map(|field| format!("{}: {}", named(&field.name, field.idl.as_deref()), described(&field.codec)))
+            .collect();
         self.blank();
         match &s.exception {
-            Some((idl, id)) => {
-                let joined = match fields.as_slice() {
-                    [] => "{}".to_owned(),
-                    fields => format!("{{ {} }}", fields.join(", ")),
-                };
-                let whole = format!("{support}::exception! {{ {} = {idl:?}, {id:?} {joined} }}", s.name);
-                if self.fits(&whole) {
-                    self.line(&whole);
-                    return;
-                }
-                self.line(&format!("{support}::exception! {{"));
-                self.indented(|out| {
-                    let head = format!("{} = {idl:?},", s.name);
-                    if out.fits(&format!("{head} {id:?} {{ {} }}", fields.join(", "))) {
-                        out.braced(&format!("{head} {id:?}"), &fields);
-                    } else {
-                        out.line(&head);
-                        out.braced(&format!("{id:?}"), &fields);
-                    }
-                });
-                self.line("}");
+            Some(idl) => {
+                let head = format!("{}: {} = {idl:?},", s.name, s.type_code.name);
+                self.macro_with(&format!("{support}::exception!"), &head, &s.type_code, &fields);
             }
-            None => self.macro_line(&format!("{support}::cdr_struct!"), &s.name, &fields),
+            None => {
+                let head = typed(&s.name, &s.type_code);
+                self.macro_with(&format!("{support}::cdr_struct!"), &head, &s.type_code, &fields);
+            }
         }
+    }
+
+    pub(super) fn alias(&mut self, alias: &Alias, support: &str) {
+        self.assignment(&format!("pub type {} =", alias.name), &alias.ty);
+        let head = typed(&alias.name, &alias.type_code);
+        let id = format!("{:?}", alias.type_code.repository_id);
+        let (name, original) = match &alias.original {
+            Original::Rust => ("alias", None),
+            Original::Native => ("native", None),
+            Original::Described(original) => ("alias", Some(described(original))),
+        };
+        let tail = original.as_ref().map_or_else(String::new, |original| format!(", {original}"));
+        let whole = format!("{support}::{name}! {{ {head} {id}{tail} }}");
+        if self.fits(&whole) {
+            self.line(&whole);
+            return;
+        }
+        self.line(&format!("{support}::{name}! {{"));
+        self.indented(|out| {
+            let whole = format!("{head} {id}{tail}");
+            if out.fits(&whole) {
+                out.line(&whole);
+                return;
+            }
+            out.assignment_to(&head, &id, if original.is_some() { "," } else { "" });
+            if let Some(original) = &original {
+                out.line(original);
+            }
+        });
+        self.line("}");
     }
 
     pub(super) fn enumeration(&mut self, e: &Enum, support: &str) {
@@ -63,8 +81,10 @@ impl Printer {
         });
         self.line("}");
         self.blank();
-        let variants: Vec<String> = e.variants.iter().map(|variant| variant.name.clone()).collect();
-        self.macro_line(&format!("{support}::cdr_enum!"), &e.name, &variants);
+        let variants: Vec<String> =
+            e.variants.iter().map(|variant| named(&variant.name, variant.idl.as_deref())).collect();
+        let head = typed(&e.name, &e.type_code);
+        self.macro_with(&format!("{support}::cdr_enum!"), &head, &e.type_code, &variants);
     }
 
     pub(super) fn union(&mut self, u: &Union, support: &str) {
@@ -116,7 +136,15 @@ impl Printer {
         }
         self.line(&format!("{support}::cdr_union! {{"));
         self.indented(|out| {
-            out.line(&format!("{} switch {};", u.name, u.discriminator));
+            let head = typed(&u.name, &u.type_code);
+            let id = format!("{:?}", u.type_code.repository_id);
+            let switch = format!("switch {};", described(&u.discriminator));
+            if out.fits(&format!("{head} {id} {switch}")) {
+                out.line(&format!("{head} {id} {switch}"));
+            } else {
+                out.line(&head);
+                out.line(&format!("{id} {switch}"));
+            }
             for (head, cases) in [("one", &one), ("many", &many)] {
                 if !cases.is_empty() {
                     out.braced(head, cases);
@@ -137,20 +165,45 @@ impl Printer {
                     CaseKind::One { .. } | CaseKind::Many { .. } => {}
                 }
             }
+            let labels: Vec<String> = u
+                .labels
+                .iter()
+                .map(|(number, name, codec)| format!("{number} {name:?} {}", described(codec)))
+                .collect();
+            let default = u.default_label.map_or_else(String::new, |at| format!(" default {at}"));
+            out.filled("labels [", &labels, &format!("]{default};"));
+            match &u.default {
+                Some((variant, Some(label))) => out.line(&format!("initial Many {variant} ({label});")),
+                Some((variant, None)) => out.line(&format!("initial One {variant};")),
+                None => {}
+            }
         });
         self.line("}");
     }
 
-    /// `name! { Type { parts } }` on one line or on several.
-    fn macro_line(&mut self, macro_name: &str, name: &str, parts: &[String]) {
-        let whole = format!("{macro_name} {{ {name} {{ {} }} }}", parts.join(", "));
+    /// `name! { head "id" { parts } }` on one line or on several.
+    fn macro_with(&mut self, macro_name: &str, head: &str, type_code: &TypeCode, parts: &[String]) {
+        let id = format!("{:?}", type_code.repository_id);
+        let body = match parts {
+            [] => "{}".to_owned(),
+            parts => format!("{{ {} }}", parts.join(", ")),
+        };
+        let whole = format!("{macro_name} {{ {head} {id} {body} }}");
         if self.fits(&whole) {
             self.line(&whole);
-        } else {
-            self.line(&format!("{macro_name} {{"));
-            self.indented(|out| out.braced(name, parts));
-            self.line("}");
+            return;
         }
+        self.line(&format!("{macro_name} {{"));
+        self.indented(|out| {
+            // A long id does not push the parts below it.
+            if out.fits(&format!("{head} {id} {body}")) || out.fits(&format!("{head} {id} {{")) {
+                out.braced(&format!("{head} {id}"), parts);
+            } else {
+                out.line(head);
+                out.braced(&id, parts);
+            }
+        });
+        self.line("}");
     }
 
     fn braced(&mut self, head: &str, parts: &[String]) {
@@ -162,14 +215,32 @@ impl Printer {
         if self.fits(&whole) {
             self.line(&whole);
         } else {
-            self.filled(&format!("{head} {{"), parts, "}");
+            self.filled_below(&format!("{head} {{"), parts, "}");
         }
+    }
+}
+
+/// A Rust name, followed by the IDL name where that differs.
+fn named(name: &str, idl: Option<&str>) -> String {
+    idl.map_or_else(|| name.to_owned(), |idl| format!("{name} {idl:?}"))
+}
+
+/// Up to the repository id: the type and the static that describes it.
+fn typed(name: &str, type_code: &TypeCode) -> String {
+    format!("{}: {} =", named(name, type_code.idl.as_deref()), type_code.name)
+}
+
+/// A codec, followed by its description where the codec does not tell.
+fn described(it: &Described) -> String {
+    match &it.description {
+        Some(description) => format!("{} = {description}", it.codec),
+        None => it.codec.clone(),
     }
 }
 
 /// The fields of a variant that stores its label.
 fn variant_fields(u: &Union, case: &Case) -> Option<Vec<String>> {
-    let label = format!("label: {}", u.discriminator);
+    let label = format!("label: {}", u.discriminator.codec);
     match &case.kind {
         CaseKind::One { .. } => None,
         CaseKind::Many { ty, .. } | CaseKind::Default { ty, .. } => Some(vec![label, format!("value: {ty}")]),

@@ -12,11 +12,47 @@ impl Lowerer<'_> {
             _ => self.rust(&constant.ty, at),
         };
         let value = match (&constant.value, self.model.unaliased(&constant.ty)) {
+            (ConstValue::Fixed(text), spec) => {
+                let fixed = self.support("Fixed", at);
+                // The bare `fixed` of a constant has the digits of its value.
+                let (unscaled, digits, scale) = decimal(text);
+                let (digits, scale, unscaled) = match spec {
+                    Type::Fixed { spec: Some((digits, wanted)) } => {
+                        let zeros = usize::try_from(*wanted).unwrap_or(0).saturating_sub(scale);
+                        (usize::from(*digits), scale + zeros, unscaled + &"0".repeat(zeros))
+                    }
+                    _ => (digits, scale, unscaled),
+                };
+                let name = self.names.of(def.id).own.clone();
+                let value = format!("{fixed}::constant({unscaled})");
+                let ty = format!("{fixed}<{digits}, {scale}>");
+                return tree::ItemKind::Const { name, ty, value };
+            }
             // Fewer digits, the same number.
             (ConstValue::Float(value), Type::Basic(Basic::Float)) => format!("{:?}", *value as f32),
             (value, _) => self.literal(value, at),
         };
         tree::ItemKind::Const { name: self.names.of(def.id).own.clone(), ty, value }
+    }
+
+    /// A label as a TypeCode has it: a number.
+    pub(super) fn number(&self, label: &ConstValue) -> i64 {
+        match label {
+            // Those of `unsigned long long` bit for bit.
+            ConstValue::Integer(n) => *n as i64,
+            ConstValue::Char(c) => i64::from(*c),
+            ConstValue::WChar(c) => i64::from(u32::from(*c)),
+            ConstValue::Boolean(b) => i64::from(*b),
+            ConstValue::Enumerator(id) => match &self.model.get(*id).kind {
+                DefKind::Enumerator { ordinal, .. } => i64::from(*ordinal),
+                _ => 0,
+            },
+            ConstValue::Float(_)
+            | ConstValue::LongDouble(_)
+            | ConstValue::String(_)
+            | ConstValue::WString(_)
+            | ConstValue::Fixed(_) => 0,
+        }
     }
 
     /// A value as an expression that is also a pattern.
@@ -25,7 +61,7 @@ impl Lowerer<'_> {
             ConstValue::Integer(n) => n.to_string(),
             ConstValue::Float(value) => format!("{value:?}"),
             ConstValue::LongDouble(bits) => {
-                format!("{}::from_bits({bits:#x})", self.support("LongDouble", at))
+                format!("{}::from_bits({bits:#034x})", self.support("LongDouble", at))
             }
             ConstValue::Char(c) if c.is_ascii_graphic() || *c == b' ' => {
                 format!("b'{}'", char::from(*c).escape_default())
@@ -43,4 +79,17 @@ impl Lowerer<'_> {
             },
         }
     }
+}
+
+/// The digits of a decimal without its point, their number, and how many stand behind the point.
+fn decimal(text: &str) -> (String, usize, usize) {
+    let (sign, number) = match text.strip_prefix('-') {
+        Some(number) => ("-", number),
+        None => ("", text),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    let digits = if digits.is_empty() { "0" } else { digits };
+    (format!("{sign}{digits}"), digits.len().max(fraction.len()).max(1), fraction.len())
 }

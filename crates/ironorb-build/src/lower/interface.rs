@@ -6,7 +6,7 @@ use ironorb_idl::model::{
 
 use super::{Lowerer, Place, with_docs};
 use crate::hash;
-use crate::names::{Taken, camel, snake};
+use crate::names::{Taken, camel, side_by_side, snake};
 use crate::tree;
 
 impl Lowerer<'_> {
@@ -17,9 +17,14 @@ impl Lowerer<'_> {
             name: names.own.clone(),
             supertraits: interface.bases.iter().map(|&base| self.path(base, at)).collect(),
             methods: interface.items.iter().flat_map(|&id| self.methods(def, id, at)).collect(),
+            type_code: self.type_code(def),
             remote: (!is_local).then(|| self.remote(def, interface, at)),
         };
-        let what = if is_local { "local interface" } else { "interface" };
+        let what = match interface.kind {
+            InterfaceKind::Remote => "interface",
+            InterfaceKind::Abstract => "abstract interface",
+            InterfaceKind::Local => "local interface",
+        };
         let mut items =
             vec![tree::Item { docs: self.docs(def, what), kind: tree::ItemKind::Interface(lowered) }];
         let errors = self.operation_errors(interface, &at.inside(&names.inner));
@@ -44,7 +49,7 @@ impl Lowerer<'_> {
             docs: vec![format!("A reference to an object of the IDL interface `{}`.", self.scoped(def))],
             reference: names.reference.clone(),
             skeleton: names.skeleton.clone(),
-            repository_id: def.repository_id.clone(),
+            is_abstract: interface.kind == InterfaceKind::Abstract,
             bases: bases
                 .iter()
                 .map(|&base| (self.path_to(base, &self.names.of(base).reference, at), self.path(base, at)))
@@ -91,7 +96,8 @@ impl Lowerer<'_> {
         operation: &Operation,
         at: &Place,
     ) -> tree::Method {
-        let mut names = Taken::default();
+        let ins = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out);
+        let mut names = side_by_side(ins.map(|parameter| parameter.name.as_str()), snake).into_iter();
         let mut parameters = Vec::new();
         let mut results = Vec::new();
         let mut codecs = Vec::new();
@@ -104,7 +110,7 @@ impl Lowerer<'_> {
         for parameter in &operation.parameters {
             if parameter.direction != Direction::Out {
                 let (ty, mode) = self.parameter(&parameter.ty, at);
-                parameters.push(tree::Parameter { name: names.take(snake(&parameter.name)), ty, mode });
+                parameters.push(tree::Parameter { name: names.next().unwrap_or_default(), ty, mode });
             }
             if parameter.direction != Direction::In {
                 results.push(self.rust(&parameter.ty, at));

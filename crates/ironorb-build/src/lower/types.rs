@@ -3,6 +3,7 @@
 use ironorb_idl::model::{Basic, DefId, DefKind, InterfaceKind, Type};
 
 use super::{Lowerer, Place};
+use crate::tree;
 
 impl Lowerer<'_> {
     /// The Rust type of members, results and elements.
@@ -12,7 +13,11 @@ impl Lowerer<'_> {
             Type::Basic(basic) => self.basic(*basic, at),
             Type::String { .. } => "String".to_owned(),
             Type::WString { .. } => self.support("WString", at),
-            Type::Fixed { .. } | Type::Map { .. } => unreachable_type(),
+            Type::Map { .. } => unreachable_type(),
+            Type::Fixed { spec } => {
+                let (digits, scale) = spec.unwrap_or((1, 0));
+                format!("{}<{digits}, {scale}>", self.support("Fixed", at))
+            }
             Type::Sequence { element, .. } => format!("Vec<{}>", self.rust(element, at)),
             Type::Array { element, dimensions } => {
                 dimensions.iter().rev().fold(self.rust(element, at), |inner, n| format!("[{inner}; {n}]"))
@@ -51,6 +56,49 @@ impl Lowerer<'_> {
         }
     }
 
+    /// The codec of a type, and an expression for its description where the codec cannot tell.
+    pub(super) fn described(&self, ty: &Type, at: &Place) -> tree::Described {
+        let description = (!self.tells(ty)).then(|| self.description(ty, at));
+        tree::Described { codec: self.codec(ty, at), description }
+    }
+
+    /// Whether the codec of a type tells what it is in IDL. An alias has no Rust type of its own, and `char` and
+    /// `octet` share one. To check a constant that refers to a static, rustc works out all that the static reaches,
+    /// so that cycles have to go from static to static.
+    fn tells(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Basic(Basic::Char) => false,
+            Type::Sequence { element, .. } | Type::Array { element, .. } => self.tells(element),
+            Type::Named(id) => {
+                !matches!(self.model.get(*id).kind, DefKind::Typedef(_) | DefKind::Native)
+                    && self.layout.definition(*id).acyclic
+            }
+            _ => true,
+        }
+    }
+
+    /// The description of a type, a reference to a `TypeDef`.
+    fn description(&self, ty: &Type, at: &Place) -> String {
+        let def = || self.support("TypeDef", at);
+        match ty {
+            Type::Named(id) => format!("&{}", self.path_to(*id, &self.names.of(*id).type_code, at)),
+            Type::Basic(Basic::Char) => format!("&{}::Char", def()),
+            _ if self.tells(ty) => {
+                format!("<{} as {}>::TYPE", self.codec(ty, at), self.support("Typed", at))
+            }
+            Type::Sequence { element, bound } => {
+                let (element, bound) = (self.description(element, at), bound.unwrap_or(0));
+                format!("&{}::Sequence {{ element: {element}, bound: {bound} }}", def())
+            }
+            Type::Array { element, dimensions } => {
+                dimensions.iter().rev().fold(self.description(element, at), |element, n| {
+                    format!("&{}::Array {{ element: {element}, length: {n} }}", def())
+                })
+            }
+            _ => unreachable_type(),
+        }
+    }
+
     /// The Rust type of an `in` or `inout` parameter, and how it travels.
     pub(super) fn parameter(&self, ty: &Type, at: &Place) -> (String, String) {
         let plain = |mode: &str| {
@@ -67,6 +115,9 @@ impl Lowerer<'_> {
                 (format!("&[{}]", self.rust(element, at)), plain(&self.sequence_mode(element, at)))
             }
             Type::Array { .. } => (format!("&{}", self.rust(ty, at)), plain("borrowed")),
+            Type::Basic(Basic::Any | Basic::TypeCode) => {
+                (format!("&{}", self.rust(ty, at)), "borrowed".to_owned())
+            }
             Type::Basic(Basic::Object) => {
                 (format!("Option<&{}>", self.support("ObjectRef", at)), "reference".to_owned())
             }
@@ -115,7 +166,9 @@ impl Lowerer<'_> {
             Basic::Boolean => "bool",
             Basic::LongDouble => return self.support("LongDouble", at),
             Basic::Object => return format!("Option<{}>", self.support("ObjectRef", at)),
-            Basic::Any | Basic::ValueBase | Basic::TypeCode => return unreachable_type(),
+            Basic::Any => return self.support("Any", at),
+            Basic::TypeCode => return self.support("TypeCode", at),
+            Basic::ValueBase => return unreachable_type(),
         };
         name.to_owned()
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub use access::TypeCodeError;
 pub use definition::{TypeDef, ValueModifier, Visibility};
 pub use kind::TcKind;
-pub use typed::Typed;
+pub use typed::{Typed, TypedNillable};
 
 pub(crate) use node::{Arena, TypeRef};
 

@@ -14,6 +14,16 @@ pub trait Typed {
     const TYPE: &'static TypeDef;
 }
 
+/// A Rust type whose `Option` stands for one IDL type, nil being `None`: references and values.
+pub trait TypedNillable {
+    /// The description of the IDL type.
+    const TYPE: &'static TypeDef;
+}
+
+impl<T: TypedNillable> Typed for Option<T> {
+    const TYPE: &'static TypeDef = T::TYPE;
+}
+
 macro_rules! typed {
     ($($ty:ty: $def:expr;)*) => {$(
         impl Typed for $ty {

@@ -5,9 +5,11 @@
 //! out ([`Misuse::BoundExceeded`]) and on the way in ([`MalformedKind::BoundExceeded`]).
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use ironorb_giop::cdr::{Marshal, Reader, Unmarshal, WString, Writer, bounded, check_bound};
 use ironorb_giop::error::{Malformed, MalformedKind, Misuse};
+use ironorb_giop::typecode::{TypeDef, Typed};
 
 /// A type of the wire, and the Rust type that holds its values.
 ///
@@ -120,6 +122,10 @@ impl<const N: u32> Lend for Str<N> {
     }
 }
 
+impl<const N: u32> Typed for Str<N> {
+    const TYPE: &'static TypeDef = &TypeDef::String { bound: N };
+}
+
 /// `wstring<N>`. A `WString` of at most `N` UTF-16 units.
 #[derive(Debug)]
 pub enum WStr<const N: u32> {}
@@ -150,6 +156,10 @@ impl<const N: u32> Lend for WStr<N> {
     fn lend(value: &WString) -> &str {
         value
     }
+}
+
+impl<const N: u32> Typed for WStr<N> {
+    const TYPE: &'static TypeDef = &TypeDef::WString { bound: N };
 }
 
 /// `sequence<C, N>`; `sequence<C>` when `N` is left out, for elements that have bounds inside.
@@ -189,6 +199,11 @@ impl<C: Codec, const N: u32> Lend for Seq<C, N> {
     }
 }
 
+impl<C: Typed, const N: u32> Typed for Seq<C, N> {
+    const TYPE: &'static TypeDef =
+        &TypeDef::Sequence { element: C::TYPE, bound: if N == u32::MAX { 0 } else { N } };
+}
+
 /// An array of `N` elements that have bounds inside.
 #[derive(Debug)]
 pub struct Arr<C, const N: usize>(PhantomData<C>);
@@ -222,6 +237,34 @@ impl<C: Codec, const N: usize> Lend for Arr<C, N> {
     fn lend(value: &[C::Value; N]) -> &[C::Value; N] {
         value
     }
+}
+
+impl<C: Typed, const N: usize> Typed for Arr<C, N> {
+    const TYPE: &'static TypeDef = &TypeDef::Array { element: C::TYPE, length: N as u32 };
+}
+
+/// A local object, `I` being `dyn` of its interface. It stands where the IDL has it, but is never on the wire:
+/// CORBA 3.3 part 1, 8.6.5.
+#[derive(Debug)]
+pub struct Local<I: ?Sized>(PhantomData<fn() -> Arc<I>>);
+
+impl<I: ?Sized> Codec for Local<I> {
+    type Value = Option<Arc<I>>;
+    const BYTES_MIN: usize = 1;
+
+    #[cold]
+    fn put(_: &Option<Arc<I>>, _: &mut Writer<'_>) -> Result<(), Misuse> {
+        Err(Misuse::LocalObject)
+    }
+
+    #[cold]
+    fn get(r: &mut Reader<'_>) -> Result<Option<Arc<I>>, Malformed> {
+        Err(r.malformed(MalformedKind::LocalObject))
+    }
+}
+
+impl<I: Typed + ?Sized> Typed for Local<I> {
+    const TYPE: &'static TypeDef = I::TYPE;
 }
 
 /// The results of an operation that has none, or several: the tuple `T`, one after the other.

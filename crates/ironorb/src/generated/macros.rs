@@ -5,16 +5,198 @@
 //! types that people see are plain items in the generated file; the macros add implementations.
 
 pub use crate::{
-    __ironorb_cdr_enum as cdr_enum, __ironorb_cdr_struct as cdr_struct, __ironorb_cdr_union as cdr_union,
-    __ironorb_exception as exception, __ironorb_interface as interface,
+    __ironorb_alias as alias, __ironorb_cdr_enum as cdr_enum, __ironorb_cdr_struct as cdr_struct,
+    __ironorb_cdr_union as cdr_union, __ironorb_exception as exception, __ironorb_interface as interface,
+    __ironorb_local_interface as local_interface, __ironorb_native as native,
     __ironorb_operation_error as operation_error, __ironorb_reference as reference,
 };
+
+/// The static that describes a type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_static_type {
+    ($name:ident: $type_code:ident = $description:expr) => {
+        #[doc = ::std::concat!("The description of `", ::std::stringify!($name), "`, for `any` and `TypeCode`.")]
+        pub static $type_code: $crate::generated::TypeDef = $description;
+    };
+}
+
+/// The static that describes a type with a Rust type of its own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_type_code {
+    ($name:ident: $type_code:ident = $description:expr) => {
+        $crate::__ironorb_static_type! { $name: $type_code = $description }
+
+        impl $crate::generated::Typed for $name {
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
+        }
+    };
+}
+
+/// The description of a member: what its codec says, or what is given where the codec cannot tell.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_type_of {
+    ($codec:ty) => {
+        <$codec as $crate::generated::Typed>::TYPE
+    };
+    ($codec:ty = $description:expr) => {
+        $description
+    };
+}
+
+/// The IDL name of something: its Rust name, unless given.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_idl_name {
+    ($name:ident) => {
+        ::std::stringify!($name)
+    };
+    ($name:ident $idl:literal) => {
+        $idl
+    };
+}
+
+/// A typedef: only its description, as the alias itself is plain Rust.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_alias {
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+    ) => {
+        $crate::__ironorb_alias! { $name $($idl)?: $type_code = $id, $name }
+    };
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal, $codec:ty $(= $description:expr)?
+    ) => {
+        $crate::__ironorb_static_type! {
+            $name: $type_code = $crate::generated::TypeDef::Alias {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+                original: $crate::__ironorb_type_of!($codec $(= $description)?),
+            }
+        }
+    };
+}
+
+/// A native type: only its description.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_native {
+    ($name:ident $($idl:literal)?: $type_code:ident = $id:literal) => {
+        $crate::__ironorb_static_type! {
+            $name: $type_code = $crate::generated::TypeDef::Native {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+            }
+        }
+    };
+}
+
+/// What a local interface has besides its trait: a description, and what structs that hold one derive. Two are
+/// equal when they are the same object.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_local_interface {
+    (dyn $interface:ident $($idl:literal)?: $type_code:ident = $id:literal) => {
+        $crate::__ironorb_static_type! {
+            $interface: $type_code = $crate::generated::TypeDef::LocalInterface {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($interface $($idl)?),
+            }
+        }
+
+        impl $crate::generated::Typed for dyn $interface {
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
+        }
+
+        impl ::std::fmt::Debug for dyn $interface {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(::std::concat!("dyn ", ::std::stringify!($interface)))
+            }
+        }
+
+        impl ::std::cmp::PartialEq for dyn $interface {
+            fn eq(&self, other: &Self) -> bool {
+                ::std::ptr::addr_eq(self, other)
+            }
+        }
+
+        impl ::std::cmp::Eq for dyn $interface {}
+
+        impl ::std::hash::Hash for dyn $interface {
+            fn hash<H: ::std::hash::Hasher>(&self, state: &mut H) {
+                ::std::ptr::hash(::std::ptr::from_ref(self).cast::<()>(), state);
+            }
+        }
+    };
+}
+
+/// The kind of an interface.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_interface_type {
+    (, $id:literal, $name:expr) => {
+        $crate::generated::TypeDef::ObjRef { id: $id, name: $name }
+    };
+    (abstract, $id:literal, $name:expr) => {
+        $crate::generated::TypeDef::AbstractInterface { id: $id, name: $name }
+    };
+}
+
+/// The place of a union's default case.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_default_label {
+    () => {
+        ::std::option::Option::None
+    };
+    ($at:literal) => {
+        ::std::option::Option::Some($at)
+    };
+}
+
+/// The default value of a union.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_initial {
+    (One $variant:ident) => {
+        Self::$variant(::std::default::Default::default())
+    };
+    (Many $variant:ident $label:expr) => {
+        Self::$variant { label: $label, value: ::std::default::Default::default() }
+    };
+}
 
 /// Marshals a struct member by member. Each member is followed by its codec.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_struct {
-    ($name:ident { $($member:ident: $codec:ty),* $(,)? }) => {
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* $(,)? }
+    ) => {
+        $crate::__ironorb_members! { $name { $($member: $codec),* } }
+
+        $crate::__ironorb_type_code! {
+            $name: $type_code = $crate::generated::TypeDef::Struct {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+                members: &[$((
+                    $crate::__ironorb_idl_name!($member $($idl_member)?),
+                    $crate::__ironorb_type_of!($codec $(= $member_type)?),
+                )),*],
+            }
+        }
+    };
+}
+
+/// Writes and reads the members of a struct or exception one after the other.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_members {
+    ($name:ident { $($member:ident: $codec:ty),* }) => {
         impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
@@ -47,7 +229,18 @@ macro_rules! __ironorb_cdr_struct {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_enum {
-    ($name:ident { $($variant:ident),* $(,)? }) => {
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        { $($variant:ident $($idl_variant:literal)?),* $(,)? }
+    ) => {
+        $crate::__ironorb_type_code! {
+            $name: $type_code = $crate::generated::TypeDef::Enum {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+                enumerators: &[$($crate::__ironorb_idl_name!($variant $($idl_variant)?)),*],
+            }
+        }
+
         impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
@@ -79,17 +272,45 @@ macro_rules! __ironorb_cdr_enum {
 }
 
 /// Marshals a union. `one` are the cases with a single label, `many` those that store theirs, `default`
-/// the case for every label that is not in `unless`, `rest` the labels that carry no value.
+/// the case for every label that is not in `unless`, `rest` the labels that carry no value. `labels` is how its
+/// TypeCode has it, with the place of the default case; `initial` the variant of the default value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_union {
     (
-        $name:ident switch $discriminator:ty;
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        switch $discriminator:ty $(= $discriminator_type:expr)?;
         $(one { $([$($one_label:tt)+] => $one:ident($one_codec:ty)),* $(,)? })?
         $(many { $([$($many_label:tt)+] => $many:ident($many_codec:ty)),* $(,)? })?
         $(default { $default:ident($default_codec:ty) $(unless [$($not_default:tt)+])? })?
         $(rest { $rest:ident unless [$($not_rest:tt)+] })?
+        labels [$($number:literal $member:literal $member_codec:ty $(= $member_type:expr)?),* $(,)?]
+        $(default $default_label:literal)?;
+        $(initial $initial_kind:ident $initial:ident $(($initial_label:expr))?;)?
     ) => {
+        $crate::__ironorb_type_code! {
+            $name: $type_code = $crate::generated::TypeDef::Union {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+                discriminator: $crate::__ironorb_type_of!($discriminator $(= $discriminator_type)?),
+                default: $crate::__ironorb_default_label!($($default_label)?),
+                cases: &[$((
+                    $number,
+                    $member,
+                    $crate::__ironorb_type_of!($member_codec $(= $member_type)?),
+                )),*],
+            }
+        }
+
+        $(
+            impl ::std::default::Default for $name {
+                /// The first member of the IDL, with its default value.
+                fn default() -> Self {
+                    $crate::__ironorb_initial!($initial_kind $initial $($initial_label)?)
+                }
+            }
+        )?
+
         impl $name {
             /// The label that goes on the wire before the value.
             #[inline]
@@ -157,8 +378,22 @@ macro_rules! __ironorb_cdr_union {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_exception {
-    ($name:ident = $idl:literal, $id:literal { $($member:ident: $codec:ty),* $(,)? }) => {
-        $crate::generated::cdr_struct! { $name { $($member: $codec),* } }
+    (
+        $name:ident: $type_code:ident = $idl:literal, $id:literal
+        { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* $(,)? }
+    ) => {
+        $crate::__ironorb_members! { $name { $($member: $codec),* } }
+
+        $crate::__ironorb_type_code! {
+            $name: $type_code = $crate::generated::TypeDef::Except {
+                id: $id,
+                name: $crate::generated::last_name($idl),
+                members: &[$((
+                    $crate::__ironorb_idl_name!($member $($idl_member)?),
+                    $crate::__ironorb_type_of!($codec $(= $member_type)?),
+                )),*],
+            }
+        }
 
         impl $crate::generated::UserException for $name {
             const REPOSITORY_ID: &'static str = $id;
@@ -169,7 +404,8 @@ macro_rules! __ironorb_exception {
                 f.write_str($idl)?;
                 let mut _before = " (";
                 $(
-                    ::std::write!(f, "{_before}{}: {:?}", ::std::stringify!($member), self.$member)?;
+                    let name = $crate::__ironorb_idl_name!($member $($idl_member)?);
+                    ::std::write!(f, "{_before}{name}: {:?}", self.$member)?;
                     _before = ", ";
                 )*
                 f.write_str(if _before == ", " { ")" } else { "" })
@@ -342,7 +578,8 @@ macro_rules! __ironorb_reference {
 macro_rules! __ironorb_interface {
     (
         $(#[$meta:meta])*
-        pub $reference:ident: dyn $interface:ident, $skeleton:ident = $id:literal;
+        pub $reference:ident: dyn $interface:ident $($idl:literal)?, $skeleton:ident,
+        $type_code:ident = $($abstract:ident)? $id:literal;
         bases [$($base_reference:ty: dyn $base:path),* $(,)?];
         operations($slots:literal, $seed:literal) [
             $($index:literal $name:literal => $upcall:path),* $(,)?
@@ -354,6 +591,16 @@ macro_rules! __ironorb_interface {
         $crate::generated::reference! {
             $(#[$meta])*
             pub $reference: dyn $interface = $id, bases [$($base_reference: dyn $base),*];
+        }
+
+        $crate::__ironorb_static_type! {
+            $interface: $type_code = $crate::__ironorb_interface_type! {
+                $($abstract)?, $id, $crate::__ironorb_idl_name!($interface $($idl)?)
+            }
+        }
+
+        impl $crate::generated::TypedNillable for $reference {
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
         }
 
         /// One function per operation that unmarshals, calls the servant and marshals the reply.

@@ -18,7 +18,7 @@ pub use crate::pending::{Pending, invoke_async};
 pub use ironorb_giop::any::Any;
 pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
 pub use ironorb_giop::fixed::Fixed;
-pub use ironorb_giop::typecode::{TypeCode, TypeDef, Typed, ValueModifier, Visibility};
+pub use ironorb_giop::typecode::{TypeCode, TypeDef, Typed, TypedNillable, ValueModifier, Visibility};
 pub use ironorb_giop::value;
 pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
@@ -128,5 +128,43 @@ impl<'s> LocalSlot<'s> {
     }
 }
 
-/// An IDL `native` type: whatever the process makes of it.
-pub type Native = Arc<dyn std::any::Any + Send + Sync>;
+/// A value of an IDL `native` type: whatever the process makes of it. Two are equal when they are the same one.
+/// It is never on the wire.
+#[derive(Debug, Clone)]
+pub struct Native(pub Arc<dyn std::any::Any + Send + Sync>);
+
+impl PartialEq for Native {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+}
+
+impl Eq for Native {}
+
+impl std::hash::Hash for Native {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).cast::<()>().hash(state);
+    }
+}
+
+impl Marshal for Native {
+    fn marshal(&self, _: &mut Writer<'_>) -> Result<(), Misuse> {
+        Err(Misuse::LocalObject)
+    }
+}
+
+impl Unmarshal for Native {
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Err(r.malformed(MalformedKind::LocalObject))
+    }
+}
+
+/// The IDL name of something, by its scoped name: what stands behind the last `::`.
+pub const fn last_name(scoped: &'static str) -> &'static str {
+    let bytes = scoped.as_bytes();
+    let mut at = bytes.len();
+    while at > 0 && bytes[at - 1] != b':' {
+        at -= 1;
+    }
+    scoped.split_at(at).1
+}

@@ -7,14 +7,25 @@ pub mod bounds {
 
     /// IDL typedef `bounds::Code`.
     pub type Code = String;
+    g::alias! { Code: TC_CODE = "IDL:bounds/Code:1.0", g::Str<5> }
     /// IDL typedef `bounds::Codes`.
     pub type Codes = Vec<Code>;
+    g::alias! {
+        Codes: TC_CODES = "IDL:bounds/Codes:1.0",
+        g::Seq<g::Str<5>, 3> = &g::TypeDef::Sequence { element: &TC_CODE, bound: 3 }
+    }
     /// IDL typedef `bounds::Pages`.
     pub type Pages = [Codes; 2];
+    g::alias! {
+        Pages: TC_PAGES = "IDL:bounds/Pages:1.0",
+        g::Arr<g::Seq<g::Str<5>, 3>, 2> = &g::TypeDef::Array { element: &TC_CODES, length: 2 }
+    }
     /// IDL typedef `bounds::Table`.
     pub type Table = Vec<Vec<String>>;
+    g::alias! { Table: TC_TABLE = "IDL:bounds/Table:1.0", g::Seq<g::Seq<g::Str<2>>> }
     /// IDL typedef `bounds::ShortWide`.
     pub type ShortWide = g::WString;
+    g::alias! { ShortWide: TC_SHORT_WIDE = "IDL:bounds/ShortWide:1.0", g::WStr<3> }
 
     /// IDL struct `bounds::Holder`.
     #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -28,9 +39,11 @@ pub mod bounds {
     }
 
     g::cdr_struct! {
-        Holder {
-            tag: g::Str<5>, wide: g::WStr<4>, raw: g::Seq<u8, 8>, tags: g::Seq<g::Str<5>, 3>,
-            both: g::Arr<g::Seq<g::Str<5>, 3>, 2>, cells: g::Seq<g::Seq<g::Str<2>>>,
+        Holder: TC_HOLDER = "IDL:bounds/Holder:1.0" {
+            tag: g::Str<5> = &TC_CODE, wide: g::WStr<4>, raw: g::Seq<u8, 8>,
+            tags: g::Seq<g::Str<5>, 3> = &TC_CODES,
+            both: g::Arr<g::Seq<g::Str<5>, 3>, 2> = &TC_PAGES,
+            cells: g::Seq<g::Seq<g::Str<2>>> = &TC_TABLE,
         }
     }
 
@@ -43,10 +56,15 @@ pub mod bounds {
     }
 
     g::cdr_union! {
-        Choice switch i16;
+        Choice: TC_CHOICE = "IDL:bounds/Choice:1.0" switch i16;
         one { [1] => Tag(g::Str<5>) }
         many { [2 | 3] => Numbers(g::Seq<i32, 2>) }
         default { Both(g::Arr<g::Seq<g::Str<5>, 3>, 2>) unless [1 | 2 | 3] }
+        labels [
+            1 "tag" g::Str<5> = &TC_CODE, 2 "numbers" g::Seq<i32, 2>, 3 "numbers" g::Seq<i32, 2>,
+            0 "both" g::Arr<g::Seq<g::Str<5>, 3>, 2> = &TC_PAGES,
+        ] default 3;
+        initial One Tag;
     }
 
     /// IDL interface `bounds::Checker`.
@@ -71,7 +89,7 @@ pub mod bounds {
 
     g::interface! {
         /// A reference to an object of the IDL interface `bounds::Checker`.
-        pub CheckerRef: dyn Checker, CheckerSkeleton = "IDL:bounds/Checker:1.0";
+        pub CheckerRef: dyn Checker, CheckerSkeleton, TC_CHECKER = "IDL:bounds/Checker:1.0";
         bases [];
         operations(4, 1) [
             0 "check" => CheckerSkeleton::check, 1 "all" => CheckerSkeleton::all,

@@ -24,7 +24,9 @@ pub mod docs {
         pub third: i32,
     }
 
-    g::cdr_struct! { Noted { first: i32, second: i32, third: i32 } }
+    g::cdr_struct! {
+        Noted: TC_NOTED = "IDL:docs/Noted:1.0" { first: i32, second: i32, third: i32 }
+    }
 
     /// Bang.
     ///
@@ -48,7 +50,7 @@ pub mod docs {
 
     g::interface! {
         /// A reference to an object of the IDL interface `docs::Service`.
-        pub ServiceRef: dyn Service, ServiceSkeleton = "IDL:docs/Service:1.0";
+        pub ServiceRef: dyn Service, ServiceSkeleton, TC_SERVICE = "IDL:docs/Service:1.0";
         bases [];
         operations(4, 1) [
             0 "work" => ServiceSkeleton::work, 1 "_get_amount" => ServiceSkeleton::amount,
@@ -73,9 +75,11 @@ pub mod docs {
     }
 
     g::cdr_union! {
-        Chosen switch i32;
+        Chosen: TC_CHOSEN = "IDL:docs/Chosen:1.0" switch i32;
         one { [1] => One(i32) }
         many { [2 | 3] => Two(i32) }
         rest { Unlisted unless [1 | 2 | 3] }
+        labels [1 "one" i32, 2 "two" i32, 3 "two" i32];
+        initial One One;
     }
 }

@@ -18,10 +18,15 @@ pub mod constants {
         High,
     }
 
-    g::cdr_enum! { Level { Low, MiddleLevel, High } }
+    g::cdr_enum! {
+        Level: TC_LEVEL = "IDL:constants/Level:1.0" {
+            Low "low", MiddleLevel "middle_level", High "HIGH",
+        }
+    }
 
     /// IDL typedef `constants::Height`.
     pub type Height = Level;
+    g::alias! { Height: TC_HEIGHT = "IDL:constants/Height:1.0" }
     /// IDL constant `constants::LOWEST`.
     pub const LOWEST: i16 = -32768;
     /// IDL constant `constants::ULONGLONG`.
@@ -56,7 +61,7 @@ pub mod constants {
 
     g::interface! {
         /// A reference to an object of the IDL interface `constants::Limits`.
-        pub LimitsRef: dyn Limits, LimitsSkeleton = "IDL:constants/Limits:1.0";
+        pub LimitsRef: dyn Limits, LimitsSkeleton, TC_LIMITS = "IDL:constants/Limits:1.0";
         bases [];
         operations(1, 0) [];
     }

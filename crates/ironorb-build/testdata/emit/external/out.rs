@@ -13,7 +13,9 @@ pub mod app {
     }
 
     g::cdr_struct! {
-        Line { from: crate::external_base::base::Point, to: crate::external_base::base::Point }
+        Line: TC_LINE = "IDL:app/Line:1.0" {
+            from: crate::external_base::base::Point, to: crate::external_base::base::Point,
+        }
     }
 
     /// IDL interface `app::Circle`.
@@ -27,7 +29,7 @@ pub mod app {
 
     g::interface! {
         /// A reference to an object of the IDL interface `app::Circle`.
-        pub CircleRef: dyn Circle, CircleSkeleton = "IDL:app/Circle:1.0";
+        pub CircleRef: dyn Circle, CircleSkeleton, TC_CIRCLE = "IDL:app/Circle:1.0";
         bases [crate::external_base::base::ShapeRef: dyn crate::external_base::base::Shape];
         operations(4, 3) [
             0 "around" => CircleSkeleton::around,

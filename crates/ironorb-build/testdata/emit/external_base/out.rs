@@ -12,10 +12,11 @@ pub mod base {
         pub y: i32,
     }
 
-    g::cdr_struct! { Point { x: i32, y: i32 } }
+    g::cdr_struct! { Point: TC_POINT = "IDL:base/Point:1.0" { x: i32, y: i32 } }
 
     /// IDL typedef `base::Points`.
     pub type Points = Vec<Point>;
+    g::alias! { Points: TC_POINTS = "IDL:base/Points:1.0" }
 
     /// IDL interface `base::Shape`.
     pub trait Shape: Send + Sync + 'static {
@@ -28,7 +29,7 @@ pub mod base {
 
     g::interface! {
         /// A reference to an object of the IDL interface `base::Shape`.
-        pub ShapeRef: dyn Shape, ShapeSkeleton = "IDL:base/Shape:1.0";
+        pub ShapeRef: dyn Shape, ShapeSkeleton, TC_SHAPE = "IDL:base/Shape:1.0";
         bases [];
         operations(2, 1) [0 "_get_at" => ShapeSkeleton::at, 1 "_set_at" => ShapeSkeleton::set_at];
         twoway "_get_at" fn at() -> Point, g::SystemException;
@@ -43,6 +44,6 @@ pub mod base {
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
         pub struct Gone {}
 
-        g::exception! { Gone = "base::Shape::Gone", "IDL:base/Shape/Gone:1.0" {} }
+        g::exception! { Gone: TC_GONE = "base::Shape::Gone", "IDL:base/Shape/Gone:1.0" {} }
     }
 }

@@ -7,7 +7,7 @@ pub struct Message {
     pub text: String,
 }
 
-::ironorb::generated::cdr_struct! { Message { text: String } }
+::ironorb::generated::cdr_struct! { Message: TC_MESSAGE = "IDL:Message:1.0" { text: String } }
 
 /// IDL enum `Mood`.
 #[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
@@ -19,7 +19,7 @@ pub enum Mood {
     Bad,
 }
 
-::ironorb::generated::cdr_enum! { Mood { Good, Bad } }
+::ironorb::generated::cdr_enum! { Mood: TC_MOOD = "IDL:Mood:1.0" { Good "good", Bad "bad" } }
 
 /// IDL union `Reply`.
 #[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
@@ -33,9 +33,11 @@ pub enum Reply {
 }
 
 ::ironorb::generated::cdr_union! {
-    Reply switch Mood;
+    Reply: TC_REPLY = "IDL:Reply:1.0" switch Mood;
     one { [Mood::Good] => What(Message) }
     rest { Unlisted unless [Mood::Good] }
+    labels [0 "what" Message];
+    initial One What;
 }
 
 /// IDL exception `Silent`.
@@ -45,7 +47,7 @@ pub struct Silent {
     pub why: Mood,
 }
 
-::ironorb::generated::exception! { Silent = "Silent", "IDL:Silent:1.0" { why: Mood } }
+::ironorb::generated::exception! { Silent: TC_SILENT = "Silent", "IDL:Silent:1.0" { why: Mood } }
 
 /// IDL constant `LIMIT`.
 #[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
@@ -54,6 +56,7 @@ pub const LIMIT: i32 = 10;
 /// IDL typedef `Messages`.
 #[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
 pub type Messages = Vec<Message>;
+::ironorb::generated::alias! { Messages: TC_MESSAGES = "IDL:Messages:1.0" }
 
 /// IDL interface `Parrot`.
 #[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
@@ -74,7 +77,7 @@ pub trait Parrot: Send + Sync + 'static {
 
 ::ironorb::generated::interface! {
     /// A reference to an object of the IDL interface `Parrot`.
-    pub ParrotRef: dyn Parrot, ParrotSkeleton = "IDL:Parrot:1.0";
+    pub ParrotRef: dyn Parrot, ParrotSkeleton, TC_PARROT = "IDL:Parrot:1.0";
     bases [];
     operations(4, 1) [
         0 "echo" => ParrotSkeleton::echo, 1 "history" => ParrotSkeleton::history,
@@ -100,4 +103,5 @@ pub mod parrot {
 
     /// IDL typedef `Parrot::Pair`.
     pub type Pair = Vec<String>;
+    g::alias! { Pair: TC_PAIR = "IDL:Parrot/Pair:1.0", g::Seq<String, 2> }
 }

@@ -19,7 +19,7 @@ pub mod base {
 
     g::interface! {
         /// A reference to an object of the IDL interface `base::Shape`.
-        pub ShapeRef: dyn Shape, ShapeSkeleton = "IDL:base/Shape:1.0";
+        pub ShapeRef: dyn Shape, ShapeSkeleton, TC_SHAPE = "IDL:base/Shape:1.0";
         bases [];
         operations(4, 0) [
             0 "_get_name" => ShapeSkeleton::name, 1 "_set_name" => ShapeSkeleton::set_name,
@@ -43,7 +43,7 @@ pub mod base {
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
         pub struct Flat {}
 
-        g::exception! { Flat = "base::Shape::Flat", "IDL:base/Shape/Flat:1.0" {} }
+        g::exception! { Flat: TC_FLAT = "base::Shape::Flat", "IDL:base/Shape/Flat:1.0" {} }
 
         /// IDL enum `base::Shape::Side`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -54,7 +54,7 @@ pub mod base {
             Right,
         }
 
-        g::cdr_enum! { Side { Left, Right } }
+        g::cdr_enum! { Side: TC_SIDE = "IDL:base/Shape/Side:1.0" { Left "left", Right "right" } }
     }
 }
 
@@ -71,7 +71,7 @@ pub mod shapes {
 
     g::interface! {
         /// A reference to an object of the IDL interface `shapes::Movable`.
-        pub MovableRef: dyn Movable, MovableSkeleton = "IDL:shapes/Movable:1.0";
+        pub MovableRef: dyn Movable, MovableSkeleton, TC_MOVABLE = "IDL:shapes/Movable:1.0";
         bases [super::base::ShapeRef: dyn super::base::Shape];
         operations(4, 1) [
             0 "move" => MovableSkeleton::move_, 1 "_get_name" => super::base::ShapeSkeleton::name,
@@ -91,7 +91,7 @@ pub mod shapes {
 
     g::interface! {
         /// A reference to an object of the IDL interface `shapes::Scalable`.
-        pub ScalableRef: dyn Scalable, ScalableSkeleton = "IDL:shapes/Scalable:1.0";
+        pub ScalableRef: dyn Scalable, ScalableSkeleton, TC_SCALABLE = "IDL:shapes/Scalable:1.0";
         bases [super::base::ShapeRef: dyn super::base::Shape];
         operations(4, 1) [
             0 "scale" => ScalableSkeleton::scale, 1 "_get_name" => super::base::ShapeSkeleton::name,
@@ -113,7 +113,7 @@ pub mod shapes {
 
         g::interface! {
             /// A reference to an object of the IDL interface `shapes::deep::Sprite`.
-            pub SpriteRef: dyn Sprite, SpriteSkeleton = "IDL:shapes/deep/Sprite:1.0";
+            pub SpriteRef: dyn Sprite, SpriteSkeleton, TC_SPRITE = "IDL:shapes/deep/Sprite:1.0";
             bases [
                 super::MovableRef: dyn super::Movable, super::ScalableRef: dyn super::Scalable,
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
@@ -145,7 +145,7 @@ pub mod shapes {
 
         g::interface! {
             /// A reference to an object of the IDL interface `shapes::deep::Tag`.
-            pub TagRef: dyn Tag, TagSkeleton = "IDL:shapes/deep/Tag:1.0";
+            pub TagRef: dyn Tag, TagSkeleton, TC_TAG = "IDL:shapes/deep/Tag:1.0";
             bases [
                 SpriteRef: dyn Sprite, super::MovableRef: dyn super::Movable,
                 super::ScalableRef: dyn super::Scalable,
@@ -174,8 +174,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::AnInterfaceWithAName`.
-        pub AnInterfaceWithANameRef: dyn AnInterfaceWithAName, AnInterfaceWithANameSkeleton =
-            "IDL:width/AnInterfaceWithAName:1.0";
+        pub AnInterfaceWithANameRef: dyn AnInterfaceWithAName, AnInterfaceWithANameSkeleton,
+            TC_AN_INTERFACE_WITH_A_NAME = "IDL:width/AnInterfaceWithAName:1.0";
         bases [];
         operations(1, 0) [];
     }
@@ -185,8 +185,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::AnotherOneThatHasOne`.
-        pub AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, AnotherOneThatHasOneSkeleton =
-            "IDL:width/AnotherOneThatHasOne:1.0";
+        pub AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, AnotherOneThatHasOneSkeleton,
+            TC_ANOTHER_ONE_THAT_HAS_ONE = "IDL:width/AnotherOneThatHasOne:1.0";
         bases [];
         operations(1, 0) [];
     }
@@ -196,8 +196,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine`.
-        pub JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine, JoinedInAllOfTheLineSkeleton =
-            "IDL:width/JoinedInAllOfTheLine:1.0";
+        pub JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine, JoinedInAllOfTheLineSkeleton,
+            TC_JOINED_IN_ALL_OF_THE_LINE = "IDL:width/JoinedInAllOfTheLine:1.0";
         bases [
             AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
             AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
@@ -213,8 +213,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine_`.
-        pub JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_, JoinedInAllOfTheLineSkeleton_ =
-            "IDL:width/JoinedInAllOfTheLine_:1.0";
+        pub JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_, JoinedInAllOfTheLineSkeleton_,
+            TC_JOINED_IN_ALL_OF_THE_LINE_ = "IDL:width/JoinedInAllOfTheLine_:1.0";
         bases [
             AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
             AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
@@ -258,7 +258,7 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::Joined`.
-        pub JoinedRef: dyn Joined, JoinedSkeleton = "IDL:width/Joined:1.0";
+        pub JoinedRef: dyn Joined, JoinedSkeleton, TC_JOINED = "IDL:width/Joined:1.0";
         bases [
             AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
             JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,

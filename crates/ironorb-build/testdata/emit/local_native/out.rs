@@ -7,12 +7,13 @@ pub mod nearby {
 
     /// IDL native type `nearby::Cookie`.
     pub type Cookie = g::Native;
+    g::native! { Cookie: TC_COOKIE = "IDL:nearby/Cookie:1.0" }
 
     /// IDL exception `nearby::Stop`.
     #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
     pub struct Stop {}
 
-    g::exception! { Stop = "nearby::Stop", "IDL:nearby/Stop:1.0" {} }
+    g::exception! { Stop: TC_STOP = "nearby::Stop", "IDL:nearby/Stop:1.0" {} }
 
     /// IDL local interface `nearby::Visitor`.
     pub trait Visitor: Send + Sync + 'static {
@@ -25,6 +26,8 @@ pub mod nearby {
             after: Option<&::std::sync::Arc<dyn Visitor>>,
         ) -> Result<(Option<::std::sync::Arc<dyn Visitor>>, Cookie), g::SystemException>;
     }
+
+    g::local_interface! { dyn Visitor: TC_VISITOR = "IDL:nearby/Visitor:1.0" }
 
     /// What belongs to the IDL local interface `nearby::Visitor`.
     pub mod visitor {
@@ -42,12 +45,14 @@ pub mod nearby {
         fn depth(&self) -> Result<i32, g::SystemException>;
     }
 
+    g::local_interface! { dyn Deep: TC_DEEP = "IDL:nearby/Deep:1.0" }
+
     /// IDL interface `nearby::Forward`.
     pub trait Forward: Send + Sync + 'static {}
 
     g::interface! {
         /// A reference to an object of the IDL interface `nearby::Forward`.
-        pub ForwardRef: dyn Forward, ForwardSkeleton = "IDL:nearby/Forward:1.0";
+        pub ForwardRef: dyn Forward, ForwardSkeleton, TC_FORWARD = "IDL:nearby/Forward:1.0";
         bases [];
         operations(1, 0) [];
     }
@@ -58,5 +63,5 @@ pub mod nearby {
         pub to: Option<ForwardRef>,
     }
 
-    g::cdr_struct! { Holder { to: Option<ForwardRef> } }
+    g::cdr_struct! { Holder: TC_HOLDER = "IDL:nearby/Holder:1.0" { to: Option<ForwardRef> } }
 }

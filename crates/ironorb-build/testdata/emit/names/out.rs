@@ -16,23 +16,27 @@ pub mod type_ {
         pub url_string: i32,
     }
 
-    g::cdr_struct! { String_ { type_: i32, self_: i32, box_: i32, url_string: i32 } }
-
-    /// IDL struct `type::foo_bar`.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-    pub struct FooBar {
-        pub x: i32,
+    g::cdr_struct! {
+        String_ "String": TC_STRING = "IDL:type/String:1.0" {
+            type_ "type": i32, self_ "self": i32, box_ "Box": i32, url_string "URLString": i32,
+        }
     }
 
-    g::cdr_struct! { FooBar { x: i32 } }
-
-    /// IDL struct `type::FooBar`.
+    /// IDL struct `type::foo_bar`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct FooBar_ {
         pub x: i32,
     }
 
-    g::cdr_struct! { FooBar_ { x: i32 } }
+    g::cdr_struct! { FooBar_ "foo_bar": TC_FOO_BAR = "IDL:type/foo_bar:1.0" { x: i32 } }
+
+    /// IDL struct `type::FooBar`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct FooBar {
+        pub x: i32,
+    }
+
+    g::cdr_struct! { FooBar: TC_FOO_BAR_ = "IDL:type/FooBar:1.0" { x: i32 } }
 
     /// IDL enum `type::Result`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -45,10 +49,15 @@ pub mod type_ {
         Self_,
     }
 
-    g::cdr_enum! { Result_ { Ok, Ok_, Err, Self_ } }
+    g::cdr_enum! {
+        Result_ "Result": TC_RESULT = "IDL:type/Result:1.0" {
+            Ok "ok", Ok_, Err "err", Self_ "self",
+        }
+    }
 
     /// IDL typedef `type::Vec`.
     pub type Vec_ = Vec<String_>;
+    g::alias! { Vec_ "Vec": TC_VEC = "IDL:type/Vec:1.0" }
     /// IDL constant `type::i32`.
     pub const I32: i32 = 1;
     /// IDL constant `type::I_32`.
@@ -62,7 +71,7 @@ pub mod type_ {
 
     g::interface! {
         /// A reference to an object of the IDL interface `type::Thing`.
-        pub ThingRef_: dyn Thing, ThingSkeleton_ = "IDL:type/Thing:1.0";
+        pub ThingRef_: dyn Thing, ThingSkeleton_, TC_THING = "IDL:type/Thing:1.0";
         bases [];
         operations(1, 0) [0 "x" => ThingSkeleton_::x];
         twoway "x" fn x() -> g::Results<()>, g::SystemException;
@@ -74,7 +83,7 @@ pub mod type_ {
         pub x: i32,
     }
 
-    g::cdr_struct! { ThingRef { x: i32 } }
+    g::cdr_struct! { ThingRef: TC_THING_REF = "IDL:type/ThingRef:1.0" { x: i32 } }
 
     /// IDL struct `type::thing_skeleton`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -82,7 +91,9 @@ pub mod type_ {
         pub x: i32,
     }
 
-    g::cdr_struct! { ThingSkeleton { x: i32 } }
+    g::cdr_struct! {
+        ThingSkeleton "thing_skeleton": TC_THING_SKELETON = "IDL:type/thing_skeleton:1.0" { x: i32 }
+    }
 
     /// IDL interface `type::clash`.
     pub trait Clash: Send + Sync + 'static {
@@ -117,7 +128,7 @@ pub mod type_ {
 
     g::interface! {
         /// A reference to an object of the IDL interface `type::clash`.
-        pub ClashRef: dyn Clash, ClashSkeleton = "IDL:type/clash:1.0";
+        pub ClashRef: dyn Clash "clash", ClashSkeleton, TC_CLASH = "IDL:type/clash:1.0";
         bases [];
         operations(8, 39) [
             0 "_get_value" => ClashSkeleton::value, 1 "_set_value" => ClashSkeleton::set_value__,
@@ -154,13 +165,16 @@ pub mod type_ {
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
         pub struct System {}
 
-        g::exception! { System = "type::clash::System", "IDL:type/clash/System:1.0" {} }
+        g::exception! { System: TC_SYSTEM = "type::clash::System", "IDL:type/clash/System:1.0" {} }
 
         /// IDL exception `type::clash::FetchError`.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
         pub struct FetchError {}
 
-        g::exception! { FetchError = "type::clash::FetchError", "IDL:type/clash/FetchError:1.0" {} }
+        g::exception! {
+            FetchError: TC_FETCH_ERROR = "type::clash::FetchError",
+            "IDL:type/clash/FetchError:1.0" {}
+        }
 
         /// IDL struct `type::clash::g`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -168,7 +182,7 @@ pub mod type_ {
             pub option: i32,
         }
 
-        g::cdr_struct! { G { option: i32 } }
+        g::cdr_struct! { G "g": TC_G = "IDL:type/clash/g:1.0" { option "Option": i32 } }
     }
 
     /// IDL interface `type::derived`.
@@ -182,7 +196,7 @@ pub mod type_ {
 
     g::interface! {
         /// A reference to an object of the IDL interface `type::derived`.
-        pub DerivedRef: dyn Derived, DerivedSkeleton = "IDL:type/derived:1.0";
+        pub DerivedRef: dyn Derived "derived", DerivedSkeleton, TC_DERIVED = "IDL:type/derived:1.0";
         bases [ClashRef: dyn Clash];
         operations(16, 21) [
             0 "set_Value_" => DerivedSkeleton::set_value___,
@@ -205,18 +219,24 @@ pub mod type_ {
             pub crate_: i32,
         }
 
-        g::cdr_struct! { Self_ { crate_: i32 } }
+        g::cdr_struct! { Self_ "Self": TC_SELF = "IDL:type/str/Self:1.0" { crate_ "crate": i32 } }
     }
 
     /// IDL module `type::V1_0`.
     pub mod v1_0 {
+        use ::ironorb::generated as g;
+
         /// IDL typedef `type::V1_0::NVList`.
         pub type NvList = i32;
+        g::alias! { NvList "NVList": TC_NV_LIST = "IDL:type/V1_0/NVList:1.0" }
     }
 
     /// IDL module `type::V10`.
     pub mod v10 {
+        use ::ironorb::generated as g;
+
         /// IDL typedef `type::V10::ORB`.
         pub type Orb = i32;
+        g::alias! { Orb "ORB": TC_ORB = "IDL:type/V10/ORB:1.0" }
     }
 }

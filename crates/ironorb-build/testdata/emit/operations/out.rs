@@ -12,7 +12,7 @@ pub mod bank {
     }
 
     g::exception! {
-        Insufficient = "bank::Insufficient",
+        Insufficient: TC_INSUFFICIENT = "bank::Insufficient",
         "IDL:example.org/bank/Insufficient:1.0" { missing: i64 }
     }
 
@@ -20,12 +20,14 @@ pub mod bank {
     #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
     pub struct Frozen {}
 
-    g::exception! { Frozen = "bank::Frozen", "IDL:example.org/bank/Frozen:1.0" {} }
+    g::exception! { Frozen: TC_FROZEN = "bank::Frozen", "IDL:example.org/bank/Frozen:1.0" {} }
 
     /// IDL typedef `bank::Numbers`.
     pub type Numbers = Vec<i32>;
+    g::alias! { Numbers: TC_NUMBERS = "IDL:example.org/bank/Numbers:1.0" }
     /// IDL typedef `bank::Words`.
     pub type Words = Vec<String>;
+    g::alias! { Words: TC_WORDS = "IDL:example.org/bank/Words:1.0" }
 
     /// IDL enum `bank::Kind`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -36,7 +38,9 @@ pub mod bank {
         Savings,
     }
 
-    g::cdr_enum! { Kind { Plain, Savings } }
+    g::cdr_enum! {
+        Kind: TC_KIND = "IDL:example.org/bank/Kind:1.0" { Plain "plain", Savings "savings" }
+    }
 
     /// IDL struct `bank::Entry`.
     #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -45,14 +49,19 @@ pub mod bank {
         pub amount: i64,
     }
 
-    g::cdr_struct! { Entry { text: String, amount: i64 } }
+    g::cdr_struct! {
+        Entry: TC_ENTRY = "IDL:example.org/bank/Entry:1.0" { text: String, amount: i64 }
+    }
 
     /// IDL typedef `bank::Rates`.
     pub type Rates = [f64; 3];
+    g::alias! { Rates: TC_RATES = "IDL:example.org/bank/Rates:1.0" }
     /// IDL typedef `bank::Cents`.
     pub type Cents = i64;
+    g::alias! { Cents: TC_CENTS = "IDL:example.org/bank/Cents:1.0" }
     /// IDL typedef `bank::Raw`.
     pub type Raw = Vec<u8>;
+    g::alias! { Raw: TC_RAW = "IDL:example.org/bank/Raw:1.0" }
 
     /// An account.
     ///
@@ -112,7 +121,8 @@ pub mod bank {
 
     g::interface! {
         /// A reference to an object of the IDL interface `bank::Account`.
-        pub AccountRef: dyn Account, AccountSkeleton = "IDL:example.org/bank/Account:1.0";
+        pub AccountRef: dyn Account, AccountSkeleton,
+            TC_ACCOUNT = "IDL:example.org/bank/Account:1.0";
         bases [];
         operations(16, 40) [
             0 "deposit" => AccountSkeleton::deposit, 1 "transfer" => AccountSkeleton::transfer,
@@ -165,6 +175,7 @@ pub mod bank {
 
     /// IDL typedef `bank::Accounts`.
     pub type Accounts = Vec<Option<AccountRef>>;
+    g::alias! { Accounts: TC_ACCOUNTS = "IDL:example.org/bank/Accounts:1.0" }
 
     /// IDL interface `bank::Office`.
     pub trait Office: Send + Sync + 'static {
@@ -177,7 +188,7 @@ pub mod bank {
 
     g::interface! {
         /// A reference to an object of the IDL interface `bank::Office`.
-        pub OfficeRef: dyn Office, OfficeSkeleton = "IDL:example.org/bank/Office:1.0";
+        pub OfficeRef: dyn Office, OfficeSkeleton, TC_OFFICE = "IDL:example.org/bank/Office:1.0";
         bases [];
         operations(2, 0) [0 "open" => OfficeSkeleton::open, 1 "all" => OfficeSkeleton::all];
         twoway "open" fn open(owner: &str = string) -> Option<AccountRef>, g::SystemException;

@@ -12,10 +12,16 @@ pub mod recursion {
         pub children: Forest,
     }
 
-    g::cdr_struct! { Tree { label: String, children: Forest } }
+    g::cdr_struct! {
+        Tree: TC_TREE = "IDL:recursion/Tree:1.0" { label: String, children: Forest = &TC_FOREST }
+    }
 
     /// IDL typedef `recursion::Forest`.
     pub type Forest = Vec<Tree>;
+    g::alias! {
+        Forest: TC_FOREST = "IDL:recursion/Forest:1.0",
+        Vec<Tree> = &g::TypeDef::Sequence { element: &TC_TREE, bound: 0 }
+    }
 
     /// IDL struct `recursion::Chain`.
     #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,7 +30,12 @@ pub mod recursion {
         pub next: Vec<Chain>,
     }
 
-    g::cdr_struct! { Chain { value: f64, next: g::Seq<Chain, 1> } }
+    g::cdr_struct! {
+        Chain: TC_CHAIN = "IDL:recursion/Chain:1.0" {
+            value: f64,
+            next: g::Seq<Chain, 1> = &g::TypeDef::Sequence { element: &TC_CHAIN, bound: 1 },
+        }
+    }
 
     /// IDL union `recursion::Expr`.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,13 +49,19 @@ pub mod recursion {
     }
 
     g::cdr_union! {
-        Expr switch i16;
+        Expr: TC_EXPR = "IDL:recursion/Expr:1.0" switch i16;
         one { [1] => Literal(i32), [2] => Sum(Exprs) }
         rest { Unlisted unless [1 | 2] }
+        labels [1 "literal" i32, 2 "sum" Exprs = &TC_EXPRS];
+        initial One Literal;
     }
 
     /// IDL typedef `recursion::Exprs`.
     pub type Exprs = Vec<Expr>;
+    g::alias! {
+        Exprs: TC_EXPRS = "IDL:recursion/Exprs:1.0",
+        Vec<Expr> = &g::TypeDef::Sequence { element: &TC_EXPR, bound: 0 }
+    }
 
     /// IDL interface `recursion::Walker`.
     pub trait Walker: Send + Sync + 'static {
@@ -57,7 +74,7 @@ pub mod recursion {
 
     g::interface! {
         /// A reference to an object of the IDL interface `recursion::Walker`.
-        pub WalkerRef: dyn Walker, WalkerSkeleton = "IDL:recursion/Walker:1.0";
+        pub WalkerRef: dyn Walker, WalkerSkeleton, TC_WALKER = "IDL:recursion/Walker:1.0";
         bases [];
         operations(2, 0) [0 "step" => WalkerSkeleton::step, 1 "grow" => WalkerSkeleton::grow];
         twoway "step" fn step(from: &Link = borrowed) -> Link, g::SystemException;
@@ -70,5 +87,5 @@ pub mod recursion {
         pub next: Option<WalkerRef>,
     }
 
-    g::cdr_struct! { Link { next: Option<WalkerRef> } }
+    g::cdr_struct! { Link: TC_LINK = "IDL:recursion/Link:1.0" { next: Option<WalkerRef> } }
 }

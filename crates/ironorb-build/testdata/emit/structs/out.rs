@@ -7,10 +7,13 @@ pub mod shapes {
 
     /// IDL typedef `shapes::Metres`.
     pub type Metres = i32;
+    g::alias! { Metres: TC_METRES = "IDL:shapes/Metres:1.0" }
     /// IDL typedef `shapes::Matrix`.
     pub type Matrix = [[f64; 3]; 2];
+    g::alias! { Matrix: TC_MATRIX = "IDL:shapes/Matrix:1.0" }
     /// IDL typedef `shapes::Words`.
     pub type Words = Vec<String>;
+    g::alias! { Words: TC_WORDS = "IDL:shapes/Words:1.0" }
 
     /// IDL struct `shapes::Point`.
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -19,7 +22,7 @@ pub mod shapes {
         pub y: f64,
     }
 
-    g::cdr_struct! { Point { x: f64, y: f64 } }
+    g::cdr_struct! { Point: TC_POINT = "IDL:shapes/Point:1.0" { x: f64, y: f64 } }
 
     /// IDL struct `shapes::Everything`.
     #[derive(Debug, Clone, PartialEq)]
@@ -49,11 +52,11 @@ pub mod shapes {
     }
 
     g::cdr_struct! {
-        Everything {
-            s: i16, us: u16, l: Metres, ul: u32, ll: i64, ull: u64, f: f32, d: f64,
-            ld: g::LongDouble, c: u8, wc: char, b: bool, o: u8, text: String, wide: g::WString,
-            list: Words, cells: Matrix, at: Point, anything: Option<g::ObjectRef>, raw: Vec<u8>,
-            key: [u8; 16], many: [u8; 40],
+        Everything: TC_EVERYTHING = "IDL:shapes/Everything:1.0" {
+            s: i16, us: u16, l: Metres = &TC_METRES, ul: u32, ll: i64, ull: u64, f: f32, d: f64,
+            ld: g::LongDouble, c: u8 = &g::TypeDef::Char, wc: char, b: bool, o: u8, text: String,
+            wide: g::WString, list: Words = &TC_WORDS, cells: Matrix = &TC_MATRIX, at: Point,
+            anything: Option<g::ObjectRef>, raw: Vec<u8>, key: [u8; 16], many: [u8; 40],
         }
     }
 
@@ -65,7 +68,11 @@ pub mod shapes {
         pub others: Vec<outer::Inner>,
     }
 
-    g::cdr_struct! { Outer { within: outer::Inner, hand: outer::Side, others: Vec<outer::Inner> } }
+    g::cdr_struct! {
+        Outer: TC_OUTER = "IDL:shapes/Outer:1.0" {
+            within: outer::Inner, hand: outer::Side, others: Vec<outer::Inner>,
+        }
+    }
 
     /// What belongs to the IDL struct `shapes::Outer`.
     pub mod outer {
@@ -78,7 +85,11 @@ pub mod shapes {
             pub at: super::Point,
         }
 
-        g::cdr_struct! { Inner { tag: u8, at: super::Point } }
+        g::cdr_struct! {
+            Inner: TC_INNER = "IDL:shapes/Outer/Inner:1.0" {
+                tag: u8 = &g::TypeDef::Char, at: super::Point,
+            }
+        }
 
         /// IDL enum `shapes::Outer::Side`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -89,7 +100,7 @@ pub mod shapes {
             Right,
         }
 
-        g::cdr_enum! { Side { Left, Right } }
+        g::cdr_enum! { Side: TC_SIDE = "IDL:shapes/Outer/Side:1.0" { Left "left", Right "right" } }
     }
 
     /// IDL exception `shapes::Refused`.
@@ -100,12 +111,12 @@ pub mod shapes {
     }
 
     g::exception! {
-        Refused = "shapes::Refused", "IDL:shapes/Refused:1.0" { why: String, at: Point }
+        Refused: TC_REFUSED = "shapes::Refused", "IDL:shapes/Refused:1.0" { why: String, at: Point }
     }
 
     /// IDL exception `shapes::Empty`.
     #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
     pub struct Empty {}
 
-    g::exception! { Empty = "shapes::Empty", "IDL:shapes/Empty:1.0" {} }
+    g::exception! { Empty: TC_EMPTY = "shapes::Empty", "IDL:shapes/Empty:1.0" {} }
 }

@@ -15,10 +15,13 @@ pub mod unions {
         Blue,
     }
 
-    g::cdr_enum! { Color { Red, Green, Blue } }
+    g::cdr_enum! {
+        Color: TC_COLOR = "IDL:unions/Color:1.0" { Red "red", Green "green", Blue "blue" }
+    }
 
     /// IDL typedef `unions::Paint`.
     pub type Paint = Color;
+    g::alias! { Paint: TC_PAINT = "IDL:unions/Paint:1.0" }
 
     /// One label each, every value named.
     ///
@@ -30,8 +33,10 @@ pub mod unions {
     }
 
     g::cdr_union! {
-        ByBoolean switch bool;
+        ByBoolean: TC_BY_BOOLEAN = "IDL:unions/ByBoolean:1.0" switch bool;
         one { [true] => Yes(String), [false] => No(i32) }
+        labels [1 "yes" String, 0 "no" i32];
+        initial One Yes;
     }
 
     /// Some values not named.
@@ -48,9 +53,11 @@ pub mod unions {
     }
 
     g::cdr_union! {
-        ByColor switch Paint;
+        ByColor: TC_BY_COLOR = "IDL:unions/ByColor:1.0" switch Paint = &TC_PAINT;
         one { [Color::Red] => R(i32), [Color::Blue] => B(Vec<u8>) }
         rest { Unlisted unless [Color::Red | Color::Blue] }
+        labels [0 "r" i32, 2 "b" Vec<u8>];
+        initial One R;
     }
 
     /// Everything at once.
@@ -71,10 +78,15 @@ pub mod unions {
     }
 
     g::cdr_union! {
-        ByLong switch i32;
+        ByLong: TC_BY_LONG = "IDL:unions/ByLong:1.0" switch i32;
         one { [5] => Both(by_long::Pair) }
         many { [1 | 2 | -3] => Number(i32) }
         default { Text(String) unless [1 | 2 | -3 | 5] }
+        labels [
+            1 "number" i32, 2 "number" i32, -3 "number" i32, 0 "text" String,
+            5 "both" by_long::Pair,
+        ] default 3;
+        initial Many Number (1);
     }
 
     /// What belongs to the IDL union `unions::ByLong`.
@@ -88,7 +100,7 @@ pub mod unions {
             pub second: i32,
         }
 
-        g::cdr_struct! { Pair { first: i32, second: i32 } }
+        g::cdr_struct! { Pair: TC_PAIR = "IDL:unions/ByLong/Pair:1.0" { first: i32, second: i32 } }
     }
 
     /// IDL union `unions::ByChar`.
@@ -106,10 +118,12 @@ pub mod unions {
     }
 
     g::cdr_union! {
-        ByChar switch u8;
+        ByChar: TC_BY_CHAR = "IDL:unions/ByChar:1.0" switch u8 = &g::TypeDef::Char;
         one { [10] => Line(f64) }
         many { [b'a' | b'\''] => Edge(i32) }
         rest { Unlisted unless [b'a' | b'\'' | 10] }
+        labels [97 "edge" i32, 39 "edge" i32, 10 "line" f64];
+        initial Many Edge (b'a');
     }
 
     /// IDL union `unions::OnlyDefault`.
@@ -119,7 +133,9 @@ pub mod unions {
     }
 
     g::cdr_union! {
-        OnlyDefault switch i16;
+        OnlyDefault: TC_ONLY_DEFAULT = "IDL:unions/OnlyDefault:1.0" switch i16;
         default { Value(u8) }
+        labels [0 "value" u8] default 0;
+        initial Many Value (0);
     }
 }
