@@ -22,9 +22,9 @@ pub mod money {
     /// IDL constant `money::ALL`.
     pub const ALL: g::Fixed<31, 0> = g::Fixed::constant(1234567890123456789012345678901);
     /// IDL constant `money::LARGE`.
-    pub const LARGE: g::LongDouble = g::LongDouble::from_bits(0x43e37e43c8800759c000000000000000);
+    pub const LARGE: g::LongDouble = g::LongDouble::from_bits(0x43e37e43c8800759ba59c08e14c7cd7b);
     /// IDL constant `money::SMALL`.
-    pub const SMALL: g::LongDouble = g::LongDouble::from_bits(0xbbcd0000000000000000000000000000);
+    pub const SMALL: g::LongDouble = g::LongDouble::from_bits(0xbbcd03132b9cf541c364e687dfd7a328);
     /// IDL constant `money::NOTHING`.
     pub const NOTHING: g::LongDouble = g::LongDouble::from_bits(0x00000000000000000000000000000000);
 
