@@ -9,7 +9,7 @@ use ironorb::{Orb, TypedRef};
 
 use crate::counts;
 use crate::error::BenchError;
-use crate::idl::bench::{Echo, EchoRef};
+use crate::generated::bench::{Echo, EchoRef};
 use crate::machine::{Machine, Unpin, cores, load, pin};
 use crate::options::EchoOptions;
 use crate::process::Process;

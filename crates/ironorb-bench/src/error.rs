@@ -41,6 +41,9 @@ pub enum BenchError {
         /// What it did.
         what: String,
     },
+    /// The IDL of the benchmark was refused.
+    #[error("the IDL of the benchmark was refused:\n{0}")]
+    Idl(String),
     /// A program that counts is not installed.
     #[error("{program} is not installed; on Debian: apt-get install {package}")]
     MissingTool {

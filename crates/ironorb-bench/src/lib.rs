@@ -1,12 +1,14 @@
 //! Benchmarks: each claim of speed is a row, measured beside its baseline in the same run.
 //!
-//! `ironorb bench echo` measures what a call costs against a plain socket that carries the same bytes.
+//! `ironorb bench echo` measures what a call costs against a plain socket that carries the same bytes;
+//! `ironorb bench idl` how fast IDL is read and turned into Rust.
 //! Servers run in processes of their own, which are this same program started again with a hidden role
 //! ([`run_role`]).
 //!
 //! Nothing here asserts a time: a benchmark reports, and the reader judges. Nothing here reaches into the
 //! ORB: rows call it as an application would.
 
+mod compile;
 mod counts;
 mod echo;
 mod error;
@@ -22,9 +24,10 @@ mod servant;
 mod sizes;
 mod statistics;
 
+pub use compile::{IdlReport, IdlRow, idl};
 pub use echo::echo;
 pub use error::BenchError;
-pub use options::{BenchCommand, EchoOptions};
+pub use options::{BenchCommand, EchoOptions, IdlOptions};
 pub use report::{CountsRow, EchoReport, LatencyRow};
 pub use role::{RoleArgs, run_role};
 pub use statistics::Latency;
@@ -36,12 +39,16 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
             println!("{}", echo(&options)?);
             Ok(())
         }
+        BenchCommand::Idl(options) => {
+            println!("{}", compile::idl(&options)?);
+            Ok(())
+        }
         BenchCommand::Role(args) => run_role(&args),
     }
 }
 
 /// What the build script made of `idl/echo.idl`.
 #[allow(missing_docs)]
-mod idl {
+mod generated {
     ironorb::include_idl!("echo");
 }

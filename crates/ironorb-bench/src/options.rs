@@ -9,6 +9,8 @@ use crate::role::RoleArgs;
 pub enum BenchCommand {
     /// Measure calls that come straight back, beside a plain socket that carries the same bytes.
     Echo(EchoOptions),
+    /// Measure how many lines of IDL a second are read, and turned into Rust.
+    Idl(IdlOptions),
     /// Be one process of a benchmark.
     #[command(hide = true)]
     Role(RoleArgs),
@@ -36,6 +38,37 @@ pub struct EchoOptions {
     /// valgrind.
     #[arg(long)]
     pub counts: bool,
+}
+
+/// `ironorb bench idl`
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct IdlOptions {
+    /// Lines of each input, separated by commas. Default 10000,100000.
+    #[arg(long, value_delimiter = ',')]
+    pub lines: Vec<usize>,
+    /// Repetitions of each row, taken in turn with its baseline's. Default 11.
+    #[arg(long)]
+    pub repetitions: Option<usize>,
+    /// Write each row as a line of JSON to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Few repetitions of small inputs: shows that it works, not what it costs.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+impl IdlOptions {
+    pub(crate) fn lines(&self) -> &[usize] {
+        match (self.lines.as_slice(), self.quick) {
+            ([], true) => &[1_000],
+            ([], false) => &[10_000, 100_000],
+            (lines, _) => lines,
+        }
+    }
+
+    pub(crate) fn repetitions(&self) -> usize {
+        self.repetitions.unwrap_or(if self.quick { 3 } else { 11 }).max(1)
+    }
 }
 
 impl EchoOptions {

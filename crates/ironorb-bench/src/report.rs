@@ -1,7 +1,6 @@
 //! What a benchmark says, for people and for programs.
 
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
@@ -107,21 +106,29 @@ impl EchoReport {
 
     /// Writes each row as a line of JSON, with where it was measured.
     pub fn write_json(&self, file: &Path) -> Result<(), BenchError> {
-        let doing = || format!("write {}", file.display());
-        let mut text = Vec::new();
-        for row in &self.latencies {
-            self.write_line(&mut text, "latency", row).map_err(BenchError::io(doing()))?;
+        match self.counts.as_slice() {
+            [] => write_lines(file, "echo", "latency", &self.latencies, &self.machine),
+            counts => write_lines(file, "echo", "counts", counts, &self.machine),
         }
-        for row in &self.counts {
-            self.write_line(&mut text, "counts", row).map_err(BenchError::io(doing()))?;
-        }
-        std::fs::write(file, text).map_err(BenchError::io(doing()))
     }
+}
 
-    fn write_line<T: Serialize>(&self, text: &mut Vec<u8>, kind: &str, row: &T) -> std::io::Result<()> {
-        serde_json::to_writer(&mut *text, &Line { bench: "echo", kind, row, machine: &self.machine })?;
-        text.write_all(b"\n")
+/// Writes rows as lines of JSON, with where they were measured.
+pub(crate) fn write_lines<T: Serialize>(
+    file: &Path,
+    bench: &str,
+    kind: &str,
+    rows: &[T],
+    machine: &Machine,
+) -> Result<(), BenchError> {
+    let doing = || format!("write {}", file.display());
+    let mut text = Vec::new();
+    for row in rows {
+        serde_json::to_writer(&mut text, &Line { bench, kind, row, machine })
+            .map_err(|error| BenchError::io(doing())(error.into()))?;
+        text.push(b'\n');
     }
+    std::fs::write(file, text).map_err(BenchError::io(doing()))
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use ironorb::{Orb, ServerConcurrency, TypedRef};
 
 use crate::error::BenchError;
-use crate::idl::bench::EchoRef;
+use crate::generated::bench::EchoRef;
 use crate::machine::pin;
 use crate::raw::{self, Exchange, RawClient};
 use crate::rows::Row;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use ironorb::SystemException;
 
 use crate::error::BenchError;
-use crate::idl::bench::{BinStruct, Echo, EchoRef};
+use crate::generated::bench::{BinStruct, Echo, EchoRef};
 
 /// A line of the report.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use ironorb::SystemException;
 
-use crate::idl::bench::{BinStruct, Echo};
+use crate::generated::bench::{BinStruct, Echo};
 
 /// Gives back what it was given.
 #[derive(Debug)]

@@ -67,6 +67,14 @@ impl Collector {
         }
     }
 
+    /// The slowest, the median and the fastest repetition.
+    pub(crate) fn spread_us(&self) -> [f64; 3] {
+        let mut sorted = self.means_us.clone();
+        sorted.sort_by(f64::total_cmp);
+        let at = |place: usize| sorted.get(place).copied().unwrap_or(f64::NAN);
+        [at(sorted.len().saturating_sub(1)), at(sorted.len() / 2), at(0)]
+    }
+
     /// This, the subject, over its baseline.
     pub(crate) fn over(&self, baseline: &Collector) -> Ratio {
         let mut pairs: Vec<f64> = self.means_us.iter().zip(&baseline.means_us).map(|(s, b)| s / b).collect();
