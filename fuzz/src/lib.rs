@@ -10,8 +10,10 @@ pub mod mutate;
 pub mod seeds;
 
 use ironorb_giop::cdr::{LongDouble, WString};
-use ironorb_giop::connection::{CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection};
-use ironorb_giop::framer::{Framer, FramerLimits, split_into_fragments};
+use ironorb_giop::connection::{
+    CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection, Transmit,
+};
+use ironorb_giop::framer::{Framer, FramerLimits};
 use ironorb_giop::ior::{CodeSetComponentInfo, IiopProfile, Profile, TaggedProfile};
 use ironorb_giop::message::{Message, MessageType, RequestTarget};
 use ironorb_giop::service_context::ServiceContexts;
@@ -195,8 +197,10 @@ fn frame(stream: &[u8], piece: usize) -> (Vec<Vec<u8>>, bool) {
 }
 
 fn parse(message: &Message) {
-    let mut again = message.bytes().to_vec();
-    split_into_fragments(&mut again, 0, 64);
+    let mut again = Transmit::default();
+    again.buffer().extend_from_slice(message.bytes());
+    again.fragment(0, 64);
+    again.take_all();
     match message.header().kind {
         MessageType::Request => {
             if let Ok(request) = message.parse_request() {

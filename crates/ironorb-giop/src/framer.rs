@@ -2,7 +2,7 @@
 
 use crate::error::{Malformed, MalformedKind};
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, read_request_id};
-use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
+use crate::version::{TransmissionCodeSets, Version};
 
 /// Bounds on what a peer can make us hold for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ impl Default for FramerLimits {
 
 /// Bytes of a fresh receive buffer: holds a hundred small requests.
 const BUFFER_BYTES: usize = 16 << 10;
+/// Bytes of the receive buffer while a message comes in fragments, each of which may be as small as it likes.
+const ASSEMBLY_BUFFER_BYTES: usize = 128 << 10;
 /// Buffers larger than this are not kept for the next message.
 const KEEP_BYTES_MAX: usize = 256 << 10;
 /// Buffers kept for the next messages.
@@ -55,6 +57,8 @@ struct Assembly {
     bytes: Vec<u8>,
     /// Where a place in the joined bytes stops telling the alignment to 8 that the sender meant.
     aligned_until: usize,
+    /// The peer has cancelled it: what still comes of it is dropped.
+    cancelled: bool,
 }
 
 impl Framer {
@@ -92,6 +96,15 @@ impl Framer {
         self.buf.resize(length, 0);
     }
 
+    /// Says that the first `length` bytes are done with.
+    #[inline]
+    fn take(&mut self, length: usize) {
+        self.taken += length;
+        if self.taken == self.filled {
+            (self.taken, self.filled) = (0, 0);
+        }
+    }
+
     /// Says that `count` bytes have been put into [`space`](Framer::space).
     #[inline]
     pub fn received(&mut self, count: usize) {
@@ -111,7 +124,13 @@ impl Framer {
 
     /// True when bytes of an unfinished message are held.
     pub fn is_mid_message(&self) -> bool {
-        self.filled > self.taken || !self.assemblies.is_empty()
+        self.filled > self.taken || self.assemblies.iter().any(|assembly| !assembly.cancelled)
+    }
+
+    /// Bytes held of messages that are not complete.
+    pub fn held_bytes(&self) -> usize {
+        let assembled: usize = self.assemblies.iter().map(|assembly| assembly.bytes.len()).sum();
+        self.filled - self.taken + assembled
     }
 
     /// The next whole message, if it has arrived. After an error the stream is lost and the connection is to
@@ -132,14 +151,13 @@ impl Framer {
             if arrived.len() < length {
                 return Ok(None);
             }
-            let message = self.detach(header, length);
             if header.more_fragments || header.kind == MessageType::Fragment {
-                match self.join(message)? {
+                match self.join(header, length)? {
                     Some(whole) => return Ok(Some(whole)),
                     None => continue,
                 }
             }
-            return Ok(Some(message));
+            return Ok(Some(self.detach(header, length)));
         }
     }
 
@@ -180,10 +198,7 @@ impl Framer {
             std::mem::replace(&mut self.buf, spare)
         } else {
             spare[..length].copy_from_slice(&self.buf[self.taken..self.taken + length]);
-            self.taken += length;
-            if rest == 0 {
-                (self.taken, self.filled) = (0, 0);
-            }
+            self.take(length);
             spare
         };
         Message {
@@ -195,24 +210,21 @@ impl Framer {
         }
     }
 
-    /// Adds a fragment to its message, or begins one. Gives the message when it is whole.
+    /// Adds the next `length` bytes, a fragment, to their message, or begins one. Gives the message when it is whole.
     #[cold]
-    fn join(&mut self, part: Message) -> Result<Option<Message>, Malformed> {
-        let result = self.join_bytes(&part);
-        self.recycle(part.into_buffer());
-        result
-    }
-
-    fn join_bytes(&mut self, part: &Message) -> Result<Option<Message>, Malformed> {
+    fn join(&mut self, header: MessageHeader, length: usize) -> Result<Option<Message>, Malformed> {
         let bad = |at| Malformed::new(MalformedKind::BadFragment, at);
-        let header = part.header;
-        let id = if header.version == Version::V1_2 { Some(part.request_id()?) } else { None };
+        let part = self.taken..self.taken + length;
+        let id = match header.version {
+            Version::V1_2 => Some(read_request_id(header.kind, header.reader(&self.buf[part.clone()]))?),
+            _ => None,
+        };
         let found = self.assemblies.iter().position(|a| a.id == id && a.header.version == header.version);
         let index = match (header.kind, found) {
             (MessageType::Fragment, Some(index)) => {
                 // 9.4.9: in 1.2 a fragment repeats the request id before its data.
                 let data_at = if id.is_some() { HEADER_BYTES + 4 } else { HEADER_BYTES };
-                self.check_assembled(part.len - data_at)?;
+                self.check_assembled(length - data_at)?;
                 let assembly = &mut self.assemblies[index];
                 if assembly.header.order != header.order {
                     return Err(bad(6));
@@ -222,7 +234,9 @@ impl Framer {
                 if id.is_none() && joint % 8 != data_at % 8 {
                     assembly.aligned_until = assembly.aligned_until.min(joint);
                 }
-                assembly.bytes.extend_from_slice(&part.bytes()[data_at..]);
+                if !assembly.cancelled {
+                    assembly.bytes.extend_from_slice(&self.buf[part][data_at..]);
+                }
                 index
             }
             (
@@ -230,37 +244,48 @@ impl Framer {
                 | MessageType::Reply
                 | MessageType::LocateRequest
                 | MessageType::LocateReply,
-                None,
+                found,
             ) => {
-                if self.assemblies.len() >= self.limits.assemblies_max {
-                    return Err(Malformed::new(MalformedKind::TooLarge, 0));
+                match found {
+                    // The peer need not send the rest of what it has cancelled, and may use its id again.
+                    Some(index) if self.assemblies[index].cancelled => drop(self.assemblies.remove(index)),
+                    Some(_) => return Err(bad(7)),
+                    None => {}
                 }
-                self.check_assembled(part.len)?;
+                self.check_assembled(length)?;
+                if self.assemblies.len() >= self.limits.assemblies_max {
+                    match self.assemblies.iter().position(|assembly| assembly.cancelled) {
+                        Some(index) => drop(self.assemblies.remove(index)),
+                        None => return Err(Malformed::new(MalformedKind::TooLarge, 0)),
+                    }
+                }
                 self.assemblies.push(Assembly {
                     id,
                     header,
-                    bytes: part.bytes().to_vec(),
+                    bytes: self.buf[part].to_vec(),
                     aligned_until: usize::MAX,
+                    cancelled: false,
                 });
                 self.assemblies.len() - 1
             }
             _ => return Err(bad(7)),
         };
+        self.take(length);
         if header.more_fragments {
+            if self.buf.len() < ASSEMBLY_BUFFER_BYTES {
+                self.buf.resize(ASSEMBLY_BUFFER_BYTES, 0);
+            }
             return Ok(None);
         }
-        let Assembly { header, mut bytes, aligned_until, .. } = self.assemblies.swap_remove(index);
+        let Assembly { header, mut bytes, aligned_until, cancelled, .. } = self.assemblies.swap_remove(index);
+        if cancelled {
+            return Ok(None);
+        }
         let body_bytes = (bytes.len() - HEADER_BYTES) as u32;
         let header = MessageHeader { more_fragments: false, body_bytes, ..header };
         bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
-        let len = bytes.len();
-        Ok(Some(Message {
-            header,
-            code_sets: TransmissionCodeSets::UNNEGOTIATED,
-            aligned_until,
-            len,
-            buf: bytes,
-        }))
+        let (len, code_sets) = (bytes.len(), TransmissionCodeSets::UNNEGOTIATED);
+        Ok(Some(Message { header, code_sets, aligned_until, len, buf: bytes }))
     }
 
     fn check_assembled(&self, more: usize) -> Result<(), Malformed> {
@@ -271,46 +296,18 @@ impl Framer {
         Ok(())
     }
 
-    /// Drops what has arrived of a fragmented message that the peer has cancelled (9.4.9).
+    /// Drops what has arrived, and what may still come, of a fragmented message that the peer has cancelled (9.4.9).
     pub fn cancel(&mut self, id: RequestId) {
-        self.assemblies.retain(|a| {
-            let encoding = Encoding { order: a.header.order, version: a.header.version, ..Encoding::NATIVE };
-            let r = crate::cdr::Reader::at(&a.bytes, HEADER_BYTES, encoding);
-            read_request_id(a.header.kind, r) != Ok(id)
-        });
-    }
-}
-
-/// Cuts a message that has just been finished at `origin` of `buf` into fragments of at most
-/// `fragment_bytes` bytes each. Does nothing before GIOP 1.2, whose fragments not every peer reads.
-pub fn split_into_fragments(buf: &mut Vec<u8>, origin: usize, fragment_bytes: usize) {
-    let message = &buf[origin..];
-    let Some(Ok(header)) = message.first_chunk::<HEADER_BYTES>().map(MessageHeader::parse) else { return };
-    // 9.4.9: every fragment but the last is a multiple of 8 bytes long.
-    let fragment_bytes = (fragment_bytes & !7).max(64);
-    if header.version < Version::V1_2 || message.len() <= fragment_bytes {
-        return;
-    }
-    let message = buf.split_off(origin);
-    let Some(id) = message.get(HEADER_BYTES..HEADER_BYTES + 4) else { return };
-    let (first, mut rest) = message.split_at(fragment_bytes);
-    let first_header =
-        MessageHeader { more_fragments: true, body_bytes: (fragment_bytes - HEADER_BYTES) as u32, ..header };
-    buf.extend_from_slice(&first_header.to_bytes());
-    buf.extend_from_slice(&first[HEADER_BYTES..]);
-    while !rest.is_empty() {
-        let (data, tail) = rest.split_at(rest.len().min(fragment_bytes - HEADER_BYTES - 4));
-        let fragment = MessageHeader {
-            version: header.version,
-            order: ByteOrder::NATIVE,
-            more_fragments: !tail.is_empty(),
-            kind: MessageType::Fragment,
-            body_bytes: (data.len() + 4) as u32,
-        };
-        buf.extend_from_slice(&fragment.to_bytes());
-        buf.extend_from_slice(id);
-        buf.extend_from_slice(data);
-        rest = tail;
+        for assembly in &mut self.assemblies {
+            if !assembly.cancelled
+                && read_request_id(assembly.header.kind, assembly.header.reader(&assembly.bytes)) == Ok(id)
+            {
+                assembly.cancelled = true;
+                // Its fixed header stays, as the place that its size would go to.
+                assembly.bytes.truncate(HEADER_BYTES);
+                assembly.bytes.shrink_to_fit();
+            }
+        }
     }
 }
 

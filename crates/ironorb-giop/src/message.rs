@@ -111,6 +111,12 @@ impl MessageHeader {
         Ok(MessageHeader { version, order, more_fragments, kind, body_bytes })
     }
 
+    /// A reader for the bytes of the message, after this header, for what does not depend on code sets.
+    pub(crate) fn reader(self, message: &[u8]) -> Reader<'_> {
+        let encoding = Encoding { order: self.order, version: self.version, ..Encoding::NATIVE };
+        Reader::at(message, HEADER_BYTES, encoding)
+    }
+
     /// The header as bytes.
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {

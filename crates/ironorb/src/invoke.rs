@@ -248,7 +248,7 @@ impl<'c> Course<'c> {
         if let Route::Local(key) = self.route.route() {
             // Forwarded into this very process, which the typed caller could not know.
             let orb = self.object.core();
-            let encoding = loopback::encoding(orb);
+            let encoding = loopback::encoding();
             let patience = Patience::Until(self.deadline);
             return loopback(orb, key, self.operation.name(), encoding, self.arguments, patience)
                 .map(|message| (message, None));

@@ -6,7 +6,9 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-use ironorb_giop::connection::{BeginError, CallState, ClientConnection, Incoming, ServerConnection};
+use ironorb_giop::connection::{
+    BeginError, CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection,
+};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
@@ -39,7 +41,7 @@ pub(crate) fn loopback(
     arguments: Arguments<'_>,
     patience: Patience,
 ) -> Result<Message, Next> {
-    let mut client = ClientConnection::<()>::new(orb.config.connection);
+    let mut client = ClientConnection::<()>::new(config(orb));
     let call = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed)?;
     let place = serve(orb, &mut client)?;
     let mut replies = lock(&place.replies);
@@ -74,15 +76,21 @@ pub(crate) fn loopback_oneway(
     operation: &str,
     arguments: Arguments<'_>,
 ) -> Result<(), Next> {
-    let mut client = ClientConnection::<()>::new(orb.config.connection);
-    client.begin_oneway(&target(key, encoding(orb)), operation, arguments).map_err(failed)?;
+    let mut client = ClientConnection::<()>::new(config(orb));
+    client.begin_oneway(&target(key, encoding()), operation, arguments).map_err(failed)?;
     serve(orb, &mut client).map(drop)
 }
 
-/// What messages within this process are written in, where nothing has been written yet.
+/// What messages within this process are written in, where nothing has been written yet: whatever is spoken to
+/// others, here everything can be said.
 #[cold]
-pub(crate) fn encoding(orb: &OrbCore) -> Encoding {
-    Encoding { version: orb.config.giop_version, ..Encoding::NATIVE }
+pub(crate) fn encoding() -> Encoding {
+    Encoding::NATIVE
+}
+
+/// The bounds of any connection, and no fragments.
+fn config(orb: &OrbCore) -> ConnectionConfig {
+    ConnectionConfig { fragment_bytes: None, ..orb.config.connection }
 }
 
 fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
@@ -93,7 +101,7 @@ fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
 
 /// Has what the client has written served.
 fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalPlace>, Next> {
-    let (connection, mut framer): (_, Framer) = ServerConnection::new(orb.config.connection);
+    let (connection, mut framer): (_, Framer) = ServerConnection::new(config(orb));
     framer.push(client.transmit().poll_transmit());
     let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {
         return Err(bug());

@@ -3,7 +3,7 @@
 use super::{ConnectionConfig, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::framer::{Framer, split_into_fragments};
+use crate::framer::Framer;
 use crate::message::{
     Message, MessageStart, MessageType, RequestId, RequestTarget, Response, write_cancel_request,
     write_close_connection, write_message_error,
@@ -251,7 +251,7 @@ impl<W> ClientConnection<W> {
             });
         }
         if let Some(fragment_bytes) = self.config.fragment_bytes {
-            split_into_fragments(buf, origin, fragment_bytes);
+            self.transmit.fragment(origin, fragment_bytes);
         }
         self.code_sets = self.code_sets.or(chosen);
         Ok(())

@@ -3,7 +3,7 @@
 use super::{ConnectionConfig, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::framer::{Framer, split_into_fragments};
+use crate::framer::Framer;
 use crate::message::{
     LocateStatus, Message, MessageStart, MessageType, ReplyStatus, RequestId, write_close_connection,
     write_message_error,
@@ -119,7 +119,7 @@ impl ServerConnection {
             }
         }
         if let Some(fragment_bytes) = self.config.fragment_bytes {
-            split_into_fragments(buf, origin, fragment_bytes);
+            self.transmit.fragment(origin, fragment_bytes);
         }
         Ok(())
     }

@@ -1,6 +1,14 @@
 //! Bytes waiting to leave a connection.
 
+use std::collections::VecDeque;
+
+use crate::message::{HEADER_BYTES, MessageHeader, MessageType};
+use crate::version::{ByteOrder, Version};
+
 /// A queue of bytes: messages are written at its end, the driver sends from its front.
+///
+/// A message that leaves in fragments stays where it was written. The header of each fragment is put over the last
+/// bytes of the one before it once these have been sent, so fragmenting moves and copies nothing.
 #[derive(Debug, Default)]
 pub struct Transmit {
     buf: Vec<u8>,
@@ -8,10 +16,32 @@ pub struct Transmit {
     sent: usize,
     /// Bytes sent since the connection was made.
     sent_total: u64,
+    /// Messages that leave in fragments, in their order; mostly none.
+    cuts: VecDeque<Cut>,
+    /// Bytes of fragment headers that are yet to be put in.
+    headers_due: usize,
+}
+
+/// What is left of a message that leaves in fragments.
+#[derive(Debug)]
+struct Cut {
+    /// Where in the buffer the next fragment's data begins; nothing from here on may be sent before it has its
+    /// header.
+    at: usize,
+    /// Where the message ends.
+    end: usize,
+    fragment_bytes: usize,
+    version: Version,
+    order: ByteOrder,
+    id: [u8; 4],
 }
 
 /// A buffer larger than this is given back when everything has left.
 const KEEP_BYTES_MAX: usize = 256 << 10;
+/// Bytes before the data of a fragment: the header and the request id (9.4.9).
+const FRAGMENT_HEADER_BYTES: usize = HEADER_BYTES + 4;
+/// The smallest fragments that we make.
+const FRAGMENT_BYTES_MIN: usize = 64;
 
 impl Transmit {
     /// Where messages are appended.
@@ -20,10 +50,47 @@ impl Transmit {
         &mut self.buf
     }
 
-    /// What should be sent next; empty when there is nothing.
+    /// Lets the message that has just been finished at `origin` of the buffer leave in fragments of at most
+    /// `fragment_bytes` bytes each, headers included. Does nothing when it is not longer, and before GIOP 1.2: in
+    /// 1.1 the place of a joint would change the alignment of what follows it.
+    pub fn fragment(&mut self, origin: usize, fragment_bytes: usize) {
+        // 9.4.9: every fragment but the last is a multiple of 8 bytes long.
+        let fragment_bytes = (fragment_bytes & !7).max(FRAGMENT_BYTES_MIN);
+        let message = &mut self.buf[origin..];
+        let length = message.len();
+        let Some(Ok(header)) = message.first_chunk::<HEADER_BYTES>().map(MessageHeader::parse) else {
+            return;
+        };
+        if length <= fragment_bytes || header.version < Version::V1_2 {
+            return;
+        }
+        let first = MessageHeader {
+            more_fragments: true,
+            body_bytes: (fragment_bytes - HEADER_BYTES) as u32,
+            ..header
+        };
+        message[..HEADER_BYTES].copy_from_slice(&first.to_bytes());
+        let mut id = [0; 4];
+        id.copy_from_slice(&message[HEADER_BYTES..FRAGMENT_HEADER_BYTES]);
+        let data_bytes = fragment_bytes - FRAGMENT_HEADER_BYTES;
+        self.headers_due += (length - fragment_bytes).div_ceil(data_bytes) * FRAGMENT_HEADER_BYTES;
+        self.cuts.push_back(Cut {
+            at: origin + fragment_bytes,
+            end: origin + length,
+            fragment_bytes,
+            version: header.version,
+            order: header.order,
+            id,
+        });
+    }
+
+    /// What should be sent next; empty when there is nothing. More may follow once this has been sent.
     #[inline]
     pub fn poll_transmit(&self) -> &[u8] {
-        &self.buf[self.sent..]
+        match self.cuts.front() {
+            None => &self.buf[self.sent..],
+            Some(cut) => &self.buf[self.sent..cut.at],
+        }
     }
 
     /// Says that the first `count` bytes have been sent.
@@ -33,6 +100,8 @@ impl Transmit {
         self.sent_total += count as u64;
         if self.sent >= self.buf.len() {
             self.clear();
+        } else if !self.cuts.is_empty() {
+            self.begin_fragment();
         } else if self.sent > KEEP_BYTES_MAX && self.sent > self.buf.len() / 2 {
             // A peer that never quite catches up must not make the buffer grow for ever.
             self.buf.drain(..self.sent);
@@ -40,10 +109,49 @@ impl Transmit {
         }
     }
 
+    /// Puts in the header of the next fragment when everything before it has left.
+    #[cold]
+    fn begin_fragment(&mut self) {
+        let Some(cut) = self.cuts.front_mut() else { return };
+        if self.sent < cut.at {
+            return;
+        }
+        // A fragment has at least `FRAGMENT_BYTES_MIN` bytes, so those before it are its message's own.
+        self.sent = cut.at - FRAGMENT_HEADER_BYTES;
+        self.headers_due -= FRAGMENT_HEADER_BYTES;
+        let data = (cut.fragment_bytes - FRAGMENT_HEADER_BYTES).min(cut.end - cut.at);
+        cut.at += data;
+        let header = MessageHeader {
+            version: cut.version,
+            order: cut.order,
+            more_fragments: cut.at < cut.end,
+            kind: MessageType::Fragment,
+            body_bytes: (data + cut.id.len()) as u32,
+        };
+        let place = &mut self.buf[self.sent..self.sent + FRAGMENT_HEADER_BYTES];
+        place[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+        place[HEADER_BYTES..].copy_from_slice(&cut.id);
+        if !header.more_fragments {
+            self.cuts.pop_front();
+        }
+    }
+
+    /// Takes everything that waits, for drivers that keep what they could not send.
+    pub fn take_all(&mut self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.pending_bytes());
+        while self.pending_bytes() > 0 {
+            let bytes = self.poll_transmit();
+            let count = bytes.len();
+            all.extend_from_slice(bytes);
+            self.transmitted(count);
+        }
+        all
+    }
+
     /// Bytes waiting.
     #[inline]
     pub fn pending_bytes(&self) -> usize {
-        self.buf.len() - self.sent
+        self.buf.len() - self.sent + self.headers_due
     }
 
     /// Bytes sent since the connection was made: whether a message has left does not depend on what others
@@ -62,10 +170,112 @@ impl Transmit {
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.sent = 0;
+        self.headers_due = 0;
+        self.cuts.clear();
         if self.buf.capacity() > KEEP_BYTES_MAX {
             self.buf = Vec::new();
         } else {
             self.buf.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framer::{Framer, FramerLimits};
+    use crate::message::{MessageStart, ReplyStatus, RequestId};
+    use crate::version::Encoding;
+
+    fn reply(transmit: &mut Transmit, id: u32, body: &[u8]) -> Vec<u8> {
+        let buf = transmit.buffer();
+        let origin = buf.len();
+        let start = MessageStart::reply(buf, Encoding::NATIVE, RequestId(id), ReplyStatus::NoException);
+        start.body(buf).write_bytes(body);
+        start.finish(buf, usize::MAX).unwrap();
+        let whole = buf[origin..].to_vec();
+        transmit.fragment(origin, 72);
+        whole
+    }
+
+    /// Whatever the socket takes at a time, the same messages arrive, and the positions are true.
+    #[test]
+    fn fragments_leave_in_pieces_of_any_size() {
+        for step in [1, 7, 16, 64, 71, 72, 73, 1000] {
+            let mut transmit = Transmit::default();
+            let mut framer = Framer::new(FramerLimits::default());
+            let mut expected = Vec::new();
+            for (id, length) in [(1, 500), (2, 3), (3, 44), (4, 45), (5, 200)] {
+                let body: Vec<u8> = (0..length).map(|i| i as u8).collect();
+                expected.push(reply(&mut transmit, id, &body));
+            }
+            let end = transmit.end_position();
+            let mut sent = 0;
+            while transmit.pending_bytes() > 0 {
+                assert_eq!(sent + transmit.pending_bytes() as u64, end);
+                let bytes = transmit.poll_transmit();
+                let count = bytes.len().min(step);
+                assert!(count > 0);
+                framer.push(&bytes[..count]);
+                transmit.transmitted(count);
+                sent += count as u64;
+            }
+            assert_eq!((sent, transmit.sent_position()), (end, end));
+            let got: Vec<_> =
+                std::iter::from_fn(|| framer.next().unwrap()).map(|m| m.bytes().to_vec()).collect();
+            assert_eq!(got, expected, "step {step}");
+        }
+    }
+
+    #[test]
+    fn every_fragment_is_as_the_standard_wants_it() {
+        let mut transmit = Transmit::default();
+        let whole = reply(&mut transmit, 9, &[5; 300]);
+        let stream = transmit.take_all();
+        let (mut at, mut parts) = (0, 0);
+        while at < stream.len() {
+            let header = MessageHeader::parse(stream[at..].first_chunk().unwrap()).unwrap();
+            let length = HEADER_BYTES + header.body_bytes as usize;
+            let is_last = at + length == stream.len();
+            assert_eq!(header.more_fragments, !is_last);
+            assert!(length <= 72 && (is_last || length.is_multiple_of(8)));
+            assert_eq!(header.kind, if at == 0 { MessageType::Reply } else { MessageType::Fragment });
+            assert_eq!(stream[at + HEADER_BYTES..][..4], 9u32.to_ne_bytes());
+            at += length;
+            parts += 1;
+        }
+        assert_eq!(stream.len(), whole.len() + (parts - 1) * FRAGMENT_HEADER_BYTES);
+        assert!(transmit.take_all().is_empty());
+    }
+
+    #[test]
+    fn a_large_message_in_fragments_is_neither_moved_nor_copied() {
+        let mut transmit = Transmit::default();
+        let buf = transmit.buffer();
+        let start = MessageStart::reply(buf, Encoding::NATIVE, RequestId(1), ReplyStatus::NoException);
+        start.body(buf).write_bytes(&vec![7; 1 << 20]);
+        start.finish(buf, usize::MAX).unwrap();
+        let (place, capacity) = (buf.as_ptr(), buf.capacity());
+        transmit.fragment(0, 8192);
+        while transmit.sent_position() < 1 << 20 {
+            let count = transmit.poll_transmit().len();
+            assert!(count <= 8192);
+            transmit.transmitted(count);
+            assert_eq!((transmit.buf.as_ptr(), transmit.buf.capacity()), (place, capacity));
+        }
+    }
+
+    #[test]
+    fn messages_of_older_versions_leave_whole() {
+        for version in [Version::V1_0, Version::V1_1] {
+            let mut transmit = Transmit::default();
+            let buf = transmit.buffer();
+            let encoding = Encoding { version, ..Encoding::NATIVE };
+            let start = MessageStart::reply(buf, encoding, RequestId(1), ReplyStatus::NoException);
+            start.body(buf).write_bytes(&[7; 500]);
+            start.finish(buf, usize::MAX).unwrap();
+            transmit.fragment(0, 100);
+            assert!(transmit.take_all().len() > 500);
         }
     }
 }

@@ -1,6 +1,8 @@
 use super::*;
+use crate::connection::Transmit;
 use crate::message::MessageStart;
 use crate::message::ReplyStatus;
+use crate::version::Encoding;
 
 fn reply(id: u32, body: &[u8]) -> Vec<u8> {
     let mut buf = Vec::new();
@@ -8,6 +10,13 @@ fn reply(id: u32, body: &[u8]) -> Vec<u8> {
     start.body(&mut buf).write_bytes(body);
     start.finish(&mut buf, usize::MAX).unwrap();
     buf
+}
+
+fn fragmented(message: &[u8], fragment_bytes: usize) -> Vec<u8> {
+    let mut transmit = Transmit::default();
+    transmit.buffer().extend_from_slice(message);
+    transmit.fragment(0, fragment_bytes);
+    transmit.take_all()
 }
 
 fn all(framer: &mut Framer) -> Vec<Vec<u8>> {
@@ -36,8 +45,7 @@ fn fragments_are_joined_also_when_interleaved() {
     let one = reply(1, &[1; 500]);
     let two = reply(2, &[2; 700]);
     let cut = |message: &Vec<u8>| {
-        let mut buf = message.clone();
-        split_into_fragments(&mut buf, 0, 128);
+        let buf = fragmented(message, 128);
         let mut framer_parts = Vec::new();
         let mut at = 0;
         while at < buf.len() {
@@ -80,8 +88,7 @@ fn an_announced_size_takes_no_memory() {
 fn fragments_cannot_pile_up() {
     let limits = FramerLimits { message_bytes_max: 1000, assemblies_max: 2 };
     let first = |id| {
-        let mut buf = reply(id, &[0; 300]);
-        split_into_fragments(&mut buf, 0, 200);
+        let mut buf = fragmented(&reply(id, &[0; 300]), 200);
         buf.truncate(200);
         buf
     };
@@ -144,4 +151,65 @@ fn alignment_that_a_joint_hides_is_refused_and_not_guessed() {
         assert_eq!(message.reader_at(first_bytes as usize).read_u64().is_ok(), told);
         assert!(message.reader_at(first_bytes as usize + 4).get::<Vec<f64>>().unwrap().is_empty());
     }
+}
+
+/// 9.4.9: after a CancelRequest in the middle of a message the rest of it may come or not; both are dropped.
+#[test]
+fn a_message_cancelled_between_its_fragments_is_dropped() {
+    let parts = fragmented(&reply(1, &[1; 300]), 128);
+    let (first, rest) = parts.split_at(128);
+    let (second, last) = rest.split_at(128);
+    let mut framer = Framer::new(FramerLimits::default());
+    framer.push(first);
+    assert!(framer.next().unwrap().is_none());
+    assert!(framer.is_mid_message() && framer.held_bytes() == 128);
+    framer.cancel(RequestId(2));
+    assert!(framer.is_mid_message());
+    framer.cancel(RequestId(1));
+    assert!(!framer.is_mid_message() && framer.held_bytes() <= HEADER_BYTES);
+    // The same id for a new message, before any of the rest.
+    framer.push(&parts);
+    assert_eq!(all(&mut framer), [reply(1, &[1; 300])]);
+    // The rest comes nevertheless.
+    framer.push(first);
+    assert!(framer.next().unwrap().is_none());
+    framer.cancel(RequestId(1));
+    framer.push(second);
+    framer.push(last);
+    framer.push(&reply(3, b"x"));
+    assert_eq!(all(&mut framer), [reply(3, b"x")]);
+    assert_eq!(framer.held_bytes(), 0);
+}
+
+/// Cancelled messages whose rest never comes make room for others.
+#[test]
+fn what_was_cancelled_does_not_count() {
+    let first = |id| fragmented(&reply(id, &[0; 300]), 200)[..200].to_vec();
+    let mut framer = Framer::new(FramerLimits { assemblies_max: 2, ..FramerLimits::default() });
+    for id in 1..100 {
+        framer.push(&first(id));
+        assert!(framer.next().unwrap().is_none());
+        framer.cancel(RequestId(id));
+    }
+    framer.push(&[first(200), first(201)].concat());
+    assert!(framer.next().unwrap().is_none());
+    framer.push(&first(202));
+    assert_eq!(framer.next().unwrap_err().kind, MalformedKind::TooLarge);
+}
+
+#[test]
+fn a_large_message_in_small_fragments_takes_memory_in_proportion() {
+    let large = reply(1, &vec![5; 4 << 20]);
+    let stream = fragmented(&large, 8192);
+    let mut framer = Framer::new(FramerLimits::default());
+    let mut whole = None;
+    for part in stream.chunks(10_000) {
+        framer.push(part);
+        while let Some(message) = framer.next().unwrap() {
+            whole = Some(message);
+        }
+        let reserved: usize = framer.assemblies.iter().map(|a| a.bytes.capacity()).sum();
+        assert!(reserved <= 2 * framer.held_bytes() + 8192 && framer.buf.capacity() <= ASSEMBLY_BUFFER_BYTES);
+    }
+    assert!(whole.unwrap().bytes() == large);
 }

@@ -596,8 +596,6 @@ impl fmt::Debug for Reply {
 
 /// What waits to be sent on a connection.
 fn take_bytes(open: &mut ClientConnection<CallNumber>) -> Option<Vec<u8>> {
-    let transmit = open.transmit();
-    let bytes = transmit.poll_transmit().to_vec();
-    transmit.transmitted(bytes.len());
+    let bytes = open.transmit().take_all();
     (!bytes.is_empty()).then_some(bytes)
 }

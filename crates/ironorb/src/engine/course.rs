@@ -113,8 +113,7 @@ impl Course {
                 }
             }
             Request::Call(operation, arguments) => {
-                match loopback(orb, key, operation.name(), loopback::encoding(orb), arguments, Patience::None)
-                {
+                match loopback(orb, key, operation.name(), loopback::encoding(), arguments, Patience::None) {
                     Ok(message) => self.on_reply(message, orb),
                     Err(next) => Step::Decide(next),
                 }

@@ -303,10 +303,7 @@ impl Accepted {
     }
 
     fn take_bytes(&mut self) -> Option<Vec<u8>> {
-        let mut sender = lock(&self.sender.connection);
-        let transmit = sender.transmit();
-        let bytes = transmit.poll_transmit().to_vec();
-        transmit.transmitted(bytes.len());
+        let bytes = lock(&self.sender.connection).transmit().take_all();
         (!bytes.is_empty()).then_some(bytes)
     }
 }
