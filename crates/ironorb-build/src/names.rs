@@ -17,6 +17,14 @@ pub(crate) struct DefNames {
     pub(crate) reference: String,
     /// The skeleton of an interface.
     pub(crate) skeleton: String,
+    /// The trait of the asynchronous operations of an interface.
+    pub(crate) asynchronous: String,
+    /// The trait of servants of an interface that answer later.
+    pub(crate) deferred: String,
+    /// The asynchronous method of an operation, or of reading an attribute.
+    pub(crate) later: String,
+    /// The asynchronous method of writing an attribute.
+    pub(crate) setter_later: String,
     /// The Rust module for what is declared inside an interface, struct, union or exception.
     pub(crate) inner: String,
     /// The error enum of an operation, or of reading an attribute.
@@ -81,7 +89,10 @@ impl Names {
                 let own = self.of(id).own.clone();
                 let names = &mut self.definitions[id.index()];
                 names.reference = scope.types.take(format!("{}Ref", own.trim_end_matches('_')));
-                names.skeleton = scope.types.take(format!("{}Skeleton", own.trim_end_matches('_')));
+                let own = own.trim_end_matches('_');
+                names.skeleton = scope.types.take(format!("{own}Skeleton"));
+                names.asynchronous = scope.types.take(format!("{own}Async"));
+                names.deferred = scope.types.take(format!("Deferred{own}"));
             }
             if has_type_code(&def.kind) {
                 let name = scope.values.take(format!("TC_{}", screaming(&def.name)));
@@ -145,7 +156,9 @@ impl Names {
             self.methods(model, base, done);
             let DefKind::Interface(base) = &model.get(base).kind else { continue };
             for &item in &base.items {
-                taken.names.extend([self.of(item).own.clone(), self.of(item).setter.clone()]);
+                let names = self.of(item);
+                let methods = [&names.own, &names.setter, &names.later, &names.setter_later];
+                taken.names.extend(methods.map(String::clone));
             }
         }
         let callable = callable(model, &definition.items);
@@ -161,6 +174,13 @@ impl Names {
                 let name = snake(&model.get(id).name);
                 self.definitions[id.index()].setter =
                     taken.take(format!("set_{}", name.trim_end_matches('_')));
+            }
+        }
+        for &id in &callable {
+            let names = &mut self.definitions[id.index()];
+            names.later = taken.take(format!("{}_async", names.own.trim_end_matches('_')));
+            if !names.setter.is_empty() {
+                names.setter_later = taken.take(format!("{}_async", names.setter.trim_end_matches('_')));
             }
         }
     }

@@ -168,6 +168,8 @@ pub(crate) struct Interface {
 pub(crate) struct Method {
     pub(crate) docs: Vec<String>,
     pub(crate) name: String,
+    /// The method that calls it asynchronously.
+    pub(crate) later: String,
     pub(crate) parameters: Vec<Parameter>,
     /// Types of the return value and of what goes out, in order.
     pub(crate) results: Vec<String>,
@@ -196,6 +198,9 @@ pub(crate) struct Remote {
     pub(crate) docs: Vec<String>,
     pub(crate) reference: String,
     pub(crate) skeleton: String,
+    /// The traits of asynchronous calls and of servants that answer later.
+    pub(crate) asynchronous: String,
+    pub(crate) deferred: String,
     /// Whether values may stand where its references do.
     pub(crate) is_abstract: bool,
     /// Reference type and trait of every direct and indirect base.

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use ironorb::generated::{Deferred, Reply};
 use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
 
 mod operations {
@@ -21,7 +22,9 @@ use inheritance::base::{Shape, ShapeRef, shape};
 use inheritance::shapes::deep::{Tag, TagRef, sprite::DrawError};
 use inheritance::shapes::{Movable, MovableRef, Scalable};
 use operations::bank::account::{DepositError, GetGuardedError, SetGuardedError, TransferError};
-use operations::bank::{Account, AccountRef, Entry, Frozen, Insufficient, Kind};
+use operations::bank::{
+    Account, AccountAsync, AccountRef, DeferredAccount, Entry, Frozen, Insufficient, Kind,
+};
 
 /// A server's ORB and a client's, so that calls go over a connection.
 struct World {
@@ -276,4 +279,136 @@ fn inherited_operations_are_reached_through_every_base() {
         assert!(TagRef::narrow(shape.object()).unwrap().is_some());
         assert!(AccountRef::narrow(shape.object()).unwrap().is_none());
     }
+}
+
+#[test]
+fn calls_begin_without_waiting_for_their_replies() {
+    let world = World::new();
+    let (vault, notes) = Vault::new();
+    let local: AccountRef = world.server.root_poa().activate(vault).unwrap();
+    for account in world.both(&local) {
+        let before = account.balance_async().wait().unwrap();
+        let first = account.deposit_async(100);
+        let second = account.deposit_async(-before - 101);
+        assert_eq!(first.wait().unwrap(), before + 100);
+        assert_eq!(second.wait(), Err(DepositError::Insufficient(Insufficient { missing: 1 })));
+
+        // What is lent for the arguments is free as soon as the method returns.
+        let sent = {
+            let words = vec!["a".to_owned()];
+            account.lend_async(&words, &[1], &[0.5; 3], Kind::Plain, "wide")
+        };
+        sent.wait().unwrap();
+        assert_eq!(notes.recv().unwrap(), "[\"a\"] [1] [0.5, 0.5, 0.5] Plain wide");
+
+        let entry = Entry { text: "text".to_owned(), amount: 7 };
+        let swapped = account.swap_async(&entry, &[1, 2]).wait().unwrap();
+        assert_eq!((swapped.1.text.as_str(), swapped.2), ("TEXT", vec![2, 1]));
+
+        let (tell, told) = channel();
+        account.set_owner_async("somebody").on_reply(move |result| tell.send(result).unwrap());
+        assert_eq!(notes.recv().unwrap(), "somebody");
+        told.recv().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn inherited_operations_are_called_asynchronously_too() {
+    use inheritance::base::ShapeAsync;
+    use inheritance::shapes::MovableAsync;
+
+    let world = World::new();
+    let local: TagRef = world.server.root_poa().activate(Label(Mutex::default())).unwrap();
+    for tag in world.both(&local) {
+        tag.move_async(1.5, shape::Side::Right).wait().unwrap();
+        assert_eq!(tag.name_async().wait().unwrap(), "1.5 Right");
+        assert_eq!(tag.area_async().wait(), Err(shape::AreaError::Flat(shape::Flat {})));
+    }
+}
+
+/// Answers from another thread, when it is told to.
+struct Slow(Mutex<Sender<Box<dyn FnOnce() + Send>>>);
+
+impl Slow {
+    fn later(&self, work: impl FnOnce() + Send + 'static) {
+        self.0.lock().unwrap().send(Box::new(work)).unwrap();
+    }
+}
+
+impl DeferredAccount for Slow {
+    fn deposit(&self, amount: i64, reply: Reply<i64, DepositError>) {
+        self.later(move || {
+            reply.send(if amount < 0 { Err(Insufficient { missing: -amount }.into()) } else { Ok(amount) });
+        });
+    }
+    fn transfer(&self, _: Option<&AccountRef>, _: i64, text: &str, reply: Reply<(), TransferError>) {
+        let is_empty = text.is_empty();
+        self.later(move || reply.send(if is_empty { Err(Frozen {}.into()) } else { Ok(()) }));
+    }
+    fn notify(&self, text: &str) {
+        let _length = text.len();
+    }
+    fn swap(
+        &self,
+        entry: &Entry,
+        numbers: &[i32],
+        reply: Reply<(bool, Entry, Vec<i32>, Kind, Option<ironorb::ObjectRef>), SystemException>,
+    ) {
+        let (entry, numbers) = (entry.clone(), numbers.to_vec());
+        self.later(move || reply.send(Ok((false, entry, numbers, Kind::Plain, None))));
+    }
+    fn lend(
+        &self,
+        _: &[String],
+        _: &[u8],
+        _: &[f64; 3],
+        _: Kind,
+        _: &str,
+        reply: Reply<(), SystemException>,
+    ) {
+        drop(reply);
+    }
+    fn find(&self, pattern: &str, reply: Reply<i32, SystemException>) {
+        reply.send(Ok(pattern.len() as i32));
+    }
+    fn balance(&self, reply: Reply<i64, SystemException>) {
+        reply.send(Ok(1));
+    }
+    fn owner(&self, reply: Reply<String, SystemException>) {
+        reply.send(Ok("nobody".to_owned()));
+    }
+    fn set_owner(&self, _: &str, reply: Reply<(), SystemException>) {
+        reply.send(Ok(()));
+    }
+    fn guarded(&self, reply: Reply<i32, GetGuardedError>) {
+        reply.send(Err(Frozen {}.into()));
+    }
+    fn set_guarded(&self, _: i32, reply: Reply<(), SetGuardedError>) {
+        reply.send(Ok(()));
+    }
+}
+
+#[test]
+fn a_servant_answers_later_from_another_thread() {
+    let world = World::new();
+    let (work, to_do) = channel::<Box<dyn FnOnce() + Send>>();
+    let worker = std::thread::spawn(move || to_do.iter().for_each(|work| work()));
+    let slow = Deferred(Slow(Mutex::new(work)));
+    let local: AccountRef = world.server.root_poa().activate(slow).unwrap();
+    for account in world.both(&local) {
+        assert_eq!(account.deposit(5).unwrap(), 5);
+        assert_eq!(account.deposit(-5), Err(DepositError::Insufficient(Insufficient { missing: 5 })));
+        assert_eq!(account.transfer(None, 1, ""), Err(TransferError::Frozen(Frozen {})));
+        account.notify("oneway").unwrap();
+        let entry = Entry { text: "text".to_owned(), amount: 7 };
+        assert_eq!(account.swap(&entry, &[3]).unwrap(), (false, entry, vec![3], Kind::Plain, None));
+        let dropped = account.lend(&[], &[], &[0.0; 3], Kind::Plain, "").unwrap_err();
+        assert_eq!(dropped.kind, SystemExceptionKind::Unknown);
+        assert_eq!(account.balance().unwrap(), 1);
+        assert_eq!(account.guarded(), Err(GetGuardedError::Frozen(Frozen {})));
+        assert_eq!(account.deposit_async(6).wait().unwrap(), 6);
+    }
+    drop(world);
+    drop(local);
+    worker.join().unwrap();
 }

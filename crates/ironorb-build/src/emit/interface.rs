@@ -116,16 +116,18 @@ impl Printer {
             let type_code = &interface.type_code;
             let idl = type_code.idl.as_ref().map_or_else(String::new, |idl| format!(" {idl:?}"));
             let kind = if remote.is_abstract { "abstract " } else { "" };
-            let (reference, skeleton) = (&remote.reference, &remote.skeleton);
-            let first = format!("pub {reference}: dyn {}{idl}, {skeleton},", interface.name);
-            let second = format!("{} =", type_code.name);
+            let first = format!("pub {}: dyn {}{idl},", remote.reference, interface.name);
+            let names = [&remote.skeleton, &remote.asynchronous, &remote.deferred].map(String::clone);
+            let traits = format!("{},", names.join(", "));
             let id = format!("{kind}{:?}", type_code.repository_id);
-            if out.fits(&format!("{first} {second} {id};")) {
-                out.line(&format!("{first} {second} {id};"));
+            let type_code = format!("{} =", type_code.name);
+            if out.fits(&format!("{first} {traits}")) {
+                out.line(&format!("{first} {traits}"));
             } else {
-                out.line(&first);
-                out.indented(|out| out.assignment(&second, &id));
+                out.filled_below(&first, &names, "");
+                out.text.pop(); // nothing closes them
             }
+            out.indented(|out| out.assignment(&type_code, &id));
             let bases: Vec<String> =
                 remote.bases.iter().map(|(reference, base)| format!("{reference}: dyn {base}")).collect();
             out.filled("bases [", &bases, "];");
@@ -146,7 +148,8 @@ impl Printer {
         let context = if method.context { ", context" } else { "" };
         let parameters: Vec<String> =
             method.parameters.iter().map(|p| format!("{}: {} = {}", p.name, p.ty, p.mode)).collect();
-        let head = format!("{kind} {:?} fn {}(", method.wire_name, method.name);
+        let later = if method.oneway { String::new() } else { format!(" / {}", method.later) };
+        let head = format!("{kind} {:?} fn {}{later}(", method.wire_name, method.name);
         let end = format!(", {}{context};", method.error);
         let codecs = &method.result_codecs;
         let (open, close) = match codecs.len() {

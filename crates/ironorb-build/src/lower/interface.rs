@@ -49,6 +49,8 @@ impl Lowerer<'_> {
             docs: vec![format!("A reference to an object of the IDL interface `{}`.", self.scoped(def))],
             reference: names.reference.clone(),
             skeleton: names.skeleton.clone(),
+            asynchronous: names.asynchronous.clone(),
+            deferred: names.deferred.clone(),
             is_abstract: interface.kind == InterfaceKind::Abstract,
             bases: bases
                 .iter()
@@ -126,6 +128,7 @@ impl Lowerer<'_> {
         tree::Method {
             docs: with_docs(&def.docs, format!("IDL operation `{}`{gives}.", def.name)),
             name: self.names.of(def.id).own.clone(),
+            later: self.names.of(def.id).later.clone(),
             parameters,
             results,
             result_codecs: codecs,
@@ -148,6 +151,7 @@ impl Lowerer<'_> {
         let mut methods = vec![tree::Method {
             docs: with_docs(&def.docs, format!("Reads the IDL attribute `{}`.", def.name)),
             name: names.own.clone(),
+            later: names.later.clone(),
             parameters: Vec::new(),
             results: vec![self.rust(&attribute.ty, at)],
             result_codecs: vec![self.codec(&attribute.ty, at)],
@@ -162,6 +166,7 @@ impl Lowerer<'_> {
             methods.push(tree::Method {
                 docs: vec![format!("Writes the IDL attribute `{}`.", def.name)],
                 name: names.setter.clone(),
+                later: names.setter_later.clone(),
                 parameters: vec![tree::Parameter { name: "value".to_owned(), ty, mode }],
                 results: Vec::new(),
                 result_codecs: Vec::new(),

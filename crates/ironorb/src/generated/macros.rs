@@ -569,7 +569,8 @@ macro_rules! __ironorb_reference {
 }
 
 /// Everything of an interface but its trait: the typed reference, the stubs (one blanket implementation
-/// of the trait for all references to the interface or to one derived from it), and the skeletons.
+/// of the trait for all references to the interface or to one derived from it), the skeletons, the trait of
+/// asynchronous calls and the one of servants that answer later.
 ///
 /// After a parameter's type stands how it travels: `value`, `borrowed`, `string`, `wide`, `octets`,
 /// `numbers(T)`, `sequence`, `reference`, or `checked(codec)` where bounds are to be checked.
@@ -578,13 +579,14 @@ macro_rules! __ironorb_reference {
 macro_rules! __ironorb_interface {
     (
         $(#[$meta:meta])*
-        pub $reference:ident: dyn $interface:ident $($idl:literal)?, $skeleton:ident,
+        pub $reference:ident: dyn $interface:ident $($idl:literal)?,
+        $skeleton:ident, $asynchronous:ident, $deferred:ident,
         $type_code:ident = $($abstract:ident)? $id:literal;
         bases [$($base_reference:ty: dyn $base:path),* $(,)?];
         operations($slots:literal, $seed:literal) [
             $($index:literal $name:literal => $upcall:path),* $(,)?
         ];
-        $($kind:ident $wire:literal fn $operation:ident(
+        $($kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
             $($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),* $(,)?
         ) -> $result:ty, $error:ty $(, $context:ident)?;)*
     ) => {
@@ -619,6 +621,31 @@ macro_rules! __ironorb_interface {
             })*
         }
 
+        #[doc = ::std::concat!(
+            "The operations of `", ::std::stringify!($interface),
+            "`, called without waiting: each gives what its reply will be. For references to the interface.",
+        )]
+        pub trait $asynchronous: $crate::generated::RefTo<dyn $interface> {
+            $($crate::__ironorb_async_stub! {
+                $kind $interface $wire
+                fn $operation $(/ $later)?($($parameter: $type = $mode $(($codec))?),*)
+                -> $result, $error $(, $context)?;
+            })*
+        }
+
+        impl<R: $crate::generated::RefTo<dyn $interface>> $asynchronous for R {}
+
+        #[doc = ::std::concat!(
+            "A servant of `", ::std::stringify!($interface),
+            "` that answers later, from any thread; activated as `Deferred(servant)`. Those of the bases are traits of \
+            their own.",
+        )]
+        pub trait $deferred: ::std::marker::Send + ::std::marker::Sync + 'static {
+            $($crate::__ironorb_deferred! {
+                $kind fn $operation($($parameter: $type),*) -> $result, $error;
+            })*
+        }
+
         impl $skeleton {
             $($crate::__ironorb_skeleton! {
                 $kind $interface
@@ -646,6 +673,147 @@ macro_rules! __ironorb_interface {
                 $(slot.offer::<dyn $base>(|| servant.clone());)*
             }
         }
+
+        impl<S: $deferred> $crate::generated::DeferredOf<S> for dyn $interface {
+            #[allow(unused_variables)]
+            fn dispatch_own<'c>(
+                servant: &S,
+                call: $crate::generated::Call<'c>,
+            ) -> ::std::result::Result<$crate::generated::Replied, $crate::generated::Call<'c>> {
+                match call.operation() {
+                    $(operation if operation == $wire.as_bytes() => ::std::result::Result::Ok(
+                        $crate::__ironorb_deferred_call! {
+                            $kind $deferred servant call
+                            fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context)?;
+                        },
+                    ),)*
+                    _ => ::std::result::Result::Err(call),
+                }
+            }
+        }
+
+        impl<S> $crate::generated::InterfaceOf<$crate::generated::Deferred<S>> for dyn $interface
+        where
+            S: $deferred,
+            $(dyn $base: $crate::generated::DeferredOf<S>,)*
+        {
+            const REPOSITORY_IDS: &'static [&'static str] =
+                &[$id $(, <$base_reference as $crate::generated::TypedRef>::REPOSITORY_ID)*];
+
+            fn dispatch(
+                servant: &$crate::generated::Deferred<S>,
+                call: $crate::generated::Call<'_>,
+            ) -> $crate::generated::Replied {
+                let call = match <Self as $crate::generated::DeferredOf<S>>::dispatch_own(&servant.0, call) {
+                    ::std::result::Result::Ok(replied) => return replied,
+                    ::std::result::Result::Err(call) => call,
+                };
+                $(let call = match <dyn $base as $crate::generated::DeferredOf<S>>::dispatch_own(&servant.0, call) {
+                    ::std::result::Result::Ok(replied) => return replied,
+                    ::std::result::Result::Err(call) => call,
+                };)*
+                call.standard_operation(
+                    <Self as $crate::generated::InterfaceOf<$crate::generated::Deferred<S>>>::REPOSITORY_IDS,
+                )
+            }
+
+            fn provide(
+                _: &::std::sync::Arc<$crate::generated::Deferred<S>>,
+                _: &mut $crate::generated::LocalSlot<'_>,
+            ) {
+                // A caller in this process waits for the message that answers it.
+            }
+        }
+    };
+}
+
+/// One operation of the trait of asynchronous calls.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_async_stub {
+    (oneway $($rest:tt)*) => {};
+    (
+        twoway $interface:ident $wire:literal
+        fn $operation:ident / $later:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty, $error:ty $(, $context:ident)?;
+    ) => {
+        #[doc = ::std::concat!("Begins [`", ::std::stringify!($operation), "`](", ::std::stringify!($interface),
+            "::", ::std::stringify!($operation), ").")]
+        #[allow(unused_variables)]
+        fn $later(
+            &self,
+            $($parameter: $type),*
+        ) -> $crate::generated::Pending<<$result as $crate::generated::Codec>::Value, $error> {
+            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::twoway($wire);
+            $crate::generated::invoke_async(
+                self,
+                &OPERATION,
+                |servant: &dyn $interface| $interface::$operation(servant, $($parameter),*),
+                |w| {
+                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
+                    $($crate::__ironorb_put!($context, w);)?
+                    ::std::result::Result::Ok(())
+                },
+                |r| <$result as $crate::generated::Codec>::get(r),
+            )
+        }
+    };
+}
+
+/// One operation of the trait of servants that answer later.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_deferred {
+    (oneway fn $operation:ident($($parameter:ident: $type:ty),*) -> $result:ty, $error:ty;) => {
+        /// The oneway operation of the same name: nobody waits for an answer.
+        fn $operation(&self, $($parameter: $type),*);
+    };
+    (twoway fn $operation:ident($($parameter:ident: $type:ty),*) -> $result:ty, $error:ty;) => {
+        /// The operation of the same name, to be answered by `reply`.
+        fn $operation(
+            &self,
+            $($parameter: $type,)*
+            reply: $crate::generated::Reply<<$result as $crate::generated::Codec>::Value, $error>,
+        );
+    };
+}
+
+/// Hands one request to a servant that answers later.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_deferred_call {
+    (
+        oneway $deferred:ident $servant:ident $call:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $context:ident)?;
+    ) => {
+        $call.oneway(|r| {
+            $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+            $(let $context = $crate::__ironorb_hold!($context, r);)?
+            $deferred::$operation($servant, $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*);
+            ::std::result::Result::Ok(::std::result::Result::Ok(()))
+        })
+    };
+    (
+        twoway $deferred:ident $servant:ident $call:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $context:ident)?;
+    ) => {
+        $call.deferred(
+            |r| {
+                $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+                $(let $context = $crate::__ironorb_hold!($context, r);)?
+                ::std::result::Result::Ok(($($parameter,)*))
+            },
+            |($($parameter,)*), reply| {
+                $deferred::$operation(
+                    $servant,
+                    $($crate::__ironorb_lend!($mode $(($codec))?, $parameter),)*
+                    reply,
+                );
+            },
+            |w, result| <$result as $crate::generated::Codec>::put(result, w),
+        )
     };
 }
 

@@ -72,6 +72,12 @@ pub trait InterfaceOf<S>: 'static {
     fn provide(servant: &Arc<S>, slot: &mut LocalSlot<'_>);
 }
 
+/// Joins an interface, `dyn Account`, to an implementation of its trait for servants that answer later.
+pub trait DeferredOf<S> {
+    /// Carries out a request for an operation that the interface itself declares; gives back any other.
+    fn dispatch_own<'c>(servant: &S, call: Call<'c>) -> Result<Replied, Call<'c>>;
+}
+
 /// A user exception.
 pub trait UserException: std::error::Error + Marshal + Unmarshal {
     /// Its repository id.

@@ -89,22 +89,23 @@ pub mod dynamic {
 
     g::interface! {
         /// A reference to an object of the IDL interface `dynamic::Store`.
-        pub StoreRef: dyn Store, StoreSkeleton, TC_STORE = "IDL:dynamic/Store:1.0";
+        pub StoreRef: dyn Store, StoreSkeleton, StoreAsync, DeferredStore,
+            TC_STORE = "IDL:dynamic/Store:1.0";
         bases [];
         operations(8, 6) [
             0 "echo" => StoreSkeleton::echo, 1 "type_of" => StoreSkeleton::type_of,
             2 "list" => StoreSkeleton::list, 3 "_get_current" => StoreSkeleton::current,
             4 "_set_current" => StoreSkeleton::set_current,
         ];
-        twoway "echo" fn echo(value: &g::Any = borrowed) -> g::Any, g::SystemException;
-        twoway "type_of" fn type_of(
+        twoway "echo" fn echo / echo_async(value: &g::Any = borrowed) -> g::Any, g::SystemException;
+        twoway "type_of" fn type_of / type_of_async(
             value: &g::Any = borrowed, wanted: &g::TypeCode = borrowed,
         ) -> g::Results<(g::TypeCode, g::TypeCode)>, store::TypeOfError;
-        twoway "list" fn list(
+        twoway "list" fn list / list_async(
             values: &[g::Any] = sequence, first: &g::Any = borrowed,
         ) -> g::Results<(Properties, g::Any, Either)>, g::SystemException;
-        twoway "_get_current" fn current() -> g::Any, g::SystemException;
-        twoway "_set_current" fn set_current(
+        twoway "_get_current" fn current / current_async() -> g::Any, g::SystemException;
+        twoway "_set_current" fn set_current / set_current_async(
             value: &g::Any = borrowed,
         ) -> g::Results<()>, g::SystemException;
     }

@@ -89,23 +89,25 @@ pub mod bounds {
 
     g::interface! {
         /// A reference to an object of the IDL interface `bounds::Checker`.
-        pub CheckerRef: dyn Checker, CheckerSkeleton, TC_CHECKER = "IDL:bounds/Checker:1.0";
+        pub CheckerRef: dyn Checker, CheckerSkeleton, CheckerAsync, DeferredChecker,
+            TC_CHECKER = "IDL:bounds/Checker:1.0";
         bases [];
         operations(4, 1) [
             0 "check" => CheckerSkeleton::check, 1 "all" => CheckerSkeleton::all,
             2 "_get_current" => CheckerSkeleton::current,
             3 "_set_current" => CheckerSkeleton::set_current,
         ];
-        twoway "check" fn check(
+        twoway "check" fn check / check_async(
             a: &str = checked(g::Str<5>), b: &[Code] = checked(g::Seq<g::Str<5>, 3>),
             wide: &str = checked(g::WStr<3>),
         ) -> g::Results<(g::Str<5>, g::Seq<g::Str<5>, 3>)>, g::SystemException;
-        twoway "all" fn all(
+        twoway "all" fn all / all_async(
             a: &Holder = borrowed, b: &Pages = checked(g::Arr<g::Seq<g::Str<5>, 3>, 2>),
             c: &Choice = borrowed,
         ) -> g::Results<()>, g::SystemException;
-        twoway "_get_current" fn current() -> g::Seq<g::Str<5>, 3>, g::SystemException;
-        twoway "_set_current" fn set_current(
+        twoway "_get_current" fn current / current_async()
+            -> g::Seq<g::Str<5>, 3>, g::SystemException;
+        twoway "_set_current" fn set_current / set_current_async(
             value: &[Code] = checked(g::Seq<g::Str<5>, 3>),
         ) -> g::Results<()>, g::SystemException;
     }

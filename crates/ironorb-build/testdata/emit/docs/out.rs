@@ -50,15 +50,16 @@ pub mod docs {
 
     g::interface! {
         /// A reference to an object of the IDL interface `docs::Service`.
-        pub ServiceRef: dyn Service, ServiceSkeleton, TC_SERVICE = "IDL:docs/Service:1.0";
+        pub ServiceRef: dyn Service, ServiceSkeleton, ServiceAsync, DeferredService,
+            TC_SERVICE = "IDL:docs/Service:1.0";
         bases [];
         operations(4, 1) [
             0 "work" => ServiceSkeleton::work, 1 "_get_amount" => ServiceSkeleton::amount,
             2 "_set_amount" => ServiceSkeleton::set_amount,
         ];
-        twoway "work" fn work() -> g::Results<()>, g::SystemException;
-        twoway "_get_amount" fn amount() -> i32, g::SystemException;
-        twoway "_set_amount" fn set_amount(
+        twoway "work" fn work / work_async() -> g::Results<()>, g::SystemException;
+        twoway "_get_amount" fn amount / amount_async() -> i32, g::SystemException;
+        twoway "_set_amount" fn set_amount / set_amount_async(
             value: i32 = value,
         ) -> g::Results<()>, g::SystemException;
     }

@@ -61,7 +61,8 @@ pub mod constants {
 
     g::interface! {
         /// A reference to an object of the IDL interface `constants::Limits`.
-        pub LimitsRef: dyn Limits, LimitsSkeleton, TC_LIMITS = "IDL:constants/Limits:1.0";
+        pub LimitsRef: dyn Limits, LimitsSkeleton, LimitsAsync, DeferredLimits,
+            TC_LIMITS = "IDL:constants/Limits:1.0";
         bases [];
         operations(1, 0) [];
     }

@@ -29,14 +29,15 @@ pub mod app {
 
     g::interface! {
         /// A reference to an object of the IDL interface `app::Circle`.
-        pub CircleRef: dyn Circle, CircleSkeleton, TC_CIRCLE = "IDL:app/Circle:1.0";
+        pub CircleRef: dyn Circle, CircleSkeleton, CircleAsync, DeferredCircle,
+            TC_CIRCLE = "IDL:app/Circle:1.0";
         bases [crate::external_base::base::ShapeRef: dyn crate::external_base::base::Shape];
         operations(4, 3) [
             0 "around" => CircleSkeleton::around,
             1 "_get_at" => crate::external_base::base::ShapeSkeleton::at,
             2 "_set_at" => crate::external_base::base::ShapeSkeleton::set_at,
         ];
-        twoway "around" fn around(
+        twoway "around" fn around / around_async(
             points: &[crate::external_base::base::Point] = sequence,
         ) -> crate::external_base::base::Points, circle::AroundError;
     }

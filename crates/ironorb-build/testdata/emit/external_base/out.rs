@@ -29,11 +29,14 @@ pub mod base {
 
     g::interface! {
         /// A reference to an object of the IDL interface `base::Shape`.
-        pub ShapeRef: dyn Shape, ShapeSkeleton, TC_SHAPE = "IDL:base/Shape:1.0";
+        pub ShapeRef: dyn Shape, ShapeSkeleton, ShapeAsync, DeferredShape,
+            TC_SHAPE = "IDL:base/Shape:1.0";
         bases [];
         operations(2, 1) [0 "_get_at" => ShapeSkeleton::at, 1 "_set_at" => ShapeSkeleton::set_at];
-        twoway "_get_at" fn at() -> Point, g::SystemException;
-        twoway "_set_at" fn set_at(value: &Point = borrowed) -> g::Results<()>, g::SystemException;
+        twoway "_get_at" fn at / at_async() -> Point, g::SystemException;
+        twoway "_set_at" fn set_at / set_at_async(
+            value: &Point = borrowed,
+        ) -> g::Results<()>, g::SystemException;
     }
 
     /// What belongs to the IDL interface `base::Shape`.

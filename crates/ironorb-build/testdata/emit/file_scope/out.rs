@@ -77,14 +77,15 @@ pub trait Parrot: Send + Sync + 'static {
 
 ::ironorb::generated::interface! {
     /// A reference to an object of the IDL interface `Parrot`.
-    pub ParrotRef: dyn Parrot, ParrotSkeleton, TC_PARROT = "IDL:Parrot:1.0";
+    pub ParrotRef: dyn Parrot, ParrotSkeleton, ParrotAsync, DeferredParrot,
+        TC_PARROT = "IDL:Parrot:1.0";
     bases [];
     operations(4, 1) [
         0 "echo" => ParrotSkeleton::echo, 1 "history" => ParrotSkeleton::history,
         2 "forget" => ParrotSkeleton::forget,
     ];
-    twoway "echo" fn echo(text: &str = string) -> String, parrot::EchoError;
-    twoway "history" fn history(
+    twoway "echo" fn echo / echo_async(text: &str = string) -> String, parrot::EchoError;
+    twoway "history" fn history / history_async(
         last: i32 = value, pair: &[String] = checked(::ironorb::generated::Seq<String, 2>),
     ) -> Messages, ::ironorb::generated::SystemException;
     oneway "forget" fn forget()

@@ -78,16 +78,19 @@ pub mod money {
 
     g::interface! {
         /// A reference to an object of the IDL interface `money::Shop`.
-        pub ShopRef: dyn Shop, ShopSkeleton, TC_SHOP = "IDL:money/Shop:1.0";
+        pub ShopRef: dyn Shop, ShopSkeleton, ShopAsync, DeferredShop,
+            TC_SHOP = "IDL:money/Shop:1.0";
         bases [];
         operations(4, 1) [
             0 "pay" => ShopSkeleton::pay, 1 "_get_till" => ShopSkeleton::till,
             2 "_set_till" => ShopSkeleton::set_till,
         ];
-        twoway "pay" fn pay(
+        twoway "pay" fn pay / pay_async(
             price: Amount = value, tip: Tip = value, more: &[Amount] = checked(g::Seq<Amount, 3>),
         ) -> g::Results<(Amount, Tip)>, g::SystemException;
-        twoway "_get_till" fn till() -> Amount, g::SystemException;
-        twoway "_set_till" fn set_till(value: Amount = value) -> g::Results<()>, g::SystemException;
+        twoway "_get_till" fn till / till_async() -> Amount, g::SystemException;
+        twoway "_set_till" fn set_till / set_till_async(
+            value: Amount = value,
+        ) -> g::Results<()>, g::SystemException;
     }
 }

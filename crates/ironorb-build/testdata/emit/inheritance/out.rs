@@ -19,15 +19,18 @@ pub mod base {
 
     g::interface! {
         /// A reference to an object of the IDL interface `base::Shape`.
-        pub ShapeRef: dyn Shape, ShapeSkeleton, TC_SHAPE = "IDL:base/Shape:1.0";
+        pub ShapeRef: dyn Shape, ShapeSkeleton, ShapeAsync, DeferredShape,
+            TC_SHAPE = "IDL:base/Shape:1.0";
         bases [];
         operations(4, 0) [
             0 "_get_name" => ShapeSkeleton::name, 1 "_set_name" => ShapeSkeleton::set_name,
             2 "area" => ShapeSkeleton::area,
         ];
-        twoway "_get_name" fn name() -> String, g::SystemException;
-        twoway "_set_name" fn set_name(value: &str = string) -> g::Results<()>, g::SystemException;
-        twoway "area" fn area() -> f64, shape::AreaError;
+        twoway "_get_name" fn name / name_async() -> String, g::SystemException;
+        twoway "_set_name" fn set_name / set_name_async(
+            value: &str = string,
+        ) -> g::Results<()>, g::SystemException;
+        twoway "area" fn area / area_async() -> f64, shape::AreaError;
     }
 
     /// What belongs to the IDL interface `base::Shape`.
@@ -71,14 +74,15 @@ pub mod shapes {
 
     g::interface! {
         /// A reference to an object of the IDL interface `shapes::Movable`.
-        pub MovableRef: dyn Movable, MovableSkeleton, TC_MOVABLE = "IDL:shapes/Movable:1.0";
+        pub MovableRef: dyn Movable, MovableSkeleton, MovableAsync, DeferredMovable,
+            TC_MOVABLE = "IDL:shapes/Movable:1.0";
         bases [super::base::ShapeRef: dyn super::base::Shape];
         operations(4, 1) [
             0 "move" => MovableSkeleton::move_, 1 "_get_name" => super::base::ShapeSkeleton::name,
             2 "_set_name" => super::base::ShapeSkeleton::set_name,
             3 "area" => super::base::ShapeSkeleton::area,
         ];
-        twoway "move" fn move_(
+        twoway "move" fn move_ / move_async(
             dx: f64 = value, to: super::base::shape::Side = value,
         ) -> g::Results<()>, g::SystemException;
     }
@@ -91,14 +95,17 @@ pub mod shapes {
 
     g::interface! {
         /// A reference to an object of the IDL interface `shapes::Scalable`.
-        pub ScalableRef: dyn Scalable, ScalableSkeleton, TC_SCALABLE = "IDL:shapes/Scalable:1.0";
+        pub ScalableRef: dyn Scalable, ScalableSkeleton, ScalableAsync, DeferredScalable,
+            TC_SCALABLE = "IDL:shapes/Scalable:1.0";
         bases [super::base::ShapeRef: dyn super::base::Shape];
         operations(4, 1) [
             0 "scale" => ScalableSkeleton::scale, 1 "_get_name" => super::base::ShapeSkeleton::name,
             2 "_set_name" => super::base::ShapeSkeleton::set_name,
             3 "area" => super::base::ShapeSkeleton::area,
         ];
-        twoway "scale" fn scale(factor: f64 = value) -> g::Results<()>, g::SystemException;
+        twoway "scale" fn scale / scale_async(
+            factor: f64 = value,
+        ) -> g::Results<()>, g::SystemException;
     }
 
     /// IDL module `shapes::deep`.
@@ -113,7 +120,8 @@ pub mod shapes {
 
         g::interface! {
             /// A reference to an object of the IDL interface `shapes::deep::Sprite`.
-            pub SpriteRef: dyn Sprite, SpriteSkeleton, TC_SPRITE = "IDL:shapes/deep/Sprite:1.0";
+            pub SpriteRef: dyn Sprite, SpriteSkeleton, SpriteAsync, DeferredSprite,
+                TC_SPRITE = "IDL:shapes/deep/Sprite:1.0";
             bases [
                 super::MovableRef: dyn super::Movable, super::ScalableRef: dyn super::Scalable,
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
@@ -125,7 +133,7 @@ pub mod shapes {
                 4 "_set_name" => super::super::base::ShapeSkeleton::set_name,
                 5 "area" => super::super::base::ShapeSkeleton::area,
             ];
-            twoway "draw" fn draw(
+            twoway "draw" fn draw / draw_async(
                 on: Option<&super::MovableRef> = reference,
             ) -> String, sprite::DrawError;
         }
@@ -145,7 +153,8 @@ pub mod shapes {
 
         g::interface! {
             /// A reference to an object of the IDL interface `shapes::deep::Tag`.
-            pub TagRef: dyn Tag, TagSkeleton, TC_TAG = "IDL:shapes/deep/Tag:1.0";
+            pub TagRef: dyn Tag, TagSkeleton, TagAsync, DeferredTag,
+                TC_TAG = "IDL:shapes/deep/Tag:1.0";
             bases [
                 SpriteRef: dyn Sprite, super::MovableRef: dyn super::Movable,
                 super::ScalableRef: dyn super::Scalable,
@@ -174,7 +183,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::AnInterfaceWithAName`.
-        pub AnInterfaceWithANameRef: dyn AnInterfaceWithAName, AnInterfaceWithANameSkeleton,
+        pub AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+            AnInterfaceWithANameSkeleton, AnInterfaceWithANameAsync, DeferredAnInterfaceWithAName,
             TC_AN_INTERFACE_WITH_A_NAME = "IDL:width/AnInterfaceWithAName:1.0";
         bases [];
         operations(1, 0) [];
@@ -185,7 +195,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::AnotherOneThatHasOne`.
-        pub AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, AnotherOneThatHasOneSkeleton,
+        pub AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+            AnotherOneThatHasOneSkeleton, AnotherOneThatHasOneAsync, DeferredAnotherOneThatHasOne,
             TC_ANOTHER_ONE_THAT_HAS_ONE = "IDL:width/AnotherOneThatHasOne:1.0";
         bases [];
         operations(1, 0) [];
@@ -196,7 +207,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine`.
-        pub JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine, JoinedInAllOfTheLineSkeleton,
+        pub JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,
+            JoinedInAllOfTheLineSkeleton, JoinedInAllOfTheLineAsync, DeferredJoinedInAllOfTheLine,
             TC_JOINED_IN_ALL_OF_THE_LINE = "IDL:width/JoinedInAllOfTheLine:1.0";
         bases [
             AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
@@ -213,14 +225,16 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine_`.
-        pub JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_, JoinedInAllOfTheLineSkeleton_,
+        pub JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_,
+            JoinedInAllOfTheLineSkeleton_, JoinedInAllOfTheLineAsync_,
+            DeferredJoinedInAllOfTheLine_,
             TC_JOINED_IN_ALL_OF_THE_LINE_ = "IDL:width/JoinedInAllOfTheLine_:1.0";
         bases [
             AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
             AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
         ];
         operations(1, 0) [0 "work" => JoinedInAllOfTheLineSkeleton_::work];
-        twoway "work" fn work() -> g::Results<()>, g::SystemException;
+        twoway "work" fn work / work_async() -> g::Results<()>, g::SystemException;
     }
 
     /// IDL interface `width::Joined`.
@@ -258,7 +272,8 @@ pub mod width {
 
     g::interface! {
         /// A reference to an object of the IDL interface `width::Joined`.
-        pub JoinedRef: dyn Joined, JoinedSkeleton, TC_JOINED = "IDL:width/Joined:1.0";
+        pub JoinedRef: dyn Joined, JoinedSkeleton, JoinedAsync, DeferredJoined,
+            TC_JOINED = "IDL:width/Joined:1.0";
         bases [
             AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
             JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,
@@ -273,17 +288,17 @@ pub mod width {
             5 "_set_name" => super::base::ShapeSkeleton::set_name,
             6 "area" => super::base::ShapeSkeleton::area,
         ];
-        twoway "measured_x_" fn measured_x(
+        twoway "measured_x_" fn measured_x / measured_x_async(
             first_of_them: i32 = value, second: &str = string,
         ) -> i32, g::SystemException;
-        twoway "measured_y_a" fn measured_y_a(
+        twoway "measured_y_a" fn measured_y_a / measured_y_a_async(
             first_of_them: i32 = value, second: &str = string,
         ) -> i32, g::SystemException;
-        twoway "several" fn several()
+        twoway "several" fn several / several_async()
             -> g::Results<(
                 String, String, String, String, Option<g::ObjectRef>, String,
             )>, g::SystemException;
-        twoway "both" fn both(second: Option<&AnotherOneThatHasOneRef> = reference)
+        twoway "both" fn both / both_async(second: Option<&AnotherOneThatHasOneRef> = reference)
             -> g::Results<(
                 Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
                 Option<AnotherOneThatHasOneRef>,

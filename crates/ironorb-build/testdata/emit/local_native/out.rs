@@ -52,7 +52,8 @@ pub mod nearby {
 
     g::interface! {
         /// A reference to an object of the IDL interface `nearby::Forward`.
-        pub ForwardRef: dyn Forward, ForwardSkeleton, TC_FORWARD = "IDL:nearby/Forward:1.0";
+        pub ForwardRef: dyn Forward, ForwardSkeleton, ForwardAsync, DeferredForward,
+            TC_FORWARD = "IDL:nearby/Forward:1.0";
         bases [];
         operations(1, 0) [];
     }

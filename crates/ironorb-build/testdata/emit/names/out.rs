@@ -71,10 +71,11 @@ pub mod type_ {
 
     g::interface! {
         /// A reference to an object of the IDL interface `type::Thing`.
-        pub ThingRef_: dyn Thing, ThingSkeleton_, TC_THING = "IDL:type/Thing:1.0";
+        pub ThingRef_: dyn Thing, ThingSkeleton_, ThingAsync, DeferredThing,
+            TC_THING = "IDL:type/Thing:1.0";
         bases [];
         operations(1, 0) [0 "x" => ThingSkeleton_::x];
-        twoway "x" fn x() -> g::Results<()>, g::SystemException;
+        twoway "x" fn x / x_async() -> g::Results<()>, g::SystemException;
     }
 
     /// IDL struct `type::ThingRef`.
@@ -128,7 +129,8 @@ pub mod type_ {
 
     g::interface! {
         /// A reference to an object of the IDL interface `type::clash`.
-        pub ClashRef: dyn Clash "clash", ClashSkeleton, TC_CLASH = "IDL:type/clash:1.0";
+        pub ClashRef: dyn Clash "clash", ClashSkeleton, ClashAsync, DeferredClash,
+            TC_CLASH = "IDL:type/clash:1.0";
         bases [];
         operations(8, 39) [
             0 "_get_value" => ClashSkeleton::value, 1 "_set_value" => ClashSkeleton::set_value__,
@@ -136,20 +138,22 @@ pub mod type_ {
             4 "move" => ClashSkeleton::move_, 5 "hygiene" => ClashSkeleton::hygiene,
             6 "fetch" => ClashSkeleton::fetch,
         ];
-        twoway "_get_value" fn value() -> i32, g::SystemException;
-        twoway "_set_value" fn set_value__(
+        twoway "_get_value" fn value / value_async() -> i32, g::SystemException;
+        twoway "_set_value" fn set_value__ / set_value_async(
             value: i32 = value,
         ) -> g::Results<()>, g::SystemException;
-        twoway "set_value" fn set_value(value: i32 = value) -> g::Results<()>, g::SystemException;
-        twoway "setValue" fn set_value_() -> g::Results<()>, g::SystemException;
-        twoway "move" fn move_(
+        twoway "set_value" fn set_value / set_value_async_(
+            value: i32 = value,
+        ) -> g::Results<()>, g::SystemException;
+        twoway "setValue" fn set_value_ / set_value_async__() -> g::Results<()>, g::SystemException;
+        twoway "move" fn move_ / move_async(
             match_: i32 = value, match__: i32 = value, async_: i32 = value,
         ) -> g::Results<()>, g::SystemException;
-        twoway "hygiene" fn hygiene(
+        twoway "hygiene" fn hygiene / hygiene_async(
             servant: i32 = value, call: i32 = value, r: i32 = value, w: i32 = value,
             result: i32 = value,
         ) -> i32, g::SystemException;
-        twoway "fetch" fn fetch() -> g::Results<()>, clash::FetchError_;
+        twoway "fetch" fn fetch / fetch_async() -> g::Results<()>, clash::FetchError_;
     }
 
     /// What belongs to the IDL interface `type::clash`.
@@ -196,7 +200,8 @@ pub mod type_ {
 
     g::interface! {
         /// A reference to an object of the IDL interface `type::derived`.
-        pub DerivedRef: dyn Derived "derived", DerivedSkeleton, TC_DERIVED = "IDL:type/derived:1.0";
+        pub DerivedRef: dyn Derived "derived", DerivedSkeleton, DerivedAsync, DeferredDerived,
+            TC_DERIVED = "IDL:type/derived:1.0";
         bases [ClashRef: dyn Clash];
         operations(16, 21) [
             0 "set_Value_" => DerivedSkeleton::set_value___,
@@ -205,8 +210,9 @@ pub mod type_ {
             5 "setValue" => ClashSkeleton::set_value_, 6 "move" => ClashSkeleton::move_,
             7 "hygiene" => ClashSkeleton::hygiene, 8 "fetch" => ClashSkeleton::fetch,
         ];
-        twoway "set_Value_" fn set_value___() -> g::Results<()>, g::SystemException;
-        twoway "_get_get_it" fn get_it() -> i32, g::SystemException;
+        twoway "set_Value_" fn set_value___ / set_value_async___()
+            -> g::Results<()>, g::SystemException;
+        twoway "_get_get_it" fn get_it / get_it_async() -> i32, g::SystemException;
     }
 
     /// IDL module `type::str`.

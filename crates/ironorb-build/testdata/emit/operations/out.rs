@@ -121,7 +121,7 @@ pub mod bank {
 
     g::interface! {
         /// A reference to an object of the IDL interface `bank::Account`.
-        pub AccountRef: dyn Account, AccountSkeleton,
+        pub AccountRef: dyn Account, AccountSkeleton, AccountAsync, DeferredAccount,
             TC_ACCOUNT = "IDL:example.org/bank/Account:1.0";
         bases [];
         operations(16, 40) [
@@ -133,26 +133,30 @@ pub mod bank {
             9 "_get_guarded" => AccountSkeleton::guarded,
             10 "_set_guarded" => AccountSkeleton::set_guarded,
         ];
-        twoway "deposit" fn deposit(amount: Cents = value) -> Cents, account::DepositError;
-        twoway "transfer" fn transfer(
+        twoway "deposit" fn deposit / deposit_async(
+            amount: Cents = value,
+        ) -> Cents, account::DepositError;
+        twoway "transfer" fn transfer / transfer_async(
             to: Option<&AccountRef> = reference, amount: Cents = value, text: &str = string,
         ) -> g::Results<()>, account::TransferError;
         oneway "notify" fn notify(text: &str = string) -> g::Results<()>, g::SystemException;
-        twoway "swap" fn swap(
+        twoway "swap" fn swap / swap_async(
             entry: &Entry = borrowed, numbers: &[i32] = numbers(i32),
         ) -> g::Results<(bool, Entry, Numbers, Kind, Option<g::ObjectRef>)>, g::SystemException;
-        twoway "lend" fn lend(
+        twoway "lend" fn lend / lend_async(
             words: &[String] = sequence, raw: &[u8] = octets, rates: &Rates = borrowed,
             kind: Kind = value, wide: &str = wide,
         ) -> g::Results<()>, g::SystemException;
-        twoway "find" fn find(pattern: &str = string) -> i32, g::SystemException, context;
-        twoway "_get_balance" fn balance() -> Cents, g::SystemException;
-        twoway "_get_owner" fn owner() -> String, g::SystemException;
-        twoway "_set_owner" fn set_owner(
+        twoway "find" fn find / find_async(
+            pattern: &str = string,
+        ) -> i32, g::SystemException, context;
+        twoway "_get_balance" fn balance / balance_async() -> Cents, g::SystemException;
+        twoway "_get_owner" fn owner / owner_async() -> String, g::SystemException;
+        twoway "_set_owner" fn set_owner / set_owner_async(
             value: &str = string,
         ) -> g::Results<()>, g::SystemException;
-        twoway "_get_guarded" fn guarded() -> i32, account::GetGuardedError;
-        twoway "_set_guarded" fn set_guarded(
+        twoway "_get_guarded" fn guarded / guarded_async() -> i32, account::GetGuardedError;
+        twoway "_set_guarded" fn set_guarded / set_guarded_async(
             value: i32 = value,
         ) -> g::Results<()>, account::SetGuardedError;
     }
@@ -188,10 +192,15 @@ pub mod bank {
 
     g::interface! {
         /// A reference to an object of the IDL interface `bank::Office`.
-        pub OfficeRef: dyn Office, OfficeSkeleton, TC_OFFICE = "IDL:example.org/bank/Office:1.0";
+        pub OfficeRef: dyn Office, OfficeSkeleton, OfficeAsync, DeferredOffice,
+            TC_OFFICE = "IDL:example.org/bank/Office:1.0";
         bases [];
         operations(2, 0) [0 "open" => OfficeSkeleton::open, 1 "all" => OfficeSkeleton::all];
-        twoway "open" fn open(owner: &str = string) -> Option<AccountRef>, g::SystemException;
-        twoway "all" fn all(but: &[Option<AccountRef>] = sequence) -> Accounts, g::SystemException;
+        twoway "open" fn open / open_async(
+            owner: &str = string,
+        ) -> Option<AccountRef>, g::SystemException;
+        twoway "all" fn all / all_async(
+            but: &[Option<AccountRef>] = sequence,
+        ) -> Accounts, g::SystemException;
     }
 }

@@ -74,11 +74,12 @@ pub mod recursion {
 
     g::interface! {
         /// A reference to an object of the IDL interface `recursion::Walker`.
-        pub WalkerRef: dyn Walker, WalkerSkeleton, TC_WALKER = "IDL:recursion/Walker:1.0";
+        pub WalkerRef: dyn Walker, WalkerSkeleton, WalkerAsync, DeferredWalker,
+            TC_WALKER = "IDL:recursion/Walker:1.0";
         bases [];
         operations(2, 0) [0 "step" => WalkerSkeleton::step, 1 "grow" => WalkerSkeleton::grow];
-        twoway "step" fn step(from: &Link = borrowed) -> Link, g::SystemException;
-        twoway "grow" fn grow(seed: &Tree = borrowed) -> Tree, g::SystemException;
+        twoway "step" fn step / step_async(from: &Link = borrowed) -> Link, g::SystemException;
+        twoway "grow" fn grow / grow_async(seed: &Tree = borrowed) -> Tree, g::SystemException;
     }
 
     /// IDL struct `recursion::Link`.
