@@ -82,6 +82,7 @@ kinds! {
         BadFixed "a fixed has too many digits, a half octet that is no digit, or no sign",
         BadTypeCode "a TypeCode has parameters that no type has",
         LocalObject "a local object or native value stands where only the same process could know it",
+        OutOfProportion "a value has more parts than its bytes could mean",
     }
 }
 
@@ -126,6 +127,8 @@ pub enum Misuse {
     DanglingLink,
     /// A value graph was finished, or filled, with a place that is not right for it.
     UnfinishedGraph,
+    /// A type or value is nested deeper than the limit.
+    TooDeep,
 }
 
 impl fmt::Display for Misuse {
@@ -162,6 +165,7 @@ impl fmt::Display for Misuse {
                 f.write_str("the object reference is not of the kind the signature asks for")
             }
             Misuse::WrongType => f.write_str("the value is not one of the type that it is said to be"),
+            Misuse::TooDeep => f.write_str("the type or value is nested deeper than the limit"),
             Misuse::BadTypeCode => f.write_str("the type is still to be built, or its values are never sent"),
             Misuse::DanglingLink => {
                 f.write_str("a link in a value leads into a graph that is not finished, or gone")

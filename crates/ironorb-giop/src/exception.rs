@@ -225,7 +225,7 @@ impl From<Malformed> for SystemException {
             K::NotInCharSet | K::NotUtf16 => (S::DataConversion, MinorCode::DATA_CONVERSION_NOT_IN_SET),
             K::WideInGiop10 => (S::Marshal, MinorCode::MARSHAL_WIDE_IN_REQUEST_1_0),
             K::WideNotNegotiated => (S::BadParam, MinorCode::BAD_PARAM_WIDE_NOT_NEGOTIATED),
-            K::TooDeep | K::TooLarge => (S::ImpLimit, MinorCode::MALFORMED_REQUEST),
+            K::TooDeep | K::TooLarge | K::OutOfProportion => (S::ImpLimit, MinorCode::MALFORMED_REQUEST),
             K::BadTypeCode => (S::BadTypecode, MinorCode::MALFORMED_REQUEST),
             K::NoValueFactory => (S::Marshal, MinorCode::MARSHAL_NO_VALUE_FACTORY),
             K::BadIor => (S::InvObjref, MinorCode::MALFORMED_REQUEST),
@@ -252,7 +252,9 @@ impl From<Misuse> for SystemException {
             Misuse::NotInCharSet | Misuse::WideNeedsSurrogates => {
                 (S::DataConversion, MinorCode::DATA_CONVERSION_NOT_IN_SET)
             }
-            Misuse::TooLong | Misuse::TooLarge => (S::ImpLimit, MinorCode::UNSENDABLE_ARGUMENT),
+            Misuse::TooLong | Misuse::TooLarge | Misuse::TooDeep => {
+                (S::ImpLimit, MinorCode::UNSENDABLE_ARGUMENT)
+            }
             Misuse::WideInGiop10 => (S::Marshal, MinorCode::MARSHAL_WIDE_IN_REQUEST_1_0),
             Misuse::WideNotNegotiated => (S::InvObjref, MinorCode::INV_OBJREF_NO_WIDE_CODE_SET),
             Misuse::WideWithoutComponent => (S::InvObjref, MinorCode::INV_OBJREF_NO_CODE_SETS_COMPONENT),

@@ -239,6 +239,7 @@ impl fmt::Debug for ObjectRef {
 
 impl MarshalNillable for ObjectRef {
     fn marshal_some(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.note_environment(|| Some(self.0.orb.clone()));
         self.0.ior.marshal(w)
     }
 

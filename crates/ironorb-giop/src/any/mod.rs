@@ -1,26 +1,39 @@
 //! `any`: a value together with its type (CORBA 3.3 part 1, 7.11.1.9 and 8.2; on the wire part 2, 9.3.4).
 //!
 //! The value is kept as CDR in one form whatever encoding it came in: this processor's byte order, UTF-8 and
-//! UTF-16 as in GIOP 1.2, aligned from its own start, padding zero. So an `any` outlives its message, can be passed on
-//! without knowing the type at compile time, and costs a copy rather than a tree of objects.
+//! UTF-16 as in GIOP 1.2, aligned from its own start, padding zero. So an `any` outlives its message, can be
+//! passed on without knowing the type at compile time, and costs a copy rather than a tree of objects.
 
+mod bytes;
+mod codec;
+mod copy;
+mod text;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+pub use copy::{CopyError, copy_value};
+
+use crate::cdr::{Environment, Marshal, Number, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::typecode::{TcKind, TypeCode, Typed};
+use crate::typecode::{Shape, TcKind, TypeCode, Typed};
 use crate::version::Encoding;
+
+use bytes::Bytes;
+use copy::Copy;
 
 /// An IDL `any`: a value of any type, with its [`TypeCode`].
 ///
 /// Cheap to clone: the value is shared. Two are equal when their types are `equal` and their values are the
-/// same, numbers compared by their bits.
+/// same, numbers compared by their bits and references by their bytes.
 #[derive(Clone, Default)]
 pub struct Any {
     type_code: TypeCode,
-    /// The value in [`CANONICAL`] form from offset 0; empty for types without content.
-    bytes: Arc<[u8]>,
+    /// The value in [`CANONICAL`] form from offset 0; of an exception with its repository id in front.
+    bytes: Bytes,
+    /// What references and values inside need to be extracted.
+    environment: Option<Arc<dyn Environment>>,
 }
 
 /// The encoding of values inside an [`Any`].
@@ -29,25 +42,51 @@ pub const CANONICAL: Encoding = Encoding::NATIVE;
 impl Any {
     /// An `any` of a value whose Rust type says which IDL type it is.
     pub fn new<T: Typed + Marshal + ?Sized>(value: &T) -> Result<Any, Misuse> {
-        Any::with_type(T::TYPE, value)
+        let type_code = TypeCode::for_type::<T>();
+        let (bytes, environment) = write_value(&type_code, value)?;
+        Ok(Any { type_code, bytes: bytes.into(), environment })
     }
 
-    /// An `any` of a value under a type that its Rust type does not tell: a `typedef`, `char` for a `u8`, a bounded
-    /// string.
+    /// An `any` of a value under a type that its Rust type does not tell: a `typedef`, `char` for a `u8`, a
+    /// bounded string. [`Misuse::WrongType`] if the value is not one of the type.
     pub fn with_type<T: Marshal + ?Sized>(type_code: impl Into<TypeCode>, value: &T) -> Result<Any, Misuse> {
         let type_code = type_code.into();
-        let mut bytes = Vec::new();
-        let mut w = Writer::new(&mut bytes, CANONICAL);
-        if let (TcKind::Except, Ok(id)) = (type_code.resolved().kind(), type_code.resolved().id()) {
-            w.write_str(id)?;
+        let (written, environment) = write_value(&type_code, value)?;
+        let mut r = Reader::new(&written, CANONICAL);
+        let mut checked = Vec::with_capacity(written.len());
+        let copied =
+            Copy::new(0).value(&mut r, &mut Writer::new(&mut checked, CANONICAL), type_code.as_type_ref());
+        match copied {
+            Ok(()) if r.remaining() == 0 => Ok(Any { type_code, bytes: checked.into(), environment }),
+            Err(CopyError::Misuse(error)) => Err(error),
+            Ok(()) | Err(CopyError::Malformed(_)) => Err(Misuse::WrongType),
         }
-        w.put(value)?;
-        Ok(Any { type_code, bytes: bytes.into() })
+    }
+
+    /// The value that a reader is at, when its type is known from elsewhere: what dynamic invocation reads.
+    pub fn read_value(type_code: impl Into<TypeCode>, r: &mut Reader<'_>) -> Result<Any, Malformed> {
+        let start = r.position();
+        codec::read_value(type_code.into(), r, start)
+    }
+
+    /// Appends the value without its type.
+    pub fn write_value(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        codec::write_value(self, w)
     }
 
     /// The type of the value.
     pub fn type_code(&self) -> &TypeCode {
         &self.type_code
+    }
+
+    /// The same value under another type that is equivalent: a `typedef` put on or taken off.
+    /// [`Misuse::WrongType`] if it is not. The standard's `type` attribute set.
+    pub fn retyped(&self, type_code: impl Into<TypeCode>) -> Result<Any, Misuse> {
+        let type_code = type_code.into();
+        if !self.type_code.equivalent(&type_code) {
+            return Err(Misuse::WrongType);
+        }
+        Ok(Any { type_code, ..self.clone() })
     }
 
     /// True for an `any` that holds nothing (`tk_null` or `tk_void`).
@@ -60,20 +99,100 @@ impl Any {
         self.extract_as(T::TYPE)
     }
 
-    /// The value, if its type is equivalent to the one given, which `T` reads: what [`Any::with_type`] is for writing.
+    /// The value, if its type is equivalent to the one given, which `T` reads: what [`Any::with_type`] is for
+    /// writing.
     pub fn extract_as<T: Unmarshal>(&self, type_code: impl Into<TypeCode>) -> Result<T, ExtractError> {
-        if !self.type_code.equivalent(&type_code.into()) {
+        self.extract_with(&type_code.into(), |r| r.get())
+    }
+
+    /// The text of a string, borrowed.
+    pub fn extract_str(&self) -> Result<&str, ExtractError> {
+        match self.type_code.as_type_ref().resolved().shape() {
+            Shape::String { .. } => match self.reader().read_str()? {
+                Cow::Borrowed(text) => Ok(text),
+                Cow::Owned(_) => Err(ExtractError::WrongType), // UTF-8 is never converted
+            },
+            _ => Err(ExtractError::WrongType),
+        }
+    }
+
+    /// The elements of a sequence of numbers, borrowed unless the value begins at an odd address. A
+    /// `sequence<octet>` has [`Any::extract_octets`].
+    pub fn extract_numbers<T: Typed + Number>(&self) -> Result<Cow<'_, [T]>, ExtractError> {
+        self.extract_with(&TypeCode::for_type::<[T]>(), Reader::read_numbers)
+    }
+
+    /// The elements of a `sequence<octet>`, borrowed.
+    pub fn extract_octets(&self) -> Result<&[u8], ExtractError> {
+        self.extract_with(&TypeCode::for_type::<[u8]>(), Reader::read_octets)
+    }
+
+    fn extract_with<'a, T>(
+        &'a self,
+        type_code: &TypeCode,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
+    ) -> Result<T, ExtractError> {
+        if !self.type_code.equivalent(type_code) {
             return Err(ExtractError::WrongType);
         }
-        let mut r = Reader::new(&self.bytes, CANONICAL);
-        if self.type_code.resolved().kind() == TcKind::Except {
-            r.read_str()?;
-        }
-        let value = r.get()?;
+        let mut r = self.reader();
+        let value = read(&mut r)?;
         if r.remaining() > 0 {
             return Err(r.malformed(MalformedKind::TrailingBytes).into());
         }
         Ok(value)
+    }
+
+    /// A reader at the value; for an exception at its members, after the repository id. It is never larger than
+    /// the value.
+    pub fn reader(&self) -> Reader<'_> {
+        let mut r = self.raw_reader();
+        if is_exception(&self.type_code) {
+            // It was written by us, so it is there.
+            let _ = r.read_str();
+        }
+        r
+    }
+
+    fn raw_reader(&self) -> Reader<'_> {
+        let r = Reader::new(&self.bytes, CANONICAL);
+        match &self.environment {
+            Some(environment) => r.with_environment(&**environment),
+            None => r,
+        }
+    }
+
+    /// What references and values inside are extracted with; see [`Reader::environment`]. An `any` that was received or
+    /// made from references has it already.
+    #[must_use]
+    pub fn with_environment(mut self, environment: Arc<dyn Environment>) -> Any {
+        self.environment = Some(environment);
+        self
+    }
+}
+
+/// Types equal, values the same. Values that are written differently may be the same: TypeCodes inside may or may not
+/// use indirections.
+impl PartialEq for Any {
+    fn eq(&self, other: &Self) -> bool {
+        if self.type_code != other.type_code {
+            return false;
+        }
+        if *self.bytes == *other.bytes {
+            return true;
+        }
+        let mut types = Vec::new();
+        let mut comparable = |any: &Any| {
+            let mut bytes = Vec::new();
+            let mut copy = Copy::trusted();
+            copy.types = Some(&mut types);
+            let mut w = Writer::new(&mut bytes, CANONICAL);
+            copy.value(&mut any.raw_reader(), &mut w, any.type_code.as_type_ref()).ok().map(|()| bytes)
+        };
+        match (comparable(self), comparable(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => false,
+        }
     }
 }
 
@@ -102,3 +221,28 @@ impl fmt::Display for ExtractError {
 }
 
 impl std::error::Error for ExtractError {}
+
+/// A value in [`CANONICAL`] form, and the environment of references inside.
+type Written = (Vec<u8>, Option<Arc<dyn Environment>>);
+
+fn write_value<T: Marshal + ?Sized>(type_code: &TypeCode, value: &T) -> Result<Written, Misuse> {
+    let mut bytes = Vec::new();
+    let mut w = Writer::new(&mut bytes, CANONICAL);
+    let (resolved, shape) = type_code.as_type_ref().resolved_shape();
+    if !matches!(shape, Shape::Basic(kind) if kind != TcKind::Any) {
+        w.collect_environment();
+    }
+    if let (TcKind::Except, Some((id, _))) = (resolved.kind(), shape.id_and_name()) {
+        w.write_str(id)?;
+    }
+    w.put(value)?;
+    let environment = w.take_environment();
+    Ok((bytes, environment))
+}
+
+fn is_exception(type_code: &TypeCode) -> bool {
+    type_code.as_type_ref().resolved().kind() == TcKind::Except
+}
+
+#[cfg(test)]
+mod tests;

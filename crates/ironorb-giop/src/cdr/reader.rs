@@ -115,6 +115,12 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.at
     }
 
+    /// Bytes that [`Reader::read_bytes`] can give in one piece.
+    #[inline]
+    pub(crate) fn run_length(&self) -> usize {
+        self.remaining()
+    }
+
     /// An error at the current place.
     #[cold]
     pub fn malformed(&self, kind: MalformedKind) -> Malformed {
@@ -199,7 +205,13 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn read_numbers<T: Number>(&mut self) -> Result<Cow<'a, [T]>, Malformed> {
         let length = self.read_length(size_of::<T>())?;
-        let bytes = self.number_bytes::<T>(length)?;
+        self.number_run(length)
+    }
+
+    /// Reads so many numbers without a length, borrowed when order and alignment allow it, else copied.
+    #[inline]
+    pub(crate) fn number_run<T: Number>(&mut self, count: usize) -> Result<Cow<'a, [T]>, Malformed> {
+        let bytes = self.number_bytes::<T>(count)?;
         if self.encoding.order.is_native()
             && let Ok(items) = bytemuck::try_cast_slice(bytes)
         {

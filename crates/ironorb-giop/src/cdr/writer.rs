@@ -1,8 +1,10 @@
 //! Appending CDR to a buffer.
 
-use super::Marshal;
+use std::sync::Arc;
+
+use super::{Environment, Marshal};
 use crate::error::Misuse;
-use crate::value::WriteState;
+use crate::value::{EnvironmentSlot, WriteState};
 use crate::version::{ByteOrder, CharSet, Encoding};
 
 /// Appends CDR values to a byte vector.
@@ -56,6 +58,31 @@ impl<'b> Writer<'b> {
         self.values.get_or_insert_default()
     }
 
+    /// From here on [`Writer::note_environment`] keeps what it is given.
+    pub(crate) fn collect_environment(&mut self) {
+        self.values().environment = EnvironmentSlot::Wanted;
+    }
+
+    /// The first environment that was noted.
+    pub(crate) fn take_environment(&mut self) -> Option<Arc<dyn Environment>> {
+        match std::mem::take(&mut self.values.as_mut()?.environment) {
+            EnvironmentSlot::Kept(environment) => Some(environment),
+            EnvironmentSlot::Unwanted | EnvironmentSlot::Wanted => None,
+        }
+    }
+
+    /// Tells what a reader of these bytes will need, for one who keeps them: an `any` made of references gives
+    /// them back without having been sent.
+    #[inline]
+    pub fn note_environment(&mut self, environment: impl FnOnce() -> Option<Arc<dyn Environment>>) {
+        if let Some(values) = &mut self.values
+            && let EnvironmentSlot::Wanted = values.environment
+            && let Some(environment) = environment()
+        {
+            values.environment = EnvironmentSlot::Kept(environment);
+        }
+    }
+
     /// Bytes since the origin.
     #[inline]
     pub fn position(&self) -> usize {
@@ -103,6 +130,14 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn write_bytes(&mut self, bytes: &[u8]) {
         self.buf.extend_from_slice(bytes);
+    }
+
+    /// Appends bytes without a length or alignment, and gives them for changes.
+    #[inline]
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> &mut [u8] {
+        let at = self.buf.len();
+        self.buf.extend_from_slice(bytes);
+        &mut self.buf[at..]
     }
 
     /// Appends the length of a sequence.

@@ -35,7 +35,7 @@ fn results_beyond_31_digits_lose_their_fraction_or_overflow() {
     check(d(&nines).try_mul(d("0.5")), "4999999999999999999999999999999", 31, 0);
     let tiny = format!("0.{}1", "0".repeat(30));
     check(d(&tiny).try_add(d(&tiny)), &format!("0.{}2", "0".repeat(30)), 31, 31);
-    check(d("1000000000000000").try_mul(d("0.0000000000000001")), "0.1000000000000000", 32.min(31), 16);
+    check(d("1000000000000000").try_mul(d("0.0000000000000001")), "0.1000000000000000", 31, 16);
 }
 
 #[test]

@@ -5,24 +5,29 @@
 //! [`any`](crate::any). A recursive type refers to itself by index, so none owns itself, and every walk over a
 //! type is bounded by its size, never by the number of ways through it.
 
-#![allow(dead_code)] // the codec and the builders follow
-
 mod access;
+mod build;
 mod compare;
+mod copy;
 mod definition;
 mod kind;
 mod node;
+mod read;
+mod recursion;
 mod text;
 mod typed;
+mod write;
 
 use std::sync::Arc;
 
 pub use access::TypeCodeError;
+pub use build::{BadType, UnionCase, ValueMember};
 pub use definition::{TypeDef, ValueModifier, Visibility};
 pub use kind::TcKind;
 pub use typed::{Typed, TypedNillable};
 
-pub(crate) use node::{Arena, TypeRef};
+pub(crate) use node::{Arena, Members, Shape, TypeKey, TypeRef};
+pub(crate) use write::write_type;
 
 /// A type as a value: what IDL calls `CORBA::TypeCode`.
 ///
@@ -70,3 +75,6 @@ impl Default for TypeCode {
         TypeCode::of(&TypeDef::Null)
     }
 }
+
+#[cfg(test)]
+mod tests;

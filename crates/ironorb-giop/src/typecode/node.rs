@@ -58,6 +58,8 @@ pub(super) enum Node {
         discriminator: Child,
         default: Option<u32>,
         cases: Box<[Member]>,
+        /// The cases in the order of their labels, without the default.
+        by_label: Box<[u32]>,
     },
     /// Value types and event types.
     Value {
@@ -156,6 +158,8 @@ pub(crate) enum Shape<'a> {
         discriminator: TypeRef<'a>,
         default: Option<u32>,
         cases: Members<'a>,
+        /// The cases in the order of their labels; empty for a static, which is searched as it stands.
+        by_label: &'a [u32],
     },
     Value {
         kind: TcKind,
@@ -239,10 +243,47 @@ impl<'a> TypeRef<'a> {
     pub(crate) fn kind(self) -> TcKind {
         self.shape().kind()
     }
+
+    /// How many arenas lie over one another in this type, and whether one has placeholders.
+    pub(super) fn below(self) -> (u16, bool) {
+        match self {
+            TypeRef::Static(_) => (0, false),
+            TypeRef::Shared(arena, _) => (arena.depth, arena.open),
+        }
+    }
+
+    /// Whether a type that is still to be built may be inside.
+    pub(super) fn is_open(self) -> bool {
+        self.below().1
+    }
 }
 
 /// How many typedefs may lie over one another. Peers' TypeCodes cannot nest as deep.
 pub(super) const ALIASES_MAX: u32 = 512;
+
+impl Arena {
+    /// An arena of these nodes, and the type that is `top` in it. Nodes without parts need none.
+    pub(super) fn seal(nodes: Vec<Node>, top: Child) -> TypeCode {
+        match top {
+            Child::Other(type_code) => type_code,
+            Child::Here(index) => {
+                let (mut depth, mut open) = (0, false);
+                for node in &nodes {
+                    open |= matches!(node, Node::Named { kind: TcKind::Null, .. });
+                    node.children(|child| {
+                        if let Child::Other(other) = child {
+                            let (below, others) = other.as_type_ref().below();
+                            depth = depth.max(below);
+                            open |= others;
+                        }
+                    });
+                }
+                let arena = Arena { nodes: nodes.into(), depth: depth.saturating_add(1), open };
+                TypeCode::shared(Arc::new(arena), index)
+            }
+        }
+    }
+}
 
 impl Child {
     #[inline]
@@ -255,6 +296,24 @@ impl Child {
 }
 
 impl Node {
+    pub(super) fn union(
+        id: Box<str>,
+        name: Box<str>,
+        discriminator: Child,
+        default: Option<u32>,
+        cases: Box<[Member]>,
+    ) -> Node {
+        // A peer's union may have a million cases, and its sequence a million unions.
+        let mut by_label: Box<[u32]> =
+            (0..cases.len() as u32).filter(|&index| default != Some(index)).collect();
+        by_label.sort_by_key(|&index| cases[index as usize].label);
+        Node::Union { id, name, discriminator, default, cases, by_label }
+    }
+
+    pub(super) fn placeholder(id: Box<str>) -> Node {
+        Node::Named { kind: TcKind::Null, id, name: Box::default() }
+    }
+
     #[inline]
     fn shape<'a>(&'a self, arena: &'a Arc<Arena>) -> Shape<'a> {
         match self {
@@ -274,12 +333,13 @@ impl Node {
             Node::Struct { kind, id, name, members } => {
                 Shape::Struct { kind: *kind, id, name, members: Members::Shared(arena, members) }
             }
-            Node::Union { id, name, discriminator, default, cases } => Shape::Union {
+            Node::Union { id, name, discriminator, default, cases, by_label } => Shape::Union {
                 id,
                 name,
                 discriminator: discriminator.as_ref(arena),
                 default: *default,
                 cases: Members::Shared(arena, cases),
+                by_label,
             },
             Node::Value { kind, id, name, modifier, base, members } => Shape::Value {
                 kind: *kind,
@@ -362,7 +422,8 @@ impl Shape<'_> {
             }
             D::Union { id, name, discriminator, default, cases } => {
                 let discriminator = TypeRef::Static(discriminator);
-                return Shape::Union { id, name, discriminator, default, cases: Members::Cases(cases) };
+                let cases = Members::Cases(cases);
+                return Shape::Union { id, name, discriminator, default, cases, by_label: &[] };
             }
             D::ObjRef { id, name } => return Shape::Named { kind: TcKind::ObjRef, id, name },
             D::AbstractInterface { id, name } => {

@@ -44,7 +44,7 @@ fn write_shape(f: &mut Formatter<'_>, shape: Shape<'_>) -> fmt::Result {
             members.iter().try_for_each(|(name, member)| write!(f, " {} {name};", Use(member, 0)))?;
             f.write_str(" }")
         }
-        Shape::Union { id, name, discriminator, default, cases } => {
+        Shape::Union { id, name, discriminator, default, cases, .. } => {
             write!(f, "union {} switch ({}) {{", Name(id, name), Use(discriminator, 0))?;
             for (index, (name, case)) in cases.iter().enumerate() {
                 if default == Some(index as u32) {

@@ -111,7 +111,7 @@ pub use info::{
 };
 
 pub(crate) use read::ReadState;
-pub(crate) use write::WriteState;
+pub(crate) use write::{EnvironmentSlot, WriteState};
 
 #[cfg(test)]
 mod tests;

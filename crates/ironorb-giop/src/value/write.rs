@@ -1,10 +1,11 @@
 //! Values to bytes (CORBA 3.3 part 2, 9.3.4).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::node::Node;
 use super::{Link, Value, tag};
-use crate::cdr::{Marshal, MarshalNillable, Writer};
+use crate::cdr::{Environment, Marshal, MarshalNillable, Writer};
 use crate::error::Misuse;
 
 /// What a writer remembers of the values in its message. Made when the first value is written.
@@ -14,6 +15,17 @@ pub(crate) struct WriteState {
     values: HashMap<(usize, u32), (usize, Node)>,
     /// Where each repository id starts.
     ids: HashMap<&'static str, usize>,
+    /// For the one who keeps the bytes.
+    pub(crate) environment: EnvironmentSlot,
+}
+
+/// Whether the one who writes wants to know the environment of what is written, and what it is.
+#[derive(Default)]
+pub(crate) enum EnvironmentSlot {
+    #[default]
+    Unwanted,
+    Wanted,
+    Kept(Arc<dyn Environment>),
 }
 
 impl std::fmt::Debug for WriteState {

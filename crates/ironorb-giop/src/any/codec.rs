@@ -1,0 +1,59 @@
+//! An `any` on the wire: its TypeCode, then its value (CORBA 3.3 part 2, 9.3.4.4).
+
+use super::copy::{Copy, CopyError};
+use super::{Any, CANONICAL};
+use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::typecode::TypeCode;
+
+impl Marshal for Any {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.put(&self.type_code)?;
+        write_value(self, w)
+    }
+}
+
+impl Unmarshal for Any {
+    const BYTES_MIN: usize = 4;
+
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let start = r.position();
+        let type_code = r.get()?;
+        read_value(type_code, r, start)
+    }
+}
+
+/// Reads a value. `start` is where all that has paid for it begins.
+pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>, start: usize) -> Result<Any, Malformed> {
+    let mut bytes = Vec::new();
+    let mut copy = Copy::new(start);
+    let mut w = Writer::new(&mut bytes, CANONICAL);
+    copy.value(r, &mut w, type_code.as_type_ref()).map_err(|error| match error {
+        CopyError::Malformed(error) => error,
+        CopyError::Misuse(Misuse::TooDeep) => r.malformed(MalformedKind::TooDeep),
+        // Whatever cannot be written to memory is of a type that has no values on the wire.
+        CopyError::Misuse(_) => r.malformed(MalformedKind::BadTypeCode),
+    })?;
+    let environment = if copy.environment_needed {
+        r.environment().and_then(|environment| environment.share())
+    } else {
+        None
+    };
+    Ok(Any { type_code, bytes: bytes.into(), environment })
+}
+
+pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    if let Some(environment) = &any.environment {
+        w.note_environment(|| Some(environment.clone()));
+    }
+    if w.encoding() == CANONICAL && w.position().is_multiple_of(8) {
+        w.write_bytes(&any.bytes);
+        return Ok(());
+    }
+    // The budget is for what peers send; this has been paid for.
+    let mut copy = Copy::trusted();
+    copy.value(&mut any.raw_reader(), w, any.type_code.as_type_ref()).map_err(|error| match error {
+        CopyError::Misuse(error) => error,
+        CopyError::Malformed(_) => Misuse::WrongType,
+    })
+}

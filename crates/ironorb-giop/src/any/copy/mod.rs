@@ -1,0 +1,335 @@
+//! Values from one encoding to another, directed by their TypeCode: the interpreter beneath [`Any`](super::Any), and what
+//! programs use that handle values of types unknown at compile time.
+//!
+//! Nothing here builds a value in memory. What comes from a peer is checked as it is copied: lengths by reaching the
+//! end of the data, bounds, enumerators and labels against the type, nesting by the reader, and work by a budget
+//! that grows with the bytes read, because a type can have values without bytes and as many of them as it likes.
+
+mod numbers;
+mod plan;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+use crate::cdr::{LongDouble, Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::fixed;
+use crate::ior::Ior;
+use crate::typecode::{Members, Shape, TcKind, TypeCode, TypeKey, TypeRef, write_type};
+
+use plan::Plan;
+
+/// Copies one value of this type, converting whatever differs between the encodings of reader and writer: byte
+/// order, alignment, the GIOP version's wide characters, the code set of strings. Padding is written as zeros.
+///
+/// After an error both are at no particular place.
+pub fn copy_value(r: &mut Reader<'_>, w: &mut Writer<'_>, type_code: &TypeCode) -> Result<(), CopyError> {
+    Copy::new(r.position()).value(r, w, type_code.as_type_ref())
+}
+
+/// Why a value could not be copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyError {
+    /// The bytes are not a value of the type.
+    Malformed(Malformed),
+    /// The value cannot be written in the writer's encoding, or the type has no values that are sent.
+    Misuse(Misuse),
+}
+
+impl fmt::Display for CopyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CopyError::Malformed(error) => error.fmt(f),
+            CopyError::Misuse(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CopyError {}
+
+impl From<Malformed> for CopyError {
+    fn from(error: Malformed) -> Self {
+        CopyError::Malformed(error)
+    }
+}
+
+impl From<Misuse> for CopyError {
+    fn from(error: Misuse) -> Self {
+        CopyError::Misuse(error)
+    }
+}
+
+/// The state of one copying.
+pub(super) struct Copy<'t> {
+    /// Where the reader began.
+    start: usize,
+    /// Types looked at so far.
+    steps: usize,
+    /// Types that may be looked at before anything is read.
+    steps_free: usize,
+    /// Whether what was copied needs an environment to be extracted.
+    pub(super) environment_needed: bool,
+    /// Flat forms of element types; `None` for a type that has none.
+    plans: HashMap<TypeKey, Option<Rc<Plan>>>,
+    /// To compare two copies: TypeCodes become their numbers in this table, in which equal ones are one.
+    pub(super) types: Option<&'t mut Vec<TypeCode>>,
+}
+
+/// Steps that a value may take whatever its size, and for each byte of it. Honest values take about one for each
+/// member, and few members have less than four bytes.
+const STEPS_FREE: usize = 256;
+const STEPS_PER_BYTE: usize = 8;
+
+impl<'t> Copy<'t> {
+    /// A copying whose values begin at `start` of the reader.
+    pub(super) fn new(start: usize) -> Self {
+        Copy {
+            start,
+            steps: 0,
+            steps_free: STEPS_FREE,
+            environment_needed: false,
+            plans: HashMap::new(),
+            types: None,
+        }
+    }
+
+    /// A copying of what has been copied before.
+    pub(super) fn trusted() -> Self {
+        Copy { steps_free: usize::MAX / 2, ..Copy::new(0) }
+    }
+
+    pub(super) fn value(
+        &mut self,
+        r: &mut Reader<'_>,
+        w: &mut Writer<'_>,
+        ty: TypeRef<'_>,
+    ) -> Result<(), CopyError> {
+        self.step(r)?;
+        match ty.resolved_shape().1 {
+            Shape::Basic(kind) => self.basic(r, w, kind)?,
+            Shape::String { bound } => {
+                let text = r.read_str()?;
+                in_bound(r, &text, bound)?;
+                w.write_str(&text)?;
+            }
+            Shape::WString { bound } => {
+                let text = r.read_wstr()?;
+                in_bound(r, &text, bound)?;
+                w.write_wstr(&text)?;
+            }
+            Shape::Fixed { digits, .. } => {
+                let unscaled = fixed::read_digits(r, digits)?;
+                fixed::write_digits(w, unscaled, digits);
+            }
+            Shape::Sequence { element, bound } => {
+                let count = r.read_u32()?;
+                if bound > 0 && count > bound {
+                    return Err(r.malformed(MalformedKind::BoundExceeded).into());
+                }
+                w.write_u32(count);
+                self.elements(r, w, element, count as usize)?;
+            }
+            Shape::Array { element, length } => self.elements(r, w, element, length as usize)?,
+            Shape::Enum { enumerators, .. } => {
+                let ordinal = r.read_u32()?;
+                if ordinal as usize >= enumerators.len() {
+                    return Err(r.malformed(MalformedKind::NoSuchEnumerator).into());
+                }
+                w.write_u32(ordinal);
+            }
+            Shape::Struct { kind: TcKind::Except, id, members, .. } => self.exception(r, w, id, members)?,
+            Shape::Struct { members, .. } => self.members(r, w, members)?,
+            Shape::Union { discriminator, default, cases, by_label, .. } => {
+                let label = self.discriminator(r, w, discriminator)?;
+                let case = find_case(cases, by_label, default, label);
+                if let Some((_, member)) = case.and_then(|index| cases.get(index)) {
+                    nested(r, |r| self.value(r, w, member))?;
+                }
+            }
+            Shape::Named { kind: TcKind::ObjRef | TcKind::Component | TcKind::Home, .. } => {
+                self.reference(r, w)?;
+            }
+            Shape::Named { kind: TcKind::AbstractInterface, .. } if r.read_bool()? => {
+                w.write_bool(true);
+                self.reference(r, w)?;
+            }
+            // Local interfaces, native types, types still to be built.
+            Shape::Named { .. } | Shape::Placeholder { .. } | Shape::Alias { .. } => {
+                return Err(Misuse::BadTypeCode.into());
+            }
+            Shape::Value { .. } | Shape::ValueBox { .. } => return Err(Misuse::BadTypeCode.into()),
+        }
+        Ok(())
+    }
+
+    /// Counts the types looked at, and ends a value that is out of proportion to its bytes.
+    fn step(&mut self, r: &Reader<'_>) -> Result<(), Malformed> {
+        self.steps += 1;
+        let paid = STEPS_PER_BYTE * r.position().saturating_sub(self.start);
+        if self.steps > self.steps_free + paid {
+            return Err(r.malformed(MalformedKind::OutOfProportion));
+        }
+        Ok(())
+    }
+
+    fn basic(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>, kind: TcKind) -> Result<(), CopyError> {
+        match kind {
+            TcKind::Null | TcKind::Void => {}
+            TcKind::Octet | TcKind::Char => w.write_u8(r.read_u8()?),
+            TcKind::Boolean => w.write_bool(r.read_bool()?),
+            TcKind::Short | TcKind::UShort => w.write_u16(r.read_u16()?),
+            TcKind::Long | TcKind::ULong | TcKind::Float => w.write_u32(r.read_u32()?),
+            TcKind::LongLong | TcKind::ULongLong | TcKind::Double => w.write_u64(r.read_u64()?),
+            TcKind::LongDouble => copy::<LongDouble>(r, w)?,
+            TcKind::WChar => w.write_wchar(r.read_wchar()?)?,
+            TcKind::Principal => w.write_octets(r.read_octets()?)?,
+            TcKind::TypeCode => {
+                let type_code = r.get::<TypeCode>()?;
+                self.type_code(w, &type_code)?;
+            }
+            TcKind::Any => {
+                let type_code = r.get::<TypeCode>()?;
+                self.type_code(w, &type_code)?;
+                nested(r, |r| self.value(r, w, type_code.as_type_ref()))?;
+            }
+            // The others have parameters and so another shape.
+            _ => return Err(Misuse::BadTypeCode.into()),
+        }
+        Ok(())
+    }
+
+    fn type_code(&mut self, w: &mut Writer<'_>, type_code: &TypeCode) -> Result<(), Misuse> {
+        let Some(types) = &mut self.types else { return write_type(w, type_code.as_type_ref()) };
+        let number = types.iter().position(|known| known == type_code).unwrap_or_else(|| {
+            types.push(type_code.clone());
+            types.len() - 1
+        });
+        w.write_u32(number as u32);
+        Ok(())
+    }
+
+    fn members(
+        &mut self,
+        r: &mut Reader<'_>,
+        w: &mut Writer<'_>,
+        members: Members<'_>,
+    ) -> Result<(), CopyError> {
+        nested(r, |r| members.iter().try_for_each(|(_, member)| self.value(r, w, member)))
+    }
+
+    /// An exception begins with its repository id. One peer leaves it out, so what stands there is taken for the id
+    /// only if it is the id, with its length and its end; else it is the first member's. It is written always.
+    fn exception(
+        &mut self,
+        r: &mut Reader<'_>,
+        w: &mut Writer<'_>,
+        id: &str,
+        members: Members<'_>,
+    ) -> Result<(), CopyError> {
+        let mut ahead = r.clone();
+        match ahead.read_str() {
+            Ok(text) if text == id || id.is_empty() => {
+                w.write_str(&text)?;
+                r.read_str()?;
+            }
+            _ => w.write_str(id)?,
+        }
+        self.members(r, w, members)
+    }
+
+    /// Copies a discriminator and gives it as a label.
+    fn discriminator(
+        &mut self,
+        r: &mut Reader<'_>,
+        w: &mut Writer<'_>,
+        discriminator: TypeRef<'_>,
+    ) -> Result<i64, CopyError> {
+        let label = read_label(&mut r.clone(), discriminator)?;
+        self.value(r, w, discriminator)?;
+        Ok(label)
+    }
+
+    fn reference(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
+        self.environment_needed = true;
+        copy::<Ior>(r, w)
+    }
+
+    fn elements(
+        &mut self,
+        r: &mut Reader<'_>,
+        w: &mut Writer<'_>,
+        element: TypeRef<'_>,
+        count: usize,
+    ) -> Result<(), CopyError> {
+        let (element, shape) = element.resolved_shape();
+        if let Shape::Basic(kind) = shape
+            && numbers::copy(r, w, kind, count)?
+        {
+            return Ok(());
+        }
+        if count >= plan::COUNT_MIN
+            && let Some(plan) = self.plan(element)
+        {
+            return plan.copy(r, w, count);
+        }
+        nested(r, |r| (0..count).try_for_each(|_| self.value(r, w, element)))
+    }
+
+    fn plan(&mut self, element: TypeRef<'_>) -> Option<Rc<Plan>> {
+        self.plans.entry(element.key()).or_insert_with(|| Plan::of(element).map(Rc::new)).clone()
+    }
+}
+
+fn nested<T>(
+    r: &mut Reader<'_>,
+    body: impl FnOnce(&mut Reader<'_>) -> Result<T, CopyError>,
+) -> Result<T, CopyError> {
+    // The reader's own errors are the peer's only; ours go around them.
+    let mut failed = None;
+    let done = r.nested(|r| Ok(body(r).map_err(|error| failed = Some(error)).ok()))?;
+    done.ok_or_else(|| failed.unwrap_or(CopyError::Misuse(Misuse::WrongType)))
+}
+
+fn copy<T: Unmarshal + Marshal>(r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
+    Ok(w.put(&r.get::<T>()?)?)
+}
+
+fn in_bound(r: &Reader<'_>, text: &str, bound: u32) -> Result<(), Malformed> {
+    // Counted in characters: octets differ between code sets.
+    if bound > 0 && text.len() > bound as usize && text.chars().count() > bound as usize {
+        return Err(r.malformed(MalformedKind::BoundExceeded));
+    }
+    Ok(())
+}
+
+/// Reads a discriminator as a label.
+pub(super) fn read_label(r: &mut Reader<'_>, discriminator: TypeRef<'_>) -> Result<i64, CopyError> {
+    Ok(match discriminator.resolved().kind() {
+        TcKind::Boolean => i64::from(r.read_bool()?),
+        TcKind::Char | TcKind::Octet => i64::from(r.read_u8()?),
+        TcKind::WChar => i64::from(u32::from(r.read_wchar()?)),
+        TcKind::Short => i64::from(r.read_i16()?),
+        TcKind::UShort => i64::from(r.read_u16()?),
+        TcKind::Long => i64::from(r.read_i32()?),
+        TcKind::ULong | TcKind::Enum => i64::from(r.read_u32()?),
+        TcKind::LongLong | TcKind::ULongLong => r.read_i64()?,
+        _ => return Err(Misuse::BadTypeCode.into()),
+    })
+}
+
+/// The index of the case that a label selects.
+pub(super) fn find_case(
+    cases: Members<'_>,
+    by_label: &[u32],
+    default: Option<u32>,
+    label: i64,
+) -> Option<usize> {
+    let found = if by_label.is_empty() {
+        (0..cases.len()).find(|&index| default != Some(index as u32) && cases.label(index) == label)
+    } else {
+        let label_of = |&index: &u32| cases.label(index as usize);
+        by_label.binary_search_by_key(&label, label_of).ok().map(|at| by_label[at] as usize)
+    };
+    found.or(default.map(|index| index as usize))
+}

@@ -1,0 +1,39 @@
+//! Runs of numbers, in bulk.
+
+use super::CopyError;
+use crate::cdr::{Marshal, Number, Reader, Writer};
+use crate::error::MalformedKind;
+use crate::typecode::TcKind;
+
+/// Copies `count` values of a kind that has only one size; false for other kinds, of which nothing is copied.
+pub(super) fn copy(
+    r: &mut Reader<'_>,
+    w: &mut Writer<'_>,
+    kind: TcKind,
+    count: usize,
+) -> Result<bool, CopyError> {
+    match kind {
+        TcKind::Octet | TcKind::Char => w.write_bytes(r.read_bytes(count)?),
+        TcKind::Boolean => {
+            let bytes = r.read_bytes(count)?;
+            if bytes.iter().all(|&byte| byte <= 1) {
+                w.write_bytes(bytes);
+            } else {
+                bytes.iter().for_each(|&byte| w.write_bool(byte != 0));
+            }
+        }
+        TcKind::Short | TcKind::UShort => run::<u16>(r, w, count)?,
+        TcKind::Long | TcKind::ULong | TcKind::Float => run::<u32>(r, w, count)?,
+        TcKind::LongLong | TcKind::ULongLong | TcKind::Double => run::<u64>(r, w, count)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn run<T: Number + Marshal>(r: &mut Reader<'_>, w: &mut Writer<'_>, count: usize) -> Result<(), CopyError> {
+    if count > r.remaining() / size_of::<T>() {
+        return Err(r.malformed(MalformedKind::LengthBeyondData).into());
+    }
+    let items = r.number_run::<T>(count)?;
+    Ok(T::marshal_elements(&items, w)?)
+}

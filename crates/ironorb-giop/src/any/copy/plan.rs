@@ -1,0 +1,174 @@
+//! Flat forms of types whose values have one size: a struct of numbers is a list of numbers, whatever structs and
+//! arrays it is nested from. Sequences of these are the bulk of large messages.
+
+use super::CopyError;
+use crate::cdr::{Reader, Writer};
+use crate::error::MalformedKind;
+use crate::typecode::{Shape, TcKind, TypeRef};
+
+/// The fewest elements for which looking for a plan pays.
+pub(super) const COUNT_MIN: usize = 4;
+
+/// The numbers that make up a type, in order.
+pub(super) struct Plan {
+    fields: Vec<Field>,
+    /// Whether each run of bits of the right size is a value.
+    any_bits: bool,
+    /// What a value looks like that begins at each offset from a multiple of 8.
+    layouts: [Layout; 8],
+}
+
+#[derive(Clone, Copy)]
+enum Field {
+    Octet,
+    Boolean,
+    Two,
+    Four,
+    Eight,
+    /// So many enumerators.
+    Enum(u32),
+}
+
+#[derive(Default)]
+struct Layout {
+    /// Bytes with the padding before its fields.
+    size: usize,
+    /// Where padding is: offset and length.
+    gaps: Vec<(usize, usize)>,
+}
+
+/// More numbers than this, or more types on the way to them, are not worth a plan; and a type whose flat form is out of
+/// proportion to its description must not get one.
+const FIELDS_MAX: usize = 256;
+const STEPS_MAX: usize = 1024;
+
+impl Plan {
+    /// The plan of a type; `None` if its values differ in size, or are empty, or have too many fields.
+    pub(super) fn of(ty: TypeRef<'_>) -> Option<Plan> {
+        if !matches!(ty.resolved().shape(), Shape::Struct { .. } | Shape::Array { .. } | Shape::Enum { .. }) {
+            return None;
+        }
+        let mut fields = Vec::new();
+        let mut steps = 0;
+        flatten(ty, &mut fields, &mut steps)?;
+        if fields.is_empty() {
+            return None;
+        }
+        let any_bits = !fields.iter().any(|field| matches!(field, Field::Boolean | Field::Enum(_)));
+        let layouts = std::array::from_fn(|phase| Layout::of(&fields, phase));
+        Some(Plan { fields, any_bits, layouts })
+    }
+
+    pub(super) fn copy(
+        &self,
+        r: &mut Reader<'_>,
+        w: &mut Writer<'_>,
+        mut count: usize,
+    ) -> Result<(), CopyError> {
+        if self.any_bits && r.encoding().order == w.encoding().order {
+            // As long as both sides are at the same offset from a multiple of 8 they pad alike, and elements go as
+            // they lie.
+            while count > 0 && r.position() % 8 == w.position() % 8 {
+                let phase = r.position() % 8;
+                let layout = &self.layouts[phase];
+                // The next element begins at the same phase if the size is a multiple of 8.
+                let run = if layout.size.is_multiple_of(8) {
+                    count.min(r.run_length() / layout.size)
+                } else {
+                    usize::from(r.run_length() >= layout.size)
+                };
+                if run == 0 {
+                    break; // the end of the data, or of a part of it: field by field finds out
+                }
+                let bytes = r.read_bytes(run * layout.size)?;
+                layout.copy(bytes, w);
+                count -= run;
+            }
+        }
+        (0..count).try_for_each(|_| self.copy_one(r, w))
+    }
+
+    fn copy_one(&self, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
+        for field in &self.fields {
+            match *field {
+                Field::Octet => w.write_u8(r.read_u8()?),
+                Field::Boolean => w.write_bool(r.read_bool()?),
+                Field::Two => w.write_u16(r.read_u16()?),
+                Field::Four => w.write_u32(r.read_u32()?),
+                Field::Eight => w.write_u64(r.read_u64()?),
+                Field::Enum(count) => {
+                    let ordinal = r.read_u32()?;
+                    if ordinal >= count {
+                        return Err(r.malformed(MalformedKind::NoSuchEnumerator).into());
+                    }
+                    w.write_u32(ordinal);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Field {
+    fn size(self) -> usize {
+        match self {
+            Field::Octet | Field::Boolean => 1,
+            Field::Two => 2,
+            Field::Four | Field::Enum(_) => 4,
+            Field::Eight => 8,
+        }
+    }
+}
+
+impl Layout {
+    fn of(fields: &[Field], phase: usize) -> Layout {
+        let mut layout = Layout::default();
+        for field in fields {
+            let pad = (phase + layout.size).wrapping_neg() & (field.size() - 1);
+            if pad > 0 {
+                layout.gaps.push((layout.size, pad));
+            }
+            layout.size += pad + field.size();
+        }
+        layout
+    }
+
+    /// Appends elements as they lie, but with zeros for padding, which is whatever the sender had in memory.
+    fn copy(&self, bytes: &[u8], w: &mut Writer<'_>) {
+        let tail = w.append(bytes);
+        if !self.gaps.is_empty() {
+            for element in tail.chunks_exact_mut(self.size) {
+                for &(at, length) in &self.gaps {
+                    element[at..at + length].fill(0);
+                }
+            }
+        }
+    }
+}
+
+fn flatten(ty: TypeRef<'_>, fields: &mut Vec<Field>, steps: &mut usize) -> Option<()> {
+    *steps += 1;
+    if *steps > STEPS_MAX || fields.len() > FIELDS_MAX {
+        return None;
+    }
+    let field = match ty.resolved_shape().1 {
+        Shape::Basic(kind) => match kind {
+            TcKind::Octet | TcKind::Char => Field::Octet,
+            TcKind::Boolean => Field::Boolean,
+            TcKind::Short | TcKind::UShort => Field::Two,
+            TcKind::Long | TcKind::ULong | TcKind::Float => Field::Four,
+            TcKind::LongLong | TcKind::ULongLong | TcKind::Double => Field::Eight,
+            _ => return None,
+        },
+        Shape::Enum { enumerators, .. } => Field::Enum(enumerators.len() as u32),
+        Shape::Array { element, length } => {
+            return (0..length).try_for_each(|_| flatten(element, fields, steps));
+        }
+        Shape::Struct { kind: TcKind::Struct, members, .. } => {
+            return members.iter().try_for_each(|(_, member)| flatten(member, fields, steps));
+        }
+        _ => return None,
+    };
+    fields.push(field);
+    Some(())
+}
