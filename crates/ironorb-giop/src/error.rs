@@ -74,6 +74,7 @@ kinds! {
         BadIor "an object reference is not well-formed",
         BadEncapsulation "an encapsulation is empty or not well-formed",
         BadValueTag "a value does not start with the tag of one",
+        BadChunk "a chunk of a value splits what may not be split, or the value ends before its type does",
         BadIndirection "an indirection does not lead to something before it",
         WrongValueType "a value is not of the type that the signature asks for",
         NoValueFactory "a value is of a type that nobody has registered a factory for",

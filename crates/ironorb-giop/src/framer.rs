@@ -55,8 +55,8 @@ struct Assembly {
     id: Option<RequestId>,
     header: MessageHeader,
     bytes: Vec<u8>,
-    /// Where a place in the joined bytes stops telling the alignment to 8 that the sender meant.
-    aligned_until: usize,
+    /// Where fragments begin, from the first on whose alignment its place in the joined bytes does not tell.
+    joints: Vec<u32>,
     /// The peer has cancelled it: what still comes of it is dropped.
     cancelled: bool,
 }
@@ -204,7 +204,7 @@ impl Framer {
         Message {
             header,
             code_sets: TransmissionCodeSets::UNNEGOTIATED,
-            aligned_until: usize::MAX,
+            joints: Box::default(),
             buf,
             len: length,
         }
@@ -231,8 +231,11 @@ impl Framer {
                 }
                 // In 1.1 data is aligned by its place in its own fragment.
                 let joint = assembly.bytes.len();
-                if id.is_none() && joint % 8 != data_at % 8 {
-                    assembly.aligned_until = assembly.aligned_until.min(joint);
+                if id.is_none() && (joint % 8 != data_at % 8 || !assembly.joints.is_empty()) {
+                    let joint = u32::try_from(joint).map_err(|_| bad(8))?;
+                    // A fragment without data begins where the next does.
+                    assembly.joints.pop_if(|last| *last == joint);
+                    assembly.joints.push(joint);
                 }
                 if !assembly.cancelled {
                     assembly.bytes.extend_from_slice(&self.buf[part][data_at..]);
@@ -263,7 +266,7 @@ impl Framer {
                     id,
                     header,
                     bytes: self.buf[part].to_vec(),
-                    aligned_until: usize::MAX,
+                    joints: Vec::new(),
                     cancelled: false,
                 });
                 self.assemblies.len() - 1
@@ -277,7 +280,7 @@ impl Framer {
             }
             return Ok(None);
         }
-        let Assembly { header, mut bytes, aligned_until, cancelled, .. } = self.assemblies.swap_remove(index);
+        let Assembly { header, mut bytes, joints, cancelled, .. } = self.assemblies.swap_remove(index);
         if cancelled {
             return Ok(None);
         }
@@ -285,7 +288,7 @@ impl Framer {
         let header = MessageHeader { more_fragments: false, body_bytes, ..header };
         bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
         let (len, code_sets) = (bytes.len(), TransmissionCodeSets::UNNEGOTIATED);
-        Ok(Some(Message { header, code_sets, aligned_until, len, buf: bytes }))
+        Ok(Some(Message { header, code_sets, joints: joints.into(), len, buf: bytes }))
     }
 
     fn check_assembled(&self, more: usize) -> Result<(), Malformed> {

@@ -141,8 +141,8 @@ impl MessageHeader {
 pub struct Message {
     pub(crate) header: MessageHeader,
     pub(crate) code_sets: TransmissionCodeSets,
-    /// See [`Reader::with_alignment_until`]; `usize::MAX` but for some fragmented messages of GIOP 1.1.
-    pub(crate) aligned_until: usize,
+    /// Where fragments of GIOP 1.1 begin that are aligned afresh; empty but for few messages.
+    pub(crate) joints: Box<[u32]>,
     pub(crate) buf: Vec<u8>,
     pub(crate) len: usize,
 }
@@ -172,7 +172,7 @@ impl Message {
         let MessageHeader { order, version, .. } = self.header;
         let TransmissionCodeSets { char_set, wide_set } = self.code_sets;
         Reader::at(self.bytes(), at, Encoding { order, version, char_set, wide_set })
-            .with_alignment_until(self.aligned_until)
+            .with_joints(&self.joints)
     }
 
     /// The buffer, to be given back to the framer it came from.

@@ -62,7 +62,7 @@ impl Unmarshal for u8 {
     }
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
-        r.read_bytes(count).map(<[u8]>::to_vec)
+        r.read_bytes_split(count).map(std::borrow::Cow::into_owned)
     }
 }
 
@@ -86,7 +86,7 @@ impl Unmarshal for bool {
     }
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
-        Ok(r.read_bytes(count)?.iter().map(|&byte| byte != 0).collect())
+        Ok(r.read_bytes_split(count)?.iter().map(|&byte| byte != 0).collect())
     }
 }
 

@@ -82,11 +82,10 @@ impl Marshal for LongDouble {
 impl Unmarshal for LongDouble {
     const BYTES_MIN: usize = 16;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        r.align(8);
-        let bytes = r.read_bytes(16)?.first_chunk::<16>().copied().unwrap_or_default();
+        let (first, second) = (u128::from(r.read_u64()?), u128::from(r.read_u64()?));
         Ok(LongDouble(match r.encoding().order {
-            ByteOrder::Big => u128::from_be_bytes(bytes),
-            ByteOrder::Little => u128::from_le_bytes(bytes),
+            ByteOrder::Big => first << 64 | second,
+            ByteOrder::Little => second << 64 | first,
         }))
     }
 }

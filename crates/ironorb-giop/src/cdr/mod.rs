@@ -8,6 +8,7 @@ mod impls;
 mod long_double;
 mod nillable;
 mod reader;
+mod segments;
 mod wide;
 mod wide_form;
 mod writer;
@@ -17,6 +18,7 @@ pub use impls::{bounded, check_bound};
 pub use long_double::LongDouble;
 pub use nillable::{MarshalNillable, UnmarshalNillable};
 pub use reader::{NESTING_MAX, Number, Reader};
+pub(crate) use segments::NO_CHUNK;
 pub use wide::WString;
 pub use writer::Writer;
 

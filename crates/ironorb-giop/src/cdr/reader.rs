@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::segments::Beyond;
 use super::writer::Swap;
 use super::{Environment, Unmarshal};
 use crate::error::{Malformed, MalformedKind};
-use crate::value::ReadState;
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets};
 
 /// How deep sequences of constructed types may nest. Default and only value: 128 levels, far above real
@@ -17,15 +17,14 @@ pub const NESTING_MAX: u16 = 128;
 /// Alignment counts from the start of the slice: the start of a GIOP message or of an encapsulation.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    encoding: Encoding,
-    depth: u16,
-    /// Where alignment to 8 can no longer be told; see [`Reader::with_alignment_until`].
-    aligned_until: usize,
-    environment: Option<&'a dyn Environment>,
-    /// What is known of the values in these bytes, from the first value on.
-    values: Option<Box<ReadState>>,
+    /// What can be read straight on: all of the data, or up to where a chunk or a fragment ends.
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
+    pub(super) encoding: Encoding,
+    pub(super) depth: u16,
+    pub(super) environment: Option<&'a dyn Environment>,
+    /// For data that does not lie in one piece, and for values.
+    pub(super) beyond: Option<Box<Beyond<'a>>>,
 }
 
 macro_rules! read_number {
@@ -49,15 +48,7 @@ impl<'a> Reader<'a> {
     /// A reader at offset `at` of `bytes`, whose alignment counts from the start of `bytes`.
     #[inline]
     pub fn at(bytes: &'a [u8], at: usize, encoding: Encoding) -> Self {
-        Reader {
-            bytes,
-            at: at.min(bytes.len()),
-            encoding,
-            depth: 0,
-            aligned_until: usize::MAX,
-            environment: None,
-            values: None,
-        }
+        Reader { bytes, at: at.min(bytes.len()), encoding, depth: 0, environment: None, beyond: None }
     }
 
     /// The same reader with what object references and valuetypes need besides bytes.
@@ -67,28 +58,10 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// The same reader, which refuses values aligned to 8 from this offset on. In GIOP 1.1 the data of a fragment
-    /// is aligned by its place in the fragment, which is not always its place in the joined message.
-    #[inline]
-    pub fn with_alignment_until(mut self, aligned_until: usize) -> Self {
-        self.aligned_until = aligned_until;
-        self
-    }
-
     /// What [`Reader::with_environment`] was given.
     #[inline]
     pub fn environment(&self) -> Option<&'a dyn Environment> {
         self.environment
-    }
-
-    /// What is known of the values in these bytes.
-    pub(crate) fn values(&mut self) -> &mut ReadState {
-        self.values.get_or_insert_default()
-    }
-
-    /// A reader at a place that has been read, for what an indirection leads to.
-    pub(crate) fn look_back(&self, at: usize) -> Reader<'a> {
-        Reader { environment: self.environment, ..Reader::at(self.bytes, at, self.encoding) }
     }
 
     /// The encoding in use.
@@ -106,25 +79,26 @@ impl<'a> Reader<'a> {
     /// Offset of the next byte.
     #[inline]
     pub fn position(&self) -> usize {
-        self.at
+        self.at + self.beyond.as_ref().map_or(0, |beyond| beyond.base())
     }
 
     /// Bytes not read yet.
     #[inline]
     pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.at
+        let visible = self.bytes.len();
+        visible - self.at + self.beyond.as_ref().map_or(0, |beyond| beyond.hidden(visible))
     }
 
     /// Bytes that [`Reader::read_bytes`] can give in one piece.
     #[inline]
     pub(crate) fn run_length(&self) -> usize {
-        self.remaining()
+        self.bytes.len() - self.at
     }
 
     /// An error at the current place.
     #[cold]
     pub fn malformed(&self, kind: MalformedKind) -> Malformed {
-        Malformed::new(kind, self.at)
+        Malformed::new(kind, self.position())
     }
 
     /// Skips to a multiple of `alignment`, a power of two. Moves past the end only to the end.
@@ -136,15 +110,24 @@ impl<'a> Reader<'a> {
     #[inline]
     fn take_aligned<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let start = self.at + (self.at.wrapping_neg() & (N - 1));
-        if N == 8 && start >= self.aligned_until {
-            return Err(self.malformed(MalformedKind::BadFragment));
-        }
         match self.bytes.get(start..).and_then(|rest| rest.first_chunk::<N>()) {
             Some(chunk) => {
                 self.at = start + N;
                 Ok(*chunk)
             }
-            None => Err(self.malformed(MalformedKind::Truncated)),
+            None => self.take_beyond(),
+        }
+    }
+
+    #[cold]
+    fn take_beyond<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        loop {
+            self.advance(N)?;
+            let start = self.at + (self.at.wrapping_neg() & (N - 1));
+            if let Some(chunk) = self.bytes.get(start..).and_then(|rest| rest.first_chunk::<N>()) {
+                self.at = start + N;
+                return Ok(*chunk);
+            }
         }
     }
 
@@ -165,7 +148,8 @@ impl<'a> Reader<'a> {
         Ok(self.read_u8()? != 0)
     }
 
-    /// Borrows the next `count` bytes.
+    /// Borrows the next `count` bytes. Inside the state of a value a peer may have split them over chunks, which is
+    /// an error here; see [`Reader::read_bytes_split`].
     #[inline]
     pub fn read_bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         match self.bytes[self.at..].get(..count) {
@@ -173,7 +157,7 @@ impl<'a> Reader<'a> {
                 self.at += count;
                 Ok(bytes)
             }
-            None => Err(self.malformed(MalformedKind::LengthBeyondData)),
+            None => self.read_bytes_beyond(count),
         }
     }
 
@@ -182,10 +166,18 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn read_length(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
         let length = self.read_u32()? as usize;
+        if length > (self.bytes.len() - self.at) / bytes_min.max(1) {
+            self.check_length_beyond(length, bytes_min)?;
+        }
+        Ok(length)
+    }
+
+    #[cold]
+    fn check_length_beyond(&self, length: usize, bytes_min: usize) -> Result<(), Malformed> {
         if length > self.remaining() / bytes_min.max(1) {
             return Err(self.malformed(MalformedKind::LengthBeyondData));
         }
-        Ok(length)
+        Ok(())
     }
 
     /// Borrows `sequence<octet>`.
@@ -211,7 +203,9 @@ impl<'a> Reader<'a> {
     /// Reads so many numbers without a length, borrowed when order and alignment allow it, else copied.
     #[inline]
     pub(crate) fn number_run<T: Number>(&mut self, count: usize) -> Result<Cow<'a, [T]>, Malformed> {
-        let bytes = self.number_bytes::<T>(count)?;
+        let Some(bytes) = self.number_bytes::<T>(count) else {
+            return self.gather_numbers(count).map(Cow::Owned);
+        };
         if self.encoding.order.is_native()
             && let Ok(items) = bytemuck::try_cast_slice(bytes)
         {
@@ -222,27 +216,26 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(super) fn number_vec<T: Number>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
-        let bytes = self.number_bytes::<T>(count)?;
-        Ok(self.to_numbers(bytes))
+        match self.number_bytes::<T>(count) {
+            Some(bytes) => Ok(self.to_numbers(bytes)),
+            None => self.gather_numbers(count),
+        }
     }
 
+    /// The bytes of `count` numbers, if they lie together.
     #[inline]
-    fn number_bytes<T>(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    pub(super) fn number_bytes<T>(&mut self, count: usize) -> Option<&'a [u8]> {
         if count == 0 {
-            return Ok(&[]); // no padding follows the length of an empty sequence
+            return Some(&[]); // no padding follows the length of an empty sequence
         }
-        self.align(size_of::<T>());
-        if size_of::<T>() == 8 && self.at >= self.aligned_until {
-            return Err(self.malformed(MalformedKind::BadFragment));
-        }
-        let bytes = count
-            .checked_mul(size_of::<T>())
-            .ok_or_else(|| self.malformed(MalformedKind::LengthBeyondData))?;
-        self.read_bytes(bytes)
+        let start = self.at + (self.at.wrapping_neg() & (size_of::<T>() - 1));
+        let bytes = self.bytes.get(start..)?.get(..count.checked_mul(size_of::<T>())?)?;
+        self.at = start + bytes.len();
+        Some(bytes)
     }
 
     #[inline]
-    fn to_numbers<T: Number>(&self, bytes: &[u8]) -> Vec<T> {
+    pub(super) fn to_numbers<T: Number>(&self, bytes: &[u8]) -> Vec<T> {
         // Collecting clears the vector before it copies, so it is left to bytes that are not aligned.
         let mut items: Vec<T> = match bytemuck::try_cast_slice(bytes) {
             Ok(items) => items.to_vec(),
@@ -259,7 +252,26 @@ impl<'a> Reader<'a> {
     /// A length of 0, which some ORBs send for an empty string, is taken as one.
     #[inline]
     pub fn read_str(&mut self) -> Result<Cow<'a, str>, Malformed> {
-        let bytes = self.read_octets()?;
+        let length = self.read_u32()? as usize;
+        match self.bytes[self.at..].get(..length) {
+            Some(bytes) => {
+                self.at += length;
+                self.text(bytes)
+            }
+            None => self.read_str_beyond(length),
+        }
+    }
+
+    #[cold]
+    fn read_str_beyond(&mut self, length: usize) -> Result<Cow<'a, str>, Malformed> {
+        match self.read_bytes_split(length)? {
+            Cow::Borrowed(bytes) => self.text(bytes),
+            Cow::Owned(bytes) => self.text(&bytes).map(|text| Cow::Owned(text.into_owned())),
+        }
+    }
+
+    #[inline]
+    fn text<'t>(&self, bytes: &'t [u8]) -> Result<Cow<'t, str>, Malformed> {
         let Some((last, text)) = bytes.split_last() else { return Ok(Cow::Borrowed("")) };
         if *last != 0 {
             return Err(self.malformed(MalformedKind::StringNotTerminated));
@@ -278,9 +290,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the frame of an encapsulation (9.3.3) and gives a reader for what is in it.
+    /// Reads the frame of an encapsulation (9.3.3) and gives a reader for what is in it. Values inside are strangers to
+    /// those outside; see [`Reader::within_encapsulation`].
     pub fn read_encapsulation(&mut self) -> Result<Reader<'a>, Malformed> {
-        let at = self.at;
+        let at = self.position();
         let bytes = self.read_octets()?;
         let inner = Reader::encapsulated(bytes, self.encoding).map_err(|e| Malformed::new(e.kind, at))?;
         Ok(Reader { depth: self.depth, environment: self.environment, ..inner })
@@ -315,7 +328,8 @@ impl<'a> Reader<'a> {
 /// The clone is at the same place, but knows nothing of the values before it.
 impl Clone for Reader<'_> {
     fn clone(&self) -> Self {
-        Reader { values: None, ..*self }
+        let beyond = self.beyond.as_ref().map(|beyond| Box::new(beyond.without_values()));
+        Reader { beyond, ..*self }
     }
 }
 

@@ -14,8 +14,8 @@ impl Reader<'_> {
         match self.wide_form()? {
             (Version::V1_2, set) => {
                 let length = self.read_u8()?;
-                let bytes = self.read_bytes(usize::from(length))?;
-                let text = self.wide_text(bytes, set)?;
+                let bytes = self.read_bytes_split(usize::from(length))?;
+                let text = self.wide_text(&bytes, set)?;
                 only(text.chars()).ok_or_else(|| not_one(self))
             }
             _ => char::from_u32(u32::from(self.read_u16()?)).ok_or_else(|| not_one(self)),
@@ -27,8 +27,9 @@ impl Reader<'_> {
     pub fn read_wstr(&mut self) -> Result<String, Malformed> {
         match self.wide_form()? {
             (Version::V1_2, set) => {
-                let bytes = self.read_octets()?;
-                self.wide_text(bytes, set)
+                let length = self.read_u32()? as usize;
+                let bytes = self.read_bytes_split(length)?;
+                self.wide_text(&bytes, set)
             }
             _ => {
                 let count = self.read_length(2)?;

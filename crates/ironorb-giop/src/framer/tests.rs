@@ -131,25 +131,45 @@ fn small_messages_behind_a_large_one_are_not_moved_for_each_other() {
     assert!(framer.next().unwrap().is_none() && !framer.is_mid_message());
 }
 
+/// 9.4.9: what a fragment of GIOP 1.1 holds is aligned by its place behind the fragment's own header of 12 bytes.
 #[test]
-fn alignment_that_a_joint_hides_is_refused_and_not_guessed() {
-    for (first_bytes, told) in [(32u32, false), (28, true)] {
-        let part = |kind: u8, flags: u8, body: &[u8]| {
-            let mut bytes = b"GIOP\x01\x01".to_vec();
-            bytes.extend([flags, kind]);
-            bytes.extend((body.len() as u32).to_be_bytes());
-            bytes.extend(body);
-            bytes
-        };
+fn data_of_giop_1_1_fragments_is_aligned_afresh() {
+    let part = |kind: u8, flags: u8, body: &[u8]| {
+        let mut bytes = b"GIOP\x01\x01".to_vec();
+        bytes.extend([flags, kind]);
+        bytes.extend((body.len() as u32).to_be_bytes());
+        bytes.extend(body);
+        bytes
+    };
+    for first_bytes in 24..32usize {
+        // In the first part the end of an array of octets, in the second numbers, in the third the rest of them.
+        let mut second = Vec::new();
+        second.extend(7u32.to_be_bytes()); // at 12
+        second.extend(1.5f64.to_be_bytes()); // at 16
+        second.extend(2u32.to_be_bytes()); // at 24
+        second.extend([0; 4]);
+        second.extend(2.5f64.to_be_bytes()); // at 32
+        let mut third = vec![0; 4];
+        third.extend(3.5f64.to_be_bytes()); // at 16
+        third.extend(b"\0\0\0\x03abc");
         let mut framer = Framer::new(FramerLimits::default());
-        framer.push(&part(1, 2, &vec![0; first_bytes as usize - HEADER_BYTES]));
-        framer.push(&part(7, 0, &[0; 40]));
+        framer.push(&part(1, 2, &vec![9; first_bytes - HEADER_BYTES]));
+        framer.push(&part(7, 2, &second));
+        framer.push(&part(7, 2, &third));
+        framer.push(&part(7, 2, b""));
+        framer.push(&part(7, 0, b"def"));
         let message = framer.next().unwrap().unwrap();
-        let mut r = message.reader_at(first_bytes as usize);
-        assert!(r.read_u32().is_ok());
-        assert_eq!(r.read_f64().is_ok(), told);
-        assert_eq!(message.reader_at(first_bytes as usize).read_u64().is_ok(), told);
-        assert!(message.reader_at(first_bytes as usize + 4).get::<Vec<f64>>().unwrap().is_empty());
+        let mut r = message.reader_at(HEADER_BYTES);
+        assert_eq!(r.read_bytes(first_bytes - HEADER_BYTES).unwrap(), vec![9; first_bytes - HEADER_BYTES]);
+        assert_eq!(r.read_u32().unwrap(), 7);
+        assert_eq!(r.read_f64().unwrap(), 1.5);
+        assert_eq!(r.clone().read_numbers::<f64>().unwrap(), [2.5, 3.5].as_slice());
+        assert_eq!(r.get::<Vec<f64>>().unwrap(), [2.5, 3.5]);
+        assert_eq!(r.clone().read_octets().unwrap(), b"abc");
+        assert_eq!(r.remaining(), 10);
+        r.read_u32().unwrap();
+        assert_eq!(r.read_bytes(6).unwrap(), b"abcdef", "bytes go over joints");
+        assert!(r.read_u8().is_err() && r.remaining() == 0);
     }
 }
 

@@ -30,7 +30,7 @@ impl Response {
 /// Where the values after a header begin.
 #[derive(Debug, Clone, Copy)]
 pub struct Body<'a> {
-    message: &'a [u8],
+    message: &'a Message,
     at: usize,
     encoding: Encoding,
 }
@@ -39,7 +39,7 @@ impl<'a> Body<'a> {
     /// A reader for the values, aligned as the message is.
     #[inline]
     pub fn reader(&self) -> Reader<'a> {
-        Reader::at(self.message, self.at, self.encoding)
+        Reader::at(self.message.bytes(), self.at, self.encoding).with_joints(&self.message.joints)
     }
 
     /// The same values under other code sets.
@@ -158,7 +158,7 @@ impl Message {
     }
 
     fn body<'a>(&'a self, r: &Reader<'a>) -> Body<'a> {
-        Body { message: self.bytes(), at: r.position(), encoding: r.encoding() }
+        Body { message: self, at: r.position(), encoding: r.encoding() }
     }
 
     /// Parses a Request.

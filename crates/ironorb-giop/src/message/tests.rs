@@ -27,7 +27,7 @@ fn message(buf: Vec<u8>) -> Message {
     Message {
         header,
         code_sets: TransmissionCodeSets::UNNEGOTIATED,
-        aligned_until: usize::MAX,
+        joints: Box::default(),
         len: buf.len(),
         buf,
     }
@@ -122,7 +122,7 @@ fn the_key_is_found_in_every_kind_of_target() {
         let message = message(buf);
         assert_eq!(message.parse_request().unwrap().object_key, b"thekey", "disposition {disposition}");
         for cut in HEADER_BYTES..message.len {
-            let mut short = Message { buf: message.buf.clone(), ..message };
+            let mut short = Message { buf: message.buf.clone(), joints: Box::default(), ..message };
             short.len = cut;
             assert!(short.parse_request().is_err(), "cut at {cut}");
         }

@@ -97,7 +97,9 @@
 
 mod graph;
 mod handle;
+mod header;
 mod info;
+mod known;
 mod node;
 mod read;
 mod tag;
@@ -105,12 +107,15 @@ mod write;
 
 pub use graph::{Place, ValueGraph};
 pub use handle::{Link, Value};
+pub use header::{VALUE_ID_BYTES_MAX, VALUE_IDS_MAX, ValueHeader, ValueStart};
 pub use info::{
     DerivesFrom, FormalValue, StateFactory, ValueBase, ValueFactory, ValueInfo, ValueKind, ValueType, View,
     state,
 };
+pub use known::VALUES_MAX;
+pub use read::{REREAD_MAX, VALUES_DEEP};
 
-pub(crate) use read::ReadState;
+pub(crate) use known::ReadState;
 pub(crate) use write::{EnvironmentSlot, WriteState};
 
 #[cfg(test)]

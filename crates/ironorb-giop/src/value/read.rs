@@ -1,48 +1,29 @@
-//! Values from bytes (CORBA 3.3 part 2, 9.3.4).
+//! Typed values from bytes (CORBA 3.3 part 2, 9.3.4).
+//!
+//! The state of a value lies in the midst of the state that refers to it, so reading recurses. Real data has lists of
+//! any length; the stack has not. When values are nested [`VALUES_DEEP`] deep on the stack, reading is given up
+//! back to the outermost one, a value half way down is read first, on a fresh stack, and then reading begins
+//! anew and steps over what has been read. An ordinary list costs three times its bytes so; a message that
+//! makes it cost more than [`REREAD_MAX`] times is refused.
 
 use std::sync::Arc;
 
-use super::node::{Graph, Node, Nodes, WeakNode};
-use super::{FormalValue, Link, Value, ValueBase, ValueFactory, ValueInfo, tag};
-use crate::cdr::{Reader, Unmarshal, UnmarshalNillable};
+use super::header::Spot;
+use super::known::{End, Found, Nesting, Skipped};
+use super::{FormalValue, Link, Value, ValueFactory, ValueInfo, tag};
+use crate::cdr::{NO_CHUNK, Reader, Unmarshal, UnmarshalNillable};
 use crate::error::{Malformed, MalformedKind};
 
-/// What a reader remembers of the values in its message. Made when the first value is read.
-#[derive(Default)]
-pub(crate) struct ReadState {
-    /// Where values start, in ascending order.
-    starts: Vec<(usize, Found)>,
-    /// The graph of the outermost value that is being read.
-    building: Option<Building>,
-}
-
-/// A value that has been met in the message.
-#[derive(Clone)]
-enum Found {
-    /// Its graph is whole.
-    Whole(Node),
-    /// In the graph that is being read, by index.
-    Building(u32),
-}
-
-/// A graph that is being read.
-struct Building {
-    graph: Arc<Graph>,
-    nodes: Vec<Option<Box<dyn ValueBase>>>,
-    infos: Vec<&'static ValueInfo>,
-    /// How many entries `ReadState::starts` had before.
-    first_start: usize,
-}
-
-impl std::fmt::Debug for ReadState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ReadState({} values)", self.starts.len())
-    }
-}
+/// Levels on the stack, of values and of sequences in them, from which on values are read on a fresh stack.
+pub const VALUES_DEEP: u16 = 64;
+/// How many times the bytes of a message may be read again because values are nested deeper than [`VALUES_DEEP`].
+pub const REREAD_MAX: usize = 16;
+/// What starting to read one value counts for, in bytes.
+const REREAD_VALUE: usize = 4;
 
 /// What the type of a parameter or member says of the values that may stand there.
 #[derive(Clone, Copy)]
-struct Formal {
+pub(super) struct Formal {
     id: &'static str,
     factory: Option<&'static dyn ValueFactory>,
     admits: fn(&ValueInfo) -> bool,
@@ -52,16 +33,39 @@ impl Formal {
     fn of<T: FormalValue + ?Sized>() -> Self {
         Formal { id: T::ID, factory: T::FACTORY, admits: |info| info.view::<T>().is_some() }
     }
+
+    /// What tells it from others in caches: two that share it admit the same.
+    fn key(&self) -> usize {
+        self.id.as_ptr() as usize
+    }
 }
 
+/// A value that is being read.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    spot: Spot,
+    /// Where the octet stream begins that it is in.
+    origin: usize,
+    formal: Formal,
+}
+
+/// How to make a value.
+#[derive(Clone)]
+pub(super) struct Resolved {
+    factory: Factory,
+    /// It is made as one of its bases.
+    truncates: bool,
+}
+
+#[derive(Clone)]
 enum Factory {
     Formal(&'static dyn ValueFactory),
     Registered(Arc<dyn ValueFactory>),
 }
 
-impl Factory {
-    fn get(&self) -> &dyn ValueFactory {
-        match self {
+impl Resolved {
+    fn factory(&self) -> &dyn ValueFactory {
+        match &self.factory {
             Factory::Formal(factory) => *factory,
             Factory::Registered(factory) => &**factory,
         }
@@ -70,118 +74,257 @@ impl Factory {
 
 /// Reads a value, an indirection or null.
 fn read_value(r: &mut Reader<'_>, formal: Formal) -> Result<Option<Found>, Malformed> {
-    r.align(4);
-    let at = r.position();
-    match r.read_u32()? {
-        tag::NULL => Ok(None),
-        tag::INDIRECTION => read_indirection(r, formal, at).map(Some),
-        tag if (tag::VALUE..=tag::VALUE_MAX).contains(&tag) => read_new_value(r, formal, at, tag).map(Some),
-        _ => Err(Malformed::new(MalformedKind::BadValueTag, at)),
+    let (spot, tag) = r.value_tag()?;
+    match tag {
+        tag::NULL => {
+            r.after_nothing(&spot);
+            Ok(None)
+        }
+        tag::INDIRECTION => {
+            let target = r.indirection()?;
+            r.after_nothing(&spot);
+            let found = match r.values().lookup(target) {
+                Some(Ok(found)) => found,
+                Some(Err(skipped)) => read_skipped(r, target, skipped, formal)?,
+                None => return Err(Malformed::new(MalformedKind::BadIndirection, spot.at)),
+            };
+            check_type(r, found, formal, spot.at).map(Some)
+        }
+        tag => {
+            let place = Place { spot, origin: r.stream_origin(), formal };
+            let found = read_new(r, place, tag)?;
+            check_type(r, found, formal, spot.at).map(Some)
+        }
     }
 }
 
-fn read_indirection(r: &mut Reader<'_>, formal: Formal, at: usize) -> Result<Found, Malformed> {
-    let bad = Malformed::new(MalformedKind::BadIndirection, at);
-    let from = r.position();
-    let target = read_target(r, from)?;
-    let state = r.values();
-    let index = state.starts.binary_search_by_key(&target, |(start, _)| *start).map_err(|_| bad)?;
-    let (_, found) = state.starts.get(index).ok_or(bad)?;
-    let info = match found {
-        Found::Whole(node) => node.state().map(ValueBase::info),
-        Found::Building(index) => state.building.as_ref().and_then(|b| b.infos.get(*index as usize).copied()),
-    };
-    match info {
-        Some(info) if (formal.admits)(info) => Ok(found.clone()),
+fn check_type(r: &mut Reader<'_>, found: Found, formal: Formal, at: usize) -> Result<Found, Malformed> {
+    match r.values().info(found) {
+        Some(info) if (formal.admits)(info) => Ok(found),
         _ => Err(Malformed::new(MalformedKind::WrongValueType, at)),
     }
 }
 
-/// Where an indirection leads whose offset stands at `from`: before its own tag.
-fn read_target(r: &mut Reader<'_>, from: usize) -> Result<usize, Malformed> {
-    let offset = r.read_i32()?;
-    if offset >= -4 {
-        return Err(Malformed::new(MalformedKind::BadIndirection, from));
+/// Reads a value that was skipped as part of a state that was truncated.
+fn read_skipped(r: &mut Reader<'_>, at: usize, skipped: Skipped, formal: Formal) -> Result<Found, Malformed> {
+    let origin = r.stream_origin();
+    if skipped.origin != origin {
+        return Err(Malformed::new(MalformedKind::BadIndirection, at));
     }
-    from.checked_sub(offset.unsigned_abs() as usize)
-        .ok_or(Malformed::new(MalformedKind::BadIndirection, from))
+    let (back, chunk_end, nesting) = (r.position(), r.chunk_end(), r.values().nesting());
+    let place = Place { spot: Spot { at, level: skipped.level, chunk_end: NO_CHUNK }, origin, formal };
+    let tag = go_to(r, &place)?;
+    let found = read_new(r, place, tag)?;
+    r.values().set_nesting(nesting);
+    r.set_chunk_end(NO_CHUNK);
+    r.seek(back);
+    r.set_chunk_end(chunk_end);
+    Ok(found)
 }
 
-fn read_new_value(r: &mut Reader<'_>, formal: Formal, at: usize, tag: u32) -> Result<Found, Malformed> {
-    let outermost = r.values().building.is_none();
-    if outermost {
-        let first_start = r.values().starts.len();
-        r.values().building =
-            Some(Building { graph: Arc::default(), nodes: Vec::new(), infos: Vec::new(), first_start });
+/// Goes to the start of a value, and reads its tag again.
+fn go_to(r: &mut Reader<'_>, place: &Place) -> Result<u32, Malformed> {
+    r.values().set_nesting(Nesting { level: place.spot.level, ended: None });
+    r.set_chunk_end(NO_CHUNK);
+    r.seek_stream(place.spot.at);
+    let tag = r.read_u32()?;
+    r.set_chunk_end(place.spot.chunk_end);
+    Ok(tag)
+}
+
+/// Reads a value whose tag has been read.
+fn read_new(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
+    let depth = r.depth();
+    let state = r.values();
+    state.reread += REREAD_VALUE;
+    if let Some((found, end)) = state.completed(place.spot.at) {
+        step_over(r, &place, end);
+        return Ok(found);
     }
-    let found = read_state(r, formal, at, tag);
-    if !outermost {
-        return found;
+    if state.building.is_none() {
+        return read_graph(r, place, tag);
     }
+    if depth >= VALUES_DEEP {
+        return Err(suspend(r, place));
+    }
+    read_one(r, place, tag)
+}
+
+/// Goes on after a value that was read before.
+fn step_over(r: &mut Reader<'_>, place: &Place, end: End) {
+    let state = r.values();
+    // What is stepped over is not read again.
+    state.reread = state.reread.saturating_sub((end.at as usize).saturating_sub(place.spot.at));
+    let level = state.nesting().level;
+    state.set_nesting(Nesting { level, ended: end.ended });
+    r.set_chunk_end(NO_CHUNK);
+    r.seek_stream(end.at as usize);
+    r.after_value(&place.spot);
+}
+
+/// Reads an outermost value and all that belongs to it.
+fn read_graph(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
+    let depth = r.depth();
+    r.set_depth(0);
+    r.values().begin_graph();
+    let found = read_tasks(r, place, tag);
+    r.set_depth(depth);
     // Whole or broken, the graph ends with its outermost value.
-    let state = r.values();
-    let Some(building) = state.building.take() else { return found };
+    let is_whole = r.values().end_graph();
     let found = found?;
-    let nodes = building.nodes.into_iter().collect::<Option<Vec<_>>>();
-    building.graph.fill(nodes.ok_or(Malformed::new(MalformedKind::BadIndirection, at))?);
-    let graph: Arc<dyn Nodes> = building.graph;
-    let whole = |found: &Found| match found {
-        Found::Building(index) => Found::Whole(Node::new(graph.clone(), *index)),
-        Found::Whole(node) => Found::Whole(node.clone()),
-    };
-    for (_, found) in &mut state.starts[building.first_start..] {
-        *found = whole(found);
+    if !is_whole {
+        return Err(Malformed::new(MalformedKind::BadIndirection, place.spot.at));
     }
-    Ok(whole(&found))
+    Ok(found)
 }
 
-fn read_state(r: &mut Reader<'_>, formal: Formal, at: usize, tag: u32) -> Result<Found, Malformed> {
-    let factory = match tag & tag::TYPE_INFO {
-        0 => formal.factory.map(Factory::Formal),
-        tag::SINGLE_ID => find_factory(r, formal)?,
-        _ => return Err(Malformed::new(MalformedKind::BadValueTag, at)),
-    };
-    let factory = factory.ok_or(Malformed::new(MalformedKind::NoValueFactory, at))?;
-    let info = factory.get().info();
-    if !(formal.admits)(info) {
-        return Err(Malformed::new(MalformedKind::WrongValueType, at));
+/// Reads a value, and before it those inside of it that are too deep for the stack.
+fn read_tasks(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
+    let mut result = read_one(r, place, tag);
+    if r.values().suspended.is_none() {
+        return result;
     }
+    let budget = REREAD_MAX.saturating_mul(r.remaining() + r.position());
+    r.values().reread = 0;
+    let mut tasks = vec![place];
+    loop {
+        match r.values().suspended.take() {
+            Some(deeper) => tasks.push(deeper),
+            None => {
+                tasks.pop();
+                if tasks.is_empty() {
+                    return result;
+                }
+                result?;
+            }
+        }
+        let Some(place) = tasks.last().copied() else { return result };
+        if r.values().reread > budget {
+            return Err(Malformed::new(MalformedKind::TooDeep, place.spot.at));
+        }
+        let tag = go_to(r, &place)?;
+        let from = r.stream_position();
+        result = read_one(r, place, tag);
+        let to = r.stream_position();
+        r.values().reread += to.saturating_sub(from);
+    }
+}
+
+/// Picks the value from which to read on a fresh stack: half way down to the one that is too deep.
+fn suspend(r: &mut Reader<'_>, place: Place) -> Malformed {
     let state = r.values();
-    let Some(building) = &mut state.building else {
-        return Err(Malformed::new(MalformedKind::BadValueTag, at));
+    let half = state.active.len() / 2;
+    // Only what lies in the same octet stream as the outermost value can be read from there.
+    let origin = state.active.first().map(|outermost| outermost.origin);
+    let candidates = state.active.iter().skip(half.max(1)).chain([&place]);
+    state.suspended = candidates.copied().find(|place| Some(place.origin) == origin);
+    Malformed::new(MalformedKind::TooDeep, place.spot.at)
+}
+
+/// Reads a value whose tag has been read, and what it refers to, in the graph that is being read.
+fn read_one(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
+    let Place { spot, formal, .. } = place;
+    let chunked = tag & tag::CHUNKED != 0;
+    r.begin_header(&spot, tag)?;
+    let resolved = resolve(r, formal, tag)?;
+    let info = resolved.as_ref().map(|resolved| resolved.factory().info());
+    let (resolved, info) = match (resolved, info) {
+        (Some(resolved), Some(info)) if chunked || !resolved.truncates => (resolved, info),
+        _ => return Err(Malformed::new(MalformedKind::NoValueFactory, spot.at)),
     };
-    let index = building.nodes.len();
-    building.nodes.push(None);
-    building.infos.push(info);
-    state.starts.push((at, Found::Building(index as u32)));
-    let value = r.nested(|r| factory.get().unmarshal_state(r))?;
-    if let Some(place) = r.values().building.as_mut().and_then(|b| b.nodes.get_mut(index)) {
-        *place = Some(value);
+    if !(formal.admits)(info) {
+        let kind =
+            if resolved.truncates { MalformedKind::NoValueFactory } else { MalformedKind::WrongValueType };
+        return Err(Malformed::new(kind, spot.at));
     }
-    Ok(Found::Building(index as u32))
+    let found = r.values().reserve(spot.at, info);
+    let found = found.ok_or(Malformed::new(MalformedKind::BadIndirection, spot.at))?;
+    r.begin_state(&spot, tag)?;
+    r.values().active.push(place);
+    let value = r.nested(|r| resolved.factory().unmarshal_state(r));
+    r.values().active.pop();
+    if r.values().suspended.is_some() {
+        // Whatever the factory made of the error.
+        return Err(Malformed::new(MalformedKind::TooDeep, spot.at));
+    }
+    let value = value?;
+    r.end_state(&spot, chunked)?;
+    let end = r.stream_position();
+    r.values().complete(spot.at, found, value, end);
+    r.after_value(&spot);
+    Ok(found)
 }
 
-fn find_factory(r: &mut Reader<'_>, formal: Formal) -> Result<Option<Factory>, Malformed> {
-    let id = read_id(r)?;
-    if id == formal.id
-        && let Some(factory) = formal.factory
+/// Finds out how to make a value, from the type information that its tag announces.
+fn resolve(r: &mut Reader<'_>, formal: Formal, tag: u32) -> Result<Option<Resolved>, Malformed> {
+    match tag & tag::TYPE_INFO {
+        0 => Ok(resolve_id(r, formal, formal.id)),
+        tag::SINGLE_ID => match r.read_u32()? {
+            tag::INDIRECTION => resolve_indirectly(r, formal, |r, formal| {
+                let id = r.direct_id()?;
+                Ok(resolve_id(r, formal, &id))
+            }),
+            length => {
+                let id = r.rest_of_id(length)?;
+                Ok(resolve_id(r, formal, &id))
+            }
+        },
+        tag::ID_LIST => match r.read_u32()? {
+            tag::INDIRECTION => resolve_indirectly(r, formal, |r, formal| {
+                let ids = r.id_list()?;
+                Ok(resolve_list(r, formal, &ids))
+            }),
+            count => {
+                let ids = r.rest_of_id_list(count)?;
+                Ok(resolve_list(r, formal, &ids))
+            }
+        },
+        _ => Err(r.malformed(MalformedKind::BadValueTag)),
+    }
+}
+
+/// The same for type information that stands elsewhere; once for each place, as it may be long.
+fn resolve_indirectly(
+    r: &mut Reader<'_>,
+    formal: Formal,
+    read: fn(&mut Reader<'_>, Formal) -> Result<Option<Resolved>, Malformed>,
+) -> Result<Option<Resolved>, Malformed> {
+    let target = r.indirection()?;
+    let key = (target, formal.key());
+    if let Some(resolved) = r.values().types.get(&key) {
+        return Ok(Some(resolved.clone()));
+    }
+    let resolved = read(&mut r.look_back(target)?, formal)?;
+    if let Some(resolved) = &resolved {
+        r.values().types.insert(key, resolved.clone());
+    }
+    Ok(resolved)
+}
+
+/// The first of a list that is known: the type itself, or the nearest base that it may be truncated to.
+fn resolve_list(r: &mut Reader<'_>, formal: Formal, ids: &[std::borrow::Cow<'_, str>]) -> Option<Resolved> {
+    let known = ids.iter().enumerate().find_map(|(index, id)| Some((index, resolve_id(r, formal, id)?)));
+    known.map(|(index, resolved)| Resolved { truncates: index > 0, ..resolved })
+}
+
+fn resolve_id(r: &mut Reader<'_>, formal: Formal, id: &str) -> Option<Resolved> {
+    let key = formal.key();
+    if let Some((recent, recent_key, resolved)) = &r.values().recent
+        && *recent_key == key
+        && recent == id
     {
-        return Ok(Some(Factory::Formal(factory)));
+        return Some(resolved.clone());
     }
-    Ok(r.environment().and_then(|e| e.value_factory(&id)).map(Factory::Registered))
-}
-
-/// A repository id, or an indirection to one.
-fn read_id<'a>(r: &mut Reader<'a>) -> Result<std::borrow::Cow<'a, str>, Malformed> {
-    r.align(4);
-    let mut peek = r.clone();
-    if peek.read_u32()? != tag::INDIRECTION {
-        return r.read_str();
-    }
-    r.read_u32()?;
-    let from = r.position();
-    let target = read_target(r, from)?;
-    r.look_back(target).read_str()
+    // What the program has registered comes before what the signature implies.
+    let registered = r.environment().and_then(|environment| environment.value_factory(id));
+    let factory = match (registered, formal.factory) {
+        (Some(factory), _) => Factory::Registered(factory),
+        (None, Some(factory)) if id == formal.id => Factory::Formal(factory),
+        _ => return None,
+    };
+    let resolved = Resolved { factory, truncates: false };
+    r.values().recent = Some((id.to_owned(), key, resolved.clone()));
+    Some(resolved)
 }
 
 impl<T: FormalValue + ?Sized> UnmarshalNillable for Value<T> {
@@ -192,8 +335,10 @@ impl<T: FormalValue + ?Sized> UnmarshalNillable for Value<T> {
         let at = r.position();
         match read_value(r, Formal::of::<T>())? {
             None => Ok(None),
-            Some(Found::Whole(node)) => Ok(Value::from_node(node)),
-            Some(Found::Building(_)) => Err(Malformed::new(MalformedKind::ValueNotWhole, at)),
+            Some(found) => {
+                let value = r.values().node(found).and_then(Value::from_node);
+                value.map(Some).ok_or(Malformed::new(MalformedKind::ValueNotWhole, at))
+            }
         }
     }
 }
@@ -202,16 +347,11 @@ impl<T: FormalValue + ?Sized> Unmarshal for Link<T> {
     const BYTES_MIN: usize = 4;
 
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(match read_value(r, Formal::of::<T>())? {
-            None => Link::null(),
-            Some(Found::Whole(node)) => Value::from_node(node).map_or(Link::null(), Link::held),
-            Some(Found::Building(index)) => match &r.values().building {
-                Some(building) => {
-                    let graph: Arc<dyn Nodes> = building.graph.clone();
-                    Link::within(WeakNode::new(Arc::downgrade(&graph), index))
-                }
-                None => Link::null(),
-            },
-        })
+        let Some(found) = read_value(r, Formal::of::<T>())? else { return Ok(Link::null()) };
+        let state = r.values();
+        if let Some(value) = state.node(found).and_then(Value::from_node) {
+            return Ok(Link::held(value));
+        }
+        Ok(state.weak_node(found).map_or(Link::null(), Link::within))
     }
 }

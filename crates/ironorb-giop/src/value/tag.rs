@@ -12,3 +12,9 @@ pub(super) const VALUE_MAX: u32 = 0x7FFF_FFFF;
 pub(super) const TYPE_INFO: u32 = 6;
 /// One repository id.
 pub(super) const SINGLE_ID: u32 = 2;
+/// A list of repository ids, the most derived first.
+pub(super) const ID_LIST: u32 = 6;
+/// A code base URL follows.
+pub(super) const CODE_BASE: u32 = 1;
+/// The state is chunked.
+pub(super) const CHUNKED: u32 = 8;

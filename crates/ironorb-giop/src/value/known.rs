@@ -1,0 +1,226 @@
+//! What a reader remembers of the values in its message.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::node::{Graph, Node, Nodes, WeakNode};
+use super::read::{Place, Resolved};
+use super::{ValueBase, ValueInfo};
+use crate::error::{Malformed, MalformedKind};
+
+/// Values that one message may hold. Default and only value: 4 Mi; a value that is empty on the wire takes about 200
+/// bytes in memory, so at worst they take 800 MiB, and only when 16 MiB of them have come.
+pub const VALUES_MAX: usize = 4 << 20;
+
+/// What a reader remembers of the values in its message.
+#[derive(Default)]
+pub(crate) struct ReadState {
+    /// Where values start, in ascending order.
+    starts: Vec<(u32, Start)>,
+    /// Those that were found when later ones were known already.
+    late: BTreeMap<u32, Start>,
+    graphs: Vec<Arc<Graph>>,
+    /// The values of the last of `graphs`, as long as it is being read.
+    pub(super) building: Option<Vec<Slot>>,
+    nesting: Nesting,
+    /// The values that are being read now, the outermost first.
+    pub(super) active: Vec<Place>,
+    /// The value from which reading has to begin anew because the stack is deep; see `read.rs`.
+    pub(super) suspended: Option<Place>,
+    /// What reading anew has cost so far, in bytes; see `read.rs`.
+    pub(super) reread: usize,
+    /// Types that were found by indirections, by place and formal type.
+    pub(super) types: BTreeMap<(usize, usize), Resolved>,
+    /// The type that was found last, by repository id and formal type.
+    pub(super) recent: Option<(String, usize, Resolved)>,
+}
+
+/// How the next byte lies in chunked values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Nesting {
+    /// Chunked values around it.
+    pub(super) level: u32,
+    /// An end tag that ended several values at once: the level of the outermost of them, until it is left.
+    pub(super) ended: Option<u32>,
+}
+
+/// A value of a graph that is being read.
+pub(super) enum Slot {
+    Reading(&'static ValueInfo),
+    Read(Box<dyn ValueBase>),
+}
+
+/// A place where a value starts.
+#[derive(Clone, Copy)]
+struct Start {
+    /// The value, once its type is known: index of its graph, and in it.
+    found: Option<Found>,
+    /// What it takes to read it: chunked values around it, and where the octet stream begins that it is in.
+    level: u32,
+    origin: u32,
+    /// Where it ends, once that is known.
+    end: Option<End>,
+}
+
+/// A value that has been met in the message.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    graph: u32,
+    index: u32,
+}
+
+/// Where a value ends.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    pub(super) at: u32,
+    pub(super) ended: Option<u32>,
+}
+
+/// What it takes to read a value that starts at a place that is known: chunked values around it, and where the octet
+/// stream begins that it is in.
+#[derive(Clone, Copy)]
+pub(super) struct Skipped {
+    pub(super) level: u32,
+    pub(super) origin: usize,
+}
+
+impl std::fmt::Debug for ReadState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReadState({} values)", self.starts.len() + self.late.len())
+    }
+}
+
+impl ReadState {
+    pub(crate) fn nesting(&self) -> Nesting {
+        self.nesting
+    }
+
+    pub(crate) fn set_nesting(&mut self, nesting: Nesting) {
+        self.nesting = nesting;
+    }
+
+    fn start(&self, at: usize) -> Option<&Start> {
+        let at = u32::try_from(at).ok()?;
+        match self.starts.binary_search_by_key(&at, |(at, _)| *at) {
+            Ok(index) => self.starts.get(index).map(|(_, start)| start),
+            Err(_) => self.late.get(&at),
+        }
+    }
+
+    fn start_mut(&mut self, at: usize) -> Option<&mut Start> {
+        let at = u32::try_from(at).ok()?;
+        match self.starts.binary_search_by_key(&at, |(at, _)| *at) {
+            Ok(index) => self.starts.get_mut(index).map(|(_, start)| start),
+            Err(_) => self.late.get_mut(&at),
+        }
+    }
+
+    /// Notes that a value starts here, of a type that need not be known.
+    pub(super) fn note_start(&mut self, at: usize, level: u32, origin: usize) -> Result<(), Malformed> {
+        if self.start(at).is_some() {
+            return Ok(());
+        }
+        let too_large = Malformed::new(MalformedKind::TooLarge, at);
+        if self.starts.len() + self.late.len() >= VALUES_MAX {
+            return Err(too_large);
+        }
+        let (at, origin) = match (u32::try_from(at), u32::try_from(origin)) {
+            (Ok(at), Ok(origin)) => (at, origin),
+            _ => return Err(too_large),
+        };
+        let start = Start { found: None, level, origin, end: None };
+        if self.starts.last().is_none_or(|(last, _)| *last < at) {
+            self.starts.push((at, start));
+        } else {
+            self.late.insert(at, start);
+        }
+        Ok(())
+    }
+
+    /// The place of a value whose start has been noted, in the graph that is being read.
+    pub(super) fn reserve(&mut self, at: usize, info: &'static ValueInfo) -> Option<Found> {
+        if let Some(found) = self.start(at)?.found {
+            return Some(found); // it is being read anew
+        }
+        let graph = u32::try_from(self.graphs.len().checked_sub(1)?).ok()?;
+        let slots = self.building.as_mut()?;
+        let found = Found { graph, index: u32::try_from(slots.len()).ok()? };
+        slots.push(Slot::Reading(info));
+        self.start_mut(at)?.found = Some(found);
+        Some(found)
+    }
+
+    /// Takes the state of a value that has been read, and where it ended.
+    pub(super) fn complete(&mut self, at: usize, found: Found, value: Box<dyn ValueBase>, end: usize) {
+        if let Some(slot) = self.building.as_mut().and_then(|slots| slots.get_mut(found.index as usize)) {
+            *slot = Slot::Read(value);
+        }
+        let end = End { at: u32::try_from(end).unwrap_or(u32::MAX), ended: self.nesting.ended };
+        if let Some(start) = self.start_mut(at) {
+            start.end = Some(end);
+        }
+    }
+
+    /// The value that starts here, and where it ends, if it has been read to its end.
+    pub(super) fn completed(&self, at: usize) -> Option<(Found, End)> {
+        let start = self.start(at)?;
+        Some((start.found?, start.end?))
+    }
+
+    /// The value that starts here: known, or skipped so far.
+    pub(super) fn lookup(&self, at: usize) -> Option<Result<Found, Skipped>> {
+        self.start(at)?.found.map(Ok).or_else(|| self.place_of(at).map(Err))
+    }
+
+    /// What it takes to read the value that starts here.
+    pub(super) fn place_of(&self, at: usize) -> Option<Skipped> {
+        let start = self.start(at)?;
+        Some(Skipped { level: start.level, origin: start.origin as usize })
+    }
+
+    /// What is known of the type of a value.
+    pub(super) fn info(&self, found: Found) -> Option<&'static ValueInfo> {
+        if let Some(node) = self.graphs.get(found.graph as usize)?.node(found.index) {
+            return Some(node.info());
+        }
+        Some(match self.building.as_ref()?.get(found.index as usize)? {
+            Slot::Reading(info) => info,
+            Slot::Read(value) => value.info(),
+        })
+    }
+
+    /// Begins a graph.
+    pub(super) fn begin_graph(&mut self) {
+        self.graphs.push(Arc::default());
+        self.building = Some(Vec::new());
+    }
+
+    /// Ends the graph that is being read. False when a value is missing.
+    pub(super) fn end_graph(&mut self) -> bool {
+        let slots = self.building.take().into_iter().flatten();
+        let nodes = slots.map(|slot| match slot {
+            Slot::Reading(_) => None,
+            Slot::Read(value) => Some(value),
+        });
+        match (nodes.collect::<Option<Vec<_>>>(), self.graphs.last()) {
+            (Some(nodes), Some(graph)) => {
+                graph.fill(nodes);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A handle to a value whose graph is whole.
+    pub(super) fn node(&self, found: Found) -> Option<Node> {
+        let graph = self.graphs.get(found.graph as usize)?;
+        graph.node(found.index)?;
+        Some(Node::new(graph.clone(), found.index))
+    }
+
+    /// What a value in the same graph holds of a value whose graph is being read.
+    pub(super) fn weak_node(&self, found: Found) -> Option<WeakNode> {
+        let graph: Arc<dyn Nodes> = self.graphs.get(found.graph as usize)?.clone();
+        Some(WeakNode::new(Arc::downgrade(&graph), found.index))
+    }
+}
