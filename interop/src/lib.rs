@@ -1,13 +1,17 @@
 //! What the tests against other ORBs are made of: IronORB's own side of the contract `idl/interop.idl` as
 //! a servant ([`suite`]) and as a client ([`cases`]), and the programs of others as child processes
-//! ([`process`], [`omniorb`]).
+//! ([`process`], [`peer`], [`omniorb`]). What is left out is listed in [`skips`]; what a run found is written
+//! down by [`results`].
 //!
 //! Nothing here knows how IronORB is made: it uses what every program can use, so that what the tests show
 //! holds for every program.
 
 pub mod cases;
 pub mod omniorb;
+pub mod peer;
 pub mod process;
+pub mod results;
+pub mod skips;
 pub mod suite;
 
 ironorb::include_idl!("interop");

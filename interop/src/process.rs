@@ -163,14 +163,16 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// The folder with the programs of this workspace that Cargo built for this test.
+/// The folder with the programs of this workspace that Cargo built along with this one.
 ///
 /// # Panics
-/// If the system does not tell where this test's program lies.
+/// If the system does not tell where this program lies.
 pub fn programs() -> PathBuf {
     let this = std::env::current_exe().expect("the system tells where a program lies");
-    // TARGET/PROFILE/deps/test-0123
-    this.ancestors().nth(2).expect("Cargo keeps tests two folders down").to_path_buf()
+    let folder = this.parent().expect("a program lies in a folder");
+    // A test is TARGET/PROFILE/deps/test-0123, a program TARGET/PROFILE/program.
+    let profile = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+    profile.to_path_buf()
 }
 
 /// The `ironorb` command, which is built first: Cargo gives tests only the programs of their own package.

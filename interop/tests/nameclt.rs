@@ -2,7 +2,8 @@
 
 use ironorb::{Orb, TypedRef};
 use ironorb_interop::interop::{Suite, SuiteRef};
-use ironorb_interop::omniorb::{nameclt, run_client, start_server};
+use ironorb_interop::omniorb::nameclt;
+use ironorb_interop::peer::Peer;
 use ironorb_interop::process::{Process, ironorb_command, programs};
 use tempfile::TempDir;
 
@@ -37,7 +38,7 @@ fn fail(service: &str, arguments: &[&str], why: &str) {
 #[test]
 fn every_command_of_nameclt() {
     let (_service, url) = serve(&["--memory", "--endpoint", "iiop://127.0.0.1:0"]);
-    let (_server, ior) = start_server(&[]);
+    let (_server, ior) = Peer::OmniOrb.start_server(&[]);
     let url = url.as_str();
     assert_eq!(succeed(url, &["list"]), Vec::<String>::new());
     assert!(succeed(url, &["bind_new_context", "a"])[0].starts_with("IOR:"));
@@ -78,11 +79,11 @@ fn servers_of_both_find_and_are_found() {
     let ours =
         Process::start(programs().join("interop-server"), &["-ORBInitRef", &initial, "--name", "ours/suite"]);
     ours.line();
-    let _theirs = start_server(&["-ORBInitRef", &initial, "--name", "theirs/suite"]);
+    let _theirs = Peer::OmniOrb.start_server(&["-ORBInitRef", &initial, "--name", "theirs/suite"]);
     let orb = Orb::builder().no_endpoint().build().expect("an ORB without endpoint needs nothing");
     for (path, orb_name) in [("ours/suite", "IronORB"), ("theirs/suite", "omniORB")] {
         let name = format!("corbaname:rir:#{path}");
-        let report = run_client(&["-ORBInitRef", &initial, "--only", "echo_long", &name]);
+        let report = Peer::OmniOrb.run_client(&["-ORBInitRef", &initial, "--only", "echo_long", &name]);
         assert!(report.is_complete, "{}", report.text);
         let name = format!("{}#{path}", url.replacen("corbaloc:", "corbaname:", 1));
         let suite: SuiteRef = orb.resolve(&name).expect("it is bound");
@@ -96,7 +97,7 @@ fn what_nameclt_bound_survives_kill_9() {
     let store = folder.path().join("names.redb");
     let store = store.to_str().expect("its name is text");
     let (service, url) = serve(&["--store", store, "--endpoint", "iiop://127.0.0.1:0"]);
-    let (_server, ior) = start_server(&[]);
+    let (_server, ior) = Peer::OmniOrb.start_server(&[]);
     let context = succeed(&url, &["bind_new_context", "kept"]).remove(0);
     succeed(&url, &["bind", "kept/suite", &ior]);
     service.kill();

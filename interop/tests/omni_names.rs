@@ -7,7 +7,8 @@ use ironorb::naming::cos_naming::{
 use ironorb::naming::{Naming, NamingError};
 use ironorb::{Orb, TypedRef};
 use ironorb_interop::interop::{Suite, SuiteRef};
-use ironorb_interop::omniorb::{OmniNames, run_client, start_server};
+use ironorb_interop::omniorb::OmniNames;
+use ironorb_interop::peer::Peer;
 use ironorb_interop::process::{Process, programs};
 
 fn client() -> Orb {
@@ -107,13 +108,21 @@ fn servers_of_both_find_and_are_found() {
     let ours = programs().join("interop-server");
     let ours = Process::start(ours, &["-ORBInitRef", &initial, "--name", "ours/suite"]);
     ours.line();
-    let _theirs = start_server(&["-ORBInitRef", &initial, "--name", "theirs/suite"]);
+    let _theirs = Peer::OmniOrb.start_server(&["-ORBInitRef", &initial, "--name", "theirs/suite"]);
     for (path, orb_name) in [("ours/suite", "IronORB"), ("theirs/suite", "omniORB")] {
         // A corbaname without a version speaks GIOP 1.0 with the naming service.
         let url = format!("corbaname::{}#{path}", names.address);
         let suite: SuiteRef = orb.resolve(&url).unwrap();
         assert_eq!(suite.orb_name().unwrap(), orb_name);
-        let report = run_client(&["--only", "basics", "--only", "echo_long", "--only", "echo_string", &url]);
+        let report = Peer::OmniOrb.run_client(&[
+            "--only",
+            "basics",
+            "--only",
+            "echo_long",
+            "--only",
+            "echo_string",
+            &url,
+        ]);
         assert!(report.is_complete, "{}", report.text);
     }
 }

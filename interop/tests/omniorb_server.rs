@@ -2,31 +2,12 @@
 
 use ironorb::giop::Version;
 use ironorb::{Orb, SystemExceptionKind, TypedRef};
-use ironorb_interop::cases::{self, Target};
+use ironorb_interop::cases::Target;
 use ironorb_interop::interop::{Basics, Suite, SuiteRef};
-use ironorb_interop::omniorb::start_server;
+use ironorb_interop::peer::Peer;
 use ironorb_interop::process::wait_until;
-
-/// Why IronORB leaves cases out under GIOP 1.1.
-const FRAGMENTS_1_1: &str = "IronORB reads the fragments of GIOP 1.1 with the alignment of GIOP 1.2";
-/// Why nobody can speak these cases with omniORB 4.2 under GIOP 1.1.
-const STRINGS_1_1: &str = "omniORB 4.2 breaks a string across GIOP 1.1 fragments wrongly";
-
-/// Cases that are left out under GIOP 1.1, each with the reason. README.md has the same table.
-const SKIPPED_1_1: [(&str, &str); 8] = [
-    ("wide", "omniORB 4.2 finds no wide code set for GIOP 1.1"),
-    ("echo_string/long", STRINGS_1_1),
-    ("big/one_string", STRINGS_1_1),
-    ("echo_llongs", FRAGMENTS_1_1),
-    ("echo_ullongs", FRAGMENTS_1_1),
-    ("echo_doubles", FRAGMENTS_1_1),
-    ("echo_bins", FRAGMENTS_1_1),
-    ("big/bins", FRAGMENTS_1_1),
-];
-
-/// Cases that are left out under GIOP 1.2, each with the reason.
-const SKIPPED_1_2: [(&str, &str); 1] =
-    [("wide/echo_wchar/beyond_the_bmp", "a wchar of omniORB 4.2 is one UTF-16 unit")];
+use ironorb_interop::results::{Side, run_cases};
+use ironorb_interop::skips::Circumstances;
 
 fn client(version: Version) -> Orb {
     let orb = Orb::builder().giop_version(version).endpoint("iiop://127.0.0.1:0").expect("an address");
@@ -34,8 +15,9 @@ fn client(version: Version) -> Orb {
 }
 
 #[track_caller]
-fn check(version: Version, by_key: bool, skips: &[(&str, &str)]) {
-    let (server, ior) = start_server(&["--key", "suite", "-ORBendPoint", "giop:tcp:127.0.0.1:"]);
+fn check(version: Version, by_key: bool) {
+    let (server, ior) =
+        Peer::OmniOrb.start_server(&["--key", "suite", "-ORBendPoint", "giop:tcp:127.0.0.1:"]);
     let orb = client(version);
     let mut suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
     if by_key {
@@ -45,52 +27,53 @@ fn check(version: Version, by_key: bool, skips: &[(&str, &str)]) {
         suite = orb.resolve(&url).expect("it is a suite");
     }
     assert_eq!(suite.orb_name().expect("it answers"), "omniORB");
-    let target = Target { orb, suite, version, code_sets: !by_key };
-    let report = cases::run(&target, skips);
-    assert!(report.failed.is_empty(), "{:#?}\n{}", report.failed, server.errors());
-    assert!(report.passed.len() > 130, "{report:#?}");
+    let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: !by_key };
+    let setup = format!("GIOP 1.{}{}", version.minor(), if by_key { ", corbaloc" } else { "" });
+    run_cases(&of, &setup, &Target { orb, suite, version, code_sets: !by_key });
     assert!(server.terminate().status.success());
 }
 
 #[test]
 fn all_cases_pass_in_giop_1_2() {
-    check(Version::V1_2, false, &SKIPPED_1_2);
+    check(Version::V1_2, false);
 }
 
 #[test]
 fn all_cases_pass_in_giop_1_2_by_key() {
-    check(Version::V1_2, true, &[("wide", "a corbaloc offers no code sets")]);
+    check(Version::V1_2, true);
 }
 
 #[test]
 fn all_cases_pass_in_giop_1_1() {
-    check(Version::V1_1, false, &SKIPPED_1_1);
+    check(Version::V1_1, false);
 }
 
 #[test]
 fn all_cases_pass_in_giop_1_0() {
-    check(Version::V1_0, false, &[]);
+    check(Version::V1_0, false);
 }
 
 #[test]
 fn all_cases_pass_in_giop_1_0_by_key() {
-    check(Version::V1_0, true, &[]);
+    check(Version::V1_0, true);
 }
 
 #[test]
 fn requests_in_fragments_are_understood() {
-    let (_server, ior) = start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
+    let (_server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
     let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").expect("an address").fragment_bytes(1000);
     let orb = builder.build().expect("the machine has a port");
     let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
     let target = Target { orb, suite, version: Version::V1_2, code_sets: true };
-    let report = cases::run(&target, &SKIPPED_1_2);
-    assert!(report.failed.is_empty(), "{:#?}", report.failed);
+    let version = Version::V1_2;
+    let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: true };
+    run_cases(&of, "fragments of 1000 bytes", &target);
 }
 
 #[test]
 fn a_reference_outlives_its_server() {
-    let (server, ior) = start_server(&["--poa", "persistent", "-ORBendPoint", "giop:tcp:127.0.0.1:"]);
+    let (server, ior) =
+        Peer::OmniOrb.start_server(&["--poa", "persistent", "-ORBendPoint", "giop:tcp:127.0.0.1:"]);
     let orb = client(Version::V1_2);
     let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
     suite.nothing().expect("it answers");
@@ -106,7 +89,7 @@ fn a_reference_outlives_its_server() {
     });
     assert!(last.expect("the call failed").to_string().contains("is the server running"));
 
-    let (_server, again) = start_server(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
+    let (_server, again) = Peer::OmniOrb.start_server(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
     assert_eq!(again, ior);
     suite.nothing().expect("it answers again");
     assert_eq!(suite.echo_long(1, 2).expect("it answers"), (1, 1, 2));
@@ -115,7 +98,7 @@ fn a_reference_outlives_its_server() {
 #[test]
 fn an_orderly_shutdown_is_answered() {
     use ironorb_interop::interop::Control;
-    let (server, ior) = start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
+    let (server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
     let orb = client(Version::V1_2);
     let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
     suite.shutdown().expect("the call is answered before the end");

@@ -2,9 +2,22 @@
 
 use std::process::{Command, Stdio};
 
-/// omniORB with its tools, and what compiles its C++ programs.
-const PACKAGES: &[&str] =
-    &["g++", "make", "python3", "omniorb", "omniorb-nameserver", "omniidl", "libomniorb4-dev"];
+/// omniORB with its tools, and what compiles its C++ programs; the IDL files that the corpus is made of; and
+/// what fetches JacORB and compiles its Java programs.
+const PACKAGES: &[&str] = &[
+    "g++",
+    "make",
+    "python3",
+    "omniorb",
+    "omniorb-nameserver",
+    "omniidl",
+    "libomniorb4-dev",
+    "omniorb-idl",
+    "libcos4-dev",
+    "omniorb-doc",
+    "default-jdk-headless",
+    "maven",
+];
 
 /// Installs what is missing, as root or through a sudo that asks nothing; else says what to do.
 pub(crate) fn install_missing() -> Result<(), String> {

@@ -111,11 +111,15 @@ impl ObjectRef {
     /// Asks where the object is, with a LocateRequest, and follows forwards. `false` when no such object is
     /// known there. Connects, so that the next call need not. Blocks.
     pub fn locate(&self) -> Result<bool, SystemException> {
-        match self.local() {
-            Ok(Some(_)) => Ok(true),
+        let result = match self.local() {
+            Ok(Some(_)) => return Ok(true),
             Ok(None) => invoke::locate(self),
-            Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
             Err(e) => Err(e),
+        };
+        match result {
+            // GIOP 1.2 lets a server say it by a system exception as well, and JacORB does.
+            Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
+            other => other,
         }
     }
 

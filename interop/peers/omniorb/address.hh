@@ -12,7 +12,6 @@ struct Address {
   string host;
   int port = 0;
   string key;
-  bool code_sets = false;  // it has a TAG_CODE_SETS component
 };
 
 inline Address address_of(CORBA::Object_ptr object) {
@@ -53,12 +52,6 @@ inline Address address_of(CORBA::Object_ptr object) {
     length = ulong();
     a.key = bytes.substr(at, length);
     at += length;
-    if (a.minor > 0)
-      for (CORBA::ULong components = ulong(); components > 0; --components) {
-        a.code_sets |= ulong() == 1;
-        length = ulong();
-        at += length;
-      }
     return a;
   }
   throw Mismatch{"the reference has no IIOP profile"};

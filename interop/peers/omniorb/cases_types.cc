@@ -33,7 +33,6 @@ void basics() {
   for (char c = 1; c < 127; ++c) ascii += c;
   echo("echo_string", &B::echo_string, vector<string>{"", "a", "hello world", ascii, string(2000, 's')});
   run("echo_string/long", [] {
-    needs_long_strings();
     string sent(70000, 's');
     CORBA::String_var y = CORBA::string_dup("y"), z;
     CORBA::String_var r = suite->echo_string(sent.c_str(), y.inout(), z.out());
@@ -44,7 +43,6 @@ void basics() {
   // Latin-1 is all that GIOP 1.0 promises of strings.
   echo("echo_string/latin1", &B::echo_string, vector<string>{"caf\xc3\xa9", "\xc3\xbf\xc2\xa1"});
   run("echo_string/utf8", [] {
-    needs_code_sets();
     for (const char* text : {"\xe2\x82\xac", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e \xf0\x9f\x98\x80", "mixed \xce\xa9mega"}) {
       CORBA::String_var y = CORBA::string_dup("\xce\xb1"), z;
       CORBA::String_var r = suite->echo_string(text, y.inout(), z.out());
@@ -193,7 +191,6 @@ void big_messages() {
     same("result", sent, got.in());
   });
   run("big/one_string", [] {
-    needs_long_strings();
     string sent(3 << 20, 'q');
     CORBA::String_var y = CORBA::string_dup(""), z;
     CORBA::String_var r = suite->echo_string(sent.c_str(), y.inout(), z.out());
@@ -341,8 +338,7 @@ void unions() {
 
 void wide() {
   using W = interop::_objref_Wide;
-  run("echo_wchar", [] {
-    needs_wide();
+  run("wide/echo_wchar", [] {
     for (CORBA::WChar x : {L'\0', L'A', L'\u00e9', L'\u20ac', L'\u4e16', L'\ufffd'}) {
       CORBA::WChar y = L'\u03a9', z = 0;
       CORBA::WChar r = suite->echo_wchar(x, y, z);
@@ -350,28 +346,18 @@ void wide() {
     }
   });
   // omniORB's wide characters are UTF-16 units, so the last text is one character beyond the BMP.
-  echo("echo_wstring", &W::echo_wstring,
+  echo("wide/echo_wstring", &W::echo_wstring,
        vector<std::wstring>{L"", L"a", L"wide \u00e9\u4e16", std::wstring(20000, L'\u20ac'), std::wstring{wchar_t(0xD83D), wchar_t(0xDE00)}});
-  echo("echo_short_wstring", &W::echo_short_wstring, vector<std::wstring>{L"", L"8 wide \u20ac"});
-  auto wide_only = [](const char* name, const std::function<void()>& body) {
-    if (giop_minor < 2 || !code_sets) run(name, [] { needs_wide(); });
-    else body();
-  };
-  wide_only("echo_wchars", [] {
-    echo("echo_wchars", &W::echo_wchars, {interop::Wide::WCharSeq(), seq<interop::Wide::WCharSeq, CORBA::WChar>({L'a', L'\u20ac', L'\0'})});
-  });
-  wide_only("echo_wstrings", [] {
-    interop::Wide::WStringSeq texts;
-    texts.length(3);
-    texts[0] = (const CORBA::WChar*)L"";
-    texts[1] = (const CORBA::WChar*)L"\u4e16";
-    texts[2] = (const CORBA::WChar*)L"plain";
-    echo("echo_wstrings", &W::echo_wstrings, {interop::Wide::WStringSeq(), texts});
-  });
-  wide_only("echo_wchar_array", [] {
-    interop::Wide::WCharArray a = {L'a', L'\u20ac', L'\u4e16'}, b = {0, 0, 0};
-    echo_array("echo_wchar_array", &W::echo_wchar_array, a, b);
-  });
+  echo("wide/echo_short_wstring", &W::echo_short_wstring, vector<std::wstring>{L"", L"8 wide \u20ac"});
+  echo("wide/echo_wchars", &W::echo_wchars, {interop::Wide::WCharSeq(), seq<interop::Wide::WCharSeq, CORBA::WChar>({L'a', L'\u20ac', L'\0'})});
+  interop::Wide::WStringSeq texts;
+  texts.length(3);
+  texts[0] = (const CORBA::WChar*)L"";
+  texts[1] = (const CORBA::WChar*)L"\u4e16";
+  texts[2] = (const CORBA::WChar*)L"plain";
+  echo("wide/echo_wstrings", &W::echo_wstrings, {interop::Wide::WStringSeq(), texts});
+  interop::Wide::WCharArray a = {L'a', L'\u20ac', L'\u4e16'}, b = {0, 0, 0};
+  echo_array("wide/echo_wchar_array", &W::echo_wchar_array, a, b);
   interop::Wide::WideStruct w, v;
   w.c = L'\u20ac';
   w.text = (const CORBA::WChar*)L"odd";
@@ -379,21 +365,17 @@ void wide() {
   v.c = L'x';
   v.text = (const CORBA::WChar*)L"";
   v.after = 0;
-  wide_only("echo_wide_struct", [&] { echo("echo_wide_struct", &W::echo_wide_struct, vector<interop::Wide::WideStruct>{w, v}); });
-  wide_only("echo_wide_union", [&] {
-    using interop::Wide;
-    echo("echo_wide_union", &W::echo_wide_union,
-         vector<Wide::WideUnion>{with<Wide::WideUnion>([](Wide::WideUnion& u) { u.text((const CORBA::WChar*)L"text \u20ac"); }),
-                                 with<Wide::WideUnion>([](Wide::WideUnion& u) { u.letter(L'\u4e16'); }),
-                                 with<Wide::WideUnion>([&](Wide::WideUnion& u) { u.whole(w); u._d(77); })});
-  });
-  run("raise_wide", [] {
-    needs_wide();
+  echo("wide/echo_wide_struct", &W::echo_wide_struct, vector<interop::Wide::WideStruct>{w, v});
+  using interop::Wide;
+  echo("wide/echo_wide_union", &W::echo_wide_union,
+       vector<Wide::WideUnion>{with<Wide::WideUnion>([](Wide::WideUnion& u) { u.text((const CORBA::WChar*)L"text \u20ac"); }),
+                               with<Wide::WideUnion>([](Wide::WideUnion& u) { u.letter(L'\u4e16'); }),
+                               with<Wide::WideUnion>([&](Wide::WideUnion& u) { u.whole(w); u._d(77); })});
+  run("wide/raise_wide", [] {
     auto e = expect<interop::Wide::WideError>([] { suite->raise_wide(L"why \u4e16"); });
     same("why", std::wstring(L"why \u4e16"), e.why.in());
   });
-  run("wide_constants", [] {
-    needs_wide();
+  run("wide/wide_constants", [] {
     CORBA::WChar c;
     CORBA::WString_var text;
     suite->wide_constants(c, text.out());

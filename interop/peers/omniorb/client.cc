@@ -7,16 +7,13 @@
 // the exit code is 0 only if all that ran passed and something ran. A NAME of --skip or --only covers
 // the case of that name and the group of cases "NAME/...".
 //
-// -ORBmaxGIOPVersion 1.0 (or 1.1, 1.2) chooses the protocol. Cases that it cannot carry are skipped
-// with their reason. --shutdown ends the server after the last case.
+// -ORBmaxGIOPVersion 1.0 (or 1.1, 1.2) chooses the protocol. --shutdown ends the server after the last
+// case.
 
-#include "address.hh"
 #include "cases.hh"
 #include "harness.hh"
 
 int main(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; ++i)
-    if (string(argv[i]) == "-ORBmaxGIOPVersion") giop_minor = atoi(strchr(argv[i + 1], '.') + 1);
   try {
     // Defaults that -ORB... arguments may override: UTF-8 strings, messages of up to 64 MB.
     const char* defaults[][2] = {{"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "67108864"}, {0, 0}};
@@ -57,9 +54,6 @@ int main(int argc, char** argv) {
       fprintf(stderr, "client: the reference is no interop::Suite\n");
       return 1;
     }
-    Address address = address_of(suite);
-    giop_minor = std::min(giop_minor, address.minor);
-    code_sets = address.code_sets;
 
     basics();
     sequences();

@@ -51,7 +51,7 @@ pub(super) fn attributes(cases: &mut Cases<'_>) {
         assert_eq!(suite.cells().unwrap(), cells);
     });
     cases.run("attribute/choice", |suite| {
-        let choice = ByLong::Text { label: 1000, value: "chosen".to_owned() };
+        let choice = ByLong::Text { label: 4, value: "chosen".to_owned() };
         suite.set_choice(&choice).unwrap();
         assert_eq!(suite.choice().unwrap(), choice);
     });

@@ -8,6 +8,7 @@ use ironorb::giop::Version;
 use ironorb::{CompletionStatus, Orb, SystemException, SystemExceptionKind};
 
 use crate::interop::SuiteRef;
+use crate::results::covers;
 
 /// The server that the cases are run against, and how.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub struct Report {
     /// Cases that passed.
     pub passed: Vec<String>,
     /// Cases that failed, each with what went wrong.
-    pub failed: Vec<String>,
+    pub failed: Vec<(String, String)>,
     /// Cases that were left out.
     pub skipped: Vec<String>,
 }
@@ -50,8 +51,7 @@ impl<'t> Cases<'t> {
     pub(super) fn run(&mut self, name: &str, body: impl FnOnce(&SuiteRef)) {
         let mut is_skipped = false;
         for (pattern, used) in &mut self.skips {
-            let rest = name.strip_prefix(*pattern);
-            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            if covers(pattern, name) {
                 *used = true;
                 is_skipped = true;
             }
@@ -62,7 +62,7 @@ impl<'t> Cases<'t> {
         }
         match catch_unwind(AssertUnwindSafe(|| body(&self.target.suite))) {
             Ok(()) => self.report.passed.push(name.to_owned()),
-            Err(panic) => self.report.failed.push(format!("{name}: {}", message(&*panic))),
+            Err(panic) => self.report.failed.push((name.to_owned(), message(&*panic))),
         }
     }
 
@@ -88,7 +88,8 @@ impl<'t> Cases<'t> {
     pub(super) fn finish(mut self) -> Report {
         for (name, used) in self.skips {
             if !used {
-                self.report.failed.push(format!("{name}: is to be skipped, and does not exist"));
+                let why = "is to be left out, and does not exist";
+                self.report.failed.push((name.to_owned(), why.to_owned()));
             }
         }
         self.report

@@ -5,7 +5,7 @@ use ironorb::giop::Version;
 use ironorb::{CompletionStatus, SystemExceptionKind, WString};
 
 use super::runner::{Cases, expect_exception};
-use super::values::*;
+use super::values::{self, *};
 use crate::interop::*;
 
 pub(super) fn basics(cases: &mut Cases<'_>) {
@@ -21,18 +21,22 @@ pub(super) fn basics(cases: &mut Cases<'_>) {
     cases.echo("echo_ullong", &[0, 1, u64::MAX, 0x0102_0304_0506_0708], |s, x, y| s.echo_ullong(*x, *y));
     // As bits, so that NaN equals itself and its payload counts.
     let floats = [0.0, -0.0, 1.5, f32::MIN, f32::MAX, f32::MIN_POSITIVE, f32::INFINITY, f32::NEG_INFINITY];
-    let floats = floats.map(f32::to_bits).into_iter().chain([0x7fc1_2345, 0xffc0_0001, 1]);
-    cases.echo("echo_float", &floats.collect::<Vec<u32>>(), |s, x, y| {
-        let (r, x, y) = s.echo_float(f32::from_bits(*x), f32::from_bits(*y))?;
-        Ok((r.to_bits(), x.to_bits(), y.to_bits()))
-    });
+    let floats = floats.map(f32::to_bits);
+    for (name, bits) in [("echo_float", &floats[..]), ("echo_float/nan", &[0x7fc1_2345, 0xffc0_0001, 1])] {
+        cases.echo(name, bits, |s, x, y| {
+            let (r, x, y) = s.echo_float(f32::from_bits(*x), f32::from_bits(*y))?;
+            Ok((r.to_bits(), x.to_bits(), y.to_bits()))
+        });
+    }
     let doubles = [0.0, -0.0, -1.5, f64::MIN, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY];
-    let doubles =
-        doubles.map(f64::to_bits).into_iter().chain([0x7ff8_1234_5678_9abc, 0xfff8_0000_0000_0001, 1]);
-    cases.echo("echo_double", &doubles.collect::<Vec<u64>>(), |s, x, y| {
-        let (r, x, y) = s.echo_double(f64::from_bits(*x), f64::from_bits(*y))?;
-        Ok((r.to_bits(), x.to_bits(), y.to_bits()))
-    });
+    let doubles = doubles.map(f64::to_bits);
+    let nans = [0x7ff8_1234_5678_9abc, 0xfff8_0000_0000_0001, 1];
+    for (name, bits) in [("echo_double", &doubles[..]), ("echo_double/nan", &nans)] {
+        cases.echo(name, bits, |s, x, y| {
+            let (r, x, y) = s.echo_double(f64::from_bits(*x), f64::from_bits(*y))?;
+            Ok((r.to_bits(), x.to_bits(), y.to_bits()))
+        });
+    }
     cases.echo("echo_char", b"\0Az\n ~\x7f", |s, x, y| s.echo_char(*x, *y));
     cases.echo("echo_boolean", &[true, false], |s, x, y| s.echo_boolean(*x, *y));
     cases.echo("echo_octet", &[0, 1, 127, 128, 255], |s, x, y| s.echo_octet(*x, *y));
@@ -115,28 +119,41 @@ fn parameters(cases: &mut Cases<'_>) {
 }
 
 pub(super) fn sequences(cases: &mut Cases<'_>) {
-    cases.echo("echo_shorts", &super::values::sequences(|b| b as i16), |s, x, y| s.echo_shorts(x, y));
-    cases.echo("echo_ushorts", &super::values::sequences(|b| b as u16), |s, x, y| s.echo_ushorts(x, y));
-    cases.echo("echo_longs", &super::values::sequences(|b| b as i32), |s, x, y| s.echo_longs(x, y));
-    cases.echo("echo_ulongs", &super::values::sequences(|b| b as u32), |s, x, y| s.echo_ulongs(x, y));
-    cases.echo("echo_llongs", &super::values::sequences(|b| b as i64), |s, x, y| s.echo_llongs(x, y));
-    cases.echo("echo_ullongs", &super::values::sequences(|b| b), |s, x, y| s.echo_ullongs(x, y));
-    // As bits, among which are NaNs of every kind.
-    cases.echo("echo_floats", &super::values::sequences(|b| b as u32), |s, x, y| {
-        let floats = |bits: &[u32]| bits.iter().copied().map(f32::from_bits).collect::<Vec<_>>();
-        let bits = |floats: Vec<f32>| floats.into_iter().map(f32::to_bits).collect::<Vec<_>>();
-        let (r, x, y) = s.echo_floats(&floats(x), &floats(y))?;
-        Ok((bits(r), bits(x), bits(y)))
-    });
-    cases.echo("echo_doubles", &super::values::sequences(|b| b), |s, x, y| {
-        let doubles = |bits: &[u64]| bits.iter().copied().map(f64::from_bits).collect::<Vec<_>>();
-        let bits = |doubles: Vec<f64>| doubles.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-        let (r, x, y) = s.echo_doubles(&doubles(x), &doubles(y))?;
-        Ok((bits(r), bits(x), bits(y)))
-    });
+    cases.echo("echo_shorts", &values::sequences(|b| b as i16), |s, x, y| s.echo_shorts(x, y));
+    cases.echo("echo_ushorts", &values::sequences(|b| b as u16), |s, x, y| s.echo_ushorts(x, y));
+    cases.echo("echo_longs", &values::sequences(|b| b as i32), |s, x, y| s.echo_longs(x, y));
+    cases.echo("echo_ulongs", &values::sequences(|b| b as u32), |s, x, y| s.echo_ulongs(x, y));
+    cases.echo("echo_llongs", &values::sequences(|b| b as i64), |s, x, y| s.echo_llongs(x, y));
+    cases.echo("echo_ullongs", &values::sequences(|b| b), |s, x, y| s.echo_ullongs(x, y));
+    // As bits; all kinds of NaN are among those of the second case only.
+    let finite = |b: u64| if b as u32 & 0x7f80_0000 == 0x7f80_0000 { 0 } else { b as u32 };
+    let float_cases =
+        [("echo_floats", values::sequences(finite)), ("echo_floats/nan", values::sequences(|b| b as u32))];
+    for (name, bits) in float_cases {
+        cases.echo(name, &bits, |s, x, y| {
+            let floats = |bits: &[u32]| bits.iter().copied().map(f32::from_bits).collect::<Vec<_>>();
+            let bits = |floats: Vec<f32>| floats.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            let (r, x, y) = s.echo_floats(&floats(x), &floats(y))?;
+            Ok((bits(r), bits(x), bits(y)))
+        });
+    }
+    const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
+    let finite = |b: u64| if b & EXPONENT == EXPONENT { 0 } else { b };
+    let double_cases = [
+        ("echo_doubles", values::sequences(finite)),
+        ("echo_doubles/nan", values::sequences(|b| b | EXPONENT)),
+    ];
+    for (name, bits) in double_cases {
+        cases.echo(name, &bits, |s, x, y| {
+            let doubles = |bits: &[u64]| bits.iter().copied().map(f64::from_bits).collect::<Vec<_>>();
+            let bits = |doubles: Vec<f64>| doubles.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+            let (r, x, y) = s.echo_doubles(&doubles(x), &doubles(y))?;
+            Ok((bits(r), bits(x), bits(y)))
+        });
+    }
     cases.echo("echo_chars", &[Vec::new(), b"abc\0~".to_vec()], |s, x, y| s.echo_chars(x, y));
     cases.echo("echo_booleans", &[vec![], vec![true, false, false, true]], |s, x, y| s.echo_booleans(x, y));
-    cases.echo("echo_octets", &super::values::sequences(|b| b as u8), |s, x, y| s.echo_octets(x, y));
+    cases.echo("echo_octets", &values::sequences(|b| b as u8), |s, x, y| s.echo_octets(x, y));
     let bounded = [0, 3, C_BOUND as usize].map(longs);
     cases.echo("echo_bounded_longs", &bounded, |s, x, y| s.echo_bounded_longs(x, y));
     cases.run("echo_bounded_longs/too_many", |suite| {
@@ -165,10 +182,11 @@ pub(super) fn sequences(cases: &mut Cases<'_>) {
     });
     let table = vec![texts(&["r0c0", ""]), vec![], texts(&["r2"])];
     cases.echo("echo_string_table", &[vec![], table], |s, x, y| s.echo_string_table(x, y));
-    cases.echo("echo_readings", &super::values::sequences(|b| b as i32), |s, x, y| s.echo_readings(x, y));
+    cases.echo("echo_readings", &values::sequences(|b| b as i32), |s, x, y| s.echo_readings(x, y));
     let many = [0, 1, 5, 20].map(nested).to_vec();
     cases.echo("echo_nesteds", &[vec![], many], |s, x, y| s.echo_nesteds(x, y));
     cases.echo("echo_by_longs", &[vec![], by_longs()], |s, x, y| s.echo_by_longs(x, y));
+    cases.echo("echo_by_longs/other_label", &[vec![], other_by_longs()], |s, x, y| s.echo_by_longs(x, y));
     let arrays = vec![[0, 1, 2, 3, 4], [0, -1, -2, -3, -4]];
     cases.echo("echo_long_arrays", &[vec![], arrays], |s, x, y| s.echo_long_arrays(x, y));
 }
@@ -250,8 +268,6 @@ fn by_longs() -> Vec<ByLong> {
         ByLong::Number { label: 2, value: 20 },
         ByLong::Number { label: -3, value: 30 },
         text(4, "four"),
-        text(i32::MIN, "default"),
-        text(i32::MAX, ""),
         ByLong::Bin(bin(9)),
         ByLong::Numbers(longs(5)),
         ByLong::Cells([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
@@ -260,15 +276,17 @@ fn by_longs() -> Vec<ByLong> {
     ]
 }
 
+/// Values whose label is none that the IDL names.
+fn other_by_longs() -> Vec<ByLong> {
+    let text = |label, value: &str| ByLong::Text { label, value: value.to_owned() };
+    vec![text(i32::MIN, "default"), text(i32::MAX, "")]
+}
+
 pub(super) fn unions(cases: &mut Cases<'_>) {
-    let values =
-        [ByShort::Small(200), ByShort::Text("seven".to_owned()), ByShort::Unlisted { label: i16::MIN }];
+    other_labels(cases);
+    let values = [ByShort::Small(200), ByShort::Text("seven".to_owned())];
     cases.echo("echo_by_short", &values, |s, x, y| s.echo_by_short(x, y));
-    let values = [
-        ByUShort::Top(0.1),
-        ByUShort::Other { label: 0, value: -5 },
-        ByUShort::Other { label: 65534, value: 6 },
-    ];
+    let values = [ByUShort::Top(0.1), ByUShort::Other { label: 0, value: -5 }];
     cases.echo("echo_by_ushort", &values, |s, x, y| s.echo_by_ushort(x, y));
     cases.echo("echo_by_long", &by_longs(), |s, x, y| s.echo_by_long(x, y));
     cases.run("echo_by_long/wrong_label", |suite| {
@@ -282,28 +300,23 @@ pub(super) fn unions(cases: &mut Cases<'_>) {
         }
         suite.nothing().unwrap();
     });
-    let values = [ByULong::Yes(true), ByULong::Big(i64::MIN), ByULong::Unlisted { label: 77 }];
+    let values = [ByULong::Yes(true), ByULong::Big(i64::MIN)];
     cases.echo("echo_by_ulong", &values, |s, x, y| s.echo_by_ulong(x, y));
-    let rest = |label, value| ByLongLong::Rest { label, value };
-    let values = [ByLongLong::Low(-7), rest(1 << 40, 1.5), rest(i64::MIN, -1.5)];
+    let values = [ByLongLong::Low(-7), ByLongLong::Rest { label: 0, value: 1.5 }];
     cases.echo("echo_by_llong", &values, |s, x, y| s.echo_by_llong(x, y));
-    let values = [
-        ByULongLong::Top(b't'),
-        ByULongLong::Who(named("one", 1)),
-        ByULongLong::Unlisted { label: u64::MAX - 1 },
-    ];
+    let values = [ByULongLong::Top(b't'), ByULongLong::Who(named("one", 1))];
     cases.echo("echo_by_ullong", &values, |s, x, y| s.echo_by_ullong(x, y));
     let values = [
         ByChar::Edge { label: b'a', value: 1 },
         ByChar::Edge { label: b'z', value: 26 },
         ByChar::Line("text".to_owned()),
-        ByChar::Unlisted { label: b'q' },
     ];
     cases.echo("echo_by_char", &values, |s, x, y| s.echo_by_char(x, y));
     let values = [ByBoolean::Yes("y".to_owned()), ByBoolean::No(-1)];
     cases.echo("echo_by_boolean", &values, |s, x, y| s.echo_by_boolean(x, y));
-    let values = [HalfBoolean::Value(2.5), HalfBoolean::Unlisted { label: false }];
-    cases.echo("echo_half_boolean", &values, |s, x, y| s.echo_half_boolean(x, y));
+    cases.echo("echo_half_boolean", &[HalfBoolean::Value(2.5), HalfBoolean::Value(-0.5)], |s, x, y| {
+        s.echo_half_boolean(x, y)
+    });
     let values = [
         ByColor::Who { label: Color::Red, value: named("r", 1) },
         ByColor::Who { label: Color::Blue, value: named("b", 2) },
@@ -313,8 +326,29 @@ pub(super) fn unions(cases: &mut Cases<'_>) {
     cases.echo("echo_by_color", &values, |s, x, y| s.echo_by_color(x, y));
     let values = [ByAlias::R(1), ByAlias::G(2), ByAlias::B(3), ByAlias::I(4)];
     cases.echo("echo_by_alias", &values, |s, x, y| s.echo_by_alias(x, y));
-    let values = [expr(0), expr(1), expr(12), Expr::Name("free".to_owned()), Expr::Unlisted { label: 0 }];
+    let values = [expr(0), expr(1), expr(12), Expr::Name("free".to_owned())];
     cases.echo("echo_expr", &values, |s, x, y| s.echo_expr(x, y));
+}
+
+/// Labels that the IDL does not name: those of a default member, and those of no member.
+fn other_labels(cases: &mut Cases<'_>) {
+    let values = [ByShort::Unlisted { label: i16::MIN }, ByShort::Small(1), ByShort::Unlisted { label: 1 }];
+    cases.echo("echo_by_short/other_label", &values, |s, x, y| s.echo_by_short(x, y));
+    let values = [65534, 7].map(|label| ByUShort::Other { label, value: 6 });
+    cases.echo("echo_by_ushort/other_label", &values, |s, x, y| s.echo_by_ushort(x, y));
+    cases.echo("echo_by_long/other_label", &other_by_longs(), |s, x, y| s.echo_by_long(x, y));
+    let values = [77, u32::MAX - 1].map(|label| ByULong::Unlisted { label });
+    cases.echo("echo_by_ulong/other_label", &values, |s, x, y| s.echo_by_ulong(x, y));
+    let values = [1 << 40, i64::MIN].map(|label| ByLongLong::Rest { label, value: 1.5 });
+    cases.echo("echo_by_llong/other_label", &values, |s, x, y| s.echo_by_llong(x, y));
+    let values = [u64::MAX - 1, 0].map(|label| ByULongLong::Unlisted { label });
+    cases.echo("echo_by_ullong/other_label", &values, |s, x, y| s.echo_by_ullong(x, y));
+    let values = [b'q', b'\0'].map(|label| ByChar::Unlisted { label });
+    cases.echo("echo_by_char/other_label", &values, |s, x, y| s.echo_by_char(x, y));
+    let values = [HalfBoolean::Unlisted { label: false }, HalfBoolean::Value(2.5)];
+    cases.echo("echo_half_boolean/other_label", &values, |s, x, y| s.echo_half_boolean(x, y));
+    let values = [Expr::Unlisted { label: 0 }, expr(0), Expr::Unlisted { label: i16::MAX }];
+    cases.echo("echo_expr/other_label", &values, |s, x, y| s.echo_expr(x, y));
 }
 
 pub(super) fn wide(cases: &mut Cases<'_>) {
@@ -361,9 +395,11 @@ pub(super) fn wide(cases: &mut Cases<'_>) {
     let unions = [
         wide::WideUnion::Text(wide("text €")),
         wide::WideUnion::Letter('世'),
-        wide::WideUnion::Whole { label: 77, value: whole('w', "w") },
+        wide::WideUnion::Whole { label: 0, value: whole('w', "w") },
     ];
     cases.echo("wide/echo_wide_union", &unions, |s, x, y| s.echo_wide_union(x, y));
+    let unions = [77, i32::MIN].map(|label| wide::WideUnion::Whole { label, value: whole('w', "w") });
+    cases.echo("wide/echo_wide_union/other_label", &unions, |s, x, y| s.echo_wide_union(x, y));
     cases.run("wide/raise_wide", |suite| match suite.raise_wide("why 世") {
         Err(wide::RaiseWideError::WideError(e)) => assert_eq!(e.why, "why 世"),
         other => panic!("{other:?}"),

@@ -1,0 +1,189 @@
+//! The ORBs that IronORB is tested against: their peers, built once for all tests, and their programs. Knows
+//! no case.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::process::{Process, programs};
+
+/// Another ORB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// omniORB 4.2, in C++.
+    OmniOrb,
+    /// JacORB 3.9, in Java.
+    JacOrb,
+}
+
+impl Peer {
+    /// Every ORB that there are peers of.
+    pub const ALL: [Peer; 2] = [Peer::OmniOrb, Peer::JacOrb];
+
+    /// As the ORB calls itself.
+    pub fn name(self) -> &'static str {
+        match self {
+            Peer::OmniOrb => "omniORB",
+            Peer::JacOrb => "JacORB",
+        }
+    }
+
+    /// Starts its server of the contract; the reference is the second value.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn start_server(self, arguments: &[&str]) -> (Process, String) {
+        let server = self.start(Program::Server, arguments);
+        let ior = server.line();
+        (server, ior)
+    }
+
+    /// Runs its client to the end.
+    pub fn run_client(self, arguments: &[&str]) -> ClientReport {
+        ClientReport::of(self.start(Program::Client, arguments))
+    }
+
+    fn start(self, program: Program, arguments: &[&str]) -> Process {
+        let build = self.built();
+        match self {
+            Peer::OmniOrb => {
+                let name = if program == Program::Server { "server" } else { "client" };
+                Process::start(build.join(name), arguments)
+            }
+            Peer::JacOrb => {
+                let class = if program == Program::Server { "peer.Server" } else { "peer.Client" };
+                java(class, arguments)
+            }
+        }
+    }
+
+    /// The folder of its peers, which are built the first time.
+    fn built(self) -> &'static Path {
+        static BUILT: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+        BUILT[self as usize].get_or_init(|| self.build())
+    }
+
+    /// Builds its peers where that has not been done, and gives their folder.
+    ///
+    /// # Panics
+    /// If the ORB is not installed, with the command that installs it, or if the peers cannot be built.
+    pub fn build(self) -> PathBuf {
+        self.assert_installed();
+        let (sources, folder) = match self {
+            Peer::OmniOrb => ("peers/omniorb", "omniorb-peers"),
+            Peer::JacOrb => ("peers/jacorb", "jacorb-peers"),
+        };
+        let build = programs().join(folder);
+        std::fs::create_dir_all(&build).expect("the target folder can be written");
+        // Tests are several processes, each of which may be the first.
+        let lock = File::create(build.join("lock")).expect("the target folder can be written");
+        lock.lock().expect("a file can be locked");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
+        let mut make = Command::new("make");
+        make.arg("-j2").arg("-C").arg(&sources).arg(format!("BUILD={}", build.display()));
+        let made = make.output().expect("make has been found");
+        assert!(
+            made.status.success(),
+            "{make:?} failed:\n{}{}",
+            String::from_utf8_lossy(&made.stdout),
+            String::from_utf8_lossy(&made.stderr)
+        );
+        build
+    }
+
+    /// Fails, and says how to mend it, where the ORB is missing: a test that is left out would pass for nothing.
+    ///
+    /// # Panics
+    /// If something is missing.
+    pub fn assert_installed(self) {
+        let (packages, needed): (&str, &[&str]) = match self {
+            Peer::OmniOrb => (
+                "g++ make omniidl libomniorb4-dev omniorb omniorb-nameserver",
+                &[
+                    "/usr/bin/g++",
+                    "/usr/bin/make",
+                    "/usr/bin/omniidl",
+                    "/usr/include/omniORB4/CORBA.h",
+                    "/usr/bin/nameclt",
+                    "/usr/bin/omniNames",
+                ],
+            ),
+            // JacORB itself comes from Maven's repository while its peers are built.
+            Peer::JacOrb => {
+                ("make maven default-jdk-headless", &["/usr/bin/make", "/usr/bin/mvn", "/usr/bin/javac"])
+            }
+        };
+        let missing: Vec<&str> = needed.iter().copied().filter(|path| !Path::new(path).exists()).collect();
+        assert!(
+            missing.is_empty(),
+            "the tests against {} need it installed, and {} is missing. Run:\n\n    sudo apt-get install -y {packages}\n",
+            self.name(),
+            missing.join(", ")
+        );
+    }
+}
+
+/// Starts a Java program with JacORB and the peers in its class path.
+///
+/// # Panics
+/// If it cannot be started.
+pub fn java(class: &str, arguments: &[&str]) -> Process {
+    let build = Peer::JacOrb.built();
+    let jars = std::fs::read_to_string(build.join("classpath")).expect("the peers are built");
+    let path = format!("{}:{}", build.join("classes").display(), jars.trim());
+    // Starting the virtual machine is most of what a peer costs.
+    let mut all = vec!["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", &path, class];
+    all.extend(arguments);
+    Process::start("java", &all)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    Server,
+    Client,
+}
+
+/// What a run of a client found.
+#[derive(Debug)]
+pub struct ClientReport {
+    /// Cases that passed.
+    pub passed: Vec<String>,
+    /// Cases that failed, each with what went wrong.
+    pub failed: Vec<(String, String)>,
+    /// Cases that were left out, each with the reason.
+    pub skipped: Vec<(String, String)>,
+    /// Exit code 0, and a summary that agrees.
+    pub is_complete: bool,
+    /// Everything it said.
+    pub text: String,
+}
+
+impl ClientReport {
+    fn of(client: Process) -> ClientReport {
+        let finished = client.finish();
+        let mut report = ClientReport {
+            passed: Vec::new(),
+            failed: Vec::new(),
+            skipped: Vec::new(),
+            is_complete: false,
+            text: format!("{}\n{}", finished.lines.join("\n"), finished.errors),
+        };
+        let mut summary = "";
+        for line in &finished.lines {
+            let named = |what: &str| {
+                let (case, why) = what.split_once(": ").unwrap_or((what, ""));
+                (case.to_owned(), why.to_owned())
+            };
+            match line.split_once(' ') {
+                Some(("PASS", case)) => report.passed.push(case.to_owned()),
+                Some(("FAIL", what)) => report.failed.push(named(what)),
+                Some(("SKIP", what)) => report.skipped.push(named(what)),
+                _ => summary = line,
+            }
+        }
+        let expected = format!("{} passed, {} failed", report.passed.len(), report.failed.len());
+        report.is_complete = finished.status.success() && summary == expected;
+        report
+    }
+}

@@ -1,0 +1,271 @@
+//! The one list of cases that are left out, each with its reason. A case that is left out otherwise, and one
+//! that is listed and does not exist, fail the run.
+
+use ironorb::giop::Version;
+
+use crate::peer::Peer;
+use crate::results::Side;
+
+/// Why cases are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    /// As it is called in `docs/interop.md`. Never reused.
+    pub number: u32,
+    /// One sentence.
+    pub text: &'static str,
+}
+
+/// The circumstances of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances {
+    /// The other ORB; none where IronORB talks to itself.
+    pub peer: Option<Peer>,
+    /// What IronORB is.
+    pub side: Side,
+    /// The version that is spoken.
+    pub version: Version,
+    /// Whether the reference offers code sets to choose from.
+    pub code_sets: bool,
+}
+
+/// The cases, or groups of cases (`big` is `big/...`), that are left out, each with the reason.
+pub fn skips(of: &Circumstances) -> Vec<(&'static str, Reason)> {
+    let applies = |skip: &&Skip| {
+        skip.peers.iter().any(|peer| Some(*peer) == of.peer)
+            && skip.sides.contains(&of.side)
+            && skip.versions.contains(&of.version)
+            && (skip.code_sets.is_none() || skip.code_sets == Some(of.code_sets))
+    };
+    let mut skips = Vec::new();
+    for skip in SKIPS.iter().filter(applies) {
+        for case in skip.cases {
+            // One reason is enough.
+            if !skips.iter().any(|(other, _)| other == case) {
+                skips.push((*case, skip.reason));
+            }
+        }
+    }
+    skips
+}
+
+/// Every reason.
+pub fn reasons() -> impl Iterator<Item = Reason> {
+    let mut all: Vec<Reason> = SKIPS.iter().map(|skip| skip.reason).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter()
+}
+
+struct Skip {
+    reason: Reason,
+    peers: &'static [Peer],
+    sides: &'static [Side],
+    versions: &'static [Version],
+    /// Only where the reference offers code sets, or does not.
+    code_sets: Option<bool>,
+    cases: &'static [&'static str],
+}
+
+const fn reason(number: u32, text: &'static str) -> Reason {
+    Reason { number, text }
+}
+
+const OMNI: &[Peer] = &[Peer::OmniOrb];
+const JAC: &[Peer] = &[Peer::JacOrb];
+const EVERY_PEER: &[Peer] = &Peer::ALL;
+/// IronORB serves.
+const SERVER: &[Side] = &[Side::Server];
+/// IronORB calls.
+const CLIENT: &[Side] = &[Side::Client];
+const EVERY_VERSION: &[Version] = &[Version::V1_0, Version::V1_1, Version::V1_2];
+
+const NO_CODE_SETS: Reason =
+    reason(1, "the reference is a corbaloc, which offers no code sets to choose from");
+const GIOP_1_0: Reason = reason(2, "GIOP 1.0 has no wide characters and negotiates no code sets");
+const CONTEXT: Reason = reason(
+    3,
+    "IronORB's mapping hands the values of a context to no servant (an empty context is understood)",
+);
+const OMNI_LONG_STRINGS: Reason =
+    reason(4, "omniORB 4.2 breaks a string across GIOP 1.1 fragments wrongly, against itself as well");
+const OMNI_WIDE: Reason =
+    reason(5, "omniORB 4.2 finds no wide code set for GIOP 1.1, against itself as well");
+const FRAGMENTS_1_1: Reason =
+    reason(6, "IronORB reads the fragments of GIOP 1.1 with the alignment of GIOP 1.2");
+const OMNI_WCHAR: Reason = reason(7, "a wchar of omniORB 4.2 is one UTF-16 unit");
+const JAC_ATTRIBUTES: Reason =
+    reason(8, "a stub of JacORB 3.9 fails when an attribute raises a user exception");
+const JAC_UNKNOWN: Reason =
+    reason(9, "a stub of JacORB 3.9 makes a Java RuntimeException of a user exception that is not declared");
+const JAC_UNLISTED: Reason = reason(10, "JacORB 3.9 forgets a discriminator that belongs to no member");
+const JAC_NAN: Reason = reason(11, "JacORB 3.9 sends one kind of NaN for all");
+const JAC_CONSTANT: Reason =
+    reason(12, "JacORB 3.9's compiler makes an infinity of the constant 3.0 / 8.0 - 1e100");
+const JAC_WCHAR: Reason = reason(13, "a wchar of JacORB 3.9 is one UTF-16 unit");
+const JAC_BOUNDED_WSTRING: Reason =
+    reason(14, "a skeleton of JacORB 3.9 reads an inout bounded wstring as a string");
+const JAC_WCHAR_1_1: Reason = reason(15, "JacORB 3.9 does not align a wchar in GIOP 1.1");
+
+const SKIPS: &[Skip] = &[
+    Skip {
+        reason: GIOP_1_0,
+        peers: EVERY_PEER,
+        sides: SERVER,
+        versions: &[Version::V1_0],
+        code_sets: None,
+        cases: &["echo_string/utf8", "wide"],
+    },
+    Skip {
+        reason: NO_CODE_SETS,
+        peers: EVERY_PEER,
+        sides: SERVER,
+        versions: &[Version::V1_1, Version::V1_2],
+        code_sets: Some(false),
+        cases: &["echo_string/utf8"],
+    },
+    Skip {
+        reason: NO_CODE_SETS,
+        peers: EVERY_PEER,
+        sides: &[Side::Server, Side::Client],
+        versions: &[Version::V1_1, Version::V1_2],
+        code_sets: Some(false),
+        cases: &["wide"],
+    },
+    Skip {
+        reason: CONTEXT,
+        peers: OMNI,
+        sides: SERVER,
+        versions: EVERY_VERSION,
+        code_sets: None,
+        cases: &["context"],
+    },
+    Skip {
+        reason: OMNI_LONG_STRINGS,
+        peers: OMNI,
+        sides: &[Side::Server, Side::Client],
+        versions: &[Version::V1_1],
+        code_sets: None,
+        cases: &["echo_string/long", "big/one_string"],
+    },
+    Skip {
+        reason: OMNI_WIDE,
+        peers: OMNI,
+        sides: &[Side::Server, Side::Client],
+        versions: &[Version::V1_1],
+        code_sets: None,
+        cases: &["wide"],
+    },
+    Skip {
+        reason: FRAGMENTS_1_1,
+        peers: OMNI,
+        sides: SERVER,
+        versions: &[Version::V1_1],
+        code_sets: None,
+        cases: &["echo_bins", "big/bins"],
+    },
+    Skip {
+        reason: FRAGMENTS_1_1,
+        peers: OMNI,
+        sides: CLIENT,
+        versions: &[Version::V1_1],
+        code_sets: None,
+        cases: &["echo_llongs", "echo_ullongs", "echo_doubles", "echo_bins", "big/bins"],
+    },
+    Skip {
+        reason: OMNI_WCHAR,
+        peers: OMNI,
+        sides: CLIENT,
+        versions: &[Version::V1_2],
+        code_sets: Some(true),
+        cases: &["wide/echo_wchar/beyond_the_bmp"],
+    },
+    Skip {
+        reason: JAC_ATTRIBUTES,
+        peers: JAC,
+        sides: SERVER,
+        versions: EVERY_VERSION,
+        code_sets: None,
+        cases: &["attribute/guarded", "attribute/locked"],
+    },
+    Skip {
+        reason: JAC_UNKNOWN,
+        peers: JAC,
+        sides: SERVER,
+        versions: EVERY_VERSION,
+        code_sets: None,
+        cases: &["unknown_user_exception"],
+    },
+    Skip {
+        reason: JAC_UNLISTED,
+        peers: JAC,
+        sides: SERVER,
+        versions: EVERY_VERSION,
+        code_sets: None,
+        cases: &["echo_by_ulong/unlisted"],
+    },
+    Skip {
+        reason: JAC_UNLISTED,
+        peers: JAC,
+        sides: CLIENT,
+        versions: EVERY_VERSION,
+        code_sets: None,
+        cases: &[
+            "echo_by_short/other_label",
+            "echo_by_ushort/other_label",
+            "echo_by_long/other_label",
+            "echo_by_longs/other_label",
+            "echo_by_ulong/other_label",
+            "echo_by_llong/other_label",
+            "echo_by_char/other_label",
+            "echo_expr/other_label",
+        ],
+    },
+    Skip {
+        reason: JAC_UNLISTED,
+        peers: JAC,
+        sides: CLIENT,
+        versions: &[Version::V1_1, Version::V1_2],
+        code_sets: Some(true),
+        cases: &["wide/echo_wide_union/other_label"],
+    },
+    Skip {
+        reason: JAC_NAN,
+        peers: JAC,
+        sides: CLIENT,
+        versions: EVERY_VERSION,
+        code_sets: None,
+        cases: &["echo_float/nan", "echo_double/nan", "echo_floats/nan", "echo_doubles/nan"],
+    },
+    Skip {
+        reason: JAC_CONSTANT,
+        peers: JAC,
+        sides: CLIENT,
+        versions: EVERY_VERSION,
+        code_sets: None,
+        cases: &["constants"],
+    },
+    Skip {
+        reason: JAC_WCHAR,
+        peers: JAC,
+        sides: CLIENT,
+        versions: &[Version::V1_2],
+        code_sets: Some(true),
+        cases: &["wide/echo_wchar/beyond_the_bmp"],
+    },
+    Skip {
+        reason: JAC_BOUNDED_WSTRING,
+        peers: JAC,
+        sides: CLIENT,
+        versions: &[Version::V1_1, Version::V1_2],
+        code_sets: Some(true),
+        cases: &["wide/echo_short_wstring"],
+    },
+    Skip {
+        reason: JAC_WCHAR_1_1,
+        peers: JAC,
+        sides: &[Side::Server, Side::Client],
+        versions: &[Version::V1_1],
+        code_sets: Some(true),
+        cases: &["wide/echo_wide_struct"],
+    },
+];
