@@ -47,6 +47,15 @@ pub struct OrbConfig {
     /// How long a peer may take no bytes of a reply before its connection is closed. Default 20 s. Until then the
     /// connection's thread waits with the reply; in a pool, a thread of its own.
     pub transmit_timeout: Duration,
+    /// How long an accepted connection may be without a request before it is closed, with CloseConnection and in
+    /// order (CORBA 3.3 part 2, 9.4.7); clients connect anew when they call again. Default 10 minutes; `None` never.
+    pub server_idle_timeout: Option<Duration>,
+    /// How long a connection that we made may be without a call before it is closed. Default 3 minutes; `None` never.
+    /// Bidirectional connections are left open.
+    pub client_idle_timeout: Option<Duration>,
+    /// How long a message to a server may take from its first byte to its last, its fragments included, unless 64
+    /// KiB or more of it come in each such time; then its connection is closed. Default 2 minutes; `None` for ever.
+    pub message_timeout: Option<Duration>,
     /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
     pub giop_version: Version,
     /// Code set of strings that references made here call native, and in which we ask others to send them when
@@ -81,6 +90,9 @@ impl Default for OrbConfig {
             held_requests_max: 1024,
             transmit_bytes_max: 4 << 20,
             transmit_timeout: Duration::from_secs(20),
+            server_idle_timeout: Some(Duration::from_secs(600)),
+            client_idle_timeout: Some(Duration::from_secs(180)),
+            message_timeout: Some(Duration::from_secs(120)),
             giop_version: Version::V1_2,
             native_char_set: CharSet::Utf8,
             addressing_demanded: None,

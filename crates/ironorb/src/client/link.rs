@@ -448,6 +448,25 @@ impl Link {
         }
     }
 
+    /// Closes the connection if nobody has asked for it for this long and nothing is in flight. True when it carries
+    /// no more calls. A client needs no goodbye to close: what it wants it has heard.
+    pub(super) fn close_if_idle(&self, now: Instant, limit: Duration) -> bool {
+        let idle_ms = self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        let mut state = lock(&self.state);
+        if state.end().is_some() {
+            return true;
+        }
+        if Duration::from_millis(idle_ms) < limit
+            || state.calls_in_flight() > 0
+            || state.transmit().pending_bytes() > 0
+        {
+            return false;
+        }
+        // A call that comes nevertheless is made over another connection.
+        self.end(&mut state, ConnectionEnd::Closed);
+        true
+    }
+
     /// Says goodbye and ends all calls that wait.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);

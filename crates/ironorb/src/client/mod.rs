@@ -2,6 +2,7 @@
 
 pub(crate) mod asynchronous;
 mod errands;
+mod idle;
 mod link;
 mod receiver;
 
@@ -11,12 +12,13 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ironorb_giop::message::RequestTarget;
 
 use self::asynchronous::AsyncCall;
 use self::errands::Errands;
+use self::idle::Idler;
 use self::receiver::Receiver;
 use crate::config::OrbConfig;
 use crate::deadline::Deadline;
@@ -37,6 +39,7 @@ struct Common {
     config: OrbConfig,
     receiver: Arc<Receiver>,
     errands: Arc<Errands>,
+    idler: Arc<Idler>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +71,7 @@ impl Connector {
             closed: AtomicBool::new(false),
             receiver: Arc::default(),
             errands: Errands::new(config.errand_threads_max),
+            idler: Idler::new(config.client_idle_timeout),
             config,
         };
         Connector { endpoints: Mutex::default(), common: Arc::new(common) }
@@ -102,6 +106,7 @@ impl Connector {
             made: Instant::now(),
             common: self.common.clone(),
         });
+        self.common.idler.add(&links);
         endpoints.links.insert((host.to_owned(), port), links.clone());
         links
     }
@@ -131,6 +136,7 @@ impl Common {
     fn stop_threads(&self) {
         self.receiver.stop();
         self.errands.stop();
+        self.idler.stop();
     }
 }
 
@@ -202,6 +208,21 @@ impl EndpointLinks {
             match &slot.link {
                 Some(link) if link.is_alive(now) => connected += 1,
                 _ => slot.link = None,
+            }
+        }
+        connected
+    }
+
+    /// Closes connections over which nothing has been called for this long; says how many are left.
+    fn close_idle(&self, now: Instant, limit: Duration) -> usize {
+        let mut connected = 0;
+        for slot in &self.slots {
+            // Under the slot's lock, so that nobody takes the connection for a new call meanwhile.
+            let mut slot = lock(slot);
+            match &slot.link {
+                Some(link) if link.close_if_idle(now, limit) => slot.link = None,
+                Some(_) => connected += 1,
+                None => {}
             }
         }
         connected
@@ -332,6 +353,8 @@ impl EndpointLinks {
                     return Err(ConnectFailure::ShutDown);
                 }
                 slot.link = Some(link.clone());
+                drop(slot);
+                self.common.idler.connected();
                 Ok(link)
             }
         }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use ironorb_giop::Version;
+use ironorb_giop::{CharSet, Version};
 
 use crate::config::{OrbConfig, ServerConcurrency};
 use crate::endpoint::Endpoint;
@@ -320,6 +320,30 @@ static SETTINGS: &[Setting] = &[
         "How long a client may leave a reply unread. Default: 20s.",
         |s, v| assign(&mut s.config.transmit_timeout, duration(v)),
     ),
+    once(
+        "serverIdleTimeout",
+        "DURATION | never",
+        "When an accepted connection without requests is closed. Default: 10m.",
+        |s, v| assign(&mut s.config.server_idle_timeout, duration_or_never(v)),
+    ),
+    once(
+        "clientIdleTimeout",
+        "DURATION | never",
+        "When an outgoing connection without calls is closed. Default: 3m.",
+        |s, v| assign(&mut s.config.client_idle_timeout, duration_or_never(v)),
+    ),
+    once(
+        "messageTimeout",
+        "DURATION | never",
+        "How long a message to a server may take to come. Default: 2m.",
+        |s, v| assign(&mut s.config.message_timeout, duration_or_never(v)),
+    ),
+    once(
+        "nativeCharSet",
+        "UTF-8 | ISO-8859-1",
+        "The code set of strings to ask for. Default: UTF-8.",
+        |s, v| assign(&mut s.config.native_char_set, char_set(v)),
+    ),
     once("messageBytesMax", "SIZE", "Largest message, in and out. Default: 128MiB.", |s, v| {
         assign(&mut s.config.connection.framer.message_bytes_max, size(v))
     }),
@@ -377,7 +401,11 @@ fn find(name: &str) -> Result<&'static Setting, String> {
 }
 
 /// `ORBListenEndpoints` is the name that TAO and others use; `endPoint` is omniORB's.
-const OTHER_NAMES: &[(&str, &str)] = &[("listenEndpoints", "endpoint"), ("maxGIOPVersion", "giopVersion")];
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("listenEndpoints", "endpoint"),
+    ("maxGIOPVersion", "giopVersion"),
+    ("nativeCharCodeSet", "nativeCharSet"),
+];
 
 fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;
@@ -450,6 +478,14 @@ fn version(text: &str) -> Result<Version, String> {
         "1.1" => Ok(Version::V1_1),
         "1.2" => Ok(Version::V1_2),
         _ => Err(format!("{text:?} is not a GIOP version: write 1.0, 1.1 or 1.2")),
+    }
+}
+
+fn char_set(text: &str) -> Result<CharSet, String> {
+    match text.to_ascii_uppercase().as_str() {
+        "UTF-8" | "UTF8" => Ok(CharSet::Utf8),
+        "ISO-8859-1" | "LATIN1" => Ok(CharSet::Latin1),
+        _ => Err(format!("{text:?} is not a code set that we work in: write UTF-8 or ISO-8859-1")),
     }
 }
 

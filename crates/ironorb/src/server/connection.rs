@@ -15,6 +15,7 @@ use crate::orb::OrbCore;
 use crate::sync::lock;
 
 use super::Shared;
+use super::watchdog::Activity;
 use super::work::{Stop, Work};
 
 /// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
@@ -45,6 +46,8 @@ pub(super) struct Connection {
     on_stall: Option<OnStall>,
     /// A thread of its own waits for the peer to take bytes. Changes only under the lock of `sender`.
     stalled: AtomicBool,
+    /// Bytes that have come of messages that are not complete, as whoever received saw it last.
+    unfinished_bytes: AtomicUsize,
 }
 
 /// Starts a thread that calls [`Connection::flush_stalled`]; false when there is none to be had.
@@ -109,6 +112,7 @@ impl Connection {
             ending: AtomicBool::new(false),
             on_stall,
             stalled: AtomicBool::new(false),
+            unfinished_bytes: AtomicUsize::new(0),
         }
     }
 
@@ -117,9 +121,17 @@ impl Connection {
     pub(super) fn wait_for_work(&self, spare: &mut Spare) -> Option<Work> {
         let mut framer = lock(&self.receiver);
         spare.give_to(&mut framer);
+        let mut is_unfinished = false;
         loop {
             if let Some(work) = self.next_arrived(&mut framer)? {
+                if is_unfinished {
+                    self.unfinished_bytes.store(0, Ordering::Relaxed);
+                }
                 return Some(work);
+            }
+            if framer.is_mid_message() {
+                is_unfinished = true;
+                self.unfinished_bytes.store(framer.held_bytes(), Ordering::Relaxed);
             }
             match net::receive(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
@@ -148,15 +160,42 @@ impl Connection {
         loop {
             match self.next_arrived(framer) {
                 None => return Found::End,
-                Some(Some(work)) => return Found::Work { work, more: framer.has_message() },
+                Some(Some(work)) => {
+                    self.note_unfinished(0);
+                    return Found::Work { work, more: framer.has_message() };
+                }
                 Some(None) => {}
             }
             match net::receive_now(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) => return Found::Nothing,
+                Ok(Moved::Nothing) => {
+                    self.note_unfinished(if framer.is_mid_message() { framer.held_bytes() } else { 0 });
+                    return Found::Nothing;
+                }
                 Ok(Moved::End) | Err(_) => return Found::End,
             }
         }
+    }
+
+    #[inline]
+    fn note_unfinished(&self, bytes: usize) {
+        if self.unfinished_bytes.load(Ordering::Relaxed) != bytes {
+            self.unfinished_bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// How it stands, for the watchdog.
+    pub(super) fn activity(&self) -> Activity {
+        Activity {
+            served: self.served.load(Ordering::Relaxed),
+            is_busy: self.carried.load(Ordering::SeqCst) > 0 || self.is_stalled(),
+            unfinished_bytes: self.unfinished_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends it at once: whoever receives finds the end.
+    pub(super) fn cut_off(&self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 
     /// What has arrived: `Some(None)` when more bytes are needed, `None` at the end.

@@ -3,6 +3,7 @@
 mod connection;
 mod pool;
 mod thread_per_connection;
+mod watchdog;
 pub(crate) mod work;
 
 use std::collections::HashMap;
@@ -32,7 +33,7 @@ struct Shared {
     connections: Mutex<HashMap<u64, Arc<Connection>>>,
     /// Notified when a connection is taken off.
     gone: Condvar,
-    /// Notified when the first connection is there, for the thread that looks for stalled ones.
+    /// Notified when a connection is there, for the threads that look for stalled and idle ones.
     come: Condvar,
     pool: Option<Pool>,
 }
@@ -71,6 +72,7 @@ impl Server {
             ServerConcurrency::ThreadPerConnection => thread_per_connection::start_watcher(&shared)?,
             ServerConcurrency::LeaderFollowers { threads } => pool::start(&shared, threads.max(1))?,
         }
+        watchdog::start(&shared)?;
         for listener in &listeners {
             let (listener, shared) = (listener.clone(), shared.clone());
             spawn("ironorb-accept", move || accept(&listener, &shared))?;

@@ -1,0 +1,206 @@
+//! Connections that only cost: those on which nothing happens, and those on which a message has begun that never
+//! ends. Found by looking at all of them now and then, so that calls pay nothing for it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::{Shared, spawn};
+use crate::config::OrbConfig;
+use crate::sync::lock;
+
+/// Starts the thread that looks, if there is anything to look for.
+pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
+    let limits = Limits::of(&shared.orb.config);
+    let Some(every) = limits.look_every() else { return Ok(()) };
+    let shared = shared.clone();
+    spawn("ironorb-watchdog", move || {
+        let mut watchdog = Watchdog::new(limits);
+        // Kept over the rounds, so that a server at rest takes no memory.
+        let mut connections: Vec<Arc<Connection>> = Vec::new();
+        while !shared.is_stopping() {
+            wait(&shared, every);
+            {
+                let all = lock(&shared.connections);
+                watchdog.keep(|id| all.contains_key(&id));
+                connections.extend(all.values().cloned());
+            }
+            let now = Instant::now();
+            for connection in connections.drain(..) {
+                match watchdog.look(connection.id, connection.activity(), now) {
+                    Verdict::Keep => {}
+                    // Whoever receives finds the end, and closes in order: with the last reply, if a request has
+                    // come meanwhile, and with a goodbye.
+                    Verdict::Idle => connection.stop_receiving(),
+                    Verdict::Unfinished => connection.cut_off(),
+                }
+            }
+        }
+    })
+}
+
+/// Sleeps, and while there is no connection sleeps on.
+fn wait(shared: &Shared, every: Duration) {
+    let until = Instant::now() + every;
+    let mut connections = lock(&shared.connections);
+    while !shared.is_stopping() {
+        let left = until.saturating_duration_since(Instant::now());
+        if connections.is_empty() {
+            connections = shared.come.wait(connections).unwrap_or_else(PoisonError::into_inner);
+        } else if left.is_zero() {
+            return;
+        } else {
+            connections =
+                shared.come.wait_timeout(connections, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// What is asked of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) idle: Option<Duration>,
+    pub(super) unfinished: Option<Duration>,
+}
+
+impl Limits {
+    fn of(config: &OrbConfig) -> Limits {
+        Limits { idle: config.server_idle_timeout, unfinished: config.message_timeout }
+    }
+
+    /// Eight looks in the shorter time make the limits true to an eighth of it.
+    fn look_every(self) -> Option<Duration> {
+        let shortest = [self.idle, self.unfinished].into_iter().flatten().min()?;
+        Some((shortest / 8).clamp(Duration::from_millis(5), Duration::from_secs(5)))
+    }
+}
+
+/// How a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Activity {
+    /// Requests carried out so far.
+    pub(super) served: u64,
+    /// Something is being done for it now, or it is never idle.
+    pub(super) is_busy: bool,
+    /// Bytes that have come of messages that are not complete.
+    pub(super) unfinished_bytes: usize,
+}
+
+/// What is to become of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Keep,
+    /// It has been without a request for too long.
+    Idle,
+    /// A message has been coming for too long.
+    Unfinished,
+}
+
+/// A message in progress is given its time anew when so much more of it has come in that time: large messages over
+/// slow lines are no attack. Who sends less holds a place for as long as he likes otherwise.
+const PROGRESS_BYTES: usize = 64 << 10;
+
+/// Remembers what was seen. Time is an argument.
+pub(super) struct Watchdog {
+    limits: Limits,
+    seen: HashMap<u64, Seen>,
+}
+
+struct Seen {
+    activity: Activity,
+    /// Since when nothing has been served.
+    idle_since: Instant,
+    /// Since when a message has been coming, and how much of it had come then.
+    unfinished_since: Option<(Instant, usize)>,
+}
+
+impl Watchdog {
+    pub(super) fn new(limits: Limits) -> Self {
+        Watchdog { limits, seen: HashMap::new() }
+    }
+
+    /// Forgets connections that are gone.
+    fn keep(&mut self, exists: impl Fn(u64) -> bool) {
+        self.seen.retain(|&id, _| exists(id));
+    }
+
+    pub(super) fn look(&mut self, id: u64, activity: Activity, now: Instant) -> Verdict {
+        let seen = self.seen.entry(id).or_insert(Seen { activity, idle_since: now, unfinished_since: None });
+        let is_active = activity.is_busy
+            || activity.served != seen.activity.served
+            || activity.unfinished_bytes != seen.activity.unfinished_bytes;
+        if is_active {
+            seen.idle_since = now;
+        }
+        seen.activity = activity;
+        let has_passed = |since: Instant, limit: Option<Duration>| {
+            limit.is_some_and(|limit| now.saturating_duration_since(since) >= limit)
+        };
+        if activity.unfinished_bytes == 0 {
+            seen.unfinished_since = None;
+            let is_idle = !is_active && has_passed(seen.idle_since, self.limits.idle);
+            return if is_idle { Verdict::Idle } else { Verdict::Keep };
+        }
+        let (since, bytes) = *seen.unfinished_since.get_or_insert((now, activity.unfinished_bytes));
+        if !has_passed(since, self.limits.unfinished) {
+            return Verdict::Keep;
+        }
+        if activity.unfinished_bytes >= bytes + PROGRESS_BYTES {
+            seen.unfinished_since = Some((now, activity.unfinished_bytes));
+            return Verdict::Keep;
+        }
+        Verdict::Unfinished
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Activity = Activity { served: 3, is_busy: false, unfinished_bytes: 0 };
+
+    fn seconds(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    /// Looks at one connection at these seconds and gives the verdicts.
+    fn verdicts(looks: &[(u64, Activity)]) -> Vec<Verdict> {
+        let limits = Limits { idle: Some(seconds(10)), unfinished: Some(seconds(4)) };
+        let (mut watchdog, start) = (Watchdog::new(limits), Instant::now());
+        looks.iter().map(|&(at, activity)| watchdog.look(1, activity, start + seconds(at))).collect()
+    }
+
+    #[test]
+    fn a_connection_without_requests_is_idle() {
+        use Verdict::*;
+        assert_eq!(verdicts(&[(0, IDLE), (9, IDLE), (10, IDLE)]), [Keep, Keep, Idle]);
+        let busy = Activity { is_busy: true, ..IDLE };
+        assert_eq!(verdicts(&[(0, IDLE), (9, busy), (10, IDLE), (19, IDLE)]), [Keep, Keep, Keep, Idle]);
+        let served = Activity { served: 4, ..IDLE };
+        assert_eq!(verdicts(&[(0, IDLE), (9, served), (10, served)]), [Keep, Keep, Keep]);
+    }
+
+    #[test]
+    fn a_message_must_end_or_go_on() {
+        use Verdict::*;
+        let part = |unfinished_bytes| Activity { unfinished_bytes, ..IDLE };
+        assert_eq!(verdicts(&[(0, part(1)), (3, part(2)), (4, part(3))]), [Keep, Keep, Unfinished]);
+        // One message ends and another begins.
+        assert_eq!(verdicts(&[(0, part(1)), (3, IDLE), (4, part(1)), (7, part(1))]), [Keep; 4]);
+        // A large one comes slowly, and then no more.
+        let large = |n| part(n * PROGRESS_BYTES);
+        assert_eq!(
+            verdicts(&[(0, large(1)), (4, large(2)), (8, large(3)), (12, large(3))]),
+            [Keep, Keep, Keep, Unfinished]
+        );
+    }
+
+    #[test]
+    fn without_limits_nothing_is_looked_for() {
+        assert_eq!(Limits { idle: None, unfinished: None }.look_every(), None);
+        let limits = Limits { idle: Some(seconds(800)), unfinished: Some(seconds(8)) };
+        assert_eq!(limits.look_every(), Some(seconds(1)));
+    }
+}

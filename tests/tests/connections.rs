@@ -1,0 +1,105 @@
+//! What happens to connections over which nothing happens, and to messages that never end.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use ironorb::{Orb, ServerConcurrency, TypedRef};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Probing, eventually, raw};
+
+const BOTH: [ServerConcurrency; 2] =
+    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 2 }];
+
+/// A server that has little patience for what `patience` says.
+fn server(concurrency: ServerConcurrency, patience: impl Fn(&mut ironorb::OrbConfig)) -> (Orb, u16) {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+    patience(builder.config());
+    let orb = builder.build().unwrap();
+    let port = orb.published_addresses()[0].rsplit_once(':').unwrap().1.parse().unwrap();
+    (orb, port)
+}
+
+/// What comes until the server closes.
+fn rest_of(mut stream: TcpStream) -> Vec<u8> {
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut rest = Vec::new();
+    // A reset ends it as well: the server does not read what came after it had enough.
+    let _ = stream.read_to_end(&mut rest);
+    rest
+}
+
+#[test]
+fn a_server_closes_an_idle_connection_in_order_and_the_client_does_not_notice() {
+    for concurrency in BOTH {
+        let (server, port) = server(concurrency, |config| {
+            config.server_idle_timeout = Some(Duration::from_millis(60));
+        });
+        let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let silent = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert_eq!(rest_of(silent)[7], raw::CLOSE, "{concurrency:?}");
+
+        let client = Orb::builder().no_endpoint().build().unwrap();
+        let remote: ProbeRef = client.resolve(&probe.object().to_ior_string()).unwrap();
+        for _ in 0..3 {
+            remote.ping().unwrap();
+            std::thread::sleep(Duration::from_millis(150)); // the server closes meanwhile
+        }
+        // A servant that takes its time is no idleness.
+        std::thread::scope(|scope| {
+            let blocked = scope.spawn(|| remote.block());
+            eventually("the servant blocks", || probe.blocked().unwrap() == 1);
+            std::thread::sleep(Duration::from_millis(150));
+            probe.release().unwrap();
+            blocked.join().unwrap().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_client_closes_an_idle_connection_and_makes_another() {
+    let (listener, port) = raw::listen();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().client_idle_timeout = Some(Duration::from_millis(60));
+    let client = builder.build().unwrap();
+    let probe: ProbeRef =
+        client.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let request = raw::read_message(&mut stream);
+                raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[]));
+                // Nothing but the end comes, and it comes from the client.
+                assert_eq!(rest_of(stream), []);
+            }
+        });
+        probe.ping().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        probe.ping().unwrap();
+    });
+}
+
+#[test]
+fn a_message_that_never_ends_loses_its_connection() {
+    // A header, a part of a body, a first fragment.
+    let mut fragment = raw::message(0, &[0, 0, 0, 7, 3, 0, 0, 0]);
+    fragment[6] = 2;
+    for begun in [&b"GI"[..], b"GIOP\x01\x02\x00\x00\x00\x00\x10\x00abc", &fragment] {
+        for concurrency in BOTH {
+            let (_server, port) = server(concurrency, |config| {
+                config.message_timeout = Some(Duration::from_millis(60));
+            });
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            stream.write_all(begun).unwrap();
+            assert_eq!(rest_of(stream), [], "{begun:?}, {concurrency:?}");
+            // One byte now and then does not help.
+            let mut slow = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            slow.write_all(begun).unwrap();
+            eventually("the drip ends", || {
+                std::thread::sleep(Duration::from_millis(10));
+                slow.write_all(&[0]).is_err()
+            });
+        }
+    }
+}
