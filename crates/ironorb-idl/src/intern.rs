@@ -1,8 +1,7 @@
 //! Identifiers as numbers: one comparison instead of a string compare, with and without regard to case.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::rc::Rc;
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 
 use crate::model::Basic;
 
@@ -29,80 +28,164 @@ pub(crate) enum Class {
     Word(Word),
 }
 
+/// All texts stand in one string; a table of their places is probed by hash.
 pub(crate) struct Interner {
-    names: HashMap<Rc<str>, Name>,
-    texts: Vec<Rc<str>>,
-    folds: Vec<Name>,
-    classes: Vec<Class>,
+    text: String,
+    names: Vec<Entry>,
+    /// A power of two in length, at most three quarters full.
+    table: Vec<Slot>,
+    /// Different in each run, so that no text is made to collide.
+    seed: u64,
+}
+
+/// What is known of a name.
+#[derive(Clone, Copy)]
+struct Entry {
+    start: u32,
+    end: u32,
+    fold: Name,
+    class: Class,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    hash: u32,
+    name: u32,
 }
 
 impl Interner {
     pub(crate) fn new() -> Self {
-        let mut interner =
-            Self { names: HashMap::new(), texts: Vec::new(), folds: Vec::new(), classes: Vec::new() };
+        let mut interner = Self {
+            text: String::new(),
+            names: Vec::new(),
+            table: vec![Slot::FREE; 1024],
+            seed: RandomState::new().hash_one(0),
+        };
         for &kw in Kw::ALL {
             let name = interner.intern(kw.text());
-            interner.classes[name.index()] = Class::Keyword(kw);
+            interner.names[name.index()].class = Class::Keyword(kw);
             let fold = interner.fold(name);
             if fold != name {
-                interner.classes[fold.index()] = Class::NearKeyword(kw);
+                interner.names[fold.index()].class = Class::NearKeyword(kw);
             }
         }
         for &(text, word) in Word::ALL {
             let name = interner.intern(text);
-            interner.classes[name.index()] = Class::Word(word);
+            interner.names[name.index()].class = Class::Word(word);
         }
         interner
     }
 
     pub(crate) fn intern(&mut self, text: &str) -> Name {
-        if let Some(&name) = self.names.get(text) {
-            return name;
+        let hash = hash(self.seed, text.as_bytes());
+        let slot = match self.probe(text, hash) {
+            Ok(name) => return name,
+            Err(slot) => slot,
+        };
+        let name = Name(self.names.len() as u32);
+        self.table[slot] = Slot { hash, name: name.0 };
+        let start = self.text.len() as u32;
+        self.text.push_str(text);
+        let end = self.text.len() as u32;
+        self.names.push(Entry { start, end, fold: name, class: Class::Plain });
+        if self.names.len() > self.table.len() / 4 * 3 {
+            self.grow();
         }
-        let name = Name(self.texts.len() as u32);
-        let shared: Rc<str> = Rc::from(text);
-        self.names.insert(shared.clone(), name);
-        self.texts.push(shared);
-        self.folds.push(name);
-        self.classes.push(Class::Plain);
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
             let fold = self.intern(&text.to_ascii_lowercase());
-            self.folds[name.index()] = fold;
-            if let Class::Keyword(kw) | Class::NearKeyword(kw) = self.classes[fold.index()] {
-                self.classes[name.index()] = Class::NearKeyword(kw);
+            self.names[name.index()].fold = fold;
+            if let Class::Keyword(kw) | Class::NearKeyword(kw) = self.class(fold) {
+                self.names[name.index()].class = Class::NearKeyword(kw);
             }
         }
         if let Some(plain) = text.strip_prefix('_')
             && !plain.is_empty()
         {
             let plain = self.intern(plain);
-            self.classes[name.index()] = Class::Escaped(plain);
+            self.names[name.index()].class = Class::Escaped(plain);
         }
         name
     }
 
     /// The name of a spelling that occurred.
     pub(crate) fn find(&self, text: &str) -> Option<Name> {
-        self.names.get(text).copied()
+        self.probe(text, hash(self.seed, text.as_bytes())).ok()
     }
 
     pub(crate) fn text(&self, name: Name) -> &str {
-        &self.texts[name.index()]
+        let entry = &self.names[name.index()];
+        &self.text[entry.start as usize..entry.end as usize]
     }
 
     /// The same name in lower case: equal for two names that collide in IDL.
     pub(crate) fn fold(&self, name: Name) -> Name {
-        self.folds[name.index()]
+        self.names[name.index()].fold
     }
 
     pub(crate) fn class(&self, name: Name) -> Class {
-        self.classes[name.index()]
+        self.names[name.index()].class
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.texts.len()
+        self.names.len()
+    }
+
+    /// The name, or the slot where it belongs.
+    fn probe(&self, text: &str, hash: u32) -> Result<Name, usize> {
+        let mask = self.table.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.table[at];
+            if slot.name == u32::MAX {
+                return Err(at);
+            }
+            if slot.hash == hash && self.text(Name(slot.name)) == text {
+                return Ok(Name(slot.name));
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        let table = vec![Slot::FREE; self.table.len() * 2];
+        let old = std::mem::replace(&mut self.table, table);
+        let mask = self.table.len() - 1;
+        for slot in old.into_iter().filter(|slot| slot.name != u32::MAX) {
+            let mut at = slot.hash as usize & mask;
+            while self.table[at].name != u32::MAX {
+                at = (at + 1) & mask;
+            }
+            self.table[at] = slot;
+        }
     }
 }
+
+impl Slot {
+    const FREE: Slot = Slot { hash: 0, name: u32::MAX };
+}
+
+/// Multiplies eight bytes at a time into the seed and folds the product; whoever does not know the seed
+/// cannot choose texts that collide.
+fn hash(seed: u64, bytes: &[u8]) -> u32 {
+    let fold = |a: u64, b: u64| {
+        let product = u128::from(a) * u128::from(b);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let mut state = fold(seed ^ bytes.len() as u64, MULTIPLIER);
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    for chunk in chunks {
+        state = fold(state ^ u64::from_le_bytes(*chunk), seed | 1);
+    }
+    let mut last = 0;
+    for &byte in rest {
+        last = last << 8 | u64::from(byte);
+    }
+    let state = fold(state ^ last, MULTIPLIER ^ seed);
+    (state ^ state >> 32) as u32
+}
+
+/// Odd, with its bits spread evenly: the golden ratio as a binary fraction.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A word that is a keyword in IDL 4 and a name before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,6 +293,6 @@ impl Hasher for CounterHasher {
     }
 
     fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(MULTIPLIER);
     }
 }

@@ -65,10 +65,6 @@ macro_rules! puncts {
             pub(crate) fn text(self) -> &'static str {
                 match self { $(Punct::$punct => $text),* }
             }
-
-            pub(crate) fn from_text(text: &str) -> Option<Punct> {
-                match text { $($text => Some(Punct::$punct),)* _ => None }
-            }
         }
     };
 }
@@ -158,10 +154,9 @@ impl<'t> Lexer<'t> {
             }
             b'"' | b'\'' => self.quoted(false, byte, start, diags),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
-                self.at += 1;
-                while matches!(self.peek(0), b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_') {
-                    self.at += 1;
-                }
+                let rest = &self.bytes[start..];
+                let end = rest.iter().position(|&byte| !IN_IDENT[usize::from(byte)]);
+                self.at = start + end.unwrap_or(rest.len());
                 LexemeKind::Ident
             }
             b'0'..=b'9' => self.number(),
@@ -272,8 +267,19 @@ impl<'t> Lexer<'t> {
 
     fn block_comment(&mut self, diags: &mut Diagnostics) {
         let start = self.at;
-        match self.text[start + 2..].find("*/") {
-            Some(length) => self.at = start + 2 + length + 2,
+        let body = &self.bytes[start + 2..];
+        // Stars are rare, so they are looked for first.
+        let mut from = 0;
+        let mut end = None;
+        while let Some(star) = body[from..].iter().position(|&byte| byte == b'*') {
+            from += star + 1;
+            if body.get(from) == Some(&b'/') {
+                end = Some(start + 2 + from + 1);
+                break;
+            }
+        }
+        match end {
+            Some(end) => self.at = end,
             None => {
                 self.at = self.bytes.len();
                 diags.unterminated_comment(self.span_of(start, start + 2));
@@ -355,16 +361,62 @@ impl<'t> Lexer<'t> {
     }
 
     fn punct(&mut self) -> LexemeKind {
-        if let Some(punct) = self.text.get(self.at..self.at + 2).and_then(Punct::from_text) {
-            self.at += 2;
-            return LexemeKind::Punct(punct);
-        }
-        if let Some(punct) = self.text.get(self.at..self.at + 1).and_then(Punct::from_text) {
-            self.at += 1;
-            return LexemeKind::Punct(punct);
-        }
-        let stray = self.text[self.at..].chars().next().unwrap_or(' ');
-        self.at += stray.len_utf8();
-        LexemeKind::Stray(stray)
+        let next = self.peek(1);
+        let (punct, length) = match (self.peek(0), next) {
+            (b';', _) => (Punct::Semi, 1),
+            (b',', _) => (Punct::Comma, 1),
+            (b'{', _) => (Punct::OpenBrace, 1),
+            (b'}', _) => (Punct::CloseBrace, 1),
+            (b'(', _) => (Punct::OpenParen, 1),
+            (b')', _) => (Punct::CloseParen, 1),
+            (b'[', _) => (Punct::OpenBracket, 1),
+            (b']', _) => (Punct::CloseBracket, 1),
+            (b':', b':') => (Punct::ColonColon, 2),
+            (b':', _) => (Punct::Colon, 1),
+            (b'<', b'<') => (Punct::ShiftLeft, 2),
+            (b'<', b'=') => (Punct::LessEq, 2),
+            (b'<', _) => (Punct::Less, 1),
+            (b'>', b'>') => (Punct::ShiftRight, 2),
+            (b'>', b'=') => (Punct::GreaterEq, 2),
+            (b'>', _) => (Punct::Greater, 1),
+            (b'=', b'=') => (Punct::EqEq, 2),
+            (b'=', _) => (Punct::Assign, 1),
+            (b'!', b'=') => (Punct::NotEq, 2),
+            (b'!', _) => (Punct::Bang, 1),
+            (b'&', b'&') => (Punct::AndAnd, 2),
+            (b'&', _) => (Punct::Amp, 1),
+            (b'|', b'|') => (Punct::OrOr, 2),
+            (b'|', _) => (Punct::Pipe, 1),
+            (b'#', b'#') => (Punct::HashHash, 2),
+            (b'#', _) => (Punct::Hash, 1),
+            (b'+', _) => (Punct::Plus, 1),
+            (b'-', _) => (Punct::Minus, 1),
+            (b'*', _) => (Punct::Star, 1),
+            (b'/', _) => (Punct::Slash, 1),
+            (b'%', _) => (Punct::Percent, 1),
+            (b'~', _) => (Punct::Tilde, 1),
+            (b'^', _) => (Punct::Caret, 1),
+            (b'@', _) => (Punct::At, 1),
+            (b'?', _) => (Punct::Question, 1),
+            (b'.', _) => (Punct::Dot, 1),
+            _ => {
+                let stray = self.text[self.at..].chars().next().unwrap_or(' ');
+                self.at += stray.len_utf8();
+                return LexemeKind::Stray(stray);
+            }
+        };
+        self.at += length;
+        LexemeKind::Punct(punct)
     }
 }
+
+/// Whether a byte goes on with an identifier: a table, as this is asked for most bytes of a text.
+const IN_IDENT: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte == b'_' as usize;
+        byte += 1;
+    }
+    table
+};

@@ -17,6 +17,7 @@ mod types;
 mod unions;
 mod values;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::Options;
@@ -55,6 +56,7 @@ pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mu
         annotation_types: CounterMap::default(),
         inherited: 0,
         lost: ast.lost.iter().copied().collect(),
+        comments_passed: Cell::new(0),
     };
     resolver.items(&ast.items, ScopeId::FILE);
     resolver.finish()
@@ -80,6 +82,8 @@ struct Resolver<'a> {
     /// Members that structs got from their bases so far.
     inherited: usize,
     lost: HashSet<Name>,
+    /// Where the comments of the last definition end.
+    comments_passed: Cell<usize>,
 }
 
 /// What the resolver remembers of a definition.
@@ -297,7 +301,19 @@ impl Resolver<'_> {
             return Vec::new();
         }
         let comments = &self.unit.comments;
-        let end = comments.partition_point(|comment| comment.before <= token);
+        // Definitions come in the order of the text, so the comments are mostly those behind the last ones.
+        let mut end = self.comments_passed.get();
+        let near = comments[end..].iter().take(NEAR).take_while(|comment| comment.before <= token).count();
+        let in_order = end == 0 || comments[end - 1].before <= token;
+        end = if in_order && near < NEAR {
+            end + near
+        } else {
+            comments.partition_point(|comment| comment.before <= token)
+        };
+        self.comments_passed.set(end);
+        if end == 0 || comments[end - 1].before != token {
+            return Vec::new();
+        }
         let mut below = self.unit.tokens[token as usize].span;
         let mut first = end;
         while first > 0 && comments[first - 1].before == token {
@@ -399,6 +415,9 @@ impl Resolver<'_> {
         }
     }
 }
+
+/// Comments looked at one by one before they are searched for.
+const NEAR: usize = 8;
 
 /// The lines of one comment without its marks.
 fn comment_lines(text: &str, lines: &mut Vec<String>) {

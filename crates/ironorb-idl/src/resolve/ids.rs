@@ -139,29 +139,50 @@ impl Resolver<'_> {
 
     /// Gives every definition its id.
     pub(super) fn assign_ids(&mut self) {
-        // Names from file scope down, with `/` between; parents come before what they hold.
-        let mut paths: Vec<Rc<str>> = Vec::with_capacity(self.side.len());
+        // The name from file scope down, with `/` between, of the scope that the last definition stood in:
+        // the next one mostly stands there too.
+        let mut scope: Option<DefId> = None;
+        let mut path = String::new();
+        let mut chain = Vec::new();
         for index in 0..self.side.len() {
-            let definition = &mut self.model.definitions[index];
-            let path: Rc<str> = match definition.parent {
-                Some(parent) => Rc::from(format!("{}/{}", paths[parent.index()], definition.name)),
-                None => Rc::from(definition.name.as_str()),
-            };
             let ids = &self.side[index].ids;
-            let prefix = &self.prefixes[ids.prefix as usize];
-            definition.repository_id = match &ids.explicit {
-                Some((id, _)) => id.clone(),
-                None => {
-                    let version = ids.version.as_ref().map_or("1.0", |(version, _)| version);
-                    let text = prefix.text();
-                    let slash = if text.is_empty() { "" } else { "/" };
-                    // 14.7.5.5: the name is relative to the scope in which the prefix was set.
-                    let base = prefix.base.and_then(|base| paths.get(base.index()));
-                    let relative = base.and_then(|base| path.strip_prefix(&**base)?.strip_prefix('/'));
-                    format!("IDL:{text}{slash}{}:{version}", relative.unwrap_or(&path))
+            if let Some((id, _)) = &ids.explicit {
+                self.model.definitions[index].repository_id = id.clone();
+                continue;
+            }
+            let parent = self.model.definitions[index].parent;
+            if parent != scope {
+                scope = parent;
+                chain.clear();
+                let mut at = parent;
+                while let Some(id) = at {
+                    chain.push(id);
+                    at = self.model.get(id).parent;
                 }
+                path.clear();
+                for &id in chain.iter().rev() {
+                    path.push_str(&self.model.get(id).name);
+                    path.push('/');
+                }
+            }
+            let prefix = &self.prefixes[ids.prefix as usize];
+            // 14.7.5.5: the name is relative to the scope in which the prefix was set.
+            let own = DefId(index as u32);
+            let relative = match prefix.base.and_then(|base| chain.iter().rposition(|&id| id == base)) {
+                Some(place) => {
+                    let outer = chain[place..].iter().map(|&id| self.model.get(id).name.len() + 1);
+                    &path[outer.sum()..]
+                }
+                None => path.as_str(),
             };
-            paths.push(path);
+            let version = ids.version.as_ref().map_or("1.0", |(version, _)| version);
+            let name = &self.model.get(own).name;
+            let text = prefix.text();
+            let slash = if text.is_empty() { "" } else { "/" };
+            let parts = ["IDL:", text, slash, relative, name, ":", version];
+            let mut id = String::with_capacity(parts.iter().map(|part| part.len()).sum());
+            parts.iter().for_each(|part| id.push_str(part));
+            self.model.definitions[index].repository_id = id;
         }
     }
 
