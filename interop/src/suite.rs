@@ -79,7 +79,7 @@ struct Gate {
 pub fn create_forwarder(root: &Poa) -> Result<(), PoaError> {
     let policies = PoaPolicies {
         id_assignment: IdAssignment::User,
-        request_processing: RequestProcessing::ServantActivator,
+        request_processing: RequestProcessing::ServantManager,
         ..PoaPolicies::default()
     };
     let poa = root.create_poa(FORWARDER, Some(root.manager().clone()), policies)?;
@@ -526,7 +526,7 @@ impl interop::References for SuiteServant {
 
     fn forwarded(&self, target: Option<&NodeRef>) -> Result<Option<NodeRef>, SystemException> {
         let target = target.ok_or_else(nil_reference)?.object();
-        let forwarder = root_poa()?.find_poa(FORWARDER).map_err(adapter_error)?;
+        let forwarder = root_poa()?.find_poa(FORWARDER, false).map_err(adapter_error)?;
         let id = target.to_ior_string();
         let object = forwarder.create_reference_with_id(id.as_str(), NodeRef::REPOSITORY_ID);
         Ok(Some(object.map_err(adapter_error)?.narrow_unchecked()))

@@ -147,6 +147,13 @@ pub struct Message {
     pub(crate) len: usize,
 }
 
+/// Without the space that is kept for the next message.
+impl Clone for Message {
+    fn clone(&self) -> Self {
+        Message { buf: self.bytes().to_vec(), joints: self.joints.clone(), ..*self }
+    }
+}
+
 impl Message {
     /// The header; its size covers all fragments.
     #[inline]

@@ -53,6 +53,17 @@ codes! {
         2 => INV_OBJREF_NO_CODE_SETS_COMPONENT "the reference lacks the code sets that wide characters need"
         1 => CODESET_NEGOTIATION_FAILED "client and server have no code set in common"
         2 => CODESET_NOT_SUPPORTED "the client chose a code set that the server does not take"
+        6 => BAD_INV_ORDER_MANAGER_SET "a servant manager has been set already"
+        17 => BAD_INV_ORDER_POA_DESTROYED "the adapter is being destroyed"
+        14 => BAD_PARAM_FOREIGN_ID "the object id was not made by this adapter"
+        1 => OBJ_ADAPTER_ACTIVATOR_FAILED "the adapter activator failed"
+        3 => OBJ_ADAPTER_NO_DEFAULT_SERVANT "the adapter has no default servant"
+        4 => OBJ_ADAPTER_NO_SERVANT_MANAGER "the adapter has no servant manager"
+        5 => OBJ_ADAPTER_BAD_INCARNATION "the servant activator gave a servant that the adapter's policies do not allow"
+        1 => TRANSIENT_DISCARDED "the adapter's manager discards requests, or too many wait"
+        4 => TRANSIENT_POA_DESTROYED "the adapter is being destroyed"
+        2 => OBJECT_NOT_EXIST_NO_ADAPTER "the adapter cannot be found or made"
+        1 => INTF_REPOS_UNAVAILABLE "no interface repository is available"
     }
     IRONORB_VMCID {
         1 => CONNECT_REFUSED "no endpoint of the reference could be connected"

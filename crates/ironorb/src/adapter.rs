@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -14,12 +15,14 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{CODE_SETS, CodeSetContext, ServiceContext};
 use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
 
-use crate::generated::call::Responder;
+use crate::generated::call::{Later, Responder};
 use crate::generated::{Call, Raised};
 use crate::invoke::servant_panicked;
 use crate::orb::OrbCore;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
-use crate::poa::{Naming, PoaInner, Refusal, Upcall, not_exist};
+use crate::poa::{
+    Gate, MainThread, MainThreadRequest, Managers, Naming, PoaInner, Refusal, Upcall, not_exist,
+};
 use crate::sync::{read, write};
 
 /// Where the replies of one connection are written.
@@ -68,33 +71,56 @@ impl Session {
 pub(crate) struct Adapter {
     nonce: Nonce,
     table: RwLock<Table>,
+    managers: Managers,
+    main_thread: MainThread,
+    /// How long a request waits for what other threads make; `None` for ever.
+    patience: Option<Duration>,
 }
 
 #[derive(Default)]
 struct Table {
     slots: Vec<(u32, Option<Arc<PoaInner>>)>,
+    next_instance: u32,
     by_path: HashMap<Vec<u8>, Arc<PoaInner>>,
+    /// Paths at which adapter activators are making adapters.
+    in_the_making: HashMap<Vec<u8>, Arc<Gate>>,
+    /// Adapters at and below these paths, which only their makers may see yet.
+    unfinished: HashMap<Vec<u8>, Arc<PoaInner>>,
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
     aliases: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Adapter {
-    pub(crate) fn new(nonce: u64) -> Self {
-        Adapter { nonce: Nonce(nonce), table: RwLock::default() }
+    pub(crate) fn new(nonce: u64, patience: Option<Duration>) -> Self {
+        Adapter {
+            patience,
+            nonce: Nonce(nonce),
+            table: RwLock::default(),
+            managers: Managers::default(),
+            main_thread: MainThread::default(),
+        }
     }
 
     pub(crate) fn nonce(&self) -> Nonce {
         self.nonce
     }
 
-    /// Adds an adapter; `None` when its path is taken.
+    pub(crate) fn managers(&self) -> &Managers {
+        &self.managers
+    }
+
+    pub(crate) fn main_thread(&self) -> &MainThread {
+        &self.main_thread
+    }
+
+    /// Adds an adapter, made for a slot and an instance number; `None` when its path is taken.
     pub(crate) fn register(
         &self,
         path: Vec<u8>,
-        make: impl FnOnce(Slot) -> Arc<PoaInner>,
+        make: impl FnOnce(Slot, u32) -> Arc<PoaInner>,
     ) -> Option<Arc<PoaInner>> {
         let mut table = write(&self.table);
-        if table.by_path.contains_key(&path) {
+        if table.by_path.contains_key(&path) || table.unfinished.contains_key(&path) {
             return None;
         }
         let index = match table.slots.iter().position(|(_, poa)| poa.is_none()) {
@@ -104,9 +130,15 @@ impl Adapter {
                 table.slots.len() - 1
             }
         };
-        let poa = make(Slot { index: index as u32, generation: table.slots[index].0 });
+        table.next_instance = table.next_instance.wrapping_add(1);
+        let slot = Slot { index: index as u32, generation: table.slots[index].0 };
+        let poa = make(slot, table.next_instance);
         table.slots[index].1 = Some(poa.clone());
-        table.by_path.insert(path, poa.clone());
+        if table.in_the_making.keys().any(|making| path.starts_with(making)) {
+            table.unfinished.insert(path, poa.clone());
+        } else {
+            table.by_path.insert(path, poa.clone());
+        }
         Some(poa)
     }
 
@@ -118,6 +150,54 @@ impl Adapter {
             *generation = generation.wrapping_add(1);
             *poa = None;
             table.by_path.remove(path);
+            table.unfinished.remove(path);
+        }
+    }
+
+    /// The adapter at a path. Adapter activators are asked for those on the way that do not exist; where another thread is
+    /// at that, this one waits.
+    #[cold]
+    pub(crate) fn find_or_activate(
+        &self,
+        path: &[u8],
+        activation: Activation,
+    ) -> Result<Option<Arc<PoaInner>>, Refusal> {
+        loop {
+            let step = read(&self.table).next_step(path);
+            let (parent, name, end) = match step {
+                Step::Found(poa) => return Ok(Some(poa)),
+                Step::Nowhere => return Ok(None),
+                Step::Wait(gate) => {
+                    if gate.wait(activation.patience()) {
+                        continue;
+                    }
+                    return Err(Refusal::Exception(SystemException::new(
+                        SystemExceptionKind::Transient,
+                        MinorCode::TRANSIENT_DISCARDED,
+                        CompletionStatus::No,
+                    )));
+                }
+                Step::Ask { parent, name, end } => (parent, name, end),
+            };
+            // Before anything is in the making: this may wait for the manager.
+            let Some(inquiry) = parent.inquire(activation)? else { return Ok(None) };
+            let keeper = Gate::of_this_thread();
+            {
+                let mut table = write(&self.table);
+                if table.in_the_making.contains_key(&path[..end]) || table.by_path.contains_key(&path[..end])
+                {
+                    continue; // another thread was quicker
+                }
+                table.in_the_making.insert(path[..end].to_vec(), keeper.gate().clone());
+            }
+            let made = inquiry.ask(&name);
+            let is_there = write(&self.table).finish(&path[..end]);
+            drop(keeper);
+            match made {
+                Ok(true) if is_there => {}
+                Ok(_) => return Ok(None),
+                Err(refusal) => return Err(refusal),
+            }
         }
     }
 
@@ -131,9 +211,10 @@ impl Adapter {
         read(&self.table).aliases.get(&key).cloned().unwrap_or(key)
     }
 
-    /// Passes a request for this key through to its servant; may wait where a manager holds requests.
+    /// Passes a request for this key through to its servant; may wait where a manager holds requests. `operation` is what a
+    /// servant locator is told.
     #[inline]
-    pub(crate) fn begin_upcall(&self, key: &[u8]) -> Result<Upcall, Refusal> {
+    pub(crate) fn begin_upcall(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } => {
                 if nonce != self.nonce {
@@ -153,32 +234,63 @@ impl Adapter {
                         _ => return Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
                     }
                 };
-                found.begin_upcall(Naming::Slot(object))
+                found.begin_upcall(Naming::Slot(object), operation)
             }
-            ParsedKey::Path { nonce, path, id } => {
-                if nonce != self.nonce && nonce != Nonce::PERSISTENT {
-                    return Err(not_exist(MinorCode::STALE_KEY));
-                }
+            ParsedKey::Path { nonce, instance, path, id } => {
                 if let Some(found) = read(&self.table).by_path.get(path)
-                    && found.accepts(nonce)
+                    && found.accepts(nonce, instance)
                     && let Some(upcall) = found.begin_upcall_now(Naming::Id(id))
                 {
                     return Ok(upcall);
                 }
-                let find =
-                    || read(&self.table).by_path.get(path).filter(|found| found.accepts(nonce)).cloned();
-                match self.find_also_later(find)? {
-                    Some(found) => found.begin_upcall(Naming::Id(id)),
-                    None => Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
-                }
+                self.find_by_path(nonce, instance, path)?.begin_upcall(Naming::Id(id), operation)
             }
             ParsedKey::Foreign => {
                 match self.find_also_later(|| read(&self.table).aliases.get(key).cloned())? {
                     // An alias never leads to another alias: it is made from an object of ours.
-                    Some(target) if key::parse(&target) != ParsedKey::Foreign => self.begin_upcall(&target),
+                    Some(target) if key::parse(&target) != ParsedKey::Foreign => {
+                        self.begin_upcall(&target, operation)
+                    }
                     _ => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
                 }
             }
+        }
+    }
+
+    /// The adapter that a path key names.
+    #[cold]
+    fn find_by_path(&self, nonce: Nonce, instance: u32, path: &[u8]) -> Result<Arc<PoaInner>, Refusal> {
+        if nonce != self.nonce && nonce != Nonce::PERSISTENT {
+            return Err(not_exist(MinorCode::STALE_KEY));
+        }
+        let find = || {
+            let table = read(&self.table);
+            table.visible(path).filter(|found| found.accepts(nonce, instance)).cloned()
+        };
+        if let Some(found) = self.find_also_later(find)? {
+            return Ok(found);
+        }
+        if nonce == Nonce::PERSISTENT
+            && let Some(found) = self.find_or_activate(path, Activation::ForRequest(self.patience))?
+            && found.accepts(nonce, instance)
+        {
+            return Ok(found);
+        }
+        Err(not_exist(MinorCode::OBJECT_NOT_EXIST_NO_ADAPTER))
+    }
+
+    /// Whether there is an object for this key, as a LocateRequest asks.
+    #[cold]
+    pub(crate) fn locate(&self, key: &[u8]) -> Result<(), Refusal> {
+        match self.begin_upcall(key, b"_non_existent") {
+            Ok(_) => Ok(()),
+            // Its own thread would know more, but nobody waits for that.
+            Err(Refusal::NotThisThread(poa)) => match key::parse(&self.without_alias(key.to_vec())) {
+                ParsedKey::Slot { object, .. } => poa.may_have(Naming::Slot(object)),
+                ParsedKey::Path { id, .. } => poa.may_have(Naming::Id(id)),
+                ParsedKey::Foreign => Ok(()),
+            },
+            Err(refusal) => Err(refusal),
         }
     }
 
@@ -200,7 +312,7 @@ impl Adapter {
     fn wait_while_starting(&self) -> Result<(), Refusal> {
         let root = read(&self.table).by_path.get(ROOT_PATH).cloned();
         match root {
-            Some(root) => root.wait_while_holding().map_err(Refusal::Exception),
+            Some(root) => root.wait_while_holding(),
             None => Ok(()),
         }
     }
@@ -212,7 +324,7 @@ impl Adapter {
                 Ownership::Ours
             }
             ParsedKey::Path { nonce: Nonce::PERSISTENT, path, .. }
-                if read(&self.table).by_path.contains_key(path) =>
+                if !matches!(read(&self.table).next_step(path), Step::Nowhere) =>
             {
                 Ownership::IfAtOurAddress
             }
@@ -245,7 +357,8 @@ impl Adapter {
             responder.acknowledge();
         }
         if agreed.is_none() {
-            return refuse(&responder, Refusal::Exception(incompatible_code_sets()));
+            responder.raise(Raised::System(&incompatible_code_sets()));
+            return;
         }
         if let Some(demanded) = orb.config.addressing_demanded
             && demanded != request.addressing
@@ -254,12 +367,26 @@ impl Adapter {
             responder.need_addressing(demanded);
             return;
         }
-        let upcall = match self.begin_upcall(request.object_key) {
+        if let Err(poa) = self.carry_out(&request, code_sets, &responder, orb) {
+            self.leave_to_main_thread(&poa, message, code_sets, &responder, orb);
+        }
+    }
+
+    /// Takes a request to its servant. The adapter, when only the main thread may make the upcall.
+    #[inline]
+    fn carry_out(
+        &self,
+        request: &Request<'_>,
+        code_sets: TransmissionCodeSets,
+        responder: &Responder<'_>,
+        orb: &Arc<OrbCore>,
+    ) -> Result<(), Arc<PoaInner>> {
+        let upcall = match self.begin_upcall(request.object_key, request.operation) {
             Ok(upcall) => upcall,
-            Err(refusal) => return refuse(&responder, refusal),
+            Err(refusal) => return refuse(responder, refusal),
         };
         let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
-        let call = Call::new(request.operation, arguments, &responder);
+        let call = Call::new(request.operation, arguments, responder);
         let _current = upcall.enter();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             upcall.servant().dispatch(call);
@@ -267,6 +394,31 @@ impl Adapter {
         if outcome.is_err() && !responder.is_answered() {
             responder.raise(Raised::System(&servant_panicked()));
         }
+        Ok(())
+    }
+
+    /// Puts a request into the main thread's queue, with a copy of its message: the connection goes on.
+    #[cold]
+    fn leave_to_main_thread(
+        &self,
+        poa: &Arc<PoaInner>,
+        message: &Message,
+        code_sets: TransmissionCodeSets,
+        responder: &Responder<'_>,
+        orb: &Arc<OrbCore>,
+    ) {
+        let Some(later) = responder.later_outside_upcall() else {
+            responder.raise(Raised::System(&nobody_takes_it()));
+            return;
+        };
+        let mut postponed =
+            Postponed { later: Some(later), message: message.clone(), code_sets, orb: orb.clone() };
+        let request = MainThreadRequest {
+            manager: poa.manager().clone(),
+            carry_out: Box::new(move || postponed.carry_out()),
+        };
+        // One that is given back answers when it is dropped.
+        let _refused = self.main_thread.push(request, orb.config.held_requests_max);
     }
 
     /// Answers a LocateRequest message.
@@ -286,10 +438,12 @@ impl Adapter {
                 let _ = connection.locate_reply(encoding, request.id, status, |w| w.put(&demanded));
             });
         }
-        let found = self.begin_upcall(request.object_key).map(drop);
+        let found = self.locate(request.object_key);
         sink.with(&mut |connection| {
             let written = match &found {
-                Ok(()) => connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(())),
+                Ok(()) | Err(Refusal::NotThisThread(_)) => {
+                    connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
+                }
                 Err(Refusal::Forward(ior)) => {
                     connection.locate_reply(encoding, request.id, LocateStatus::ObjectForward, |w| w.put(ior))
                 }
@@ -334,7 +488,7 @@ fn incompatible_code_sets() -> SystemException {
 }
 
 #[cold]
-fn refuse(responder: &Responder<'_>, refusal: Refusal) {
+fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Arc<PoaInner>> {
     match refusal {
         Refusal::Forward(ior) => {
             responder.forward(&ior);
@@ -342,5 +496,128 @@ fn refuse(responder: &Responder<'_>, refusal: Refusal) {
         Refusal::Exception(e) => {
             responder.raise(Raised::System(&e));
         }
+        Refusal::NotThisThread(poa) => return Err(poa),
+    }
+    Ok(())
+}
+
+/// A request that waits for the main thread.
+struct Postponed {
+    later: Option<Later>,
+    message: Message,
+    code_sets: TransmissionCodeSets,
+    orb: Arc<OrbCore>,
+}
+
+impl Postponed {
+    fn carry_out(&mut self) {
+        let (Some(later), Ok(request)) = (self.later.take(), self.message.parse_request()) else { return };
+        later.answer(|responder| {
+            if self.orb.adapter.carry_out(&request, self.code_sets, responder, &self.orb).is_err() {
+                responder.raise(Raised::System(&nobody_takes_it()));
+            }
+        });
+    }
+}
+
+impl Drop for Postponed {
+    fn drop(&mut self) {
+        if let Some(later) = self.later.take() {
+            later.answer(|responder| {
+                responder.raise(Raised::System(&nobody_takes_it()));
+            });
+        }
+    }
+}
+
+/// Too many requests wait already, or the ORB is being shut down.
+#[cold]
+fn nobody_takes_it() -> SystemException {
+    SystemException::new(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED, CompletionStatus::No)
+}
+
+/// For whom an adapter that does not exist is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activation {
+    /// A request: what the parent's manager says holds for it too. It waits for others at most this long.
+    ForRequest(Option<Duration>),
+    /// The application asks.
+    Direct,
+}
+
+impl Activation {
+    fn patience(self) -> Option<Duration> {
+        match self {
+            Activation::ForRequest(at_most) => at_most,
+            Activation::Direct => None,
+        }
+    }
+}
+
+/// What is next on the way to a path.
+enum Step {
+    Found(Arc<PoaInner>),
+    /// Another thread makes an adapter on the way.
+    Wait(Arc<Gate>),
+    /// The parent's adapter activator may make the next one, whose path ends there.
+    Ask {
+        parent: Arc<PoaInner>,
+        name: String,
+        end: usize,
+    },
+    /// There is nobody to ask.
+    Nowhere,
+}
+
+impl Table {
+    /// An adapter, if this thread may see it.
+    fn visible(&self, path: &[u8]) -> Option<&Arc<PoaInner>> {
+        self.by_path.get(path).or_else(|| {
+            let found = self.unfinished.get(path)?;
+            let is_ours = |(making, gate): (&Vec<u8>, &Arc<Gate>)| path.starts_with(making) && gate.is_ours();
+            self.in_the_making.iter().any(is_ours).then_some(found)
+        })
+    }
+
+    fn next_step(&self, path: &[u8]) -> Step {
+        if let Some(found) = self.visible(path) {
+            return Step::Found(found.clone());
+        }
+        let Some(mut parent) = self.by_path.get(ROOT_PATH) else { return Step::Nowhere };
+        let mut at = 0;
+        while let Some((name, end)) = key::name_at(path, at) {
+            if let Some(child) = self.visible(&path[..end]) {
+                (parent, at) = (child, end);
+                continue;
+            }
+            return match (self.in_the_making.get(&path[..end]), std::str::from_utf8(name)) {
+                (Some(gate), _) if gate.is_ours() => Step::Nowhere,
+                (Some(gate), _) => Step::Wait(gate.clone()),
+                (None, Ok(name)) if parent.has_adapter_activator() => {
+                    Step::Ask { parent: parent.clone(), name: name.to_owned(), end }
+                }
+                (None, _) => Step::Nowhere,
+            };
+        }
+        Step::Nowhere
+    }
+
+    /// What was in the making is there for all, or is not made; which is told.
+    fn finish(&mut self, path: &[u8]) -> bool {
+        self.in_the_making.remove(path);
+        // What is below another path that is still in the making stays unseen.
+        let still: Vec<Vec<u8>> = self.in_the_making.keys().cloned().collect();
+        let done: Vec<Vec<u8>> = self
+            .unfinished
+            .keys()
+            .filter(|key| key.starts_with(path) && !still.iter().any(|making| key.starts_with(making)))
+            .cloned()
+            .collect();
+        for path in done {
+            if let Some(poa) = self.unfinished.remove(&path) {
+                self.by_path.insert(path, poa);
+            }
+        }
+        self.visible(path).is_some()
     }
 }

@@ -18,6 +18,7 @@ use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next, bad_reply};
 use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
+use crate::poa::Refusal;
 use crate::route::{CurrentRoute, RemoteTarget, Route};
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
@@ -40,7 +41,7 @@ where
     E: OperationError,
 {
     let object = target.object();
-    match object.local() {
+    match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
             Some(servant) => call_local(object, operation, &upcall, &*servant, local),
@@ -71,7 +72,7 @@ where
             .and_then(|mut course| course.oneway())
             .map_err(|e| about(object, operation, e))
     };
-    match object.local() {
+    match object.local(operation) {
         Ok(None) => by_message(),
         Ok(Some(upcall)) => match direct(&upcall) {
             // As over the wire: the caller of a oneway hears nothing of what the servant says.
@@ -279,6 +280,20 @@ impl<'c> Course<'c> {
 
     fn locate(&mut self) -> Result<bool, SystemException> {
         loop {
+            if let Route::Local(key) = self.route.route() {
+                match self.object.core().adapter.locate(key) {
+                    Ok(()) | Err(Refusal::NotThisThread(_)) => return Ok(true),
+                    Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+                        return Ok(false);
+                    }
+                    Err(Refusal::Exception(e)) => return Err(e),
+                    Err(Refusal::Forward(ior)) => {
+                        let next = self.invocation.on_forward(ior);
+                        self.follow(next)?;
+                        continue;
+                    }
+                }
+            }
             let message = match self.send(Link::locate) {
                 Ok((message, _)) => message,
                 Err(next) => {

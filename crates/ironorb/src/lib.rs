@@ -33,7 +33,7 @@ mod sync;
 pub use config::{OrbConfig, ServerConcurrency};
 pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::{BadAddress, Endpoint};
-pub use generated::{Deferred, Reply};
+pub use generated::{Call, Deferred, Replied, Reply};
 pub use ironorb_giop as giop;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{LongDouble, WString};

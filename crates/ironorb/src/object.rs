@@ -89,16 +89,16 @@ impl ObjectRef {
         if repository_id == self.type_id() || repository_id == OBJECT_ID {
             return Ok(true);
         }
-        if let Some(local) = self.local()? {
-            return Ok(local.servant().is_a(repository_id));
+        if let Some(local) = self.local(&IS_A)? {
+            return local.ask(|servant| Ok(servant.is_a(repository_id)));
         }
         invoke::remote(self, &IS_A, &|w| w.write_str(repository_id), |r| r.read_bool())
     }
 
     /// True when the object is known to exist no more. Blocks.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
-        let result = match self.local() {
-            Ok(Some(_)) => return Ok(false),
+        let result = match self.local(&NON_EXISTENT) {
+            Ok(Some(local)) => local.ask(|servant| servant.non_existent()),
             Ok(None) => invoke::remote(self, &NON_EXISTENT, &|_| Ok(()), |r| r.read_bool()),
             Err(e) => Err(e),
         };
@@ -111,7 +111,7 @@ impl ObjectRef {
     /// Asks where the object is, with a LocateRequest, and follows forwards. `false` when no such object is
     /// known there. Connects, so that the next call need not. Blocks.
     pub fn locate(&self) -> Result<bool, SystemException> {
-        let result = match self.local() {
+        let result = match self.local(&NON_EXISTENT) {
             Ok(Some(_)) => return Ok(true),
             Ok(None) => invoke::locate(self),
             Err(e) => Err(e),
@@ -152,32 +152,39 @@ impl ObjectRef {
         self.0.timeout
     }
 
-    /// The object in this process, ready for an upcall; `None` when it is elsewhere.
+    /// The object in this process, ready for an upcall; `None` when it is elsewhere, or wants another thread: it is then to
+    /// be called by message.
     #[inline]
-    pub(crate) fn local(&self) -> Result<Option<Upcall>, SystemException> {
+    pub(crate) fn local(&self, operation: &Operation) -> Result<Option<Upcall>, SystemException> {
+        let operation = operation.name().as_bytes();
         match self.routes().current(self)?.route() {
             Route::Remote(_) => Ok(None),
-            Route::Local(key) => match self.0.orb.adapter.begin_upcall(key) {
+            Route::Local(key) => match self.0.orb.adapter.begin_upcall(key, operation) {
                 Ok(upcall) => Ok(Some(upcall)),
-                Err(refusal) => self.refused_here(refusal),
+                Err(refusal) => self.refused_here(refusal, operation),
             },
         }
     }
 
     /// The adapter in this process says no, or that the object is elsewhere.
     #[cold]
-    fn refused_here(&self, mut refusal: Refusal) -> Result<Option<Upcall>, SystemException> {
+    fn refused_here(
+        &self,
+        mut refusal: Refusal,
+        operation: &[u8],
+    ) -> Result<Option<Upcall>, SystemException> {
         let orb = &self.0.orb;
         let mut invocation = Invocation::new(orb.config.forwards_max, 0, false);
         loop {
             let ior = match refusal {
                 Refusal::Exception(e) => return Err(orb.explain_absence(e)),
                 Refusal::Forward(ior) => ior,
+                Refusal::NotThisThread(_) => return Ok(None),
             };
             self.routes().take(orb, invocation.on_forward(ior))?;
             match self.routes().current(self)?.route() {
                 Route::Remote(_) => return Ok(None),
-                Route::Local(key) => match orb.adapter.begin_upcall(key) {
+                Route::Local(key) => match orb.adapter.begin_upcall(key, operation) {
                     Ok(upcall) => return Ok(Some(upcall)),
                     Err(other) => refusal = other,
                 },

@@ -64,7 +64,7 @@ where
     E: OperationError,
 {
     let object = target.object();
-    match object.local() {
+    match object.local(operation) {
         Ok(None) => begin(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
             Some(servant) => Pending::ended(object, call_local(object, operation, &upcall, &*servant, local)),

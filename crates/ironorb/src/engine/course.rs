@@ -118,8 +118,8 @@ impl Course {
                     Err(next) => Step::Decide(next),
                 }
             }
-            Request::Locate => match orb.adapter.begin_upcall(key) {
-                Ok(_) => Step::Done(Answer::Located(true)),
+            Request::Locate => match orb.adapter.locate(key) {
+                Ok(()) | Err(Refusal::NotThisThread(_)) => Step::Done(Answer::Located(true)),
                 Err(Refusal::Exception(_)) => Step::Done(Answer::Located(false)),
                 Err(Refusal::Forward(ior)) => Step::Decide(self.invocation.on_forward(ior)),
             },

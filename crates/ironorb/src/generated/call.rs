@@ -6,13 +6,14 @@ use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{AddressingDisposition, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::{Encoding, Malformed, Misuse, Reader, Writer};
+use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::reply::Reply;
 use super::{OperationError, Raised};
 use crate::adapter::ReplySink;
 use crate::object::OBJECT_ID;
-use crate::poa::Upcall;
+use crate::poa::{Upcall, current_object};
+use crate::servant::Servant;
 
 /// A request to be carried out. Whoever has it must make exactly one answer of it, which gives a
 /// [`Replied`].
@@ -114,25 +115,88 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// The arguments, to be read in the order of the operation's declaration. For dynamic servants.
+    pub fn arguments(&mut self) -> &mut Reader<'c> {
+        &mut self.arguments
+    }
+
+    /// Answers with results: `write` writes the operation's result, then its out and inout parameters. For dynamic
+    /// servants. May write nothing, for a oneway or an operation without results. If it fails, the caller gets what the
+    /// failure stands for.
+    pub fn reply(self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
+        self.responder.results(|w, ()| write(w), &())
+    }
+
+    /// Answers with an exception: one of a generated error type, or a system exception. For dynamic servants.
+    pub fn raise(self, error: &impl OperationError) -> Replied {
+        self.responder.raise(error.raised())
+    }
+
+    /// Answers with a user exception that has no Rust type, by its repository id and members. For dynamic servants.
+    pub fn raise_user(
+        self,
+        repository_id: &str,
+        members: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Replied {
+        /// Members that are written by a closure.
+        struct Members<F>(F);
+        impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Marshal for Members<F> {
+            fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+                (self.0)(w)
+            }
+        }
+        self.responder.raise(Raised::User(repository_id, &Members(members)))
+    }
+
+    /// Answers with bytes that could not be understood: what [`arguments`](Self::arguments) gave as an error.
+    pub fn refuse_arguments(self, e: Malformed) -> Replied {
+        self.responder.bad_arguments(e)
+    }
+
     /// Answers an operation that the interface does not list: one of every object's own (CORBA 3.3 part 1,
-    /// 8.3), or BAD_OPERATION.
+    /// 8.3), as the [`Servant`] has it, or BAD_OPERATION. `repository_ids` counts when the call was not made by an adapter.
     #[cold]
     pub fn standard_operation(mut self, repository_ids: &'static [&'static str]) -> Replied {
         let responder = self.responder;
+        let object = current_object();
+        let (interfaces, servant): (_, Option<&dyn Servant>) = match &object {
+            Some(object) => (&[][..], Some(&*object.servant)),
+            None => (repository_ids, None),
+        };
         match self.operation {
             b"_is_a" => match self.arguments.read_str() {
                 Ok(id) => {
-                    let yes = id == OBJECT_ID || repository_ids.contains(&&*id);
+                    let yes = id == OBJECT_ID
+                        || interfaces.contains(&&*id)
+                        || servant.is_some_and(|servant| servant.is_a(&id));
                     responder.results(|w, yes| w.put(yes), &yes)
                 }
                 Err(e) => responder.bad_arguments(e),
             },
             // The second is how GIOP 1.0 and 1.1 spelt it.
-            b"_non_existent" | b"_not_existent" => responder.results(|w, no| w.put(no), &false),
+            b"_non_existent" | b"_not_existent" => {
+                match servant.map_or(Ok(false), <dyn Servant>::non_existent) {
+                    Ok(gone) => responder.results(|w, gone| w.put(gone), &gone),
+                    Err(e) => responder.raise(Raised::System(&e)),
+                }
+            }
             b"_repository_id" => {
-                let id = repository_ids.first().copied().unwrap_or(OBJECT_ID);
+                let id = match &object {
+                    Some(object) => object.primary_interface(),
+                    None => repository_ids.first().copied().unwrap_or(OBJECT_ID).into(),
+                };
                 responder.results(|w, id| w.write_str(id), &id)
             }
+            b"_interface" => {
+                match servant.map_or_else(|| Err(no_interface_repository()), <dyn Servant>::interface) {
+                    Ok(interface) => responder.results(|w, interface| w.put(interface), &interface),
+                    Err(e) => responder.raise(Raised::System(&e)),
+                }
+            }
+            b"_component" => match servant.map_or(Ok(None), <dyn Servant>::component) {
+                Ok(component) => responder.results(|w, component| w.put(component), &component),
+                Err(e) => responder.raise(Raised::System(&e)),
+            },
             _ => {
                 let e = SystemException::new(
                     SystemExceptionKind::BadOperation,
@@ -145,6 +209,16 @@ impl<'c> Call<'c> {
     }
 }
 
+/// What the standard says where there is no interface repository (CORBA 3.3 part 1, 8.3.2).
+#[cold]
+pub(crate) fn no_interface_repository() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::IntfRepos,
+        MinorCode::INTF_REPOS_UNAVAILABLE,
+        CompletionStatus::No,
+    )
+}
+
 impl<'c> Responder<'c> {
     pub(crate) fn new(sink: &'c dyn ReplySink, encoding: Encoding, id: RequestId, wanted: bool) -> Self {
         Responder { sink, encoding, id, wanted, answered: Cell::new(false) }
@@ -154,12 +228,18 @@ impl<'c> Responder<'c> {
         self.answered.get()
     }
 
-    /// The obligation to answer, for later; nothing more may be answered here.
+    /// The obligation to answer the request that this thread is carrying out, for later; nothing more may be answered
+    /// here.
     fn later(&self) -> Option<Later> {
+        let later = self.later_outside_upcall()?;
+        Some(Later { upcall: Upcall::of_this_thread(), ..later })
+    }
+
+    /// The same for a request that has not reached its servant.
+    pub(crate) fn later_outside_upcall(&self) -> Option<Later> {
         let sink = self.sink.later()?;
         self.answered.set(true);
-        let upcall = Upcall::of_this_thread();
-        Some(Later { encoding: self.encoding, id: self.id, wanted: self.wanted, upcall, sink })
+        Some(Later { encoding: self.encoding, id: self.id, wanted: self.wanted, upcall: None, sink })
     }
 
     #[inline]
@@ -267,7 +347,7 @@ impl<'c> Responder<'c> {
 }
 
 /// What is needed to answer a request after its upcall has returned.
-pub(super) struct Later {
+pub(crate) struct Later {
     encoding: Encoding,
     id: RequestId,
     wanted: bool,
@@ -283,7 +363,7 @@ impl Later {
     }
 
     /// Answers by `answer`, which is given the place to write to.
-    pub(super) fn answer(self, answer: impl FnOnce(&Responder<'_>)) {
+    pub(crate) fn answer(self, answer: impl FnOnce(&Responder<'_>)) {
         answer(&Responder::new(&*self.sink, self.encoding, self.id, self.wanted));
         drop(self.upcall);
     }

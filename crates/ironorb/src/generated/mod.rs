@@ -98,7 +98,7 @@ pub trait OperationError: From<SystemException> {
 #[allow(missing_debug_implementations)]
 pub enum Raised<'e> {
     /// Repository id and members.
-    User(&'static str, &'e dyn Marshal),
+    User(&'e str, &'e dyn Marshal),
     /// A system exception.
     System(&'e SystemException),
 }

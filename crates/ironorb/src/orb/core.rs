@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
@@ -17,7 +17,7 @@ use crate::client::Connector;
 use crate::config::OrbConfig;
 use crate::endpoint::{Endpoint, Published, display_host_port};
 use crate::object::ObjectRef;
-use crate::poa::{ManagerState, Poa, PoaManager};
+use crate::poa::{ManagerState, Poa};
 use crate::server::{self, Server};
 use crate::sync::{lock, write};
 
@@ -42,7 +42,6 @@ pub(crate) struct OrbCore {
     published: OnceLock<Vec<Published>>,
     root: Mutex<Option<Poa>>,
     is_shut_down: Mutex<bool>,
-    shut_down: Condvar,
 }
 
 impl OrbCore {
@@ -51,7 +50,7 @@ impl OrbCore {
         let Settings { config, publish, hold_requests, default_initial, orb_id, server_id, .. } = settings;
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
-            adapter: Adapter::new(fresh_nonce()),
+            adapter: Adapter::new(fresh_nonce(), config.call_timeout),
             connector: Connector::new(config.clone()),
             config,
             initial: RwLock::default(),
@@ -66,7 +65,6 @@ impl OrbCore {
             published: OnceLock::new(),
             root: Mutex::new(None),
             is_shut_down: Mutex::new(false),
-            shut_down: Condvar::new(),
         })
     }
 
@@ -88,14 +86,14 @@ impl OrbCore {
             let _ = self.published.set(server::published(&self.publish, Vec::new())?);
         }
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
-        let manager = PoaManager::new(state, self.config.held_requests_max);
         // Before the first client can ask: it may find its objects held, but never no adapter at all.
-        let poa = Poa::root(self, manager).map_err(io::Error::other)?;
+        let poa = Poa::root(self, state).map_err(io::Error::other)?;
         if !self.endpoints.is_empty() {
             match Server::start(self, &self.endpoints, &self.publish, &self.published) {
                 Ok(server) => *lock(&self.server) = Some(server),
                 Err(e) => {
-                    poa.destroy(false, false);
+                    // Refused only to those who want to wait.
+                    let _ = poa.destroy(false, false);
                     return Err(e);
                 }
             }
@@ -175,11 +173,9 @@ impl OrbCore {
         }
     }
 
-    pub(super) fn wait_for_shutdown(&self) {
-        let mut is_shut_down = lock(&self.is_shut_down);
-        while !*is_shut_down {
-            is_shut_down = self.shut_down.wait(is_shut_down).unwrap_or_else(PoisonError::into_inner);
-        }
+    /// Is the main thread of the adapters that want one, until the ORB has been shut down.
+    pub(super) fn run(&self) {
+        self.adapter.main_thread().run();
     }
 
     pub(super) fn shut_down(&self, wait: bool) {
@@ -191,6 +187,9 @@ impl OrbCore {
 
     /// Stops listening, closes the connections of clients and destroys the adapters.
     pub(super) fn stop_serving(&self, wait: bool) {
+        // What nobody would let through any more must not be waited for.
+        self.adapter.managers().begin_close();
+        self.adapter.main_thread().begin_close();
         let server = lock(&self.server).take();
         if let Some(server) = server {
             server.stop(wait);
@@ -201,9 +200,13 @@ impl OrbCore {
             root.take()
         };
         if let Some(root) = root {
-            root.destroy(true, wait);
+            // Refused in an upcall, where one cannot wait; it happens nevertheless.
+            if root.destroy(true, wait).is_err() {
+                let _ = root.destroy(true, false);
+            }
         }
-        self.shut_down.notify_all();
+        self.adapter.managers().close();
+        self.adapter.main_thread().close();
     }
 
     /// What a local object's absence means: after a shutdown every object is gone, but that is not the reason.

@@ -20,7 +20,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::ObjectUrl;
 
 use crate::object::{ObjectRef, TypedRef};
-use crate::poa::{Poa, PoaCurrent};
+use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
 
 /// An object request broker. Cheap to clone; all clones are the same ORB.
 ///
@@ -145,7 +145,8 @@ impl Orb {
         self.core.published_addresses()
     }
 
-    /// Blocks until the ORB is shut down.
+    /// Blocks until the ORB is shut down. Meanwhile this thread is the one on which adapters with
+    /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread) are called; all others have threads of their own.
     pub fn run(&self) -> Result<(), SystemException> {
         // An ORB that is run serves, also when it has no objects yet.
         self.core.root_poa().map_err(|e| {
@@ -156,7 +157,7 @@ impl Orb {
             )
             .with_detail(e.to_string())
         })?;
-        self.core.wait_for_shutdown();
+        self.core.run();
         Ok(())
     }
 
@@ -164,7 +165,7 @@ impl Orb {
     /// `wait_for_completion`, requests being served are finished first; a servant must not ask for that.
     /// Calls in flight to other processes end with BAD_INV_ORDER.
     pub fn shutdown(&self, wait_for_completion: bool) -> Result<(), SystemException> {
-        if wait_for_completion && PoaCurrent.object_id().is_some() {
+        if wait_for_completion && is_in_upcall_of(&self.core) {
             return Err(SystemException::new(
                 SystemExceptionKind::BadInvOrder,
                 MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK,

@@ -5,8 +5,9 @@
 //! restart and peers that compare keys find it so.
 //!
 //! ```text
-//! slot key   "IO" 1  nonce:8  poa:4 generation:4  slot:4 generation:4      (27 octets, big-endian)
-//! path key   "IO" 2  nonce:8  path length:2  path  id                      (nonce 0 when persistent)
+//! slot key        "IO" 1  nonce:8  poa:4 generation:4  slot:4 generation:4      (27 octets, big-endian)
+//! persistent key  "IO" 2  0:8  path length:2  path  id
+//! transient key   "IO" 3  nonce:8  instance:4  path length:2  path  id
 //! ```
 
 /// Tells one run of a process from all others, so that a reference from an earlier run finds nothing.
@@ -28,13 +29,24 @@ pub(crate) struct Slot {
 /// What a key says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedKey<'k> {
-    Slot { nonce: Nonce, poa: Slot, object: Slot },
-    Path { nonce: Nonce, path: &'k [u8], id: &'k [u8] },
+    Slot {
+        nonce: Nonce,
+        poa: Slot,
+        object: Slot,
+    },
+    /// The instance tells adapters from earlier ones of the same path; 0 when persistent.
+    Path {
+        nonce: Nonce,
+        instance: u32,
+        path: &'k [u8],
+        id: &'k [u8],
+    },
     Foreign,
 }
 
 const SLOT_KEY: [u8; 3] = *b"IO\x01";
-const PATH_KEY: [u8; 3] = *b"IO\x02";
+const PERSISTENT_KEY: [u8; 3] = *b"IO\x02";
+const TRANSIENT_KEY: [u8; 3] = *b"IO\x03";
 
 /// What an object key says to people, if IronORB made it; `None` for keys of other ORBs and plain keys.
 ///
@@ -51,7 +63,7 @@ pub fn describe_object_key(key: &[u8]) -> Option<String> {
             object.index,
             object.generation
         )),
-        ParsedKey::Path { nonce, path, id } => {
+        ParsedKey::Path { nonce, path, id, .. } => {
             let lifespan = match nonce {
                 Nonce::PERSISTENT => "persistent".to_owned(),
                 other => format!("transient, {}", run(other)),
@@ -61,17 +73,24 @@ pub fn describe_object_key(key: &[u8]) -> Option<String> {
     }
 }
 
-/// `RootPOA/child/grandchild`; the path has each name after its length in four octets.
-fn path_text(mut path: &[u8]) -> String {
+/// `RootPOA/child/grandchild`.
+fn path_text(path: &[u8]) -> String {
     let mut text = "RootPOA".to_owned();
-    while let Some((length, rest)) = path.split_first_chunk::<4>() {
-        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        let name = &rest[..length.min(rest.len())];
+    let mut at = 0;
+    while let Some((name, end)) = name_at(path, at) {
         text.push('/');
         text.push_str(&name.escape_ascii().to_string());
-        path = &rest[name.len()..];
+        at = end;
     }
     text
+}
+
+/// The name that begins at an offset of a path, and where it ends; `None` at the end. A path has each name after its length
+/// in four octets; one that has been cut ends with the cut.
+pub(crate) fn name_at(path: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let (length, rest) = path.get(at..)?.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX).min(rest.len());
+    Some((&rest[..length], at + 4 + length))
 }
 
 pub(crate) fn slot_key(nonce: Nonce, poa: Slot, object: Slot) -> Vec<u8> {
@@ -84,9 +103,12 @@ pub(crate) fn slot_key(nonce: Nonce, poa: Slot, object: Slot) -> Vec<u8> {
     key
 }
 
-pub(crate) fn path_key(nonce: Nonce, path: &[u8], id: &[u8]) -> Vec<u8> {
-    let mut key = PATH_KEY.to_vec();
+pub(crate) fn path_key(nonce: Nonce, instance: u32, path: &[u8], id: &[u8]) -> Vec<u8> {
+    let mut key = if nonce == Nonce::PERSISTENT { PERSISTENT_KEY } else { TRANSIENT_KEY }.to_vec();
     key.extend(nonce.0.to_be_bytes());
+    if nonce != Nonce::PERSISTENT {
+        key.extend(instance.to_be_bytes());
+    }
     key.extend((path.len() as u16).to_be_bytes());
     key.extend(path);
     key.extend(id);
@@ -115,13 +137,23 @@ fn parse_ours(key: &[u8]) -> Option<ParsedKey<'_>> {
                 object: Slot { index: number(8), generation: number(12) },
             })
         }
-        PATH_KEY => {
-            let (length, rest) = rest.split_first_chunk::<2>()?;
-            let (path, id) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-            Some(ParsedKey::Path { nonce, path, id })
+        PERSISTENT_KEY if nonce == Nonce::PERSISTENT => {
+            let (path, id) = parse_path(rest)?;
+            Some(ParsedKey::Path { nonce, instance: 0, path, id })
+        }
+        TRANSIENT_KEY if nonce != Nonce::PERSISTENT => {
+            let (instance, rest) = rest.split_first_chunk::<4>()?;
+            let (path, id) = parse_path(rest)?;
+            Some(ParsedKey::Path { nonce, instance: u32::from_be_bytes(*instance), path, id })
         }
         _ => None,
     }
+}
+
+#[inline]
+fn parse_path(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = key.split_first_chunk::<2>()?;
+    rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }
 
 #[cfg(test)]
@@ -137,8 +169,10 @@ mod tests {
         for cut in 0..key.len() {
             assert_eq!(parse(&key[..cut]), ParsedKey::Foreign);
         }
-        let key = path_key(Nonce::PERSISTENT, b"a/b", b"id");
-        assert_eq!(parse(&key), ParsedKey::Path { nonce: Nonce::PERSISTENT, path: b"a/b", id: b"id" });
+        for (nonce, instance) in [(Nonce::PERSISTENT, 0), (Nonce(7), 9)] {
+            let key = path_key(nonce, instance, b"a/b", b"id");
+            assert_eq!(parse(&key), ParsedKey::Path { nonce, instance, path: b"a/b", id: b"id" });
+        }
         assert_eq!(parse(b"NameService"), ParsedKey::Foreign);
     }
 
@@ -147,10 +181,10 @@ mod tests {
         let object = Slot { index: 3, generation: 0 };
         let told = describe_object_key(&slot_key(Nonce(7), object, object)).unwrap();
         assert_eq!(told, "transient, of run 0000000000000007: adapter 3 (use 0), object 3 (use 0)");
-        let told = describe_object_key(&path_key(Nonce::PERSISTENT, b"\0\0\0\x01a\0\0\0\x02bc", b"i\xff"));
+        let told = describe_object_key(&path_key(Nonce::PERSISTENT, 0, b"\0\0\0\x01a\0\0\0\x02bc", b"i\xff"));
         assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a/bc, id "i\xff""#);
         // Whatever stands for a path has an end.
-        let told = describe_object_key(&path_key(Nonce::PERSISTENT, b"\xff\xff\xff\xffa", b""));
+        let told = describe_object_key(&path_key(Nonce::PERSISTENT, 0, b"\xff\xff\xff\xffa", b""));
         assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a, id """#);
         assert_eq!(describe_object_key(b"NameService"), None);
     }

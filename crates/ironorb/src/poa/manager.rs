@@ -1,12 +1,14 @@
 //! POA managers: whether requests flow (CORBA 3.3 part 1, 15.3.2).
 
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
-use super::PoaError;
+use super::current::is_in_upcall_of;
+use super::{PoaError, PoaInner};
+use crate::orb::OrbCore;
 use crate::sync::lock;
 
 /// The state of a manager.
@@ -34,12 +36,20 @@ impl ManagerState {
     }
 }
 
-/// Lets requests through to the adapters that share it, holds them, or turns them away.
+/// Lets requests through to the adapters that share it, holds them, or turns them away. Cheap to clone; two are equal
+/// when they are the same.
+///
+/// Made by [`Poa::create_poa`](super::Poa::create_poa) or a [`PoaManagerFactory`](super::PoaManagerFactory).
+///
+/// Where an operation can wait for completion, it returns when no request is being served by an adapter of this manager,
+/// or when the state has been changed by somebody else. Requests whose servants answer later count until they are
+/// answered. In an upcall of the same ORB such a wait is refused ([`PoaError::WouldDeadlock`]) and nothing is changed.
 #[derive(Debug, Clone)]
-pub struct PoaManager(Arc<Inner>);
+pub struct PoaManager(Arc<ManagerInner>);
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct ManagerInner {
+    id: String,
     /// A [`ManagerState`]; written under `held` so that nobody who waits misses a change.
     state: AtomicU8,
     /// Requests being served. Counted before the state is looked at, so that whoever changes the state and then
@@ -49,17 +59,47 @@ struct Inner {
     held: Mutex<usize>,
     changed: Condvar,
     held_max: usize,
+    /// The ORB is being shut down, which held requests do not outlast.
+    is_closing: AtomicBool,
+    orb: Weak<OrbCore>,
+    poas: Mutex<Vec<Weak<PoaInner>>>,
 }
 
+impl PartialEq for PoaManager {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for PoaManager {}
+
 impl PoaManager {
-    pub(crate) fn new(state: ManagerState, held_max: usize) -> Self {
-        PoaManager(Arc::new(Inner {
+    pub(crate) fn new(id: String, state: ManagerState, held_max: usize, orb: Weak<OrbCore>) -> Self {
+        PoaManager(Arc::new(ManagerInner {
+            id,
             state: AtomicU8::new(state as u8),
             in_flight: AtomicUsize::new(0),
             held: Mutex::new(0),
             changed: Condvar::new(),
             held_max,
+            is_closing: AtomicBool::new(false),
+            orb,
+            poas: Mutex::default(),
         }))
+    }
+
+    pub(super) fn downgrade(&self) -> Weak<ManagerInner> {
+        Arc::downgrade(&self.0)
+    }
+
+    pub(super) fn upgrade(weak: &Weak<ManagerInner>) -> Option<PoaManager> {
+        weak.upgrade().map(PoaManager)
+    }
+
+    /// Its name among the managers of the ORB: what the factory was told, or one made up; `RootPOAManager` for the root
+    /// adapter's.
+    pub fn id(&self) -> &str {
+        &self.0.id
     }
 
     /// The state.
@@ -69,48 +109,96 @@ impl PoaManager {
 
     /// Serves requests, also those held until now.
     pub fn activate(&self) -> Result<(), PoaError> {
-        self.change(ManagerState::Active)
+        self.change(ManagerState::Active).map(drop)
     }
 
-    /// Holds new requests. With `wait_for_completion`, blocks until those being served are done; a servant
-    /// of this manager must not ask for that.
+    /// Holds new requests.
     pub fn hold_requests(&self, wait_for_completion: bool) -> Result<(), PoaError> {
-        self.change(ManagerState::Holding)?;
-        self.wait_if(wait_for_completion, ManagerState::Holding);
-        Ok(())
+        self.change_and_wait(ManagerState::Holding, wait_for_completion)
     }
 
-    /// Turns new and held requests away with TRANSIENT. `wait_for_completion` as for
-    /// [`hold_requests`](Self::hold_requests).
+    /// Turns new and held requests away with TRANSIENT.
     pub fn discard_requests(&self, wait_for_completion: bool) -> Result<(), PoaError> {
-        self.change(ManagerState::Discarding)?;
-        self.wait_if(wait_for_completion, ManagerState::Discarding);
+        self.change_and_wait(ManagerState::Discarding, wait_for_completion)
+    }
+
+    /// Turns requests away for ever (OBJ_ADAPTER). With `etherealize_objects`, the objects of all its adapters that have
+    /// a servant activator end: each is etherealised after its last request. A wait for completion includes that.
+    ///
+    /// On a manager that is inactive already it changes nothing, but one can wait.
+    pub fn deactivate(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
+        self.check_wait(wait_for_completion)?;
+        let before = self.change(ManagerState::Inactive)?;
+        let poas: Vec<_> = lock(&self.0.poas).iter().filter_map(Weak::upgrade).collect();
+        if etherealize_objects && before != ManagerState::Inactive {
+            poas.iter().for_each(PoaInner::end_all_objects);
+        }
+        if wait_for_completion {
+            self.wait_while(ManagerState::Inactive);
+            poas.iter().for_each(|poa| poa.wait_until_none_leaves());
+        }
         Ok(())
     }
 
-    /// Turns requests away for ever. `wait_for_completion` as for [`hold_requests`](Self::hold_requests).
-    pub fn deactivate(&self, wait_for_completion: bool) {
-        let _ = self.change(ManagerState::Inactive);
-        self.wait_if(wait_for_completion, ManagerState::Inactive);
+    /// An adapter is served through it from now on.
+    pub(super) fn adopt(&self, poa: &Arc<PoaInner>) {
+        let mut poas = lock(&self.0.poas);
+        // Those that have gone are looked for when there is no room, which costs each adapter little.
+        if poas.len() == poas.capacity() {
+            poas.retain(|poa| poa.strong_count() > 0);
+        }
+        poas.push(Arc::downgrade(poa));
     }
 
-    fn change(&self, state: ManagerState) -> Result<(), PoaError> {
+    pub(super) fn is_of(&self, orb: &Arc<OrbCore>) -> bool {
+        std::ptr::eq(self.0.orb.as_ptr(), Arc::as_ptr(orb))
+    }
+
+    /// Held requests are turned away from now on: the ORB is being shut down.
+    pub(super) fn begin_close(&self) {
         let _held = lock(&self.0.held);
-        if self.state() == ManagerState::Inactive && state != ManagerState::Inactive {
-            return Err(PoaError::AdapterInactive);
-        }
-        self.0.state.store(state as u8, Ordering::SeqCst);
+        self.0.is_closing.store(true, Ordering::SeqCst);
         self.0.changed.notify_all();
+    }
+
+    fn check_wait(&self, wait: bool) -> Result<(), PoaError> {
+        match self.0.orb.upgrade() {
+            Some(orb) if wait && is_in_upcall_of(&orb) => Err(PoaError::WouldDeadlock),
+            _ => Ok(()),
+        }
+    }
+
+    fn change_and_wait(&self, state: ManagerState, wait: bool) -> Result<(), PoaError> {
+        self.check_wait(wait)?;
+        self.change(state)?;
+        if wait {
+            self.wait_while(state);
+        }
         Ok(())
     }
 
-    fn wait_if(&self, wait: bool, state: ManagerState) {
-        if !wait {
-            return;
+    /// Gives the state before.
+    fn change(&self, state: ManagerState) -> Result<ManagerState, PoaError> {
+        let before = {
+            let _held = lock(&self.0.held);
+            let before = self.state();
+            if before == ManagerState::Inactive && state != ManagerState::Inactive {
+                return Err(PoaError::AdapterInactive);
+            }
+            self.0.state.store(state as u8, Ordering::SeqCst);
+            self.0.changed.notify_all();
+            before
+        };
+        if let Some(orb) = self.0.orb.upgrade() {
+            orb.adapter.main_thread().on_manager_change();
         }
+        Ok(before)
+    }
+
+    fn wait_while(&self, state: ManagerState) {
         let mut held = lock(&self.0.held);
         while self.0.in_flight.load(Ordering::SeqCst) > 0 && self.state() == state {
-            held = self.0.changed.wait(held).unwrap_or_else(std::sync::PoisonError::into_inner);
+            held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -147,18 +235,20 @@ impl PoaManager {
                     self.0.in_flight.fetch_add(1, Ordering::SeqCst);
                     return Ok(());
                 }
-                ManagerState::Discarding => {
-                    return refuse(SystemExceptionKind::Transient, MinorCode::MANAGER_DISCARDING);
-                }
                 ManagerState::Inactive => {
                     return refuse(SystemExceptionKind::ObjAdapter, MinorCode::MANAGER_INACTIVE);
                 }
-                ManagerState::Holding if *held >= self.0.held_max => {
-                    return refuse(SystemExceptionKind::Transient, MinorCode::TOO_MANY_HELD);
+                ManagerState::Discarding => {
+                    return refuse(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
+                }
+                ManagerState::Holding
+                    if *held >= self.0.held_max || self.0.is_closing.load(Ordering::SeqCst) =>
+                {
+                    return refuse(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
                 }
                 ManagerState::Holding => {
                     *held += 1;
-                    held = self.0.changed.wait(held).unwrap_or_else(std::sync::PoisonError::into_inner);
+                    held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
                     *held -= 1;
                 }
             }
@@ -182,7 +272,7 @@ mod tests {
 
     #[test]
     fn states_let_through_hold_or_refuse() {
-        let manager = PoaManager::new(ManagerState::Active, 1);
+        let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
         manager.enter().unwrap();
         manager.discard_requests(false).unwrap();
         assert_eq!(manager.enter().unwrap_err().kind, SystemExceptionKind::Transient);
@@ -193,19 +283,19 @@ mod tests {
             while *lock(&manager.0.held) == 0 {
                 std::thread::yield_now();
             }
-            assert_eq!(manager.enter().unwrap_err().minor, MinorCode::TOO_MANY_HELD);
+            assert_eq!(manager.enter().unwrap_err().minor, MinorCode::TRANSIENT_DISCARDED);
             manager.activate().unwrap();
             held.join().unwrap().unwrap();
         });
         manager.leave();
-        manager.deactivate(true);
+        manager.deactivate(false, true).unwrap();
         assert_eq!(manager.enter().unwrap_err().kind, SystemExceptionKind::ObjAdapter);
         assert_eq!(manager.activate(), Err(PoaError::AdapterInactive));
     }
 
     #[test]
     fn waiting_for_completion_waits() {
-        let manager = PoaManager::new(ManagerState::Active, 1);
+        let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
         manager.enter().unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| manager.hold_requests(true));

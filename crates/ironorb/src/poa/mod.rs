@@ -1,120 +1,66 @@
 //! The portable object adapter (CORBA 3.3 part 1, clause 15): from object keys to servants.
+//!
+//! - the tree of adapters: this file, `destroy`, `servant_manager` (what applications implement)
+//! - objects and references: `objects`, `object_map`, `key`
+//! - requests: `manager` (may they pass), `lookup` (to which servant), `upcall` (what is counted), `turn` and `main_thread`
+//!   (on which thread), `current` (what the servant is told)
+//!
+//! No application code is ever called with a lock held.
 
 mod current;
+mod destroy;
+mod error;
+mod gate;
 pub(crate) mod key;
+mod lookup;
+mod main_thread;
 mod manager;
+mod manager_factory;
 mod object_map;
+mod objects;
 mod policies;
+mod servant_manager;
+mod turn;
 mod upcall;
 
 pub use current::PoaCurrent;
+pub(crate) use current::{current_object, is_in_upcall_of};
+pub use error::PoaError;
+pub(crate) use gate::Gate;
 pub use key::describe_object_key;
+pub(crate) use lookup::Naming;
+pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
 pub use manager::{ManagerState, PoaManager};
+pub(crate) use manager_factory::Managers;
+pub use manager_factory::PoaManagerFactory;
+pub use objects::ObjectId;
 pub use policies::{
-    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, PoaPolicies, RequestProcessing,
+    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, PoaPolicies, PoaPolicy, PoaPolicyType,
+    RequestProcessing, ServantRetention, ThreadModel,
 };
-pub(crate) use upcall::{ActiveObject, Naming, Refusal, Upcall, not_exist};
+pub use servant_manager::{
+    AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
+};
+pub(crate) use upcall::{ActiveObject, Refusal, Upcall, not_exist};
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
 
-use ironorb_giop::exception::SystemException;
+use ironorb_giop::exception::SystemExceptionKind;
+use ironorb_giop::minor::MinorCode;
 
-use crate::generated::InterfaceOf;
-use crate::object::{ObjectRef, TypedRef};
+use crate::adapter::Activation;
 use crate::orb::OrbCore;
-use crate::servant::{Servant, servant};
+use crate::servant::Servant;
 use crate::sync::{lock, read, write};
+use current::enter_adapter;
+use destroy::Life;
 use key::{Nonce, Slot};
 use object_map::ObjectMap;
-
-/// What an adapter calls an object by: any octets, unique in the adapter.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectId(Box<[u8]>);
-
-/// Finds or makes the servant of an object that is not active.
-pub trait ServantActivator: Send + Sync + 'static {
-    /// Gives a servant, which the adapter keeps. Called for one object at a time.
-    fn incarnate(&self, id: &ObjectId, poa: &Poa) -> Result<Arc<dyn Servant>, Unavailable>;
-
-    /// Takes note that an object's servant is no longer used: it was deactivated and its last request is
-    /// done. `cleanup_in_progress` says that the adapter is being destroyed, `remaining_activations` that
-    /// the servant still is another object.
-    fn etherealize(
-        &self,
-        id: &ObjectId,
-        poa: &Poa,
-        servant: Arc<dyn Servant>,
-        cleanup_in_progress: bool,
-        remaining_activations: bool,
-    ) {
-        let _ = (id, poa, servant, cleanup_in_progress, remaining_activations);
-    }
-}
-
-/// Why there is no servant.
-#[derive(Debug)]
-pub enum Unavailable {
-    /// The object is elsewhere: the client gets LOCATION_FORWARD.
-    Forward(ObjectRef),
-    /// The client gets this exception.
-    Raise(SystemException),
-}
-
-/// What can be wrong with a call on an adapter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PoaError {
-    /// A child of this name exists.
-    AdapterAlreadyExists,
-    /// There is no child of this name.
-    AdapterNonExistent,
-    /// The manager has been deactivated for good.
-    AdapterInactive,
-    /// The adapter has been destroyed.
-    Destroyed,
-    /// Policies contradict each other.
-    InvalidPolicy(&'static str),
-    /// The adapter's policies do not allow this.
-    WrongPolicy(&'static str),
-    /// The reference was not made by this adapter.
-    WrongAdapter,
-    /// An object with this id is active.
-    ObjectAlreadyActive,
-    /// No object with this id is active.
-    ObjectNotActive,
-    /// The servant is active as another object.
-    ServantAlreadyActive,
-    /// The servant is not active.
-    ServantNotActive,
-    /// The path of the adapter is too long for an object key.
-    NameTooLong,
-}
-
-impl fmt::Display for PoaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PoaError::AdapterAlreadyExists => "an adapter of this name exists already",
-            PoaError::AdapterNonExistent => "there is no adapter of this name",
-            PoaError::AdapterInactive => "the adapter's manager has been deactivated",
-            PoaError::Destroyed => "the adapter has been destroyed",
-            PoaError::InvalidPolicy(why) => return write!(f, "the policies contradict each other: {why}"),
-            PoaError::WrongPolicy(why) => {
-                return write!(f, "the adapter's policies do not allow this: {why}");
-            }
-            PoaError::WrongAdapter => "the reference was not made by this adapter",
-            PoaError::ObjectAlreadyActive => "an object with this id is active already",
-            PoaError::ObjectNotActive => "no object with this id is active",
-            PoaError::ServantAlreadyActive => "the servant is active already",
-            PoaError::ServantNotActive => "the servant is not active",
-            PoaError::NameTooLong => "the adapter's path is longer than 65,535 bytes",
-        })
-    }
-}
-
-impl std::error::Error for PoaError {}
+use turn::Turns;
 
 /// An object adapter. Cheap to clone.
 #[derive(Clone)]
@@ -123,48 +69,75 @@ pub struct Poa(Arc<PoaInner>);
 pub(crate) struct PoaInner {
     orb: Arc<OrbCore>,
     name: String,
+    parent: Option<Poa>,
     /// Names from below the root, each with its length before it, so that no two adapters share a path.
     path: Vec<u8>,
     slot: Slot,
+    /// Tells it from earlier adapters of the same path.
+    instance: u32,
     policies: PoaPolicies,
     manager: PoaManager,
+    /// Locked before those of an adapter further down, and before the table of all adapters.
     children: Mutex<BTreeMap<String, Poa>>,
     objects: RwLock<ObjectMap>,
-    activator: RwLock<Option<Arc<dyn ServantActivator>>>,
+    /// The next id of the adapter's own making, where ids are not slots.
+    next_id: AtomicU64,
+    servant_manager: RwLock<Option<ServantManager>>,
     default_servant: RwLock<Option<Arc<dyn Servant>>>,
-    /// Held while an activator is asked, so that one object is not incarnated twice.
-    incarnating: Mutex<()>,
-    destroyed: AtomicBool,
+    adapter_activator: RwLock<Option<Arc<dyn AdapterActivator>>>,
+    turns: Turns,
+    /// Requests that wait for an incarnation.
+    waiting: AtomicUsize,
+    /// A [`Life`].
+    life: AtomicU8,
+    /// What a destruction waits for: objects on their way out and in, and children.
+    leaving: AtomicUsize,
+    /// Objects to be etherealised when the last request is done.
+    doomed: Mutex<Vec<Arc<ActiveObject>>>,
+    /// Notified when objects or the adapter have ended.
+    ended: (Mutex<()>, Condvar),
 }
 
 impl Poa {
-    pub(crate) fn root(orb: &Arc<OrbCore>, manager: PoaManager) -> Result<Poa, PoaError> {
-        Poa::register(orb, "RootPOA", Vec::new(), PoaPolicies::ROOT, manager)
+    /// The root adapter.
+    pub(crate) fn root(orb: &Arc<OrbCore>, state: ManagerState) -> Result<Poa, PoaError> {
+        let manager = orb.adapter.managers().create(orb, Some(ROOT_MANAGER), state)?;
+        Poa::register(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, manager)
     }
 
     /// What the root adapter is after the ORB has been shut down.
     pub(crate) fn destroyed_root(orb: &Arc<OrbCore>) -> Poa {
-        let manager = PoaManager::new(ManagerState::Inactive, 0);
+        let manager =
+            PoaManager::new(ROOT_MANAGER.to_owned(), ManagerState::Inactive, 0, Arc::downgrade(orb));
         let slot = Slot { index: u32::MAX, generation: 0 };
-        let poa = PoaInner::new(orb, "RootPOA", Vec::new(), slot, PoaPolicies::ROOT, manager);
-        poa.destroyed.store(true, Ordering::SeqCst);
+        let mut poa = PoaInner::new(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, manager, slot, 0);
+        poa.life = AtomicU8::new(Life::Destroyed as u8);
         Poa(Arc::new(poa))
     }
 
     fn register(
         orb: &Arc<OrbCore>,
+        parent: Option<Poa>,
         name: &str,
         path: Vec<u8>,
         policies: PoaPolicies,
         manager: PoaManager,
     ) -> Result<Poa, PoaError> {
-        orb.adapter
-            .register(path.clone(), |slot| Arc::new(PoaInner::new(orb, name, path, slot, policies, manager)))
-            .map(Poa)
-            .ok_or(PoaError::AdapterAlreadyExists)
+        let adopter = manager.clone();
+        let poa = orb
+            .adapter
+            .register(path.clone(), |slot, instance| {
+                Arc::new(PoaInner::new(orb, parent, name, path, policies, manager, slot, instance))
+            })
+            .ok_or(PoaError::AdapterAlreadyExists)?;
+        adopter.adopt(&poa);
+        Ok(Poa(poa))
     }
 
-    /// Makes a child. Without a manager it gets one of its own, which is active.
+    /// Makes a child (`create_POA`). Without a manager it gets one of its own, which is active: unlike the standard's,
+    /// which would have to be activated first.
+    ///
+    /// A name is taken until the destruction of its last adapter is over but for etherealisation.
     pub fn create_poa(
         &self,
         name: &str,
@@ -172,39 +145,76 @@ impl Poa {
         policies: PoaPolicies,
     ) -> Result<Poa, PoaError> {
         policies.check()?;
-        self.check_alive()?;
-        let mut path = self.0.path.clone();
-        path.extend((name.len() as u32).to_be_bytes());
-        path.extend(name.as_bytes());
+        let path = self.path_of_child(name);
         if u16::try_from(path.len()).is_err() {
             return Err(PoaError::NameTooLong);
         }
-        let manager = manager
-            .unwrap_or_else(|| PoaManager::new(ManagerState::Active, self.0.orb.config.held_requests_max));
+        let orb = &self.0.orb;
+        let manager = match manager {
+            Some(manager) if !manager.is_of(orb) => {
+                return Err(PoaError::WrongPolicy("the manager is another ORB's"));
+            }
+            Some(manager) => manager,
+            None => orb.adapter.managers().create(orb, None, ManagerState::Active)?,
+        };
         let mut children = lock(&self.0.children);
-        let poa = Poa::register(&self.0.orb, name, path, policies, manager)?;
+        // Under the lock that a destruction needs to see all children.
+        self.check_alive()?;
+        let poa = Poa::register(orb, Some(self.clone()), name, path, policies, manager)?;
         children.insert(name.to_owned(), poa.clone());
         Ok(poa)
     }
 
-    /// The child of this name.
-    pub fn find_poa(&self, name: &str) -> Result<Poa, PoaError> {
-        lock(&self.0.children).get(name).cloned().ok_or(PoaError::AdapterNonExistent)
+    /// The child of this name (`find_POA`). If there is none and `activate_it`, the adapter activator is asked to make it.
+    pub fn find_poa(&self, name: &str, activate_it: bool) -> Result<Poa, PoaError> {
+        let known = lock(&self.0.children).get(name).cloned();
+        if !activate_it {
+            return known.ok_or(PoaError::AdapterNonExistent);
+        }
+        // Also when it is known: it may be in the making.
+        self.check_alive()?;
+        match self.0.orb.adapter.find_or_activate(&self.path_of_child(name), Activation::Direct) {
+            Ok(Some(poa)) => Ok(Poa(poa)),
+            Ok(None) => Err(PoaError::AdapterNonExistent),
+            Err(_) if self.check_alive().is_err() => Err(PoaError::Destroyed),
+            Err(_) => Err(PoaError::AdapterActivatorFailed),
+        }
     }
 
-    /// Its children.
+    /// Its children (`the_children`).
     pub fn children(&self) -> Vec<Poa> {
         lock(&self.0.children).values().cloned().collect()
     }
 
-    /// Its name; `RootPOA` for the root.
+    /// Its parent (`the_parent`); `None` for the root.
+    pub fn parent(&self) -> Option<Poa> {
+        self.0.parent.clone()
+    }
+
+    /// Its name (`the_name`); `RootPOA` for the root.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its manager.
+    /// Octets that no other adapter of the ORB has (`id`). Those of an adapter with persistent objects are the same after
+    /// a restart.
+    pub fn id(&self) -> Vec<u8> {
+        let mut id = self.0.path.clone();
+        if self.0.policies.lifespan == Lifespan::Transient {
+            id.extend(self.0.orb.adapter.nonce().0.to_be_bytes());
+            id.extend(self.0.instance.to_be_bytes());
+        }
+        id
+    }
+
+    /// Its manager (`the_POAManager`).
     pub fn manager(&self) -> &PoaManager {
         &self.0.manager
+    }
+
+    /// The factory of managers (`the_POAManagerFactory`).
+    pub fn manager_factory(&self) -> PoaManagerFactory {
+        PoaManagerFactory::new(&self.0.orb)
     }
 
     /// Its policies.
@@ -217,273 +227,126 @@ impl Poa {
         crate::Orb::from_core(self.0.orb.clone())
     }
 
-    /// Destroys it and its children: their objects are deactivated. With `wait_for_completion`, blocks until
-    /// the requests being served are done; a servant must not ask for that.
-    pub fn destroy(&self, etherealize_objects: bool, wait_for_completion: bool) {
-        let children = std::mem::take(&mut *lock(&self.0.children));
-        for child in children.into_values() {
-            child.destroy(etherealize_objects, wait_for_completion);
-        }
-        if self.0.destroyed.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        self.0.orb.adapter.unregister(self.0.slot, &self.0.path);
-        if !etherealize_objects {
-            *write(&self.0.activator) = None;
-        }
-        let ids = read(&self.0.objects).ids();
-        let mut removed = Vec::new();
-        for id in ids {
-            // Not under the lock: etherealising looks at the map.
-            let object = write(&self.0.objects).remove(id.as_bytes());
-            if let Some(object) = object {
-                object.deactivate(true);
-                removed.push(object);
-            }
-        }
-        if wait_for_completion {
-            removed.iter().for_each(|object| object.wait_until_idle());
-        }
+    /// Who makes children that are asked for and do not exist (`the_activator`).
+    pub fn adapter_activator(&self) -> Option<Arc<dyn AdapterActivator>> {
+        read(&self.0.adapter_activator).clone()
     }
 
-    /// Activates a servant as a new object and gives its reference. Needs system ids. Which interface is
-    /// served follows from the type of reference asked for.
-    pub fn activate<R, S>(&self, implementation: S) -> Result<R, PoaError>
-    where
-        R: TypedRef,
-        R::Interface: InterfaceOf<S> + 'static,
-        S: Send + Sync + 'static,
-    {
-        self.activate_shared(Arc::new(implementation))
+    /// Sets who makes children that are asked for and do not exist. The adapter keeps it until it is destroyed.
+    pub fn set_adapter_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
+        let before = std::mem::replace(&mut *write(&self.0.adapter_activator), activator);
+        drop(before);
     }
 
-    /// [`activate`](Self::activate) for a servant that the application keeps as well.
-    pub fn activate_shared<R, S>(&self, implementation: Arc<S>) -> Result<R, PoaError>
-    where
-        R: TypedRef,
-        R::Interface: InterfaceOf<S> + 'static,
-        S: Send + Sync + 'static,
-    {
-        let id = self.activate_object(servant::<R, S>(implementation))?;
-        Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
-    }
-
-    /// Activates a servant under an id given by the application and gives its reference.
-    pub fn activate_with_id<R, S>(&self, id: impl Into<ObjectId>, implementation: S) -> Result<R, PoaError>
-    where
-        R: TypedRef,
-        R::Interface: InterfaceOf<S> + 'static,
-        S: Send + Sync + 'static,
-    {
-        let id = id.into();
-        self.activate_object_with_id(&id, servant::<R, S>(Arc::new(implementation)))?;
-        Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
-    }
-
-    /// Activates an untyped servant under a new id.
-    pub fn activate_object(&self, servant: Arc<dyn Servant>) -> Result<ObjectId, PoaError> {
-        if self.0.policies.id_assignment == IdAssignment::User {
-            return Err(PoaError::WrongPolicy("ids are given by the application: use activate_with_id"));
-        }
-        self.check_alive()?;
-        let mut objects = write(&self.0.objects);
-        self.check_unique(&objects, &servant)?;
-        let (slot, id) = objects.reserve_with(|slot| self.new_id(slot));
-        self.put(&mut objects, slot, id.clone(), servant);
-        Ok(id)
-    }
-
-    /// Activates an untyped servant under an id given by the application. An id given by the adapter may be
-    /// used again where it came from (a reference made before its servant).
-    pub fn activate_object_with_id(&self, id: &ObjectId, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
-        self.check_alive()?;
-        let mut objects = write(&self.0.objects);
-        if objects.by_id(id.as_bytes()).is_some() {
-            return Err(PoaError::ObjectAlreadyActive);
-        }
-        self.check_unique(&objects, &servant)?;
-        let slot = match objects.slot_of(id.as_bytes()) {
-            Some(slot) => slot,
-            None if self.0.uses_slot_keys() => {
-                return Err(PoaError::WrongPolicy("the id was not made by this adapter"));
-            }
-            None => objects.reserve_with(|_| id.clone()).0,
-        };
-        self.put(&mut objects, slot, id.clone(), servant);
-        Ok(())
-    }
-
-    /// A reference to an object that need not be active, under a new id.
-    pub fn create_reference(&self, repository_id: &str) -> Result<ObjectRef, PoaError> {
-        if self.0.policies.id_assignment == IdAssignment::User {
-            return Err(PoaError::WrongPolicy(
-                "ids are given by the application: use create_reference_with_id",
-            ));
-        }
-        self.check_alive()?;
-        let (_, id) = write(&self.0.objects).reserve_with(|slot| self.new_id(slot));
-        self.reference(&id, repository_id)
-    }
-
-    /// A reference to an object that need not be active, under an id given by the application.
-    pub fn create_reference_with_id(
-        &self,
-        id: impl Into<ObjectId>,
-        repository_id: &str,
-    ) -> Result<ObjectRef, PoaError> {
-        self.reference(&id.into(), repository_id)
-    }
-
-    /// Ends an object: requests from now on get OBJECT_NOT_EXIST, those being served are finished, and then the
-    /// servant is etherealised and dropped.
-    pub fn deactivate(&self, id: &ObjectId) -> Result<(), PoaError> {
-        let removed = write(&self.0.objects).remove(id.as_bytes());
-        removed.ok_or(PoaError::ObjectNotActive)?.deactivate(false);
-        Ok(())
-    }
-
-    /// The reference of a servant. A servant that is not active is activated where implicit activation is on.
-    pub fn servant_to_reference<R, S>(&self, implementation: &Arc<S>) -> Result<R, PoaError>
-    where
-        R: TypedRef,
-        R::Interface: InterfaceOf<S> + 'static,
-        S: Send + Sync + 'static,
-    {
-        let servant = servant::<R, S>(implementation.clone());
-        if self.0.policies.id_uniqueness == IdUniqueness::Unique {
-            let found = read(&self.0.objects).by_servant(&servant).map(|object| object.id.clone());
-            if let Some(id) = found {
-                return Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?));
-            }
-        }
-        if self.0.policies.implicit_activation == ImplicitActivation::No {
-            return Err(PoaError::ServantNotActive);
-        }
-        let id = self.activate_object(servant)?;
-        Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
-    }
-
-    /// The id of an object of this adapter, active or not. A persistent reference must also lead to an address of
-    /// this ORB: another server may have an adapter of the same name.
-    pub fn reference_to_id(&self, reference: &ObjectRef) -> Result<ObjectId, PoaError> {
-        let adapter = &self.0.orb.adapter;
-        reference
-            .ior()
-            .iiop_profiles()
-            .filter_map(|profile| self.0.orb.local_key(profile))
-            .find_map(|key| match key::parse(&adapter.without_alias(key)) {
-                key::ParsedKey::Slot { nonce, poa, object }
-                    if nonce == adapter.nonce() && poa == self.0.slot =>
-                {
-                    read(&self.0.objects).id_in_slot(object).cloned()
-                }
-                key::ParsedKey::Path { nonce, path, id }
-                    if nonce == self.0.nonce() && path == self.0.path =>
-                {
-                    Some(ObjectId::from(id))
-                }
-                _ => None,
-            })
-            .ok_or(PoaError::WrongAdapter)
-    }
-
-    /// The reference of an active object.
-    pub fn id_to_reference(&self, id: &ObjectId) -> Result<ObjectRef, PoaError> {
-        let repository_id = {
-            let objects = read(&self.0.objects);
-            let object = objects.by_id(id.as_bytes()).ok_or(PoaError::ObjectNotActive)?;
-            object.servant.repository_ids().first().copied().unwrap_or_default()
-        };
-        self.reference(id, repository_id)
-    }
-
-    /// The servant of an active object.
-    pub fn id_to_servant(&self, id: &ObjectId) -> Result<Arc<dyn Servant>, PoaError> {
-        let objects = read(&self.0.objects);
-        Ok(objects.by_id(id.as_bytes()).ok_or(PoaError::ObjectNotActive)?.servant.clone())
-    }
-
-    /// Sets who finds servants for objects that are not active.
+    /// Sets who finds servants for objects that are not active, where the policies are `ServantManager` and `Retain`. It
+    /// can be set once. The adapter keeps it until it is destroyed.
     pub fn set_servant_activator(&self, activator: Arc<dyn ServantActivator>) -> Result<(), PoaError> {
-        if self.0.policies.request_processing != RequestProcessing::ServantActivator {
-            return Err(PoaError::WrongPolicy("request processing is not by a servant activator"));
+        if !self.0.policies.retains() {
+            return Err(PoaError::WrongPolicy("an adapter that keeps no servants needs a servant locator"));
         }
-        *write(&self.0.activator) = Some(activator);
+        self.set_servant_manager(ServantManager::Activator(activator))
+    }
+
+    /// Sets who finds a servant for each request, where the policies are `ServantManager` and `NonRetain`. It can be set
+    /// once. The adapter keeps it until it is destroyed.
+    pub fn set_servant_locator(&self, locator: Arc<dyn ServantLocator>) -> Result<(), PoaError> {
+        if self.0.policies.retains() {
+            return Err(PoaError::WrongPolicy("an adapter that keeps servants needs a servant activator"));
+        }
+        self.set_servant_manager(ServantManager::Locator(locator))
+    }
+
+    fn set_servant_manager(&self, manager: ServantManager) -> Result<(), PoaError> {
+        self.check_processing(RequestProcessing::ServantManager)?;
+        let mut current = write(&self.0.servant_manager);
+        if current.is_some() {
+            return Err(PoaError::ServantManagerAlreadySet);
+        }
+        // Under its lock, which a destruction takes to let go of it.
+        self.check_alive()?;
+        *current = Some(manager);
         Ok(())
     }
 
-    /// Sets the servant of all objects that are not active.
+    /// The servant manager (`get_servant_manager`), if one has been set.
+    pub fn servant_manager(&self) -> Result<Option<ServantManager>, PoaError> {
+        self.check_processing(RequestProcessing::ServantManager)?;
+        Ok(read(&self.0.servant_manager).clone())
+    }
+
+    /// Sets the servant of all objects that are not active (`set_servant`). The adapter keeps it until it is destroyed.
     pub fn set_default_servant(&self, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
-        if self.0.policies.request_processing != RequestProcessing::DefaultServant {
-            return Err(PoaError::WrongPolicy("request processing is not by a default servant"));
-        }
-        *write(&self.0.default_servant) = Some(servant);
+        self.check_processing(RequestProcessing::DefaultServant)?;
+        let before = {
+            let mut current = write(&self.0.default_servant);
+            self.check_alive()?;
+            current.replace(servant)
+        };
+        drop(before);
         Ok(())
+    }
+
+    /// The servant of all objects that are not active (`get_servant`).
+    pub fn default_servant(&self) -> Result<Arc<dyn Servant>, PoaError> {
+        self.check_processing(RequestProcessing::DefaultServant)?;
+        read(&self.0.default_servant).clone().ok_or(PoaError::NoServant)
+    }
+
+    fn check_processing(&self, needed: RequestProcessing) -> Result<(), PoaError> {
+        if self.0.policies.request_processing == needed {
+            return Ok(());
+        }
+        Err(PoaError::WrongPolicy(match needed {
+            RequestProcessing::ServantManager => "request processing is not by a servant manager",
+            _ => "request processing is not by a default servant",
+        }))
     }
 
     fn check_alive(&self) -> Result<(), PoaError> {
-        if self.0.destroyed.load(Ordering::SeqCst) { Err(PoaError::Destroyed) } else { Ok(()) }
+        if self.0.life() == Life::Alive { Ok(()) } else { Err(PoaError::Destroyed) }
     }
 
-    fn check_unique(&self, objects: &ObjectMap, servant: &Arc<dyn Servant>) -> Result<(), PoaError> {
-        let unique = self.0.policies.id_uniqueness == IdUniqueness::Unique;
-        if unique && objects.by_servant(servant).is_some() {
-            return Err(PoaError::ServantAlreadyActive);
-        }
-        Ok(())
-    }
-
-    fn new_id(&self, slot: Slot) -> ObjectId {
-        let mut id = Vec::with_capacity(16);
-        if self.0.policies.lifespan == Lifespan::Persistent {
-            // Ids of earlier runs may still be known to clients.
-            id.extend(self.0.orb.adapter.nonce().0.to_be_bytes());
-        }
-        id.extend(slot.index.to_be_bytes());
-        id.extend(slot.generation.to_be_bytes());
-        ObjectId(id.into_boxed_slice())
-    }
-
-    fn put(&self, objects: &mut ObjectMap, slot: Slot, id: ObjectId, servant: Arc<dyn Servant>) {
-        let unique = self.0.policies.id_uniqueness == IdUniqueness::Unique;
-        objects.activate(slot, ActiveObject::new(self.0.clone(), id, servant), unique);
-    }
-
-    fn reference(&self, id: &ObjectId, repository_id: &str) -> Result<ObjectRef, PoaError> {
-        self.check_alive()?;
-        let key = if self.0.uses_slot_keys() {
-            let slot = read(&self.0.objects).slot_of(id.as_bytes());
-            let slot = slot.ok_or(PoaError::WrongPolicy("the id was not made by this adapter"))?;
-            key::slot_key(self.0.orb.adapter.nonce(), self.0.slot, slot)
-        } else {
-            key::path_key(self.0.nonce(), &self.0.path, id.as_bytes())
-        };
-        Ok(self.0.orb.reference(repository_id, &key))
+    fn path_of_child(&self, name: &str) -> Vec<u8> {
+        let mut path = self.0.path.clone();
+        path.extend((name.len() as u32).to_be_bytes());
+        path.extend(name.as_bytes());
+        path
     }
 }
 
 impl PoaInner {
+    #[allow(clippy::too_many_arguments)] // all of one adapter, from two places next to each other
     fn new(
         orb: &Arc<OrbCore>,
+        parent: Option<Poa>,
         name: &str,
         path: Vec<u8>,
-        slot: Slot,
         policies: PoaPolicies,
         manager: PoaManager,
+        slot: Slot,
+        instance: u32,
     ) -> PoaInner {
         PoaInner {
             orb: orb.clone(),
             name: name.to_owned(),
+            parent,
             path,
             slot,
+            instance,
             policies,
             manager,
             children: Mutex::default(),
-            objects: RwLock::default(),
-            activator: RwLock::default(),
+            objects: RwLock::new(ObjectMap::new(&policies)),
+            next_id: AtomicU64::new(0),
+            servant_manager: RwLock::default(),
             default_servant: RwLock::default(),
-            incarnating: Mutex::default(),
-            destroyed: AtomicBool::new(false),
+            adapter_activator: RwLock::default(),
+            turns: Turns::default(),
+            waiting: AtomicUsize::new(0),
+            life: AtomicU8::new(Life::Alive as u8),
+            leaving: AtomicUsize::new(0),
+            doomed: Mutex::default(),
+            ended: Default::default(),
         }
     }
 
@@ -494,20 +357,94 @@ impl PoaInner {
         }
     }
 
-    /// Whether a path key with this nonce is one of this adapter's.
-    pub(crate) fn accepts(&self, nonce: Nonce) -> bool {
-        nonce == self.nonce()
+    /// What path keys of its objects say of the adapter beside its path.
+    fn key_instance(&self) -> u32 {
+        match self.policies.lifespan {
+            Lifespan::Transient => self.instance,
+            Lifespan::Persistent => 0,
+        }
+    }
+
+    /// Whether a path key with this nonce and instance is one of this adapter's.
+    pub(crate) fn accepts(&self, nonce: Nonce, instance: u32) -> bool {
+        nonce == self.nonce() && instance == self.key_instance()
+    }
+
+    pub(crate) fn manager(&self) -> &PoaManager {
+        &self.manager
     }
 
     /// Returns when the manager does not hold requests, at once if it is active.
-    pub(crate) fn wait_while_holding(&self) -> Result<(), SystemException> {
+    pub(crate) fn wait_while_holding(&self) -> Result<(), Refusal> {
         self.manager.enter()?;
         self.manager.leave();
         Ok(())
     }
 
-    fn uses_slot_keys(&self) -> bool {
-        self.policies.lifespan == Lifespan::Transient && self.policies.id_assignment == IdAssignment::System
+    /// Whether there is somebody to ask for children that do not exist.
+    pub(crate) fn has_adapter_activator(&self) -> bool {
+        read(&self.adapter_activator).is_some()
+    }
+
+    /// Prepares to ask the adapter activator for a child, if there is one; may wait for the manager.
+    #[cold]
+    pub(crate) fn inquire(self: &Arc<Self>, activation: Activation) -> Result<Option<Inquiry>, Refusal> {
+        if let Some(refusal) = self.absence() {
+            return Err(refusal);
+        }
+        let Some(activator) = read(&self.adapter_activator).clone() else { return Ok(None) };
+        let is_counted = match activation {
+            // 15.3.2.1: what the manager says of requests holds for this as well.
+            Activation::ForRequest(_) => {
+                self.manager.enter()?;
+                true
+            }
+            Activation::Direct => false,
+        };
+        Ok(Some(Inquiry { parent: self.clone(), activator, is_counted }))
+    }
+
+    /// What can be said of an object without asking anybody.
+    pub(crate) fn may_have(&self, naming: Naming<'_>) -> Result<(), Refusal> {
+        let objects = read(&self.objects);
+        let is_active = match naming {
+            Naming::Slot(slot) => objects.in_slot(slot).is_some(),
+            Naming::Id(id) => objects.by_id(id).is_some(),
+        };
+        if is_active || self.policies.request_processing != RequestProcessing::ActiveObjectMapOnly {
+            return Ok(());
+        }
+        Err(not_exist(MinorCode::NO_SUCH_OBJECT))
+    }
+}
+
+/// A question to an adapter activator; in the manager's count until it is dropped.
+pub(crate) struct Inquiry {
+    parent: Arc<PoaInner>,
+    activator: Arc<dyn AdapterActivator>,
+    is_counted: bool,
+}
+
+impl Inquiry {
+    /// Whether the activator made the child.
+    pub(crate) fn ask(&self, name: &str) -> Result<bool, Refusal> {
+        let _current = enter_adapter(&self.parent);
+        let parent = Poa(self.parent.clone());
+        match catch_unwind(AssertUnwindSafe(|| self.activator.unknown_adapter(&parent, name))) {
+            Ok(Ok(made)) => Ok(made),
+            Ok(Err(_)) | Err(_) => {
+                let failed = MinorCode::OBJ_ADAPTER_ACTIVATOR_FAILED;
+                Err(upcall::refusal(SystemExceptionKind::ObjAdapter, failed))
+            }
+        }
+    }
+}
+
+impl Drop for Inquiry {
+    fn drop(&mut self) {
+        if self.is_counted {
+            self.parent.manager.leave();
+        }
     }
 }
 
@@ -517,39 +454,5 @@ impl fmt::Debug for Poa {
     }
 }
 
-impl ObjectId {
-    /// The octets.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<&str> for ObjectId {
-    fn from(text: &str) -> Self {
-        ObjectId(text.as_bytes().into())
-    }
-}
-
-impl From<&[u8]> for ObjectId {
-    fn from(bytes: &[u8]) -> Self {
-        ObjectId(bytes.into())
-    }
-}
-
-impl From<Vec<u8>> for ObjectId {
-    fn from(bytes: Vec<u8>) -> Self {
-        ObjectId(bytes.into_boxed_slice())
-    }
-}
-
-impl std::borrow::Borrow<[u8]> for ObjectId {
-    fn borrow(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for ObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ObjectId({})", self.0.escape_ascii())
-    }
-}
+const ROOT_NAME: &str = "RootPOA";
+const ROOT_MANAGER: &str = "RootPOAManager";

@@ -1,6 +1,21 @@
-//! Policies of an object adapter (CORBA 3.3 part 1, 15.3.7).
+//! Policies of an object adapter (CORBA 3.3 part 1, 15.3.8).
 
 use super::PoaError;
+
+/// Which thread makes the upcalls of an adapter: to its servants and to its servant manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ThreadModel {
+    /// Any, several at once.
+    #[default]
+    OrbControl,
+    /// Any, but one at a time. A thread that is in an upcall of the adapter may call further objects of it: the upcall
+    /// is then within the first. A call that comes back over the network while its caller waits for it cannot be
+    /// told from others, and waits as they do: it ends with the caller's deadline.
+    SingleThread,
+    /// The thread that is in [`Orb::run`](crate::Orb::run) or [`Orb::perform_work`](crate::Orb::perform_work), one at a
+    /// time for all such adapters of the ORB. Until there is one, requests wait.
+    MainThread,
+}
 
 /// How long references live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,66 +54,262 @@ pub enum ImplicitActivation {
     /// It does not.
     #[default]
     No,
-    /// It does; needs [`IdAssignment::System`].
+    /// It does; needs [`IdAssignment::System`] and [`ServantRetention::Retain`].
     Yes,
+}
+
+/// Whether the adapter remembers which servant is which object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServantRetention {
+    /// It does, in its active object map.
+    #[default]
+    Retain,
+    /// It does not: each request needs a [`ServantLocator`](super::ServantLocator) or the default servant.
+    NonRetain,
 }
 
 /// What is done with a request for an object that is not active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequestProcessing {
-    /// It gets OBJECT_NOT_EXIST.
+    /// It gets OBJECT_NOT_EXIST; needs [`ServantRetention::Retain`].
     #[default]
     ActiveObjectMapOnly,
-    /// A [`ServantActivator`](super::ServantActivator) is asked for a servant, which is then kept.
-    ServantActivator,
     /// One servant serves it; needs [`IdUniqueness::Multiple`].
     DefaultServant,
+    /// A [`ServantActivator`](super::ServantActivator) is asked for a servant, which is then kept; or, with
+    /// [`ServantRetention::NonRetain`], a [`ServantLocator`](super::ServantLocator) for this request only.
+    ServantManager,
 }
 
 /// The policies of an adapter. The default is that of the standard's `create_POA` without policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoaPolicies {
+    /// Which thread makes upcalls.
+    pub thread: ThreadModel,
     /// How long references live.
     pub lifespan: Lifespan,
-    /// Who gives ids.
-    pub id_assignment: IdAssignment,
     /// Whether a servant may be several objects.
     pub id_uniqueness: IdUniqueness,
+    /// Who gives ids.
+    pub id_assignment: IdAssignment,
     /// Whether asking for a reference activates.
     pub implicit_activation: ImplicitActivation,
+    /// Whether servants are remembered.
+    pub servant_retention: ServantRetention,
     /// What is done for objects that are not active.
     pub request_processing: RequestProcessing,
 }
 
+/// One policy, as the standard's `create_POA` takes them; see [`PoaPolicies::from_list`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoaPolicy {
+    /// `create_thread_policy`.
+    Thread(ThreadModel),
+    /// `create_lifespan_policy`.
+    Lifespan(Lifespan),
+    /// `create_id_uniqueness_policy`.
+    IdUniqueness(IdUniqueness),
+    /// `create_id_assignment_policy`.
+    IdAssignment(IdAssignment),
+    /// `create_implicit_activation_policy`.
+    ImplicitActivation(ImplicitActivation),
+    /// `create_servant_retention_policy`.
+    ServantRetention(ServantRetention),
+    /// `create_request_processing_policy`.
+    RequestProcessing(RequestProcessing),
+}
+
+/// The kinds of policy, with their numbers in the standard (`PolicyType`), in the order of the fields of
+/// [`PoaPolicies`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum PoaPolicyType {
+    /// `THREAD_POLICY_ID`.
+    Thread = 16,
+    /// `LIFESPAN_POLICY_ID`.
+    Lifespan = 17,
+    /// `ID_UNIQUENESS_POLICY_ID`.
+    IdUniqueness = 18,
+    /// `ID_ASSIGNMENT_POLICY_ID`.
+    IdAssignment = 19,
+    /// `IMPLICIT_ACTIVATION_POLICY_ID`.
+    ImplicitActivation = 20,
+    /// `SERVANT_RETENTION_POLICY_ID`.
+    ServantRetention = 21,
+    /// `REQUEST_PROCESSING_POLICY_ID`.
+    RequestProcessing = 22,
+}
+
+impl PoaPolicy {
+    /// Its kind.
+    pub fn policy_type(&self) -> PoaPolicyType {
+        match self {
+            PoaPolicy::Thread(_) => PoaPolicyType::Thread,
+            PoaPolicy::Lifespan(_) => PoaPolicyType::Lifespan,
+            PoaPolicy::IdUniqueness(_) => PoaPolicyType::IdUniqueness,
+            PoaPolicy::IdAssignment(_) => PoaPolicyType::IdAssignment,
+            PoaPolicy::ImplicitActivation(_) => PoaPolicyType::ImplicitActivation,
+            PoaPolicy::ServantRetention(_) => PoaPolicyType::ServantRetention,
+            PoaPolicy::RequestProcessing(_) => PoaPolicyType::RequestProcessing,
+        }
+    }
+}
+
 impl PoaPolicies {
     /// The root adapter's: transient, system ids, unique, implicit activation.
-    pub const ROOT: PoaPolicies = PoaPolicies {
-        lifespan: Lifespan::Transient,
-        id_assignment: IdAssignment::System,
-        id_uniqueness: IdUniqueness::Unique,
-        implicit_activation: ImplicitActivation::Yes,
-        request_processing: RequestProcessing::ActiveObjectMapOnly,
-    };
+    pub const ROOT: PoaPolicies =
+        PoaPolicies { implicit_activation: ImplicitActivation::Yes, ..PoaPolicies::STANDARD };
 
     /// Persistent references with ids given by the application: what servers that are restarted want.
     pub const PERSISTENT: PoaPolicies = PoaPolicies {
         lifespan: Lifespan::Persistent,
         id_assignment: IdAssignment::User,
+        ..PoaPolicies::STANDARD
+    };
+
+    /// The default, for constants.
+    const STANDARD: PoaPolicies = PoaPolicies {
+        thread: ThreadModel::OrbControl,
+        lifespan: Lifespan::Transient,
         id_uniqueness: IdUniqueness::Unique,
+        id_assignment: IdAssignment::System,
         implicit_activation: ImplicitActivation::No,
+        servant_retention: ServantRetention::Retain,
         request_processing: RequestProcessing::ActiveObjectMapOnly,
     };
 
-    /// Refuses combinations that the standard forbids.
-    pub(crate) fn check(&self) -> Result<(), PoaError> {
-        if self.implicit_activation == ImplicitActivation::Yes && self.id_assignment == IdAssignment::User {
-            return Err(PoaError::InvalidPolicy("implicit activation needs system ids"));
+    /// The standard's defaults but for what is listed. A kind that is listed twice with different values contradicts
+    /// itself. The index of an [`InvalidPolicy`](PoaError::InvalidPolicy) is a place in the list.
+    pub fn from_list(list: &[PoaPolicy]) -> Result<PoaPolicies, PoaError> {
+        let mut policies = PoaPolicies::default();
+        for (index, policy) in list.iter().enumerate() {
+            let kind = policy.policy_type();
+            if list[..index].iter().any(|other| other.policy_type() == kind && other != policy) {
+                let index = u16::try_from(index).unwrap_or(u16::MAX);
+                return Err(PoaError::InvalidPolicy { policy: kind, index, why: "is given twice" });
+            }
+            match *policy {
+                PoaPolicy::Thread(value) => policies.thread = value,
+                PoaPolicy::Lifespan(value) => policies.lifespan = value,
+                PoaPolicy::IdUniqueness(value) => policies.id_uniqueness = value,
+                PoaPolicy::IdAssignment(value) => policies.id_assignment = value,
+                PoaPolicy::ImplicitActivation(value) => policies.implicit_activation = value,
+                PoaPolicy::ServantRetention(value) => policies.servant_retention = value,
+                PoaPolicy::RequestProcessing(value) => policies.request_processing = value,
+            }
+        }
+        match policies.check() {
+            Ok(()) => Ok(policies),
+            Err(PoaError::InvalidPolicy { policy, why, .. }) => {
+                // A contradiction has a part that was listed: the default alone has none.
+                let place = list.iter().position(|listed| listed.policy_type() == policy);
+                let index = u16::try_from(place.unwrap_or(0)).unwrap_or(u16::MAX);
+                Err(PoaError::InvalidPolicy { policy, index, why })
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Refuses combinations that the standard forbids (15.3.8 and 15.3.9.2).
+    pub fn check(&self) -> Result<(), PoaError> {
+        let refuse = |policy: PoaPolicyType, why| {
+            let index = (policy as u32 - PoaPolicyType::Thread as u32) as u16;
+            Err(PoaError::InvalidPolicy { policy, index, why })
+        };
+        let retains = self.servant_retention == ServantRetention::Retain;
+        if self.request_processing == RequestProcessing::ActiveObjectMapOnly && !retains {
+            return refuse(
+                PoaPolicyType::ServantRetention,
+                "must be RETAIN where the active object map is all there is",
+            );
         }
         if self.request_processing == RequestProcessing::DefaultServant
             && self.id_uniqueness == IdUniqueness::Unique
         {
-            return Err(PoaError::InvalidPolicy("a default servant needs multiple ids for one servant"));
+            return refuse(PoaPolicyType::RequestProcessing, "by a default servant needs MULTIPLE_ID");
+        }
+        if self.implicit_activation == ImplicitActivation::Yes {
+            if self.id_assignment == IdAssignment::User {
+                return refuse(PoaPolicyType::ImplicitActivation, "needs SYSTEM_ID");
+            }
+            if !retains {
+                return refuse(PoaPolicyType::ImplicitActivation, "needs RETAIN");
+            }
         }
         Ok(())
+    }
+
+    pub(super) fn retains(&self) -> bool {
+        self.servant_retention == ServantRetention::Retain
+    }
+
+    pub(super) fn is_unique(&self) -> bool {
+        self.retains() && self.id_uniqueness == IdUniqueness::Unique
+    }
+
+    /// Whether references name slots, which is shortest. Not where an object can be had again under its id after it
+    /// has ended: the slot is then another's.
+    pub(super) fn use_slot_keys(&self) -> bool {
+        self.lifespan == Lifespan::Transient
+            && self.id_assignment == IdAssignment::System
+            && self.request_processing == RequestProcessing::ActiveObjectMapOnly
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> impl Iterator<Item = PoaPolicies> {
+        (0..3 * 2 * 2 * 2 * 2 * 2 * 3).map(|mut n| {
+            let mut pick = |of: usize| {
+                let picked = n % of;
+                n /= of;
+                picked
+            };
+            PoaPolicies {
+                thread: [ThreadModel::OrbControl, ThreadModel::SingleThread, ThreadModel::MainThread]
+                    [pick(3)],
+                lifespan: [Lifespan::Transient, Lifespan::Persistent][pick(2)],
+                id_uniqueness: [IdUniqueness::Unique, IdUniqueness::Multiple][pick(2)],
+                id_assignment: [IdAssignment::System, IdAssignment::User][pick(2)],
+                implicit_activation: [ImplicitActivation::No, ImplicitActivation::Yes][pick(2)],
+                servant_retention: [ServantRetention::Retain, ServantRetention::NonRetain][pick(2)],
+                request_processing: [
+                    RequestProcessing::ActiveObjectMapOnly,
+                    RequestProcessing::DefaultServant,
+                    RequestProcessing::ServantManager,
+                ][pick(3)],
+            }
+        })
+    }
+
+    #[test]
+    fn the_table_of_the_standard() {
+        let legal = all().filter(|policies| policies.check().is_ok()).count();
+        // By hand: thread and lifespan are free (3 * 2). With RETAIN: map only or servant manager take both
+        // uniquenesses (2 * 2), a default servant one: 5; with SYSTEM_ID implicit activation is free, with USER_ID not: 3;
+        // together 15. With NON_RETAIN: servant manager 2, default servant 1: 3; ids 2; no implicit activation: 6.
+        assert_eq!(legal, 3 * 2 * (15 + 6));
+        assert_eq!(all().count(), 288);
+    }
+
+    #[test]
+    fn a_contradiction_is_told_by_its_place() {
+        let list = [
+            PoaPolicy::Lifespan(Lifespan::Persistent),
+            PoaPolicy::RequestProcessing(RequestProcessing::DefaultServant),
+        ];
+        let told = PoaPolicies::from_list(&list);
+        let policy = PoaPolicyType::RequestProcessing;
+        assert!(matches!(told, Err(PoaError::InvalidPolicy { policy: p, index: 1, .. }) if p == policy));
+        let list = [
+            PoaPolicy::Lifespan(Lifespan::Persistent),
+            PoaPolicy::IdAssignment(IdAssignment::User),
+            PoaPolicy::Lifespan(Lifespan::Transient),
+        ];
+        assert!(matches!(PoaPolicies::from_list(&list), Err(PoaError::InvalidPolicy { index: 2, .. })));
+        assert_eq!(PoaPolicies::from_list(&list[..2]), Ok(PoaPolicies::PERSISTENT));
+        assert_eq!(PoaPolicies::from_list(&[]), Ok(PoaPolicies::default()));
     }
 }

@@ -1,80 +1,114 @@
-//! Active objects, and requests on their way into them.
+//! Active objects, and requests in them: what is counted, and what happens after the last one.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 
 use super::current::{CurrentGuard, current_object, enter};
-use super::key::Slot;
-use super::{ObjectId, Poa, PoaInner, RequestProcessing, Unavailable};
+use super::gate::GateKeeper;
+use super::turn::Turn;
+use super::{Cookie, ObjectId, Poa, PoaInner, ServantActivator, ServantLocator, ThreadModel};
+use crate::invoke::servant_panicked;
 use crate::servant::Servant;
-use crate::sync::{lock, read};
+use crate::sync::lock;
 
-/// A servant with an id, in an adapter.
+/// A servant with an id, in an adapter; or for one request, where the adapter does not keep it.
 pub(crate) struct ActiveObject {
     pub(crate) poa: Arc<PoaInner>,
     pub(crate) id: ObjectId,
     pub(crate) servant: Arc<dyn Servant>,
-    in_flight: AtomicUsize,
-    deactivated: AtomicBool,
-    cleanup: AtomicBool,
-    etherealized: AtomicBool,
-    idle: (Mutex<()>, Condvar),
+    /// Whether any thread may call it at any time.
+    pub(super) is_unbound: bool,
+    pub(super) in_flight: AtomicUsize,
+    /// It has been taken out of the map, or was never in it: its last request is its end.
+    is_leaving: AtomicBool,
+    /// So that it ends once, whoever finds it idle.
+    has_ended: AtomicBool,
+    /// Set before `is_leaving`.
+    farewell: Mutex<Farewell>,
+}
+
+/// What is done after the last request of an object that is leaving.
+pub(super) enum Farewell {
+    /// Nothing: it is dropped.
+    Drop,
+    /// Its id can be used again after the activator has been told.
+    Etherealize {
+        activator: Arc<dyn ServantActivator>,
+        cleanup_in_progress: bool,
+        /// Opens when the id can be used again; `None` where it can be already.
+        keeper: Option<GateKeeper>,
+    },
+    /// Its adapter is being destroyed and will see to it when its last request is done.
+    LeaveToAdapter,
+    /// It was for one request.
+    Postinvoke { locator: Arc<dyn ServantLocator>, operation: String, cookie: Cookie },
 }
 
 impl ActiveObject {
     pub(super) fn new(poa: Arc<PoaInner>, id: ObjectId, servant: Arc<dyn Servant>) -> Arc<Self> {
         Arc::new(ActiveObject {
+            is_unbound: poa.policies.thread == ThreadModel::OrbControl,
             poa,
             id,
             servant,
             in_flight: AtomicUsize::new(0),
-            deactivated: AtomicBool::new(false),
-            cleanup: AtomicBool::new(false),
-            etherealized: AtomicBool::new(false),
-            idle: Default::default(),
+            is_leaving: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            farewell: Mutex::new(Farewell::Drop),
         })
     }
 
-    /// It has been taken out of the map: etherealises now, or after its last request.
-    pub(super) fn deactivate(self: &Arc<Self>, cleanup: bool) {
-        self.cleanup.store(cleanup, Ordering::SeqCst);
-        self.deactivated.store(true, Ordering::SeqCst);
+    /// An object for one request, which is counted in. The adapter has counted the object with
+    /// [`PoaInner::come`].
+    pub(super) fn for_one_request(
+        poa: Arc<PoaInner>,
+        id: ObjectId,
+        servant: Arc<dyn Servant>,
+        farewell: Farewell,
+    ) -> Arc<Self> {
+        Arc::new(ActiveObject {
+            is_unbound: poa.policies.thread == ThreadModel::OrbControl,
+            poa,
+            id,
+            servant,
+            in_flight: AtomicUsize::new(1),
+            is_leaving: AtomicBool::new(true),
+            has_ended: AtomicBool::new(false),
+            farewell: Mutex::new(farewell),
+        })
+    }
+
+    /// It has been taken out of the map, and the adapter has counted it with [`PoaInner::come`]: ends it now, or after
+    /// its last request.
+    pub(super) fn leave(self: &Arc<Self>, farewell: Farewell) {
+        *lock(&self.farewell) = farewell;
+        // sync: leaving-or-last. Either the last request sees that the object is leaving, or this sees that there is
+        // no request.
+        self.is_leaving.store(true, Ordering::SeqCst);
         if self.in_flight.load(Ordering::SeqCst) == 0 {
-            self.etherealize();
+            self.end();
         }
     }
 
-    /// Blocks until its last request is done.
-    pub(super) fn wait_until_idle(&self) {
-        let mut guard = lock(&self.idle.0);
-        while self.in_flight.load(Ordering::SeqCst) > 0 {
-            guard = self.idle.1.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner);
-        }
+    /// The repository id that references to it carry.
+    pub(crate) fn primary_interface(&self) -> Cow<'static, str> {
+        self.servant.primary_interface(&self.id, &Poa(self.poa.clone()))
     }
 
     #[cold]
-    fn last_request_done(self: &Arc<Self>) {
-        self.etherealize();
-        let _guard = lock(&self.idle.0);
-        self.idle.1.notify_all();
-    }
-
-    fn etherealize(self: &Arc<Self>) {
-        if self.etherealized.swap(true, Ordering::SeqCst) {
+    fn end(self: &Arc<Self>) {
+        if self.has_ended.swap(true, Ordering::SeqCst) {
             return;
         }
-        let activator = read(&self.poa.activator).clone();
-        if let Some(activator) = activator {
-            let remaining = read(&self.poa.objects).has_servant(&self.servant);
-            let cleanup = self.cleanup.load(Ordering::SeqCst);
-            let poa = Poa(self.poa.clone());
-            activator.etherealize(&self.id, &poa, self.servant.clone(), cleanup, remaining);
-        }
+        let farewell = std::mem::replace(&mut *lock(&self.farewell), Farewell::Drop);
+        self.poa.say_farewell(self, farewell);
     }
 }
 
@@ -85,34 +119,61 @@ impl fmt::Debug for ActiveObject {
 }
 
 /// A request that has reached its servant; counted in the object and its manager until dropped.
-#[derive(Debug)]
 pub(crate) struct Upcall {
     object: Arc<ActiveObject>,
+    /// Given back after the request has been counted out.
+    _turn: Option<Turn>,
 }
 
 /// Why a request does not reach a servant.
-#[derive(Debug)]
 pub(crate) enum Refusal {
     /// The client gets this exception.
     Exception(SystemException),
     /// The client gets LOCATION_FORWARD.
     Forward(Ior),
+    /// Nothing is wrong, but only the main thread may make the upcall.
+    NotThisThread(Arc<PoaInner>),
+}
+
+impl From<SystemException> for Refusal {
+    fn from(e: SystemException) -> Self {
+        Refusal::Exception(e)
+    }
 }
 
 impl Upcall {
+    #[inline]
+    pub(super) fn new(object: Arc<ActiveObject>) -> Upcall {
+        Upcall { object, _turn: None }
+    }
+
+    pub(super) fn in_turn(object: Arc<ActiveObject>, turn: Option<Turn>) -> Upcall {
+        Upcall { object, _turn: turn }
+    }
+
     #[inline]
     pub(crate) fn servant(&self) -> &dyn Servant {
         &*self.object.servant
     }
 
+    /// Asks the servant itself, as an upcall: a panic becomes UNKNOWN.
+    pub(crate) fn ask<T>(
+        &self,
+        question: impl FnOnce(&dyn Servant) -> Result<T, SystemException>,
+    ) -> Result<T, SystemException> {
+        let _current = self.enter();
+        catch_unwind(AssertUnwindSafe(|| question(self.servant())))
+            .unwrap_or_else(|_| Err(servant_panicked()))
+    }
+
     /// Another share of the request that this thread is carrying out, for an answer that comes later; `None` outside
-    /// an upcall.
+    /// an upcall. The thread's turn is not shared: the upcall is over when it returns.
     pub(crate) fn of_this_thread() -> Option<Upcall> {
         let object = current_object()?;
         // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
         object.in_flight.fetch_add(1, Ordering::SeqCst);
         object.poa.manager.enter_again();
-        Some(Upcall { object })
+        Some(Upcall::new(object))
     }
 
     /// Makes the object the thread's current one while the guard lives.
@@ -126,128 +187,20 @@ impl Drop for Upcall {
     #[inline]
     fn drop(&mut self) {
         let last = self.object.in_flight.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && self.object.deactivated.load(Ordering::SeqCst) {
-            self.object.last_request_done();
+        // sync: leaving-or-last
+        if last && self.object.is_leaving.load(Ordering::SeqCst) {
+            self.object.end();
         }
         self.object.poa.manager.leave();
     }
 }
 
-/// How a key names an object within its adapter.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Naming<'k> {
-    Slot(Slot),
-    Id(&'k [u8]),
-}
-
-impl PoaInner {
-    /// Passes a request through the manager to its servant.
-    pub(crate) fn begin_upcall(self: &Arc<Self>, naming: Naming<'_>) -> Result<Upcall, Refusal> {
-        self.manager.enter().map_err(Refusal::Exception)?;
-        let found = match self.find_active(naming) {
-            Some(object) => Ok(object),
-            None => self.find_inactive(naming),
-        };
-        match found {
-            Ok(object) => Ok(Upcall { object }),
-            Err(refusal) => {
-                self.manager.leave();
-                Err(refusal)
-            }
-        }
-    }
-
-    /// The same where nothing is in the way; `None` when the manager does not let it through at once or the
-    /// object is not active. Never waits, so that the caller may hold a lock.
-    #[inline]
-    pub(crate) fn begin_upcall_now(&self, naming: Naming<'_>) -> Option<Upcall> {
-        if !self.manager.enter_now() {
-            return None;
-        }
-        let found = self.find_active(naming);
-        if found.is_none() {
-            self.manager.leave();
-        }
-        found.map(|object| Upcall { object })
-    }
-
-    #[inline]
-    fn find_active(&self, naming: Naming<'_>) -> Option<Arc<ActiveObject>> {
-        let objects = read(&self.objects);
-        let object = match naming {
-            Naming::Slot(slot) => objects.in_slot(slot),
-            Naming::Id(id) => objects.by_id(id),
-        };
-        // Counted under the lock: whoever takes the object out of the map sees the count.
-        object.map(count_in)
-    }
-
-    /// Asks the activator or takes the default servant.
-    #[cold]
-    fn find_inactive(self: &Arc<Self>, naming: Naming<'_>) -> Result<Arc<ActiveObject>, Refusal> {
-        let id = match naming {
-            Naming::Id(id) => ObjectId::from(id),
-            Naming::Slot(slot) => match read(&self.objects).id_in_slot(slot) {
-                Some(id) => id.clone(),
-                None => return Err(not_exist(MinorCode::STALE_KEY)),
-            },
-        };
-        match self.policies.request_processing {
-            RequestProcessing::ActiveObjectMapOnly => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
-            RequestProcessing::DefaultServant => match &*read(&self.default_servant) {
-                Some(servant) => {
-                    let object = ActiveObject::new(self.clone(), id, servant.clone());
-                    Ok(count_in(&object))
-                }
-                None => Err(adapter_lacks_servant()),
-            },
-            RequestProcessing::ServantActivator => {
-                let Some(activator) = read(&self.activator).clone() else {
-                    return Err(adapter_lacks_servant());
-                };
-                let _one_at_a_time = lock(&self.incarnating);
-                if let Some(object) = read(&self.objects).by_id(id.as_bytes()) {
-                    return Ok(count_in(object));
-                }
-                let poa = Poa(self.clone());
-                let servant = activator.incarnate(&id, &poa).map_err(|why| match why {
-                    Unavailable::Raise(e) => Refusal::Exception(e),
-                    Unavailable::Forward(reference) => Refusal::Forward(reference.ior().clone()),
-                })?;
-                poa.activate_object_with_id(&id, servant).map_err(|e| {
-                    let e = SystemException::new(
-                        SystemExceptionKind::ObjAdapter,
-                        MinorCode::WRONG_POLICY,
-                        CompletionStatus::No,
-                    )
-                    .with_detail(e.to_string());
-                    Refusal::Exception(e)
-                })?;
-                match read(&self.objects).by_id(id.as_bytes()) {
-                    Some(object) => Ok(count_in(object)),
-                    None => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
-                }
-            }
-        }
-    }
-}
-
-#[inline]
-fn count_in(object: &Arc<ActiveObject>) -> Arc<ActiveObject> {
-    object.in_flight.fetch_add(1, Ordering::SeqCst);
-    object.clone()
-}
-
 #[cold]
 pub(crate) fn not_exist(minor: MinorCode) -> Refusal {
-    Refusal::Exception(SystemException::new(SystemExceptionKind::ObjectNotExist, minor, CompletionStatus::No))
+    refusal(SystemExceptionKind::ObjectNotExist, minor)
 }
 
 #[cold]
-fn adapter_lacks_servant() -> Refusal {
-    Refusal::Exception(SystemException::new(
-        SystemExceptionKind::ObjAdapter,
-        MinorCode::WRONG_POLICY,
-        CompletionStatus::No,
-    ))
+pub(super) fn refusal(kind: SystemExceptionKind, minor: MinorCode) -> Refusal {
+    Refusal::Exception(SystemException::new(kind, minor, CompletionStatus::No))
 }

@@ -419,7 +419,9 @@ impl ReplySink for AnswersLater {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        None // it is the later one already
+        self.connection.carried.fetch_add(1, Ordering::SeqCst);
+        let answered = AtomicBool::new(self.answered.swap(true, Ordering::SeqCst));
+        Some(Box::new(AnswersLater { connection: self.connection.clone(), answered }))
     }
 }
 

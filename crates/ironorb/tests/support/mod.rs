@@ -203,7 +203,8 @@ impl Pair {
             id_assignment: IdAssignment::User,
             id_uniqueness: IdUniqueness::Unique,
             implicit_activation: ImplicitActivation::No,
-            request_processing: RequestProcessing::ServantActivator,
+            request_processing: RequestProcessing::ServantManager,
+            ..PoaPolicies::default()
         };
         let moved = orb.root_poa().create_poa("moved", None, policies).unwrap();
         moved.set_servant_activator(Arc::new(server.forward_to.clone())).unwrap();
@@ -293,7 +294,7 @@ impl Pair {
     fn ior(&self, servers: &[usize], poa: &str, id: &str) -> Ior {
         let profiles = servers.iter().flat_map(|&server| {
             let running = self.servers[server].running.as_ref().unwrap();
-            let poa = running.orb.root_poa().find_poa(poa).unwrap();
+            let poa = running.orb.root_poa().find_poa(poa, false).unwrap();
             poa.create_reference_with_id(id, COUNTER_ID).unwrap().ior().profiles.clone()
         });
         Ior { type_id: COUNTER_ID.to_owned(), profiles: profiles.collect() }

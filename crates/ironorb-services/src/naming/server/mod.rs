@@ -165,7 +165,8 @@ const CONTEXTS_POLICIES: PoaPolicies = PoaPolicies {
     id_assignment: IdAssignment::User,
     id_uniqueness: IdUniqueness::Unique,
     implicit_activation: ImplicitActivation::No,
-    request_processing: RequestProcessing::ServantActivator,
+    request_processing: RequestProcessing::ServantManager,
+    ..PoaPolicies::PERSISTENT
 };
 
 const ITERATORS_POLICIES: PoaPolicies = PoaPolicies {

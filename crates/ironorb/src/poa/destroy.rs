@@ -1,0 +1,306 @@
+//! How objects and adapters end (CORBA 3.3 part 1, 15.3.9.4 and 15.3.9.17): always after their last request, and never
+//! with a lock held.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use super::current::{enter_adapter, is_in_upcall_of};
+use super::gate::{Gate, GateKeeper};
+use super::turn::Turn;
+use super::upcall::Farewell;
+use super::{ActiveObject, ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
+use crate::sync::{lock, read, write};
+
+/// How far an adapter is from its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+#[repr(u8)]
+pub(super) enum Life {
+    /// It serves.
+    Alive,
+    /// No more requests are let in; those that are in are served.
+    Destroying,
+    /// To the world it is gone, and its name free; its objects are being etherealised.
+    Etherealizing,
+    /// It is gone.
+    Destroyed,
+}
+
+impl Life {
+    fn from_u8(value: u8) -> Life {
+        match value {
+            0 => Life::Alive,
+            1 => Life::Destroying,
+            2 => Life::Etherealizing,
+            _ => Life::Destroyed,
+        }
+    }
+}
+
+impl Poa {
+    /// Destroys it and its descendants: no more requests are let in (TRANSIENT); when those being served are answered it
+    /// is gone, its name is free, and its objects get OBJECT_NOT_EXIST; then, with `etherealize_objects`, their servants
+    /// are etherealised. With `wait_for_completion` this blocks until all that is done, which is refused in an upcall of
+    /// the same ORB ([`PoaError::WouldDeadlock`]); without, whoever ends the last request sees to the rest.
+    ///
+    /// Destroying it again changes nothing, but one can wait.
+    pub fn destroy(&self, etherealize_objects: bool, wait_for_completion: bool) -> Result<(), PoaError> {
+        if wait_for_completion && is_in_upcall_of(&self.0.orb) {
+            return Err(PoaError::WouldDeadlock);
+        }
+        self.0.begin_destroy(etherealize_objects);
+        if wait_for_completion {
+            self.0.wait_until(|poa| poa.life() == Life::Destroyed);
+        }
+        Ok(())
+    }
+
+    /// Ends an object (`deactivate_object`): requests being served are finished, and then the servant is etherealised
+    /// and dropped. Requests from now on get OBJECT_NOT_EXIST, or, where the adapter has a servant activator, wait for
+    /// that and incarnate the object anew.
+    ///
+    /// Does not wait for requests. If there are none, it is this call that etherealises.
+    pub fn deactivate(&self, id: &ObjectId) -> Result<(), PoaError> {
+        self.check_retains()?;
+        let activator = self.0.activator();
+        let keeper = activator.is_some().then(Gate::of_any_thread);
+        let removed = {
+            let mut objects = write(&self.0.objects);
+            // Counted before the object is out: a destruction waits for it.
+            self.0.leaving.fetch_add(1, Ordering::SeqCst);
+            objects.remove(id.as_bytes(), keeper.as_ref())
+        };
+        match removed {
+            Some(object) => {
+                object.leave(farewell(activator, false, keeper));
+                Ok(())
+            }
+            None => {
+                self.0.go();
+                Err(PoaError::ObjectNotActive)
+            }
+        }
+    }
+}
+
+fn farewell(
+    activator: Option<Arc<dyn ServantActivator>>,
+    cleanup_in_progress: bool,
+    keeper: Option<GateKeeper>,
+) -> Farewell {
+    match activator {
+        Some(activator) => Farewell::Etherealize { activator, cleanup_in_progress, keeper },
+        None => Farewell::Drop,
+    }
+}
+
+impl PoaInner {
+    pub(super) fn life(&self) -> Life {
+        Life::from_u8(self.life.load(Ordering::SeqCst))
+    }
+
+    fn change_life(&self, from: Life, to: Life) -> bool {
+        self.life.compare_exchange(from as u8, to as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Counts something that the adapter's destruction must wait for; refused once that has begun.
+    pub(super) fn come(self: &Arc<Self>) -> Result<(), super::Refusal> {
+        self.leaving.fetch_add(1, Ordering::SeqCst);
+        match self.absence() {
+            None => Ok(()),
+            Some(refusal) => {
+                self.go();
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Counts it out again; the last one completes a destruction.
+    pub(super) fn go(self: &Arc<Self>) {
+        if self.leaving.fetch_sub(1, Ordering::SeqCst) == 1 {
+            if self.life() != Life::Alive {
+                self.complete_destroy();
+            }
+            self.tell_waiters();
+        }
+    }
+
+    /// Blocks until something is so that changes when objects or the adapter have ended.
+    pub(super) fn wait_until(&self, is_so: impl Fn(&Self) -> bool) {
+        let mut guard = lock(&self.ended.0);
+        while !is_so(self) {
+            guard = self.ended.1.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Blocks until no object is on its way out.
+    pub(super) fn wait_until_none_leaves(&self) {
+        self.wait_until(|poa| poa.leaving.load(Ordering::SeqCst) == 0);
+    }
+
+    fn activator(&self) -> Option<Arc<dyn ServantActivator>> {
+        match &*read(&self.servant_manager) {
+            Some(ServantManager::Activator(activator)) => Some(activator.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn begin_destroy(self: &Arc<Self>, etherealize_objects: bool) {
+        // For this function, so that nobody completes the destruction before it is through.
+        self.leaving.fetch_add(1, Ordering::SeqCst);
+        let children = {
+            // A child that is being made is in the list, or its maker sees that it cannot be.
+            let children = lock(&self.children);
+            if self.change_life(Life::Alive, Life::Destroying) {
+                self.leaving.fetch_add(children.len(), Ordering::SeqCst);
+                Some(children.values().cloned().collect::<Vec<_>>())
+            } else {
+                None
+            }
+        };
+        if let Some(children) = children {
+            for child in children {
+                child.0.begin_destroy(etherealize_objects);
+            }
+            let removed = {
+                let mut objects = write(&self.objects);
+                let removed = objects.remove_all();
+                self.leaving.fetch_add(removed.len(), Ordering::SeqCst);
+                removed
+            };
+            if etherealize_objects && self.activator().is_some() {
+                lock(&self.doomed).clone_from(&removed);
+            }
+            for object in removed {
+                object.leave(Farewell::LeaveToAdapter);
+            }
+        }
+        self.go();
+    }
+
+    /// The last request is done.
+    #[cold]
+    fn complete_destroy(self: &Arc<Self>) {
+        if !self.change_life(Life::Destroying, Life::Etherealizing) {
+            return;
+        }
+        let parent = self.parent.as_ref().map(|parent| parent.0.clone());
+        let is_counted = {
+            // Together: whoever makes an adapter of this name finds both free or none.
+            let mut siblings = parent.as_ref().map(|parent| lock(&parent.children));
+            self.orb.adapter.unregister(self.slot, &self.path);
+            if let Some(siblings) = &mut siblings {
+                siblings.remove(&self.name);
+            }
+            // A destruction of the parent counts the children that it finds under this lock.
+            parent.as_ref().is_some_and(|parent| parent.life() != Life::Alive)
+        };
+        let poa = self.clone();
+        self.on_its_thread(move || {
+            let doomed = std::mem::take(&mut *lock(&poa.doomed));
+            if let Some(activator) = poa.activator() {
+                for object in doomed {
+                    poa.etherealize(&activator, &object, true);
+                }
+            }
+            // They may hold this adapter, directly or not.
+            let held = (
+                write(&poa.servant_manager).take(),
+                write(&poa.default_servant).take(),
+                write(&poa.adapter_activator).take(),
+            );
+            drop(held);
+            poa.life.store(Life::Destroyed as u8, Ordering::SeqCst);
+            poa.tell_waiters();
+            if is_counted && let Some(parent) = parent {
+                parent.go();
+            }
+        });
+    }
+
+    fn tell_waiters(&self) {
+        let _guard = lock(&self.ended.0);
+        self.ended.1.notify_all();
+    }
+
+    /// What is left to do for an object after its last request.
+    #[cold]
+    pub(super) fn say_farewell(self: &Arc<Self>, object: &Arc<ActiveObject>, farewell: Farewell) {
+        match farewell {
+            Farewell::Drop => {
+                if self.policies.retains() {
+                    write(&self.objects).release(&object.servant);
+                }
+            }
+            Farewell::LeaveToAdapter => {}
+            Farewell::Etherealize { activator, cleanup_in_progress, keeper } => {
+                let (poa, object) = (self.clone(), object.clone());
+                return self.on_its_thread(move || {
+                    poa.etherealize(&activator, &object, cleanup_in_progress);
+                    if keeper.is_some() {
+                        write(&poa.objects).end_busy(&object.id);
+                    }
+                    drop(keeper);
+                    poa.go();
+                });
+            }
+            Farewell::Postinvoke { locator, operation, cookie } => {
+                let (poa, object) = (self.clone(), object.clone());
+                return self.on_its_thread(move || {
+                    {
+                        let _current = enter_adapter(&poa);
+                        let handle = Poa(poa.clone());
+                        let servant = object.servant.clone();
+                        let tell = || locator.postinvoke(&object.id, &handle, &operation, cookie, servant);
+                        // The request has been answered; nobody is left to hear of a panic.
+                        let _panicked = catch_unwind(AssertUnwindSafe(tell));
+                    }
+                    poa.go();
+                });
+            }
+        }
+        self.go();
+    }
+
+    fn etherealize(
+        self: &Arc<Self>,
+        activator: &Arc<dyn ServantActivator>,
+        object: &Arc<ActiveObject>,
+        cleanup_in_progress: bool,
+    ) {
+        let remains = write(&self.objects).release(&object.servant);
+        let _current = enter_adapter(self);
+        let poa = Poa(self.clone());
+        let servant = object.servant.clone();
+        let tell = || activator.etherealize(&object.id, &poa, servant, cleanup_in_progress, remains);
+        // Nobody waits for an answer that could tell of a panic.
+        let _panicked = catch_unwind(AssertUnwindSafe(tell));
+    }
+
+    /// Calls the servant manager in the way that the thread policy allows: here, in turn, or on the main thread, which
+    /// is not waited for.
+    fn on_its_thread(self: &Arc<Self>, tell: impl FnOnce() + Send + 'static) {
+        match self.policies.thread {
+            ThreadModel::OrbControl => tell(),
+            ThreadModel::SingleThread => {
+                let _turn = Turn::wait(self);
+                tell();
+            }
+            ThreadModel::MainThread => self.orb.adapter.main_thread().carry_out(Box::new(tell)),
+        }
+    }
+
+    /// Ends all objects and etherealises them, for a manager that is being deactivated.
+    pub(super) fn end_all_objects(self: &Arc<Self>) {
+        let Some(activator) = self.activator() else { return };
+        let removed = {
+            let mut objects = write(&self.objects);
+            let removed = objects.remove_all();
+            self.leaving.fetch_add(removed.len(), Ordering::SeqCst);
+            removed
+        };
+        for object in removed {
+            object.leave(farewell(Some(activator.clone()), true, None));
+        }
+    }
+}

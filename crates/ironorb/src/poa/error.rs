@@ -1,0 +1,107 @@
+//! What can be wrong with a call on an adapter.
+
+use std::fmt;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+
+use super::policies::PoaPolicyType;
+
+/// What can be wrong with a call on an adapter or a manager: the user exceptions of their interfaces (CORBA 3.3 part 1,
+/// 15.3), and what the standard reports by system exceptions. Becomes such an exception with `?` in a servant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PoaError {
+    /// A child of this name exists, or is still being destroyed.
+    AdapterAlreadyExists,
+    /// There is no child of this name.
+    AdapterNonExistent,
+    /// The adapter activator failed (OBJ_ADAPTER).
+    AdapterActivatorFailed,
+    /// The manager has been deactivated for good.
+    AdapterInactive,
+    /// A manager of this id exists.
+    ManagerAlreadyExists,
+    /// The adapter has been destroyed, or is about to be (BAD_INV_ORDER or OBJECT_NOT_EXIST in the standard).
+    Destroyed,
+    /// Policies contradict each other.
+    InvalidPolicy {
+        /// The policy that cannot be had.
+        policy: PoaPolicyType,
+        /// Its place in the list that was given; in a [`PoaPolicies`](super::PoaPolicies), among its fields.
+        index: u16,
+        /// What it needs.
+        why: &'static str,
+    },
+    /// The adapter's policies do not allow this.
+    WrongPolicy(&'static str),
+    /// The reference was not made by this adapter.
+    WrongAdapter,
+    /// The id was not made by this adapter, which makes its ids itself (BAD_PARAM).
+    ForeignId,
+    /// An object with this id is active, or about to be.
+    ObjectAlreadyActive,
+    /// No object with this id is active.
+    ObjectNotActive,
+    /// The servant is active as another object.
+    ServantAlreadyActive,
+    /// The servant is not active.
+    ServantNotActive,
+    /// No default servant has been set.
+    NoServant,
+    /// A servant manager has been set already (BAD_INV_ORDER).
+    ServantManagerAlreadySet,
+    /// The call would wait for the upcall that makes it (BAD_INV_ORDER).
+    WouldDeadlock,
+    /// The path of the adapter is too long for an object key.
+    NameTooLong,
+}
+
+impl fmt::Display for PoaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PoaError::AdapterAlreadyExists => "an adapter of this name exists already",
+            PoaError::AdapterNonExistent => "there is no adapter of this name",
+            PoaError::AdapterActivatorFailed => "the adapter activator failed",
+            PoaError::AdapterInactive => "the adapter's manager has been deactivated",
+            PoaError::ManagerAlreadyExists => "a manager of this id exists already",
+            PoaError::Destroyed => "the adapter has been destroyed",
+            PoaError::InvalidPolicy { policy, why, .. } => {
+                return write!(f, "the policies contradict each other: {policy:?} {why}");
+            }
+            PoaError::WrongPolicy(why) => {
+                return write!(f, "the adapter's policies do not allow this: {why}");
+            }
+            PoaError::WrongAdapter => "the reference was not made by this adapter",
+            PoaError::ForeignId => "the id was not made by this adapter",
+            PoaError::ObjectAlreadyActive => "an object with this id is active already",
+            PoaError::ObjectNotActive => "no object with this id is active",
+            PoaError::ServantAlreadyActive => "the servant is active already",
+            PoaError::ServantNotActive => "the servant is not active",
+            PoaError::NoServant => "no default servant has been set",
+            PoaError::ServantManagerAlreadySet => "a servant manager has been set already",
+            PoaError::WouldDeadlock => "the call would wait for the upcall that makes it",
+            PoaError::NameTooLong => "the adapter's path is longer than 65,535 bytes",
+        })
+    }
+}
+
+impl std::error::Error for PoaError {}
+
+/// For servants that call adapters.
+impl From<PoaError> for SystemException {
+    #[cold]
+    fn from(error: PoaError) -> Self {
+        use SystemExceptionKind as S;
+        let (kind, minor) = match error {
+            PoaError::WouldDeadlock => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK),
+            PoaError::ServantManagerAlreadySet => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_MANAGER_SET),
+            PoaError::Destroyed => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_POA_DESTROYED),
+            PoaError::ForeignId => (S::BadParam, MinorCode::BAD_PARAM_FOREIGN_ID),
+            PoaError::AdapterActivatorFailed => (S::ObjAdapter, MinorCode::OBJ_ADAPTER_ACTIVATOR_FAILED),
+            PoaError::InvalidPolicy { .. } => (S::InvPolicy, MinorCode::NONE),
+            _ => (S::ObjAdapter, MinorCode::WRONG_POLICY),
+        };
+        SystemException::new(kind, minor, CompletionStatus::No).with_detail(error.to_string())
+    }
+}

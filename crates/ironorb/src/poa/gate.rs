@@ -1,0 +1,71 @@
+//! Something that one thread does and others wait for: an incarnation, an etherealisation, the making of an adapter.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use crate::sync::lock;
+
+/// Closed until its [`GateKeeper`] is dropped.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+    /// Who closed it, when that thread also opens it: it must not wait for itself.
+    owner: Option<ThreadId>,
+}
+
+/// Opens its gate when dropped, whatever becomes of the thread.
+#[derive(Debug)]
+pub(crate) struct GateKeeper(Arc<Gate>);
+
+impl Gate {
+    /// A gate that this thread opens again.
+    pub(crate) fn of_this_thread() -> GateKeeper {
+        Gate::closed(Some(std::thread::current().id()))
+    }
+
+    /// A gate that any thread may open.
+    pub(crate) fn of_any_thread() -> GateKeeper {
+        Gate::closed(None)
+    }
+
+    fn closed(owner: Option<ThreadId>) -> GateKeeper {
+        GateKeeper(Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new(), owner }))
+    }
+
+    /// Whether this thread is to open it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.owner == Some(std::thread::current().id())
+    }
+
+    /// Blocks until it is open; false when that takes longer than `at_most`.
+    pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
+        let guard = lock(&self.is_open);
+        let closed = |is_open: &mut bool| !*is_open;
+        match at_most {
+            None => {
+                drop(self.opened.wait_while(guard, closed).unwrap_or_else(PoisonError::into_inner));
+                true
+            }
+            Some(at_most) => {
+                let waited = self.opened.wait_timeout_while(guard, at_most, closed);
+                *waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        }
+    }
+}
+
+impl GateKeeper {
+    /// For those who wait.
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.0
+    }
+}
+
+impl Drop for GateKeeper {
+    fn drop(&mut self) {
+        *lock(&self.0.is_open) = true;
+        self.0.opened.notify_all();
+    }
+}

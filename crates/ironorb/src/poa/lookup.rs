@@ -1,0 +1,259 @@
+//! From an id to a servant: the active object map, then whoever the adapter's policies name (CORBA 3.3 part 1,
+//! 15.2.5 and 15.3.5).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ironorb_giop::exception::SystemExceptionKind;
+use ironorb_giop::minor::MinorCode;
+
+use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
+use super::gate::Gate;
+use super::key::Slot;
+use super::object_map::Found;
+use super::turn::Turn;
+use super::upcall::{Farewell, refusal};
+use super::{
+    ActiveObject, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantManager, ThreadModel,
+    Unavailable, Upcall, not_exist,
+};
+use crate::invoke::servant_panicked;
+use crate::sync::{read, write};
+
+/// How a key names an object within its adapter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Naming<'k> {
+    Slot(Slot),
+    Id(&'k [u8]),
+}
+
+impl PoaInner {
+    /// Passes a request through the manager to its servant. May wait: for the manager, for its turn, for an incarnation.
+    /// `operation` is what a servant locator is told.
+    #[cold]
+    pub(crate) fn begin_upcall(
+        self: &Arc<Self>,
+        naming: Naming<'_>,
+        operation: &[u8],
+    ) -> Result<Upcall, Refusal> {
+        self.manager.enter()?;
+        let found = self.find(naming, operation);
+        if found.is_err() {
+            self.manager.leave();
+        }
+        found
+    }
+
+    /// The same where nothing is in the way; `None` when the manager does not let it through at once, the object is
+    /// not active, or its thread matters. Never waits, so that the caller may hold a lock.
+    #[inline]
+    pub(crate) fn begin_upcall_now(&self, naming: Naming<'_>) -> Option<Upcall> {
+        if !self.manager.enter_now() {
+            return None;
+        }
+        let found = self.find_active(naming, true);
+        if found.is_none() {
+            self.manager.leave();
+        }
+        found.map(Upcall::new)
+    }
+
+    fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<Upcall, Refusal> {
+        let turn = match self.policies.thread {
+            ThreadModel::OrbControl => None,
+            ThreadModel::SingleThread => Some(Turn::wait(self)),
+            ThreadModel::MainThread if self.orb.adapter.main_thread().is_this() => None,
+            ThreadModel::MainThread => return Err(Refusal::NotThisThread(self.clone())),
+        };
+        let object = match self.find_active(naming, false) {
+            Some(object) => object,
+            None => self.find_inactive(naming, operation)?,
+        };
+        Ok(Upcall::in_turn(object, turn))
+    }
+
+    #[inline]
+    fn find_active(&self, naming: Naming<'_>, only_unbound: bool) -> Option<Arc<ActiveObject>> {
+        let objects = read(&self.objects);
+        let object = match naming {
+            Naming::Slot(slot) => objects.in_slot(slot),
+            Naming::Id(id) => objects.by_id(id),
+        }?;
+        // Counted under the lock: whoever takes the object out of the map sees the count.
+        (object.is_unbound || !only_unbound).then(|| count_in(object))
+    }
+
+    /// Asks the servant manager or takes the default servant.
+    #[cold]
+    fn find_inactive(
+        self: &Arc<Self>,
+        naming: Naming<'_>,
+        operation: &[u8],
+    ) -> Result<Arc<ActiveObject>, Refusal> {
+        let id = match naming {
+            Naming::Id(id) => ObjectId::from(id),
+            Naming::Slot(slot) => match read(&self.objects).id_in_slot(slot) {
+                Some(id) => id.clone(),
+                None => return Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::STALE_KEY))),
+            },
+        };
+        match self.policies.request_processing {
+            RequestProcessing::ActiveObjectMapOnly => {
+                Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)))
+            }
+            RequestProcessing::DefaultServant => {
+                let servant = read(&self.default_servant).clone().ok_or_else(|| {
+                    self.absence().unwrap_or_else(|| {
+                        refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_DEFAULT_SERVANT)
+                    })
+                })?;
+                self.come()?;
+                Ok(ActiveObject::for_one_request(self.clone(), id, servant, Farewell::Drop))
+            }
+            RequestProcessing::ServantManager if self.policies.retains() => self.incarnate(&id),
+            RequestProcessing::ServantManager => self.locate(id, operation),
+        }
+    }
+
+    /// Asks the activator for a servant and keeps it; waits where another thread is at that, or the object's last servant
+    /// has not gone yet.
+    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<Arc<ActiveObject>, Refusal> {
+        let (activator, _keeper) = loop {
+            let gate = {
+                let mut objects = write(&self.objects);
+                match objects.find(id.as_bytes()) {
+                    Found::Active(object) => return Ok(count_in(object)),
+                    Found::Busy(gate) => gate.clone(),
+                    Found::Nothing => {
+                        let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone()
+                        else {
+                            return Err(self.lacks_servant_manager());
+                        };
+                        // Before the id is busy: a destruction that has begun would wait for it.
+                        self.come()?;
+                        let keeper = Gate::of_this_thread();
+                        objects.begin_busy(id, &keeper);
+                        break (activator, keeper);
+                    }
+                }
+            };
+            self.wait_at(&gate, id)?;
+        };
+        let incarnated = {
+            let _current = enter_adapter(self);
+            catch_unwind(AssertUnwindSafe(|| activator.incarnate(id, &Poa(self.clone()))))
+        };
+        let servant = match incarnated {
+            Ok(Ok(servant)) => Ok(servant),
+            Ok(Err(unavailable)) => Err(unavailable.into()),
+            Err(_) => Err(Refusal::Exception(servant_panicked())),
+        };
+        let kept = servant.and_then(|servant| {
+            let mut objects = write(&self.objects);
+            if self.policies.is_unique() && objects.by_servant(&servant).is_some() {
+                let bad = MinorCode::OBJ_ADAPTER_BAD_INCARNATION;
+                return Err(refusal(SystemExceptionKind::ObjAdapter, bad));
+            }
+            let object = ActiveObject::new(self.clone(), id.clone(), servant);
+            match (self.absence(), objects.slot_of(id.as_bytes())) {
+                (None, Some(slot)) => {
+                    let counted = count_in(&object);
+                    objects.activate(slot, object);
+                    Ok(counted)
+                }
+                // Destroyed meanwhile: nobody else knows the servant, so it is etherealised here.
+                (absence, _) => {
+                    drop(objects);
+                    let _current = enter_adapter(self);
+                    let poa = Poa(self.clone());
+                    let tell = || activator.etherealize(id, &poa, object.servant.clone(), true, false);
+                    let _panicked = catch_unwind(AssertUnwindSafe(tell));
+                    Err(absence.unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)))
+                }
+            }
+        });
+        if kept.is_err() {
+            write(&self.objects).end_busy(id);
+        }
+        self.go();
+        kept
+    }
+
+    /// Asks the locator for a servant for this request.
+    fn locate(self: &Arc<Self>, id: ObjectId, operation: &[u8]) -> Result<Arc<ActiveObject>, Refusal> {
+        let Some(ServantManager::Locator(locator)) = read(&self.servant_manager).clone() else {
+            return Err(self.lacks_servant_manager());
+        };
+        self.come()?;
+        let operation = String::from_utf8_lossy(operation).into_owned();
+        let located = {
+            let _current = enter_adapter(self);
+            let poa = Poa(self.clone());
+            catch_unwind(AssertUnwindSafe(|| locator.preinvoke(&id, &poa, &operation)))
+        };
+        let refused = match located {
+            Ok(Ok((servant, cookie))) => {
+                let farewell = Farewell::Postinvoke { locator, operation, cookie };
+                return Ok(ActiveObject::for_one_request(self.clone(), id, servant, farewell));
+            }
+            Ok(Err(unavailable)) => unavailable.into(),
+            Err(_) => Refusal::Exception(servant_panicked()),
+        };
+        self.go();
+        Err(refused)
+    }
+
+    /// Waits until an object is not busy any more, unless that depends on this very thread.
+    fn wait_at(self: &Arc<Self>, gate: &Gate, id: &ObjectId) -> Result<(), Refusal> {
+        // A thread that has the turn of an adapter, or is its main thread, keeps others from ending what it waits for.
+        let is_needed = self.policies.thread != ThreadModel::OrbControl && is_in_upcall_of_poa(self);
+        if gate.is_ours() || is_being(self, id) || is_needed {
+            let deadlock = MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK;
+            return Err(refusal(SystemExceptionKind::BadInvOrder, deadlock));
+        }
+        let waiting = self.waiting.fetch_add(1, Ordering::SeqCst);
+        let came = waiting < self.orb.config.held_requests_max && gate.wait(self.orb.config.call_timeout);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        if came {
+            return Ok(());
+        }
+        Err(refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED))
+    }
+
+    #[cold]
+    fn lacks_servant_manager(&self) -> Refusal {
+        self.absence().unwrap_or_else(|| {
+            refusal(SystemExceptionKind::ObjAdapter, MinorCode::OBJ_ADAPTER_NO_SERVANT_MANAGER)
+        })
+    }
+
+    /// What is said of an object while its adapter goes: `None` while it does not.
+    #[cold]
+    pub(super) fn absence(&self) -> Option<Refusal> {
+        match self.life() {
+            super::destroy::Life::Alive => None,
+            super::destroy::Life::Destroying => {
+                Some(refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_POA_DESTROYED))
+            }
+            super::destroy::Life::Etherealizing | super::destroy::Life::Destroyed => {
+                Some(not_exist(MinorCode::NO_SUCH_ADAPTER))
+            }
+        }
+    }
+}
+
+impl From<Unavailable> for Refusal {
+    fn from(unavailable: Unavailable) -> Self {
+        match unavailable {
+            Unavailable::Raise(e) => Refusal::Exception(e),
+            Unavailable::Forward(reference) => Refusal::Forward(reference.ior().clone()),
+        }
+    }
+}
+
+#[inline]
+fn count_in(object: &Arc<ActiveObject>) -> Arc<ActiveObject> {
+    object.in_flight.fetch_add(1, Ordering::SeqCst);
+    object.clone()
+}

@@ -1,0 +1,235 @@
+//! Upcalls on the program's main thread, for adapters with
+//! [`ThreadModel::MainThread`](super::ThreadModel::MainThread) (CORBA 3.3 part 1, 8.5.1.2 and 15.3.8.1).
+//!
+//! Requests that other threads have received wait in a queue until a thread is in [`Orb::run`] or
+//! [`Orb::perform_work`]. That thread is then the main one; there is one at a time.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+use super::{ManagerState, PoaManager};
+use crate::Orb;
+use crate::sync::lock;
+
+/// The queue, and who is the main thread.
+#[derive(Default)]
+pub(crate) struct MainThread {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// So that nobody who changes a manager's state takes the lock in vain.
+    has_requests: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    /// The main thread, and how often it has become it.
+    main: Option<(ThreadId, usize)>,
+    requests: VecDeque<Request>,
+    /// Calls of servant managers, which are never refused.
+    tasks: VecDeque<Task>,
+    /// The ORB is being shut down: requests are taken only while somebody carries them out.
+    is_closing: bool,
+    is_closed: bool,
+}
+
+/// A request that waits for the main thread.
+pub(crate) struct Request {
+    /// While it holds requests, this one waits and others pass it.
+    pub(crate) manager: PoaManager,
+    /// Answers with an exception when it is dropped.
+    pub(crate) carry_out: Task,
+}
+
+pub(crate) type Task = Box<dyn FnOnce() + Send>;
+
+impl Orb {
+    /// Whether [`perform_work`](Self::perform_work) would find a request for an adapter with
+    /// [`ThreadModel::MainThread`](super::ThreadModel::MainThread). False after a shutdown.
+    pub fn work_pending(&self) -> bool {
+        self.core().adapter.main_thread().has_work()
+    }
+
+    /// Carries out one request for an adapter with [`ThreadModel::MainThread`](super::ThreadModel::MainThread), if there
+    /// is one that no manager holds; true if it did. All other adapters have threads of their own. Never waits for a
+    /// request. While another thread is in [`run`](Self::run) this does nothing.
+    pub fn perform_work(&self) -> bool {
+        self.core().adapter.main_thread().perform_one()
+    }
+}
+
+impl MainThread {
+    /// Whether this thread is the main one.
+    pub(crate) fn is_this(&self) -> bool {
+        lock(&self.state).is_main()
+    }
+
+    /// Puts a request into the queue; gives it back when that is full or nobody will look at it.
+    pub(crate) fn push(&self, request: Request, requests_max: usize) -> Result<(), Request> {
+        let mut state = lock(&self.state);
+        let is_refused = state.is_closed || (state.is_closing && state.main.is_none());
+        if is_refused || state.requests.len() >= requests_max {
+            return Err(request);
+        }
+        state.requests.push_back(request);
+        self.has_requests.store(true, Ordering::SeqCst);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Carries a task out on the main thread; here, if this is it, or if there is none, and it is then.
+    pub(super) fn carry_out(&self, task: Task) {
+        let mut state = lock(&self.state);
+        if state.become_main() {
+            drop(state);
+            task();
+            self.resign();
+        } else {
+            state.tasks.push_back(task);
+            self.changed.notify_all();
+        }
+    }
+
+    /// A manager has changed its state.
+    pub(super) fn on_manager_change(&self) {
+        if self.has_requests.load(Ordering::SeqCst) {
+            let _state = lock(&self.state);
+            self.changed.notify_all();
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        let state = lock(&self.state);
+        !state.tasks.is_empty() || state.first_runnable().is_some()
+    }
+
+    fn perform_one(&self) -> bool {
+        let mut state = lock(&self.state);
+        if !state.become_main() {
+            return false;
+        }
+        let task = state.take_next();
+        drop(state);
+        let did = task.is_some();
+        if let Some(task) = task {
+            run(task);
+        }
+        self.resign();
+        did
+    }
+
+    /// Is the main thread until [`close`](Self::close), or waits for that if another is.
+    pub(crate) fn run(&self) {
+        let mut state = lock(&self.state);
+        let mut is_main = false;
+        loop {
+            is_main = is_main || state.become_main();
+            if let Some(task) = is_main.then(|| state.take_next()).flatten() {
+                drop(state);
+                run(task);
+                state = lock(&self.state);
+            } else if state.is_closed {
+                break;
+            } else {
+                state = self.wait(state);
+            }
+        }
+        drop(state);
+        if is_main {
+            self.resign();
+        }
+    }
+
+    /// Ends the thread's turn as the main one, after what only that may do.
+    fn resign(&self) {
+        let mut state = lock(&self.state);
+        while state.is_last_turn() {
+            let Some(task) = state.tasks.pop_front() else { break };
+            drop(state);
+            run(task);
+            state = lock(&self.state);
+        }
+        state.resign();
+        let abandoned = match state.is_closing && state.main.is_none() {
+            true => std::mem::take(&mut state.requests),
+            false => VecDeque::new(),
+        };
+        self.changed.notify_all();
+        drop(state);
+        drop(abandoned);
+    }
+
+    /// The ORB is being shut down: requests that nobody carries out are turned away.
+    pub(crate) fn begin_close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closing = true;
+        let abandoned = match state.main {
+            None => std::mem::take(&mut state.requests),
+            Some(_) => VecDeque::new(),
+        };
+        drop(state);
+        drop(abandoned);
+    }
+
+    /// The ORB has been shut down: [`run`](Self::run) returns.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closing = true;
+        state.is_closed = true;
+        let abandoned = std::mem::take(&mut state.requests);
+        self.changed.notify_all();
+        drop(state);
+        drop(abandoned);
+    }
+
+    fn wait<'s>(&'s self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_main(&self) -> bool {
+        self.main.is_some_and(|(thread, _)| thread == std::thread::current().id())
+    }
+
+    /// Makes this thread the main one, unless another is.
+    fn become_main(&mut self) -> bool {
+        let me = std::thread::current().id();
+        match &mut self.main {
+            Some((thread, turns)) if *thread == me => *turns += 1,
+            Some(_) => return false,
+            None => self.main = Some((me, 1)),
+        }
+        true
+    }
+
+    fn is_last_turn(&self) -> bool {
+        self.main.is_some_and(|(_, turns)| turns == 1)
+    }
+
+    fn resign(&mut self) {
+        match &mut self.main {
+            Some((_, turns)) if *turns > 1 => *turns -= 1,
+            _ => self.main = None,
+        }
+    }
+
+    fn first_runnable(&self) -> Option<usize> {
+        self.requests.iter().position(|request| request.manager.state() != ManagerState::Holding)
+    }
+
+    fn take_next(&mut self) -> Option<Task> {
+        if let Some(task) = self.tasks.pop_front() {
+            return Some(task);
+        }
+        let index = self.first_runnable()?;
+        Some(self.requests.remove(index)?.carry_out)
+    }
+}
+
+/// A task tells those whom it concerns of a panic; the main thread goes on.
+fn run(task: Task) {
+    let _panicked = catch_unwind(AssertUnwindSafe(task));
+}

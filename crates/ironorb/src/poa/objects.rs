@@ -1,0 +1,383 @@
+//! Objects of an adapter: activation, references, and the ways between ids, servants and references (CORBA 3.3 part 1,
+//! 15.3.9).
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::key::{self, Slot};
+use super::object_map::{Found, ObjectMap};
+use super::{
+    ActiveObject, IdAssignment, ImplicitActivation, Lifespan, Poa, PoaError, RequestProcessing,
+    current_object,
+};
+use crate::generated::InterfaceOf;
+use crate::object::{ObjectRef, TypedRef};
+use crate::servant::{Servant, servant};
+use crate::sync::{read, write};
+
+/// What an adapter calls an object by: any octets, unique in the adapter.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId(Box<[u8]>);
+
+/// Activation and references.
+impl Poa {
+    /// Activates a servant as a new object and gives its reference. Needs system ids. Which interface is
+    /// served follows from the type of reference asked for.
+    pub fn activate<R, S>(&self, implementation: S) -> Result<R, PoaError>
+    where
+        R: TypedRef,
+        R::Interface: InterfaceOf<S> + 'static,
+        S: Send + Sync + 'static,
+    {
+        self.activate_shared(Arc::new(implementation))
+    }
+
+    /// [`activate`](Self::activate) for a servant that the application keeps as well.
+    pub fn activate_shared<R, S>(&self, implementation: Arc<S>) -> Result<R, PoaError>
+    where
+        R: TypedRef,
+        R::Interface: InterfaceOf<S> + 'static,
+        S: Send + Sync + 'static,
+    {
+        let id = self.activate_object(servant::<R, S>(implementation))?;
+        Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
+    }
+
+    /// Activates a servant under an id given by the application and gives its reference.
+    pub fn activate_with_id<R, S>(&self, id: impl Into<ObjectId>, implementation: S) -> Result<R, PoaError>
+    where
+        R: TypedRef,
+        R::Interface: InterfaceOf<S> + 'static,
+        S: Send + Sync + 'static,
+    {
+        let id = id.into();
+        self.activate_object_with_id(&id, servant::<R, S>(Arc::new(implementation)))?;
+        Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
+    }
+
+    /// Activates an untyped servant under a new id.
+    pub fn activate_object(&self, servant: Arc<dyn Servant>) -> Result<ObjectId, PoaError> {
+        self.check_retains()?;
+        self.check_system_ids("use activate_with_id")?;
+        let mut objects = write(&self.0.objects);
+        self.check_can_activate(&objects, &servant)?;
+        let (slot, id) = objects.reserve_with(|slot| self.new_id(slot));
+        let object = ActiveObject::new(self.0.clone(), id.clone(), servant);
+        objects.activate(slot, object);
+        Ok(id)
+    }
+
+    /// Activates an untyped servant under an id given by the application. An id given by the adapter may be used again
+    /// where it came from: for a reference made before its servant, or for an object that has ended, unless its place has
+    /// been taken by another meanwhile.
+    ///
+    /// Waits while the last servant of the id is being etherealised; in an upcall to that object this is
+    /// [`PoaError::WouldDeadlock`].
+    pub fn activate_object_with_id(&self, id: &ObjectId, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
+        self.check_retains()?;
+        loop {
+            let gate = {
+                let mut objects = write(&self.0.objects);
+                self.check_can_activate(&objects, &servant)?;
+                match objects.find(id.as_bytes()) {
+                    Found::Active(_) => return Err(PoaError::ObjectAlreadyActive),
+                    Found::Busy(gate) if gate.is_ours() => return Err(PoaError::ObjectAlreadyActive),
+                    Found::Busy(gate) => gate.clone(),
+                    Found::Nothing => {
+                        let slot = self.slot_for(&mut objects, id)?;
+                        let object = ActiveObject::new(self.0.clone(), id.clone(), servant);
+                        objects.activate(slot, object);
+                        return Ok(());
+                    }
+                }
+            };
+            if super::current::is_being(&self.0, id) {
+                return Err(PoaError::WouldDeadlock);
+            }
+            gate.wait(None);
+        }
+    }
+
+    /// A reference to an object that need not be active, under a new id.
+    pub fn create_reference(&self, repository_id: &str) -> Result<ObjectRef, PoaError> {
+        self.check_system_ids("use create_reference_with_id")?;
+        self.check_alive()?;
+        let id = if self.0.policies.use_slot_keys() {
+            write(&self.0.objects).reserve_with(|slot| self.new_id(slot)).1
+        } else {
+            self.new_id(Slot { index: 0, generation: 0 })
+        };
+        self.reference(&id, repository_id)
+    }
+
+    /// A reference to an object that need not be active, under an id given by the application.
+    pub fn create_reference_with_id(
+        &self,
+        id: impl Into<ObjectId>,
+        repository_id: &str,
+    ) -> Result<ObjectRef, PoaError> {
+        let id = id.into();
+        if self.0.policies.id_assignment == IdAssignment::System && !self.is_own_id(&id) {
+            return Err(PoaError::ForeignId);
+        }
+        self.reference(&id, repository_id)
+    }
+
+    /// The id of a servant's object (`servant_to_id`). A servant that is not active, or may be several objects, is
+    /// activated where implicit activation is on. During an upcall to the default servant, that is the object which it
+    /// is being.
+    pub fn servant_to_id(&self, servant: &Arc<dyn Servant>) -> Result<ObjectId, PoaError> {
+        let policies = &self.0.policies;
+        let is_implicit = policies.implicit_activation == ImplicitActivation::Yes;
+        let has_default = policies.request_processing == RequestProcessing::DefaultServant;
+        if !has_default && !policies.is_unique() && !is_implicit {
+            return Err(PoaError::WrongPolicy(
+                "it has neither unique ids, implicit activation, nor a default servant",
+            ));
+        }
+        if let Some(object) = read(&self.0.objects).by_servant(servant) {
+            return Ok(object.id.clone());
+        }
+        if is_implicit {
+            return match self.activate_object(servant.clone()) {
+                // Another thread was quicker.
+                Err(PoaError::ServantAlreadyActive) => {
+                    let objects = read(&self.0.objects);
+                    let object = objects.by_servant(servant).ok_or(PoaError::ServantNotActive)?;
+                    Ok(object.id.clone())
+                }
+                activated => activated,
+            };
+        }
+        if has_default && let Some(object) = self.current_object_of(servant) {
+            return Ok(object.id.clone());
+        }
+        Err(PoaError::ServantNotActive)
+    }
+
+    /// The reference of a servant. A servant that is not active is activated where implicit activation is on. During an
+    /// upcall to this servant it is that of the object which the servant is being.
+    pub fn servant_to_reference<R, S>(&self, implementation: &Arc<S>) -> Result<R, PoaError>
+    where
+        R: TypedRef,
+        R::Interface: InterfaceOf<S> + 'static,
+        S: Send + Sync + 'static,
+    {
+        let servant = servant::<R, S>(implementation.clone());
+        let id = match self.current_object_of(&servant) {
+            Some(object) => object.id.clone(),
+            None => self.servant_to_id(&servant)?,
+        };
+        Ok(R::from_object(self.reference(&id, R::REPOSITORY_ID)?))
+    }
+
+    /// The id of an object of this adapter, active or not. A persistent reference must also lead to an address of
+    /// this ORB: another server may have an adapter of the same name.
+    pub fn reference_to_id(&self, reference: &ObjectRef) -> Result<ObjectId, PoaError> {
+        let adapter = &self.0.orb.adapter;
+        reference
+            .ior()
+            .iiop_profiles()
+            .filter_map(|profile| self.0.orb.local_key(profile))
+            .find_map(|key| match key::parse(&adapter.without_alias(key)) {
+                key::ParsedKey::Slot { nonce, poa, object }
+                    if nonce == adapter.nonce() && poa == self.0.slot =>
+                {
+                    read(&self.0.objects).id_in_slot(object).cloned()
+                }
+                key::ParsedKey::Path { nonce, instance, path, id }
+                    if self.0.accepts(nonce, instance) && path == self.0.path =>
+                {
+                    Some(ObjectId::from(id))
+                }
+                _ => None,
+            })
+            .ok_or(PoaError::WrongAdapter)
+    }
+
+    /// The servant of an object (`reference_to_servant`): of an active one, or else the default servant.
+    pub fn reference_to_servant(&self, reference: &ObjectRef) -> Result<Arc<dyn Servant>, PoaError> {
+        self.check_knows_servants()?;
+        self.id_to_servant(&self.reference_to_id(reference)?)
+    }
+
+    /// The reference of an active object (`id_to_reference`).
+    pub fn id_to_reference(&self, id: &ObjectId) -> Result<ObjectRef, PoaError> {
+        self.check_retains()?;
+        let object = read(&self.0.objects).by_id(id.as_bytes()).cloned().ok_or(PoaError::ObjectNotActive)?;
+        self.reference_of(&object)
+    }
+
+    /// The servant of an object (`id_to_servant`): of an active one, or else the default servant.
+    pub fn id_to_servant(&self, id: &ObjectId) -> Result<Arc<dyn Servant>, PoaError> {
+        self.check_knows_servants()?;
+        if let Some(object) = read(&self.0.objects).by_id(id.as_bytes()) {
+            return Ok(object.servant.clone());
+        }
+        let default = read(&self.0.default_servant).clone();
+        default.ok_or(PoaError::ObjectNotActive)
+    }
+
+    /// What implements an object: [`id_to_servant`](Self::id_to_servant), if it is an `S`.
+    pub fn id_to_implementation<S: Send + Sync + 'static>(&self, id: &ObjectId) -> Result<Arc<S>, PoaError> {
+        let implementation = self.id_to_servant(id)?.implementation();
+        implementation.and_then(|it| it.downcast().ok()).ok_or(PoaError::ObjectNotActive)
+    }
+
+    /// The ids of all active objects, in no order.
+    pub fn active_ids(&self) -> Vec<ObjectId> {
+        read(&self.0.objects).ids()
+    }
+
+    /// The one place where an adapter makes references.
+    fn reference(&self, id: &ObjectId, repository_id: &str) -> Result<ObjectRef, PoaError> {
+        self.check_alive()?;
+        let key = if self.0.policies.use_slot_keys() {
+            let slot = read(&self.0.objects).slot_of(id.as_bytes()).ok_or(PoaError::ForeignId)?;
+            key::slot_key(self.0.orb.adapter.nonce(), self.0.slot, slot)
+        } else {
+            key::path_key(self.0.nonce(), self.0.key_instance(), &self.0.path, id.as_bytes())
+        };
+        Ok(self.0.orb.reference(repository_id, &key))
+    }
+
+    pub(super) fn reference_of(&self, object: &ActiveObject) -> Result<ObjectRef, PoaError> {
+        self.reference(&object.id, &object.primary_interface())
+    }
+
+    /// The object of this adapter that a servant is being in this thread.
+    fn current_object_of(&self, servant: &Arc<dyn Servant>) -> Option<Arc<ActiveObject>> {
+        current_object().filter(|object| {
+            Arc::ptr_eq(&object.poa, &self.0) && object.servant.address() == servant.address()
+        })
+    }
+
+    pub(super) fn check_retains(&self) -> Result<(), PoaError> {
+        if self.0.policies.retains() { Ok(()) } else { Err(PoaError::WrongPolicy("it keeps no servants")) }
+    }
+
+    fn check_knows_servants(&self) -> Result<(), PoaError> {
+        let has_default = self.0.policies.request_processing == RequestProcessing::DefaultServant;
+        if has_default { Ok(()) } else { self.check_retains() }
+    }
+
+    fn check_system_ids(&self, instead: &'static str) -> Result<(), PoaError> {
+        match self.0.policies.id_assignment {
+            IdAssignment::System => Ok(()),
+            IdAssignment::User => Err(PoaError::WrongPolicy(match instead {
+                "use activate_with_id" => "ids are given by the application: use activate_with_id",
+                _ => "ids are given by the application: use create_reference_with_id",
+            })),
+        }
+    }
+
+    /// Under the map's lock, which a destruction needs to see all objects.
+    fn check_can_activate(&self, objects: &ObjectMap, servant: &Arc<dyn Servant>) -> Result<(), PoaError> {
+        self.check_alive()?;
+        match objects.by_servant(servant) {
+            Some(_) => Err(PoaError::ServantAlreadyActive),
+            None => Ok(()),
+        }
+    }
+
+    fn slot_for(&self, objects: &mut ObjectMap, id: &ObjectId) -> Result<Slot, PoaError> {
+        if let Some(slot) = objects.slot_of(id.as_bytes()) {
+            return Ok(slot);
+        }
+        if self.0.policies.use_slot_keys() {
+            let slot = slot_in(id).ok_or(PoaError::ForeignId)?;
+            return objects.reserve_again(id, slot).ok_or(PoaError::ForeignId);
+        }
+        if self.0.policies.id_assignment == IdAssignment::System && !self.is_own_id(id) {
+            return Err(PoaError::ForeignId);
+        }
+        Ok(objects.reserve_with(|_| id.clone()).0)
+    }
+
+    fn new_id(&self, slot: Slot) -> ObjectId {
+        let mut id = Vec::with_capacity(16);
+        if self.0.policies.lifespan == Lifespan::Persistent {
+            // Ids of earlier runs may still be known to clients.
+            id.extend(self.0.orb.adapter.nonce().0.to_be_bytes());
+        }
+        if self.0.policies.use_slot_keys() {
+            id.extend(slot.index.to_be_bytes());
+            id.extend(slot.generation.to_be_bytes());
+        } else {
+            id.extend(self.0.next_id.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        }
+        ObjectId(id.into_boxed_slice())
+    }
+
+    /// Whether an id looks like one of the adapter's own making, in this run or, if its objects are persistent, in an
+    /// earlier one.
+    fn is_own_id(&self, id: &ObjectId) -> bool {
+        if self.0.policies.use_slot_keys() {
+            return read(&self.0.objects).slot_of(id.as_bytes()).is_some();
+        }
+        let number = match (self.0.policies.lifespan, id.as_bytes().split_last_chunk::<8>()) {
+            (_, None) => return false,
+            (Lifespan::Transient, Some(([], number))) => number,
+            (Lifespan::Transient, Some(_)) => return false,
+            (Lifespan::Persistent, Some((run, number))) => {
+                if *run != self.0.orb.adapter.nonce().0.to_be_bytes() {
+                    return run.len() == 8;
+                }
+                number
+            }
+        };
+        u64::from_be_bytes(*number) < self.0.next_id.load(Ordering::Relaxed)
+    }
+}
+
+/// The slot that an id was made from.
+fn slot_in(id: &ObjectId) -> Option<Slot> {
+    let octets: [u8; 8] = id.as_bytes().try_into().ok()?;
+    let [index, generation] =
+        [0, 4].map(|at| u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]));
+    Some(Slot { index, generation })
+}
+
+impl ObjectId {
+    /// The octets.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&str> for ObjectId {
+    fn from(text: &str) -> Self {
+        ObjectId(text.as_bytes().into())
+    }
+}
+
+impl From<String> for ObjectId {
+    fn from(text: String) -> Self {
+        ObjectId(text.into_bytes().into_boxed_slice())
+    }
+}
+
+impl From<&[u8]> for ObjectId {
+    fn from(bytes: &[u8]) -> Self {
+        ObjectId(bytes.into())
+    }
+}
+
+impl From<Vec<u8>> for ObjectId {
+    fn from(bytes: Vec<u8>) -> Self {
+        ObjectId(bytes.into_boxed_slice())
+    }
+}
+
+impl std::borrow::Borrow<[u8]> for ObjectId {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectId({})", self.0.escape_ascii())
+    }
+}
