@@ -1,0 +1,134 @@
+//! The IDL that others ship: every file of Debian's omniORB packages, OMG's service IDL among them, goes
+//! through `ironorb idl compile`, and the Rust of all they define is one crate that compiles without a
+//! warning.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ironorb_interop::process::ironorb_command;
+
+/// What ships IDL, though libcos4-dev only has what is made of it.
+const PACKAGES: &[&str] = &["omniorb-idl", "libcos4-dev", "omniorb-doc"];
+
+/// Files that are refused, by the end of their path, and why.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("COS/CosTSPortability.idl", "a native type is a parameter of a remote interface"),
+    ("omniORB/boxes.idl", "no valuetypes yet"),
+    ("omniORB/messaging.idl", "no valuetypes yet"),
+    ("omniORB/orb.idl", "no valuetypes yet"),
+    ("omniORB/pollable.idl", "no valuetypes yet"),
+    ("valuetype/simple/value.idl", "no valuetypes yet"),
+];
+
+/// Files whose Rust does not compile, and why.
+const NOT_COMPILED: &[(&str, &str)] = &[
+    ("omniORB/compression.idl", "sequences of local interfaces"),
+    ("omniORB/ziop.idl", "includes compression.idl"),
+];
+
+/// Files that the front end brings along, so that what others include is not what is installed.
+const BUILTIN: &[&str] = &["orb.idl", "corbaidl.idl", "boxes.idl"];
+
+#[test]
+fn the_idl_of_debian_becomes_rust_without_warnings() {
+    let files = installed();
+    let dirs: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    let dirs: Vec<&Path> = dirs.into_iter().filter(|dir| dir.starts_with("/usr/share/idl")).collect();
+    let included: BTreeSet<String> = files.iter().flat_map(|file| includes(file)).collect();
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus");
+    let rust = home.join("rust");
+    let _ = std::fs::remove_dir_all(&rust);
+
+    let mut failures = String::new();
+    let mut modules = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        // A folder each, as several files have one name.
+        let out = rust.join(number.to_string());
+        let mut compile = Command::new(ironorb_command());
+        compile.args(["idl", "compile", "--out"]).arg(&out);
+        dirs.iter().for_each(|dir| {
+            compile.arg("-I").arg(dir);
+        });
+        let done = compile.arg(file).output().expect("ironorb can be started");
+        let exception = EXCEPTIONS.iter().find(|(end, _)| file.ends_with(end));
+        match (done.status.success(), exception) {
+            (true, None) => {
+                let name = file.file_name().expect("a file has a name");
+                // What a file includes is generated with it, so that is compiled already.
+                if !included.contains(&*name.to_string_lossy())
+                    && !NOT_COMPILED.iter().any(|(end, _)| file.ends_with(end))
+                {
+                    modules.push((number, out.join(name).with_extension("rs")));
+                }
+            }
+            (false, Some(_)) => {}
+            (false, None) => {
+                let told = String::from_utf8_lossy(&done.stderr);
+                let _ = writeln!(failures, "{} is refused:\n{told}", file.display());
+            }
+            (true, Some((_, why))) => {
+                let _ = writeln!(failures, "{} is no exception any more: {why}", file.display());
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+    compile_without_warnings(&home, &modules);
+}
+
+/// Every IDL file of the packages.
+fn installed() -> Vec<PathBuf> {
+    let mut files = BTreeSet::new();
+    for package in PACKAGES {
+        let listing = Command::new("dpkg").args(["-L", package]).output();
+        let listing = listing.ok().filter(|listing| listing.status.success()).unwrap_or_else(|| {
+            panic!("{package} is not installed; run: sudo apt-get install -y {}", PACKAGES.join(" "))
+        });
+        let paths = String::from_utf8(listing.stdout).expect("dpkg writes UTF-8");
+        files.extend(paths.lines().filter(|path| path.ends_with(".idl")).map(PathBuf::from));
+    }
+    // Fewer would mean that the packages are not what they were.
+    assert!(files.len() >= 70, "only {} IDL files are installed", files.len());
+    files.into_iter().collect()
+}
+
+/// The names of the files that a file includes, without those that the front end brings along.
+fn includes(file: &Path) -> Vec<String> {
+    let text = std::fs::read(file).expect("an installed file can be read");
+    let text = String::from_utf8_lossy(&text);
+    let names = text.lines().filter_map(|line| {
+        let header = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim();
+        let name = header.get(1..)?.split(['"', '>']).next()?;
+        Some(name.rsplit('/').next().unwrap_or(name).to_owned())
+    });
+    names.filter(|name| !BUILTIN.contains(&name.as_str())).collect()
+}
+
+/// A crate of its own that holds all the Rust, checked by Cargo with the sources that this one is built from.
+fn compile_without_warnings(home: &Path, modules: &[(usize, PathBuf)]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
+    let mut library = String::from("#![deny(warnings)]\n");
+    for (number, path) in modules {
+        let _ = writeln!(library, "pub mod file_{number} {{\n    include!({path:?});\n}}");
+    }
+    let ironorb = root.join("crates/ironorb");
+    let manifest = format!(
+        "[package]\nname = \"corpus\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\nironorb = {{ path = {ironorb:?} }}\n\n[workspace]\n"
+    );
+    std::fs::create_dir_all(home.join("src")).expect("the folder of the crate can be made");
+    std::fs::write(home.join("Cargo.toml"), manifest).expect("the manifest can be written");
+    std::fs::write(home.join("src/lib.rs"), library).expect("the crate can be written");
+    // The same versions as everywhere, so that nothing is looked up or fetched.
+    std::fs::copy(root.join("Cargo.lock"), home.join("Cargo.lock")).expect("the lock file can be copied");
+    let check = Command::new(env!("CARGO"))
+        .args(["check", "--quiet", "--offline", "--target-dir"])
+        .arg(home.join("target"))
+        .current_dir(home)
+        .env_remove("RUSTFLAGS")
+        .output()
+        .expect("Cargo can be started");
+    let told = String::from_utf8_lossy(&check.stderr);
+    assert!(check.status.success(), "{} files do not compile:\n{told}", modules.len());
+}
