@@ -3,6 +3,7 @@
 
 mod interface;
 mod items;
+mod value;
 
 use crate::tree::{File, Item, ItemKind, Module};
 
@@ -75,6 +76,11 @@ impl Printer {
             ItemKind::Alias(alias) => self.alias(alias, support),
             ItemKind::Const { name, ty, value } => self.constant(name, ty, value),
             ItemKind::Interface(interface) => self.interface(interface, support),
+            ItemKind::Value(value) => self.value(value, support),
+            ItemKind::AbstractValue(value) => self.abstract_value(value, support),
+            ItemKind::ValueBox(value) => self.value_box(value, support),
+            ItemKind::ValueFactory(factory) => self.value_factory(factory),
+            ItemKind::RegisterValues(register) => self.register_values(register, support),
             ItemKind::OperationErrors(errors) => self.operation_errors(errors, support),
         }
     }

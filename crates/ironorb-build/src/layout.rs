@@ -1,7 +1,7 @@
 //! Facts about types that lowering asks for: which derives a type can have and whether it has bounds to
 //! check. Decides nothing about names or text.
 
-use ironorb_idl::model::{Basic, DefId, DefKind, Model, Type};
+use ironorb_idl::model::{Basic, DefId, DefKind, InterfaceKind, Model, Type};
 
 /// What holds for the Rust type of an IDL type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,15 @@ impl<'m> Layout<'m> {
             DefKind::Typedef(typedef) => self.facts(&typedef.ty),
             // A reference is a handle that is counted.
             DefKind::Interface(_) => Facts { copy: false, ..Facts::ALL },
+            // The struct of the state; where the type is used, there is a link.
+            DefKind::Value(value) => {
+                let members = value.state.iter().map(|state| self.facts(&state.member.ty));
+                let base = value.bases.first().map(|&base| self.definition(base));
+                members
+                    .chain(base)
+                    .fold(Facts { copy: false, eq: false, acyclic: false, ..Facts::ALL }, Facts::and)
+            }
+            DefKind::ValueBox(value) => Facts { copy: false, acyclic: false, ..self.facts(&value.ty) },
             DefKind::Native => Facts { copy: false, default: false, ..Facts::ALL },
             _ => Facts::ALL,
         }
@@ -68,6 +77,7 @@ impl<'m> Layout<'m> {
         match ty {
             Type::Basic(Basic::Float | Basic::Double) => Facts { eq: false, ..Facts::ALL },
             Type::Basic(Basic::Any | Basic::TypeCode) => Facts { copy: false, eq: false, ..Facts::ALL },
+            Type::Basic(Basic::ValueBase) => Facts { acyclic: true, ..Facts::LINK },
             Type::Basic(Basic::Object) | Type::String { .. } | Type::WString { .. } => {
                 Facts { copy: false, ..Facts::ALL }
             }
@@ -79,19 +89,24 @@ impl<'m> Layout<'m> {
                 // The standard library has `Default` for arrays of up to 32 elements only.
                 Facts { default: element.default && dimensions.iter().all(|&n| n <= 32), ..element }
             }
-            Type::Named(id) => self.definition(*id),
+            Type::Named(id) => match self.model.get(*id).kind {
+                DefKind::Value(_) | DefKind::ValueBox(_) => Facts::LINK,
+                _ => self.definition(*id),
+            },
         }
     }
 
-    /// Whether a bound is to be checked in values of this type, outside of structs and unions, which check
-    /// their own.
-    pub(crate) fn is_bounded(&self, ty: &Type) -> bool {
+    /// Whether values of this type travel by a codec of their own, mostly because a bound is to be checked; outside of
+    /// structs and unions, which see to their own.
+    pub(crate) fn has_codec(&self, ty: &Type) -> bool {
         match ty {
             Type::String { bound } | Type::WString { bound } => bound.is_some(),
-            Type::Sequence { element, bound } => bound.is_some() || self.is_bounded(element),
-            Type::Array { element, .. } => self.is_bounded(element),
+            Type::Sequence { element, bound } => bound.is_some() || self.has_codec(element),
+            Type::Array { element, .. } => self.has_codec(element),
             Type::Named(id) => match &self.model.get(*id).kind {
-                DefKind::Typedef(typedef) => self.is_bounded(&typedef.ty),
+                DefKind::Typedef(typedef) => self.has_codec(&typedef.ty),
+                // Not a matter of bounds, but it cannot be marshalled as it is in Rust either.
+                DefKind::Interface(interface) => interface.kind == InterfaceKind::Local,
                 _ => false,
             },
             Type::Void | Type::Basic(_) | Type::Fixed { .. } | Type::Map { .. } => false,
@@ -101,6 +116,9 @@ impl<'m> Layout<'m> {
 
 impl Facts {
     const ALL: Facts = Facts { copy: true, eq: true, default: true, acyclic: true };
+
+    /// Links to values are not hashed, and may lead in circles.
+    const LINK: Facts = Facts { copy: false, eq: false, default: true, acyclic: false };
 
     fn and(self, other: Facts) -> Facts {
         Facts {

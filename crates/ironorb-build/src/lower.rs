@@ -6,6 +6,7 @@
 mod constant;
 mod interface;
 mod types;
+mod value;
 
 use std::collections::HashSet;
 
@@ -28,7 +29,11 @@ pub(crate) fn lower(model: &Model, config: &Config, selection: &Selection) -> tr
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let lowerer =
         Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) };
-    let items = lowerer.items(model.roots(), &Place::default());
+    let mut items = lowerer.items(model.roots(), &Place::default());
+    // Several files may be included in one module, so theirs has the file's name.
+    let stem: String =
+        source.split('.').next().unwrap_or_default().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    items.extend(register_values(&items, format!("register_{}_values", snake(&stem))));
     tree::File { source, support: config.support_path().to_owned(), items }
 }
 
@@ -83,6 +88,8 @@ impl Lowerer<'_> {
             }
             DefKind::Constant(constant) => ("constant", self.constant(def, constant, at), [].as_slice()),
             DefKind::Interface(interface) => return self.interface(def, interface, at),
+            DefKind::Value(value) => return self.value(def, value, at),
+            DefKind::ValueBox(value) => ("boxed valuetype", self.value_box(def, value, at), [].as_slice()),
             _ => return Vec::new(),
         };
         let mut items = vec![tree::Item { docs: self.docs(def, what), kind }];
@@ -92,7 +99,8 @@ impl Lowerer<'_> {
 
     fn module(&self, def: &Definition, module: &Module, at: &Place) -> Option<tree::Item> {
         let name = self.names.of(def.id).own.clone();
-        let items = self.items(&module.items, &at.inside(&name));
+        let mut items = self.items(&module.items, &at.inside(&name));
+        items.extend(register_values(&items, "register_values".to_owned()));
         let kind = tree::ItemKind::Module(tree::Module { name, items });
         (!kind.is_empty()).then(|| tree::Item { docs: self.docs(def, "module"), kind })
     }
@@ -124,7 +132,7 @@ impl Lowerer<'_> {
                 docs: doc_lines(&member.docs),
                 idl: unlike(&member.name, &name),
                 name,
-                ty: self.rust(&member.ty, at),
+                ty: self.element(&member.ty, at),
                 codec: self.described(&member.ty, at),
             }
         };
@@ -138,8 +146,14 @@ impl Lowerer<'_> {
     }
 
     fn alias(&self, def: &Definition, ty: &Type, at: &Place) -> tree::ItemKind {
-        let rust = self.rust(ty, at);
-        let described = self.described(ty, at);
+        // Another name for a valuetype, which is held by one handle here and by another there.
+        let (rust, described) = match self.value_type(ty, at) {
+            Some(value) => {
+                let description = self.description(ty, at);
+                (value.clone(), tree::Described { codec: value, description: Some(description) })
+            }
+            None => (self.element(ty, at), self.described(ty, at)),
+        };
         let original = if described.description.is_none() && described.codec == rust {
             tree::Original::Rust
         } else {
@@ -199,7 +213,7 @@ impl Lowerer<'_> {
         let mut default_label = None;
         for case in &u.cases {
             let Member { name: idl, ty: idl_type, docs, .. } = &case.member;
-            let (ty, codec) = (self.rust(idl_type, at), self.codec(idl_type, at));
+            let (ty, codec) = (self.element(idl_type, at), self.codec(idl_type, at));
             for label in &case.labels {
                 // A label beside `default` means nothing more than it.
                 if !case.is_default {
@@ -314,6 +328,37 @@ impl Lowerer<'_> {
     fn scoped(&self, def: &Definition) -> String {
         self.model.scoped_name(def.id).join("::")
     }
+}
+
+/// The function that makes the valuetypes among these items known, if there are any.
+fn register_values(items: &[tree::Item], name: String) -> Option<tree::Item> {
+    let mut values = Vec::new();
+    let mut others = Vec::new();
+    for item in items {
+        match &item.kind {
+            tree::ItemKind::Value(value) => values.push(value.name.clone()),
+            tree::ItemKind::ValueBox(value) => values.push(value.name.clone()),
+            tree::ItemKind::Module(module) => {
+                if let Some(tree::ItemKind::RegisterValues(inner)) =
+                    module.items.last().map(|item| &item.kind)
+                {
+                    others.push(format!("{}::{}", module.name, inner.name));
+                }
+            }
+            _ => {}
+        }
+    }
+    if values.is_empty() && others.is_empty() {
+        return None;
+    }
+    let docs = vec![
+        "Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may".to_owned(),
+        "arrive where a base of theirs is asked for.".to_owned(),
+    ];
+    Some(tree::Item {
+        docs,
+        kind: tree::ItemKind::RegisterValues(tree::RegisterValues { name, values, others }),
+    })
 }
 
 /// An IDL name, where it is not the Rust name.

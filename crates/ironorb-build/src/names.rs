@@ -29,6 +29,12 @@ pub(crate) struct DefNames {
     pub(crate) inner: String,
     /// The error enum of an operation, or of reading an attribute.
     pub(crate) error: String,
+    /// The trait of the operations of a valuetype.
+    pub(crate) operations: String,
+    /// The trait of the factories of a valuetype.
+    pub(crate) factory: String,
+    /// The error enum of each factory.
+    pub(crate) factory_errors: Vec<String>,
     /// The static that describes the type, as the standard's `_tc_` constants do.
     pub(crate) type_code: String,
     /// The method that writes an attribute.
@@ -47,7 +53,7 @@ impl Names {
     /// Names everything. The result depends on the model alone, so that files generated apart agree.
     pub(crate) fn assign(model: &Model) -> Self {
         let mut names = Names { definitions: vec![DefNames::default(); model.definitions().len()] };
-        names.scope(model, model.roots(), &[], Scope::default());
+        names.scope(model, model.roots(), None, Scope::default());
         let mut done = HashSet::new();
         for def in model.definitions() {
             names.methods(model, def.id, &mut done);
@@ -59,9 +65,9 @@ impl Names {
         &self.definitions[id.index()]
     }
 
-    /// Names the items of one Rust module and of the modules inside it. `operations` are those of the
-    /// interface whose inner module this is.
-    fn scope(&mut self, model: &Model, items: &[DefId], operations: &[DefId], mut scope: Scope) {
+    /// Names the items of one Rust module and of the modules inside it. `owner` is the definition whose inner
+    /// module this is.
+    fn scope(&mut self, model: &Model, items: &[DefId], owner: Option<DefId>, mut scope: Scope) {
         // Names that stand in the IDL come before names that we make up.
         let mut types = Vec::new();
         let mut values = Vec::new();
@@ -70,7 +76,7 @@ impl Names {
             match &def.kind {
                 DefKind::Module(_) => types.push((id, def.name.as_str(), snake(&def.name))),
                 DefKind::Constant(_) => values.push((id, def.name.as_str(), screaming(&def.name))),
-                DefKind::Operation(_) | DefKind::Attribute(_) | DefKind::Enumerator { .. } => {}
+                _ if !has_type_code(&def.kind) => {}
                 _ => types.push((id, def.name.as_str(), camel(&def.name))),
             }
             if let DefKind::Enum(e) = &def.kind {
@@ -79,6 +85,13 @@ impl Names {
                     (variant, name, camel(name))
                 });
                 self.take_all(&mut Taken::default(), variants.collect());
+            }
+            if let DefKind::Bitmask(mask) = &def.kind {
+                let flags = mask.flags.iter().map(|&flag| {
+                    let name = model.get(flag).name.as_str();
+                    (flag, name, screaming(name))
+                });
+                self.take_all(&mut Taken::with(BITMASK_OWN), flags.collect());
             }
         }
         self.take_all(&mut scope.types, types);
@@ -94,12 +107,23 @@ impl Names {
                 names.asynchronous = scope.types.take(format!("{own}Async"));
                 names.deferred = scope.types.take(format!("Deferred{own}"));
             }
+            if let DefKind::Value(value) = &def.kind {
+                let own = self.of(id).own.trim_end_matches('_').to_owned();
+                let names = &mut self.definitions[id.index()];
+                // The trait of an abstract valuetype is what it is.
+                if !value.is_abstract {
+                    names.operations = scope.types.take(format!("{own}Operations"));
+                }
+                if !value.factories.is_empty() {
+                    names.factory = scope.types.take(format!("{own}Factory"));
+                }
+            }
             if has_type_code(&def.kind) {
                 let name = scope.values.take(format!("TC_{}", screaming(&def.name)));
                 self.definitions[id.index()].type_code = name;
             }
             let has_inner = match &def.kind {
-                DefKind::Interface(_) => true,
+                DefKind::Interface(_) | DefKind::Value(_) => true,
                 DefKind::Struct(s) | DefKind::Exception(s) => !s.items.is_empty(),
                 DefKind::Union(u) => !u.items.is_empty(),
                 _ => false,
@@ -108,7 +132,25 @@ impl Names {
                 self.definitions[id.index()].inner = scope.types.take(snake(&def.name));
             }
         }
-        for &id in operations {
+        if let Some(owner) = owner {
+            self.errors(model, owner, items, &mut scope);
+        }
+        for &id in items {
+            let inside = match &model.get(id).kind {
+                DefKind::Module(module) => &module.items,
+                DefKind::Struct(s) | DefKind::Exception(s) => &s.items,
+                DefKind::Union(u) => &u.items,
+                DefKind::Interface(interface) => &interface.items,
+                DefKind::Value(value) => &value.items,
+                _ => continue,
+            };
+            self.scope(model, inside, Some(id), Scope::default());
+        }
+    }
+
+    /// Names the errors of operations and factories in the inner module of their owner.
+    fn errors(&mut self, model: &Model, owner: DefId, items: &[DefId], scope: &mut Scope) {
+        for id in callable(model, items) {
             let name = camel(&model.get(id).name);
             let name = name.trim_end_matches('_');
             match &model.get(id).kind {
@@ -119,19 +161,12 @@ impl Names {
                 _ => self.definitions[id.index()].error = scope.types.take(format!("{name}Error")),
             }
         }
-        for &id in items {
-            match &model.get(id).kind {
-                DefKind::Module(module) => self.scope(model, &module.items, &[], Scope::default()),
-                DefKind::Struct(s) | DefKind::Exception(s) => {
-                    self.scope(model, &s.items, &[], Scope::default());
-                }
-                DefKind::Union(u) => self.scope(model, &u.items, &[], Scope::default()),
-                DefKind::Interface(interface) => {
-                    let operations = callable(model, &interface.items);
-                    self.scope(model, &interface.items, &operations, Scope::default());
-                }
-                _ => {}
-            }
+        if let DefKind::Value(value) = &model.get(owner).kind {
+            let errors = value.factories.iter().map(|factory| {
+                let name = camel(&factory.name);
+                scope.types.take(format!("{}Error", name.trim_end_matches('_')))
+            });
+            self.definitions[owner.index()].factory_errors = errors.collect();
         }
     }
 
@@ -145,23 +180,29 @@ impl Names {
         }
     }
 
-    /// Names the methods of an interface so that they differ from the inherited ones.
-    fn methods(&mut self, model: &Model, interface: DefId, done: &mut HashSet<DefId>) {
-        let DefKind::Interface(definition) = &model.get(interface).kind else { return };
-        if !done.insert(interface) {
+    /// Names the methods of an interface or valuetype so that they differ from the inherited ones.
+    fn methods(&mut self, model: &Model, owner: DefId, done: &mut HashSet<DefId>) {
+        let Some(items) = members(model, owner) else { return };
+        if !done.insert(owner) {
             return;
         }
         let mut taken = Taken::default();
-        for base in model.all_bases(interface) {
+        let mut bases = model.all_bases(owner);
+        if let DefKind::Value(value) = &model.get(owner).kind {
+            for &supported in &value.supports {
+                bases.push(supported);
+                bases.extend(model.all_bases(supported));
+            }
+        }
+        for base in bases {
             self.methods(model, base, done);
-            let DefKind::Interface(base) = &model.get(base).kind else { continue };
-            for &item in &base.items {
+            for &item in members(model, base).unwrap_or_default() {
                 let names = self.of(item);
                 let methods = [&names.own, &names.setter, &names.later, &names.setter_later];
                 taken.names.extend(methods.map(String::clone));
             }
         }
-        let callable = callable(model, &definition.items);
+        let callable = callable(model, items);
         let methods = callable.iter().map(|&id| {
             let name = model.get(id).name.as_str();
             (id, name, snake(name))
@@ -186,6 +227,15 @@ impl Names {
     }
 }
 
+/// The items of an interface or valuetype.
+fn members(model: &Model, id: DefId) -> Option<&[DefId]> {
+    match &model.get(id).kind {
+        DefKind::Interface(interface) => Some(&interface.items),
+        DefKind::Value(value) => Some(&value.items),
+        _ => None,
+    }
+}
+
 /// Whether something is described by a TypeCode.
 fn has_type_code(kind: &DefKind) -> bool {
     !matches!(
@@ -194,6 +244,8 @@ fn has_type_code(kind: &DefKind) -> bool {
             | DefKind::Operation(_)
             | DefKind::Attribute(_)
             | DefKind::Enumerator { .. }
+            | DefKind::Flag { .. }
+            | DefKind::Annotation(_)
             | DefKind::Constant(_)
     )
 }
@@ -247,6 +299,9 @@ pub(crate) fn side_by_side<'n>(
     }
     names.into_iter().map(|(name, _)| name).collect()
 }
+
+/// Constants that every bitmask has.
+const BITMASK_OWN: &[&str] = &["ALL", "NONE"];
 
 /// The namespaces of one Rust module.
 #[derive(Debug)]

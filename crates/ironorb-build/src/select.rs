@@ -70,6 +70,15 @@ pub(crate) fn uses(model: &Model, id: DefId) -> Vec<DefId> {
             used.extend(&u.items);
         }
         DefKind::Typedef(typedef) => types.push(&typedef.ty),
+        DefKind::Value(value) => {
+            used.extend(value.bases.iter().chain(&value.supports).chain(&value.items));
+            types.extend(value.state.iter().map(|state| &state.member.ty));
+            for factory in &value.factories {
+                types.extend(factory.parameters.iter().map(|parameter| &parameter.ty));
+                used.extend(&factory.raises);
+            }
+        }
+        DefKind::ValueBox(value) => types.push(&value.ty),
         DefKind::Constant(constant) => types.push(&constant.ty),
         DefKind::Bitmask(mask) => used.extend(&mask.flags),
         DefKind::Bitset(_)
@@ -78,9 +87,7 @@ pub(crate) fn uses(model: &Model, id: DefId) -> Vec<DefId> {
         | DefKind::Enum(_)
         | DefKind::Enumerator { .. }
         | DefKind::Module(_)
-        | DefKind::Native
-        | DefKind::Value(_)
-        | DefKind::ValueBox(_) => {}
+        | DefKind::Native => {}
     }
     for mut ty in types {
         while let Type::Sequence { element, .. }

@@ -27,6 +27,11 @@ pub(crate) enum ItemKind {
     Alias(Alias),
     Const { name: String, ty: String, value: String },
     Interface(Interface),
+    Value(Value),
+    AbstractValue(AbstractValue),
+    ValueBox(ValueBox),
+    ValueFactory(ValueFactory),
+    RegisterValues(RegisterValues),
     OperationErrors(Vec<OperationError>),
 }
 
@@ -164,7 +169,7 @@ pub(crate) struct Interface {
     pub(crate) remote: Option<Remote>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Method {
     pub(crate) docs: Vec<String>,
     pub(crate) name: String,
@@ -209,4 +214,71 @@ pub(crate) struct Remote {
     pub(crate) seed: u64,
     /// Operation name and skeleton function, in the order of their positions.
     pub(crate) operations: Vec<(String, String)>,
+}
+
+/// A valuetype with state.
+#[derive(Debug)]
+pub(crate) struct Value {
+    pub(crate) name: String,
+    pub(crate) type_code: TypeCode,
+    pub(crate) derives: Vec<&'static str>,
+    /// `plain`, `custom` or `truncatable`.
+    pub(crate) modifier: &'static str,
+    /// The field that holds the state of the concrete base, and the base's type and description.
+    pub(crate) base: Option<(String, String, String)>,
+    /// The concrete bases, nearest first, each with the fields that lead to its state.
+    pub(crate) bases: Vec<(String, String)>,
+    /// To how many of them a receiver may cut a value down.
+    pub(crate) truncatable: usize,
+    /// The traits of the abstract bases; true for those without operations.
+    pub(crate) abstract_bases: Vec<(String, bool)>,
+    /// The other traits by which a value may be seen: of operations and of supported interfaces.
+    pub(crate) views: Vec<String>,
+    /// State members; true for the public ones.
+    pub(crate) fields: Vec<(Field, bool)>,
+    pub(crate) operations: Option<Operations>,
+}
+
+/// The trait of the operations of a valuetype.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    pub(crate) docs: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) supertraits: Vec<String>,
+    pub(crate) methods: Vec<Method>,
+}
+
+/// An abstract valuetype: a trait that values are seen by.
+#[derive(Debug)]
+pub(crate) struct AbstractValue {
+    pub(crate) operations: Operations,
+    pub(crate) type_code: TypeCode,
+    /// The traits of its bases, direct and indirect.
+    pub(crate) bases: Vec<String>,
+}
+
+/// A boxed value.
+#[derive(Debug)]
+pub(crate) struct ValueBox {
+    pub(crate) name: String,
+    pub(crate) type_code: TypeCode,
+    pub(crate) derives: Vec<&'static str>,
+    pub(crate) ty: String,
+    pub(crate) content: Described,
+}
+
+/// The trait of the factories of a valuetype.
+#[derive(Debug)]
+pub(crate) struct ValueFactory {
+    pub(crate) name: String,
+    pub(crate) methods: Vec<Method>,
+}
+
+/// A function that makes valuetypes known to an ORB.
+#[derive(Debug)]
+pub(crate) struct RegisterValues {
+    pub(crate) name: String,
+    pub(crate) values: Vec<String>,
+    /// The same functions of modules inside.
+    pub(crate) others: Vec<String>,
 }

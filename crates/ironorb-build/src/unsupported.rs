@@ -1,7 +1,7 @@
 //! Finds what the generator cannot express yet, so that lowering need not look again. Finds all of it in
 //! one run and tells where each use stands.
 
-use ironorb_idl::model::{Basic, DefId, DefKind, Definition, Interface, InterfaceKind, Model, Type};
+use ironorb_idl::model::{DefId, DefKind, Definition, Direction, InterfaceKind, Model, Type};
 use ironorb_idl::source::Span;
 
 use crate::select::{Selection, is_builtin, uses};
@@ -69,25 +69,31 @@ struct Checker<'m> {
 impl Checker<'_> {
     fn definition(&mut self, def: &Definition) {
         match &def.kind {
-            DefKind::Interface(interface) => self.interface(def, interface),
-            DefKind::Operation(operation) => {
-                let is_local = self.is_in_local(def);
-                self.ty(&operation.result, def.span, is_local);
-                for parameter in &operation.parameters {
-                    self.ty(&parameter.ty, parameter.span, is_local);
+            DefKind::Interface(interface) => {
+                if interface.kind == InterfaceKind::Abstract {
+                    self.push(def.span, "an `abstract interface`".to_owned());
                 }
-                let outs = operation.parameters.iter().filter(|p| p.direction != IN).count();
+                for &base in &interface.bases {
+                    self.named(base, def.span);
+                }
+            }
+            DefKind::Operation(operation) => {
+                self.ty(&operation.result, def.span);
+                for parameter in &operation.parameters {
+                    self.ty(&parameter.ty, parameter.span);
+                }
+                let outs = operation.parameters.iter().filter(|p| p.direction != Direction::In).count();
                 if outs + usize::from(operation.result != Type::Void) > RESULTS_MAX {
                     self.push(def.span, format!("an operation with more than {RESULTS_MAX} results"));
                 }
             }
-            DefKind::Attribute(attribute) => self.ty(&attribute.ty, def.span, self.is_in_local(def)),
+            DefKind::Attribute(attribute) => self.ty(&attribute.ty, def.span),
             DefKind::Struct(s) | DefKind::Exception(s) => {
                 if !s.defined {
                     self.push(def.span, "a struct that is only declared".to_owned());
                 }
                 for member in &s.members {
-                    self.ty(&member.ty, member.span, false);
+                    self.ty(&member.ty, member.span);
                 }
             }
             DefKind::Union(u) => {
@@ -95,12 +101,22 @@ impl Checker<'_> {
                     self.push(def.span, "a union that is only declared".to_owned());
                 }
                 for case in &u.cases {
-                    self.ty(&case.member.ty, case.member.span, false);
+                    self.ty(&case.member.ty, case.member.span);
                 }
             }
-            DefKind::Typedef(typedef) => self.ty(&typedef.ty, def.span, true),
-            DefKind::Value(_) => self.push(def.span, "a `valuetype`".to_owned()),
-            DefKind::ValueBox(_) => self.push(def.span, "a boxed `valuetype`".to_owned()),
+            DefKind::Value(value) => {
+                if !value.defined {
+                    self.push(def.span, "a valuetype that is only declared".to_owned());
+                }
+                if value.custom {
+                    self.push(def.span, "a `custom valuetype`".to_owned());
+                }
+                for state in &value.state {
+                    self.ty(&state.member.ty, state.member.span);
+                }
+            }
+            DefKind::Typedef(typedef) => self.ty(&typedef.ty, def.span),
+            DefKind::ValueBox(value) => self.ty(&value.ty, def.span),
             DefKind::Bitset(_) => self.push(def.span, "a `bitset`".to_owned()),
             DefKind::Bitmask(_) => self.push(def.span, "a `bitmask`".to_owned()),
             DefKind::Constant(_)
@@ -113,81 +129,24 @@ impl Checker<'_> {
         }
     }
 
-    fn interface(&mut self, def: &Definition, interface: &Interface) {
-        if interface.kind == InterfaceKind::Abstract {
-            self.push(def.span, "an `abstract interface`".to_owned());
-        }
-        for &base in &interface.bases {
-            if self.is_offending(base) {
-                self.push(def.span, format!("the base `{}`", self.model.scoped_name(base).join("::")));
-            }
-            if let DefKind::Interface(base) = &self.model.get(base).kind
-                && base.kind == InterfaceKind::Abstract
-                && interface.kind != InterfaceKind::Abstract
-            {
-                self.push(def.span, "an interface with an abstract base".to_owned());
-            }
-        }
-    }
-
-    /// Whether an operation or attribute belongs to a local interface, whose types are never marshalled.
-    fn is_in_local(&self, def: &Definition) -> bool {
-        def.parent.is_some_and(|parent| match &self.model.get(parent).kind {
-            DefKind::Interface(interface) => interface.kind == InterfaceKind::Local,
-            _ => false,
-        })
-    }
-
-    /// One use of a type. `local_ok` where the value is never marshalled.
-    fn ty(&mut self, ty: &Type, span: Span, local_ok: bool) {
+    /// One use of a type.
+    fn ty(&mut self, ty: &Type, span: Span) {
         match ty {
-            Type::Basic(Basic::ValueBase) => self.push(span, "the type `ValueBase`".to_owned()),
-            Type::Basic(Basic::Int8) => self.push(span, "the type `int8`".to_owned()),
-            Type::Basic(Basic::UInt8) => self.push(span, "the type `uint8`".to_owned()),
-            Type::Map { .. } => self.push(span, "the type `map`".to_owned()),
             Type::Fixed { spec: Some((_, ..0)) } => {
                 self.push(span, "the type `fixed` with a negative scale".to_owned());
             }
-            Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element, span, local_ok),
-            Type::Named(id) => self.named(*id, span, local_ok),
+            Type::Map { .. } => self.push(span, "the type `map`".to_owned()),
+            Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element, span),
+            Type::Named(id) => self.named(*id, span),
             Type::Void | Type::Basic(_) | Type::String { .. } | Type::WString { .. } | Type::Fixed { .. } => {
             }
         }
     }
 
-    fn named(&mut self, id: DefId, span: Span, local_ok: bool) {
-        let def = self.model.get(id);
-        let name = self.model.scoped_name(id).join("::");
+    /// What is wrong with a definition that nobody wrote is told where it is used.
+    fn named(&mut self, id: DefId, span: Span) {
         if self.is_offending(id) {
-            self.push(span, format!("the type `{name}`"));
-            return;
-        }
-        match &def.kind {
-            DefKind::Value(_) | DefKind::ValueBox(_) => {
-                self.push(span, format!("the `valuetype` type `{name}`"));
-            }
-            DefKind::Interface(interface) => match interface.kind {
-                InterfaceKind::Abstract => {
-                    self.push(span, format!("the `abstract interface` type `{name}`"));
-                }
-                InterfaceKind::Local if !local_ok => {
-                    self.push(span, format!("the `local interface` type `{name}` in what is marshalled"));
-                }
-                InterfaceKind::Local | InterfaceKind::Remote => {}
-            },
-            DefKind::Native if !local_ok => {
-                self.push(span, format!("the `native` type `{name}` in what is marshalled"));
-            }
-            // What an alias stands for is told at the alias, unless it may not be used here.
-            DefKind::Typedef(typedef) if !local_ok => {
-                let before = self.found.len();
-                self.ty(&typedef.ty, span, false);
-                let told_there = |found: &NotGenerated| !found.what.ends_with("in what is marshalled");
-                let kept: Vec<NotGenerated> =
-                    self.found.drain(before..).filter(|found| !told_there(found)).collect();
-                self.found.extend(kept);
-            }
-            _ => {}
+            self.push(span, format!("the type `{}`", self.model.scoped_name(id).join("::")));
         }
     }
 
@@ -217,8 +176,6 @@ impl Checker<'_> {
         self.found.push(NotGenerated { span, what });
     }
 }
-
-const IN: ironorb_idl::model::Direction = ironorb_idl::model::Direction::In;
 
 /// Results are a tuple, and the standard library has traits for tuples of up to twelve.
 const RESULTS_MAX: usize = 12;

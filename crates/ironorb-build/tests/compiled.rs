@@ -18,8 +18,8 @@ macro_rules! cases {
 }
 
 cases! {
-    bounds docs enums_constants external external_base file_scope fixed inheritance local_native names operations
-    recursion structs unions
+    bounds boxes docs enums_constants external external_base file_scope fixed inheritance local_native names operations
+    recursion structs unions value_operations values
 }
 
 use bounds::bounds::{Choice, Holder};

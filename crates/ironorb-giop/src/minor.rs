@@ -35,6 +35,7 @@ macro_rules! codes {
 // OMG codes are numbered per exception, so their names carry it.
 codes! {
     OMG_VMCID {
+        1 => NO_IMPLEMENT_VALUE "a local valuetype lacks its implementation"
         1 => UNKNOWN_UNLISTED_USER_EXCEPTION "an exception that the operation does not declare"
         1 => MARSHAL_NO_VALUE_FACTORY "no factory is registered for the type of a value"
         2 => UNKNOWN_NONSTANDARD_SYSTEM_EXCEPTION "a system exception that this ORB does not know"

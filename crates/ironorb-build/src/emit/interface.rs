@@ -5,19 +5,7 @@ use crate::tree::{Interface, Method, OperationError, Remote};
 
 impl Printer {
     pub(super) fn interface(&mut self, interface: &Interface, support: &str) {
-        self.trait_head(interface);
-        if !interface.methods.is_empty() {
-            self.indented(|out| {
-                for (at, method) in interface.methods.iter().enumerate() {
-                    if at > 0 {
-                        out.blank();
-                    }
-                    out.docs(&method.docs);
-                    out.signature(method);
-                }
-            });
-            self.line("}");
-        }
+        self.trait_with_methods(&interface.name, &interface.supertraits, &interface.methods);
         if let Some(remote) = &interface.remote {
             self.blank();
             self.remote(interface, remote, support);
@@ -37,14 +25,34 @@ impl Printer {
         }
     }
 
+    pub(super) fn trait_with_methods(&mut self, name: &str, supertraits: &[String], methods: &[Method]) {
+        self.trait_head(name, supertraits, methods);
+        if !methods.is_empty() {
+            self.methods(methods);
+            self.line("}");
+        }
+    }
+
+    pub(super) fn methods(&mut self, methods: &[Method]) {
+        self.indented(|out| {
+            for (at, method) in methods.iter().enumerate() {
+                if at > 0 {
+                    out.blank();
+                }
+                out.docs(&method.docs);
+                out.signature(method);
+            }
+        });
+    }
+
     /// Up to and with the opening brace; all of it when there are no methods.
-    fn trait_head(&mut self, interface: &Interface) {
-        let bounds = match interface.supertraits.as_slice() {
+    fn trait_head(&mut self, name: &str, supertraits: &[String], methods: &[Method]) {
+        let bounds = match supertraits {
             [] => vec!["Send".to_owned(), "Sync".to_owned(), "'static".to_owned()],
             bases => bases.to_vec(),
         };
-        let brace = if interface.methods.is_empty() { "{}" } else { "{" };
-        let head = format!("pub trait {}:", interface.name);
+        let brace = if methods.is_empty() { "{}" } else { "{" };
+        let head = format!("pub trait {name}:");
         let whole = format!("{head} {} {brace}", bounds.join(" + "));
         // rustfmt keeps eight columns free behind the bounds.
         if self.fits(&format!("{head} {} {{        ", bounds.join(" + "))) {
@@ -61,7 +69,7 @@ impl Printer {
                 bounds[1..].iter().for_each(|bound| out.line(&format!("+ {bound}")));
             }
         });
-        if interface.methods.is_empty() {
+        if methods.is_empty() {
             self.line("{");
             self.line("}");
         } else {

@@ -59,8 +59,14 @@ impl Printer {
                 return;
             }
             out.assignment_to(&head, &id, if original.is_some() { "," } else { "" });
-            if let Some(original) = &original {
-                out.line(original);
+            if let (Some(whole), Original::Described(original)) = (&original, &alias.original) {
+                match &original.description {
+                    Some(description) if !out.fits(whole) => {
+                        out.line(&original.codec);
+                        out.indented(|out| out.line(&format!("= {description}")));
+                    }
+                    _ => out.line(whole),
+                }
             }
         });
         self.line("}");
@@ -206,7 +212,7 @@ impl Printer {
         self.line("}");
     }
 
-    fn braced(&mut self, head: &str, parts: &[String]) {
+    pub(super) fn braced(&mut self, head: &str, parts: &[String]) {
         if parts.is_empty() {
             self.line(&format!("{head} {{}}"));
             return;
@@ -221,17 +227,17 @@ impl Printer {
 }
 
 /// A Rust name, followed by the IDL name where that differs.
-fn named(name: &str, idl: Option<&str>) -> String {
+pub(super) fn named(name: &str, idl: Option<&str>) -> String {
     idl.map_or_else(|| name.to_owned(), |idl| format!("{name} {idl:?}"))
 }
 
 /// Up to the repository id: the type and the static that describes it.
-fn typed(name: &str, type_code: &TypeCode) -> String {
+pub(super) fn typed(name: &str, type_code: &TypeCode) -> String {
     format!("{}: {} =", named(name, type_code.idl.as_deref()), type_code.name)
 }
 
 /// A codec, followed by its description where the codec does not tell.
-fn described(it: &Described) -> String {
+pub(super) fn described(it: &Described) -> String {
     match &it.description {
         Some(description) => format!("{} = {description}", it.codec),
         None => it.codec.clone(),

@@ -27,7 +27,7 @@ impl Lowerer<'_> {
         };
         let mut items =
             vec![tree::Item { docs: self.docs(def, what), kind: tree::ItemKind::Interface(lowered) }];
-        let errors = self.operation_errors(interface, &at.inside(&names.inner));
+        let errors = self.operation_errors(&interface.items, &at.inside(&names.inner));
         let errors = (!errors.is_empty())
             .then(|| tree::Item { docs: Vec::new(), kind: tree::ItemKind::OperationErrors(errors) });
         items.extend(self.inner_module(def, what, errors.into_iter().collect(), &interface.items, at));
@@ -82,7 +82,7 @@ impl Lowerer<'_> {
         found
     }
 
-    fn methods(&self, interface: &Definition, id: DefId, at: &Place) -> Vec<tree::Method> {
+    pub(super) fn methods(&self, interface: &Definition, id: DefId, at: &Place) -> Vec<tree::Method> {
         let def = self.model.get(id);
         match &def.kind {
             DefKind::Operation(operation) => vec![self.operation(interface, def, operation, at)],
@@ -106,7 +106,7 @@ impl Lowerer<'_> {
         let mut words = Vec::new();
         if operation.result != Type::Void {
             results.push(self.rust(&operation.result, at));
-            codecs.push(self.codec(&operation.result, at));
+            codecs.push(self.result_codec(&operation.result, at));
             words.push("its result".to_owned());
         }
         for parameter in &operation.parameters {
@@ -116,7 +116,7 @@ impl Lowerer<'_> {
             }
             if parameter.direction != Direction::In {
                 results.push(self.rust(&parameter.ty, at));
-                codecs.push(self.codec(&parameter.ty, at));
+                codecs.push(self.result_codec(&parameter.ty, at));
                 words.push(format!("`{}`", parameter.name));
             }
         }
@@ -154,7 +154,7 @@ impl Lowerer<'_> {
             later: names.later.clone(),
             parameters: Vec::new(),
             results: vec![self.rust(&attribute.ty, at)],
-            result_codecs: vec![self.codec(&attribute.ty, at)],
+            result_codecs: vec![self.result_codec(&attribute.ty, at)],
             joined_codec: self.support("Results", at),
             error: self.error(interface, &attribute.get_raises, &names.error, at),
             oneway: false,
@@ -181,7 +181,7 @@ impl Lowerer<'_> {
     }
 
     /// The error type of an operation: its own enum when it raises something.
-    fn error(&self, interface: &Definition, raises: &[DefId], own: &str, at: &Place) -> String {
+    pub(super) fn error(&self, interface: &Definition, raises: &[DefId], own: &str, at: &Place) -> String {
         if raises.is_empty() {
             self.support("SystemException", at)
         } else {
@@ -189,36 +189,54 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The error enums of one interface, to stand in its inner module.
-    fn operation_errors(&self, interface: &Interface, at: &Place) -> Vec<tree::OperationError> {
+    /// The error enums of one interface or valuetype, to stand in its inner module.
+    pub(super) fn operation_errors(&self, items: &[DefId], at: &Place) -> Vec<tree::OperationError> {
         let mut errors = Vec::new();
-        let mut push = |what: String, name: &str, raises: &[DefId]| {
-            if raises.is_empty() {
-                return;
-            }
-            let mut variants = Taken::with(&["System"]);
-            let exceptions =
-                raises.iter().map(|&id| (variants.take(camel(&self.model.get(id).name)), self.path(id, at)));
-            errors.push(tree::OperationError {
-                docs: vec![format!("Why {what} failed.")],
-                name: name.to_owned(),
-                exceptions: exceptions.collect(),
-            });
-        };
-        for &id in &interface.items {
+        for &id in items {
             let (def, names) = (self.model.get(id), self.names.of(id));
             match &def.kind {
                 DefKind::Operation(operation) => {
-                    push(format!("`{}`", def.name), &names.error, &operation.raises);
+                    errors.extend(self.operation_error(&def.name, &names.error, &operation.raises, at));
                 }
                 DefKind::Attribute(attribute) => {
-                    push(format!("reading `{}`", def.name), &names.error, &attribute.get_raises);
-                    push(format!("writing `{}`", def.name), &names.setter_error, &attribute.set_raises);
+                    let (reading, writing) = (&attribute.get_raises, &attribute.set_raises);
+                    errors.extend(self.error_of("reading ", &def.name, &names.error, reading, at));
+                    errors.extend(self.error_of("writing ", &def.name, &names.setter_error, writing, at));
                 }
                 _ => {}
             }
         }
         errors
+    }
+
+    /// The error enum of an operation or factory that raises something.
+    pub(super) fn operation_error(
+        &self,
+        idl: &str,
+        name: &str,
+        raises: &[DefId],
+        at: &Place,
+    ) -> Option<tree::OperationError> {
+        self.error_of("", idl, name, raises, at)
+    }
+
+    fn error_of(
+        &self,
+        verb: &str,
+        idl: &str,
+        name: &str,
+        raises: &[DefId],
+        at: &Place,
+    ) -> Option<tree::OperationError> {
+        let mut variants = Taken::with(&["System"]);
+        let exceptions =
+            raises.iter().map(|&id| (variants.take(camel(&self.model.get(id).name)), self.path(id, at)));
+        let error = tree::OperationError {
+            docs: vec![format!("Why {verb}`{idl}` failed.")],
+            name: name.to_owned(),
+            exceptions: exceptions.collect(),
+        };
+        (!error.exceptions.is_empty()).then_some(error)
     }
 }
 

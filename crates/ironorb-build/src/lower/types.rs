@@ -6,21 +6,32 @@ use super::{Lowerer, Place};
 use crate::tree;
 
 impl Lowerer<'_> {
-    /// The Rust type of members, results and elements.
+    /// The Rust type of results.
     pub(super) fn rust(&self, ty: &Type, at: &Place) -> String {
+        match self.value_type(ty, at) {
+            Some(value) => format!("Option<{}<{value}>>", self.support("Value", at)),
+            None => self.element(ty, at),
+        }
+    }
+
+    /// The Rust type of members and elements.
+    pub(super) fn element(&self, ty: &Type, at: &Place) -> String {
+        if let Some(value) = self.value_type(ty, at) {
+            return format!("{}<{value}>", self.support("Link", at));
+        }
         match ty {
             Type::Void => "()".to_owned(),
             Type::Basic(basic) => self.basic(*basic, at),
             Type::String { .. } => "String".to_owned(),
             Type::WString { .. } => self.support("WString", at),
-            Type::Map { .. } => unreachable_type(),
             Type::Fixed { spec } => {
                 let (digits, scale) = spec.unwrap_or((1, 0));
                 format!("{}<{digits}, {scale}>", self.support("Fixed", at))
             }
-            Type::Sequence { element, .. } => format!("Vec<{}>", self.rust(element, at)),
+            Type::Map { .. } => unreachable_type(),
+            Type::Sequence { element, .. } => format!("Vec<{}>", self.element(element, at)),
             Type::Array { element, dimensions } => {
-                dimensions.iter().rev().fold(self.rust(element, at), |inner, n| format!("[{inner}; {n}]"))
+                dimensions.iter().rev().fold(self.element(element, at), |inner, n| format!("[{inner}; {n}]"))
             }
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Interface(_) => format!("Option<{}>", self.reference(*id, at)),
@@ -29,10 +40,28 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The codec of a type: the Rust type itself, unless bounds are to be checked.
+    /// What stands between the brackets of `Value` and `Link`, if the type is a valuetype or an alias of one.
+    pub(super) fn value_type(&self, ty: &Type, at: &Place) -> Option<String> {
+        match self.model.unaliased(ty) {
+            Type::Basic(Basic::ValueBase) => Some(format!("dyn {}", self.support("ValueBase", at))),
+            Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Value(value) if value.is_abstract => Some(format!("dyn {}", self.path(*id, at))),
+                DefKind::Value(_) | DefKind::ValueBox(_) => Some(self.path(*id, at)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The codec of a result.
+    pub(super) fn result_codec(&self, ty: &Type, at: &Place) -> String {
+        if self.value_type(ty, at).is_some() { self.rust(ty, at) } else { self.codec(ty, at) }
+    }
+
+    /// The codec of a member or element: the Rust type itself, unless bounds are to be checked.
     pub(super) fn codec(&self, ty: &Type, at: &Place) -> String {
-        if !self.layout.is_bounded(ty) {
-            return self.rust(ty, at);
+        if !self.layout.has_codec(ty) {
+            return self.element(ty, at);
         }
         match ty {
             Type::String { bound: Some(n) } => format!("{}<{n}>", self.support("Str", at)),
@@ -50,9 +79,12 @@ impl Lowerer<'_> {
             }
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Typedef(typedef) => self.codec(&typedef.ty, at),
-                _ => self.rust(ty, at),
+                DefKind::Interface(interface) if interface.kind == InterfaceKind::Local => {
+                    format!("{}<dyn {}>", self.support("Local", at), self.path(*id, at))
+                }
+                _ => self.element(ty, at),
             },
-            _ => self.rust(ty, at),
+            _ => self.element(ty, at),
         }
     }
 
@@ -78,7 +110,7 @@ impl Lowerer<'_> {
     }
 
     /// The description of a type, a reference to a `TypeDef`.
-    fn description(&self, ty: &Type, at: &Place) -> String {
+    pub(super) fn description(&self, ty: &Type, at: &Place) -> String {
         let def = || self.support("TypeDef", at);
         match ty {
             Type::Named(id) => format!("&{}", self.path_to(*id, &self.names.of(*id).type_code, at)),
@@ -102,17 +134,20 @@ impl Lowerer<'_> {
     /// The Rust type of an `in` or `inout` parameter, and how it travels.
     pub(super) fn parameter(&self, ty: &Type, at: &Place) -> (String, String) {
         let plain = |mode: &str| {
-            if self.layout.is_bounded(ty) {
+            if self.layout.has_codec(ty) {
                 format!("checked({})", self.codec(ty, at))
             } else {
                 mode.to_owned()
             }
         };
+        if let Some(value) = self.value_type(ty, at) {
+            return (format!("Option<&{}<{value}>>", self.support("Value", at)), "reference".to_owned());
+        }
         match self.model.unaliased(ty) {
             Type::String { .. } => ("&str".to_owned(), plain("string")),
             Type::WString { .. } => ("&str".to_owned(), plain("wide")),
             Type::Sequence { element, .. } => {
-                (format!("&[{}]", self.rust(element, at)), plain(&self.sequence_mode(element, at)))
+                (format!("&[{}]", self.element(element, at)), plain(&self.sequence_mode(element, at)))
             }
             Type::Array { .. } => (format!("&{}", self.rust(ty, at)), plain("borrowed")),
             Type::Basic(Basic::Any | Basic::TypeCode) => {
@@ -168,7 +203,7 @@ impl Lowerer<'_> {
             Basic::Object => return format!("Option<{}>", self.support("ObjectRef", at)),
             Basic::Any => return self.support("Any", at),
             Basic::TypeCode => return self.support("TypeCode", at),
-            Basic::ValueBase => return unreachable_type(),
+            Basic::ValueBase => return self.support("ValueBase", at), // only ever behind a handle
         };
         name.to_owned()
     }

@@ -1,0 +1,175 @@
+//! Valuetypes.
+
+use super::Printer;
+use super::items::{described, named, typed};
+use crate::tree::{AbstractValue, Method, Operations, RegisterValues, Value, ValueBox, ValueFactory};
+
+impl Printer {
+    pub(super) fn value(&mut self, value: &Value, support: &str) {
+        self.line(&format!("#[derive({})]", value.derives.join(", ")));
+        if value.base.is_none() && value.fields.is_empty() {
+            self.line(&format!("pub struct {} {{}}", value.name));
+        } else {
+            self.line(&format!("pub struct {} {{", value.name));
+            self.indented(|out| {
+                if let Some((field, ty, _)) = &value.base {
+                    out.line("/// The state that is inherited.");
+                    out.line(&format!("pub {field}: {ty},"));
+                }
+                for (field, _) in &value.fields {
+                    out.docs(&field.docs);
+                    out.line(&format!("pub {}: {},", field.name, field.ty));
+                }
+            });
+            self.line("}");
+        }
+        self.blank();
+        self.line(&format!("{support}::valuetype! {{"));
+        self.indented(|out| {
+            let head = typed(&value.name, &value.type_code);
+            let id = format!("{} {:?}", value.modifier, value.type_code.repository_id);
+            out.assignment(&head, &id);
+            if let Some((field, ty, description)) = &value.base {
+                out.line(&format!("base {field}: {ty} = {description};"));
+            }
+            let bases: Vec<String> = value.bases.iter().map(|(ty, way)| format!("{ty}: ({way})")).collect();
+            let abstract_bases: Vec<String> = value
+                .abstract_bases
+                .iter()
+                .map(|(path, empty)| format!("{} {path}", if *empty { "mark" } else { "dyn" }))
+                .collect();
+            let views: Vec<String> = value.views.iter().map(|path| format!("dyn {path}")).collect();
+            let lists = [
+                (format!("bases({}) [", value.truncatable), bases),
+                ("abstract [".to_owned(), abstract_bases),
+                ("views [".to_owned(), views),
+            ];
+            let whole: Vec<String> =
+                lists.iter().map(|(head, parts)| format!("{head}{}];", parts.join(", "))).collect();
+            if out.fits(&whole.join(" ")) {
+                out.line(&whole.join(" "));
+            } else {
+                lists.iter().for_each(|(head, parts)| out.filled(head, parts, "];"));
+            }
+            let fields: Vec<String> = value
+                .fields
+                .iter()
+                .map(|(field, public)| {
+                    let visibility = if *public { "public" } else { "private" };
+                    let name = named(&field.name, field.idl.as_deref());
+                    format!("{visibility} {name}: {}", described(&field.codec))
+                })
+                .collect();
+            out.braced("state", &fields);
+        });
+        self.line("}");
+        if let Some(operations) = &value.operations {
+            self.blank();
+            self.operations(operations, &value.name, support);
+        }
+    }
+
+    pub(super) fn abstract_value(&mut self, value: &AbstractValue, support: &str) {
+        let name = &value.operations.name;
+        self.operations(&value.operations, &format!("dyn {name}"), support);
+        self.blank();
+        let head = format!("dyn {}", typed(name, &value.type_code));
+        let bases: Vec<String> = value.bases.iter().map(|path| format!("dyn {path}")).collect();
+        let id = format!("{:?}", value.type_code.repository_id);
+        let whole = format!("{support}::abstract_value! {{ {head} {id} [{}] }}", bases.join(", "));
+        if self.fits(&whole) {
+            self.line(&whole);
+            return;
+        }
+        self.line(&format!("{support}::abstract_value! {{"));
+        self.indented(|out| {
+            if out.fits(&format!("{head} {id} [")) {
+                out.filled(&format!("{head} {id} ["), &bases, "]");
+            } else {
+                out.line(&head);
+                out.filled(&format!("{id} ["), &bases, "]");
+            }
+        });
+        self.line("}");
+    }
+
+    /// The trait of operations, and calls of them by a handle.
+    fn operations(&mut self, operations: &Operations, formal: &str, support: &str) {
+        self.docs(&operations.docs);
+        self.trait_with_methods(&operations.name, &operations.supertraits, &operations.methods);
+        if operations.methods.is_empty() && !formal.starts_with("dyn") {
+            return;
+        }
+        self.blank();
+        self.line(&format!("{support}::value_operations! {{"));
+        self.indented(|out| {
+            let bases: Vec<String> =
+                operations.supertraits.iter().map(|path| format!("dyn {path}")).collect();
+            out.filled(&format!("{} for {formal} [", operations.name), &bases, "];");
+            operations.methods.iter().for_each(|method| out.value_operation(method));
+        });
+        self.line("}");
+    }
+
+    fn value_operation(&mut self, method: &Method) {
+        let parameters: Vec<String> =
+            method.parameters.iter().map(|p| format!("{}: {}", p.name, p.ty)).collect();
+        let result = match method.results.as_slice() {
+            [one] => one.clone(),
+            results => format!("({})", results.join(", ")),
+        };
+        let end = format!("-> {result}, {};", method.error);
+        let head = format!("fn {}(", method.name);
+        let whole = format!("{head}{}) {end}", parameters.join(", "));
+        if self.fits(&whole) {
+            self.line(&whole);
+        } else if self.fits(&format!(") {end}")) && !parameters.is_empty() {
+            self.filled(&head, &parameters, &format!(") {end}"));
+        } else {
+            self.filled(&head, &parameters, ")");
+            self.indented(|out| match method.results.len() {
+                2.. => out.filled("-> (", &method.results, &format!("), {};", method.error)),
+                _ => out.line(&end),
+            });
+        }
+    }
+
+    pub(super) fn value_factory(&mut self, factory: &ValueFactory) {
+        self.line(&format!("pub trait {} {{", factory.name));
+        self.methods(&factory.methods);
+        self.line("}");
+    }
+
+    pub(super) fn value_box(&mut self, value: &ValueBox, support: &str) {
+        self.line(&format!("#[derive({})]", value.derives.join(", ")));
+        self.assignment_to(&format!("pub struct {}(pub", value.name), &value.ty, ");");
+        self.blank();
+        let head = typed(&value.name, &value.type_code);
+        let id = format!("{:?}", value.type_code.repository_id);
+        let content = described(&value.content);
+        let whole = format!("{support}::value_box! {{ {head} {id}, {content} }}");
+        if self.fits(&whole) {
+            self.line(&whole);
+            return;
+        }
+        self.line(&format!("{support}::value_box! {{"));
+        self.indented(|out| {
+            if out.fits(&format!("{head} {id}, {content}")) {
+                out.line(&format!("{head} {id}, {content}"));
+            } else {
+                out.assignment_to(&head, &id, ",");
+                out.line(&content);
+            }
+        });
+        self.line("}");
+    }
+
+    pub(super) fn register_values(&mut self, register: &RegisterValues, support: &str) {
+        self.line(&format!("pub fn {}(orb: &{support}::Orb) {{", register.name));
+        self.indented(|out| {
+            register.values.iter().for_each(|value| out.line(&format!("orb.register_value::<{value}>();")));
+            register.others.iter().for_each(|other| out.line(&format!("{other}(orb);")));
+        });
+        self.line("}");
+    }
+}

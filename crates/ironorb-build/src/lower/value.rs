@@ -1,0 +1,232 @@
+//! Valuetypes: the struct of the state, the trait of the operations, and what is known of the bases.
+
+use ironorb_idl::model::{DefId, DefKind, Definition, Factory, StateMember, Value, ValueBox};
+
+use super::{Lowerer, Place, doc_lines, unlike, with_docs};
+use crate::names::{side_by_side, snake};
+use crate::tree;
+
+impl Lowerer<'_> {
+    pub(super) fn value(&self, def: &Definition, value: &Value, at: &Place) -> Vec<tree::Item> {
+        let names = self.names.of(def.id);
+        let what = if value.is_abstract { "abstract valuetype" } else { "valuetype" };
+        let methods = value.items.iter().flat_map(|&id| self.methods(def, id, at)).collect::<Vec<_>>();
+        let kind = if value.is_abstract {
+            let operations = tree::Operations {
+                docs: Vec::new(),
+                name: names.own.clone(),
+                supertraits: value.bases.iter().map(|&base| self.path(base, at)).collect(),
+                methods,
+            };
+            tree::ItemKind::AbstractValue(tree::AbstractValue {
+                operations,
+                type_code: self.type_code(def),
+                bases: self.model.all_bases(def.id).into_iter().map(|base| self.path(base, at)).collect(),
+            })
+        } else {
+            tree::ItemKind::Value(self.concrete(def, value, methods, at))
+        };
+        let mut items = vec![tree::Item { docs: self.docs(def, what), kind }];
+        if !value.factories.is_empty() {
+            let factory = tree::ValueFactory {
+                name: names.factory.clone(),
+                methods: value.factories.iter().enumerate().map(|f| self.factory(def, f, at)).collect(),
+            };
+            let docs = vec![format!("Makes values of the IDL valuetype `{}`.", self.scoped(def))];
+            items.push(tree::Item { docs, kind: tree::ItemKind::ValueFactory(factory) });
+        }
+        let inner = at.inside(&names.inner);
+        let mut errors = self.operation_errors(&value.items, &inner);
+        for (factory, name) in value.factories.iter().zip(&names.factory_errors) {
+            errors.extend(self.operation_error(&factory.name, name, &factory.raises, &inner));
+        }
+        let errors = (!errors.is_empty())
+            .then(|| tree::Item { docs: Vec::new(), kind: tree::ItemKind::OperationErrors(errors) });
+        items.extend(self.inner_module(def, what, errors.into_iter().collect(), &value.items, at));
+        items
+    }
+
+    fn concrete(
+        &self,
+        def: &Definition,
+        value: &Value,
+        methods: Vec<tree::Method>,
+        at: &Place,
+    ) -> tree::Value {
+        let names = self.names.of(def.id);
+        let fields = self.state_names(value);
+        let chain = self.concrete_bases(def.id);
+        let mut way = String::new();
+        let mut derived = value;
+        let mut bases = Vec::new();
+        for &(id, base) in &chain {
+            if !way.is_empty() {
+                way.push(' ');
+            }
+            way.push_str(&self.base_field(derived));
+            bases.push((self.path(id, at), way.clone()));
+            derived = base;
+        }
+        let truncatable = std::iter::once(value)
+            .chain(chain.iter().map(|&(_, base)| base))
+            .take_while(|value| value.truncatable)
+            .count();
+        let abstract_bases = self.abstract_bases(def.id);
+        let views = self.operation_traits(def.id, value, &chain, at);
+        let modifier = match value {
+            Value { custom: true, .. } => "custom",
+            Value { truncatable: true, .. } => "truncatable",
+            _ => "plain",
+        };
+        tree::Value {
+            name: names.own.clone(),
+            type_code: self.type_code(def),
+            derives: self.derives(def.id, true),
+            modifier,
+            base: chain.first().map(|&(id, _)| {
+                let description = self.path_to(id, &self.names.of(id).type_code, at);
+                (self.base_field(value), self.path(id, at), format!("&{description}"))
+            }),
+            bases,
+            truncatable,
+            abstract_bases: abstract_bases
+                .into_iter()
+                .map(|id| (self.path(id, at), self.has_no_operations(id)))
+                .collect(),
+            views,
+            fields: value.state.iter().zip(fields).map(|(state, name)| self.state(state, name, at)).collect(),
+            operations: (!methods.is_empty()).then(|| tree::Operations {
+                docs: vec![format!(
+                    "The operations of the IDL valuetype `{}`; its struct may implement them.",
+                    self.scoped(def)
+                )],
+                name: names.operations.clone(),
+                supertraits: Vec::new(),
+                methods,
+            }),
+        }
+    }
+
+    fn state(&self, state: &StateMember, name: String, at: &Place) -> (tree::Field, bool) {
+        let member = &state.member;
+        let mut docs = doc_lines(&member.docs);
+        if !state.public {
+            docs = with_docs(&docs, "Private in IDL.".to_owned());
+        }
+        let idl = unlike(&member.name, &name);
+        let ty = self.element(&member.ty, at);
+        (tree::Field { docs, name, idl, ty, codec: self.described(&member.ty, at) }, state.public)
+    }
+
+    fn state_names(&self, value: &Value) -> Vec<String> {
+        side_by_side(value.state.iter().map(|state| state.member.name.as_str()), snake)
+    }
+
+    /// The field that holds the state of the concrete base.
+    fn base_field(&self, value: &Value) -> String {
+        let taken = self.state_names(value);
+        let mut name = "base".to_owned();
+        while taken.contains(&name) {
+            name.push('_');
+        }
+        name
+    }
+
+    /// The bases with state, nearest first.
+    fn concrete_bases(&self, id: DefId) -> Vec<(DefId, &Value)> {
+        let mut found = Vec::new();
+        let mut at = id;
+        while let DefKind::Value(value) = &self.model.get(at).kind
+            && let Some(&base) = value.bases.first()
+            && let DefKind::Value(base_value) = &self.model.get(base).kind
+            && !base_value.is_abstract
+        {
+            found.push((base, base_value));
+            at = base;
+        }
+        found
+    }
+
+    fn abstract_bases(&self, id: DefId) -> Vec<DefId> {
+        let is_abstract =
+            |id: &DefId| matches!(&self.model.get(*id).kind, DefKind::Value(value) if value.is_abstract);
+        self.model.all_bases(id).into_iter().filter(is_abstract).collect()
+    }
+
+    /// Whether a trait of an abstract valuetype asks for nothing, so that every valuetype can have it.
+    fn has_no_operations(&self, id: DefId) -> bool {
+        let is_plain = |id: DefId| match &self.model.get(id).kind {
+            DefKind::Value(value) => !value.items.iter().any(|&item| self.is_callable(item)),
+            _ => false,
+        };
+        is_plain(id) && self.model.all_bases(id).into_iter().all(is_plain)
+    }
+
+    fn is_callable(&self, id: DefId) -> bool {
+        matches!(self.model.get(id).kind, DefKind::Operation(_) | DefKind::Attribute(_))
+    }
+
+    /// The traits of the operations of a value and of its concrete bases, and of the interfaces that it or any of
+    /// its bases supports.
+    fn operation_traits(
+        &self,
+        id: DefId,
+        value: &Value,
+        chain: &[(DefId, &Value)],
+        at: &Place,
+    ) -> Vec<String> {
+        let mut traits = Vec::new();
+        for (id, value) in std::iter::once((id, value)).chain(chain.iter().copied()) {
+            if value.items.iter().any(|&item| self.is_callable(item)) {
+                traits.push(self.path_to(id, &self.names.of(id).operations, at));
+            }
+        }
+        let mut supported = Vec::new();
+        for id in std::iter::once(id).chain(self.model.all_bases(id)) {
+            let DefKind::Value(value) = &self.model.get(id).kind else { continue };
+            for &interface in &value.supports {
+                for id in std::iter::once(interface).chain(self.model.all_bases(interface)) {
+                    if !supported.contains(&id) {
+                        supported.push(id);
+                        traits.push(self.path(id, at));
+                    }
+                }
+            }
+        }
+        traits
+    }
+
+    fn factory(&self, def: &Definition, (index, factory): (usize, &Factory), at: &Place) -> tree::Method {
+        let DefKind::Value(value) = &def.kind else { return tree::Method::default() };
+        let methods = side_by_side(value.factories.iter().map(|factory| factory.name.as_str()), snake);
+        let parameters = side_by_side(factory.parameters.iter().map(|p| p.name.as_str()), snake);
+        let parameters = factory.parameters.iter().zip(parameters).map(|(parameter, name)| {
+            let (ty, mode) = self.parameter(&parameter.ty, at);
+            tree::Parameter { name, ty, mode }
+        });
+        let names = self.names.of(def.id);
+        tree::Method {
+            docs: vec![format!("IDL factory `{}`.", factory.name)],
+            name: methods.into_iter().nth(index).unwrap_or_default(),
+            parameters: parameters.collect(),
+            results: vec![format!("{}<{}>", self.support("Value", at), names.own)],
+            error: self.error(
+                def,
+                &factory.raises,
+                names.factory_errors.get(index).map_or("", String::as_str),
+                at,
+            ),
+            ..tree::Method::default()
+        }
+    }
+
+    pub(super) fn value_box(&self, def: &Definition, value: &ValueBox, at: &Place) -> tree::ItemKind {
+        tree::ItemKind::ValueBox(tree::ValueBox {
+            name: self.names.of(def.id).own.clone(),
+            type_code: self.type_code(def),
+            derives: self.derives(def.id, true),
+            ty: self.element(&value.ty, at),
+            content: self.described(&value.ty, at),
+        })
+    }
+}

@@ -1,0 +1,333 @@
+//! Valuetypes over the real ORB: graphs keep their shape, a value's own type carries out its operations, and a
+//! value is seen as each of its bases.
+
+#![deny(warnings)]
+
+use ironorb::generated::{Link, Value, ValueBase};
+use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
+
+mod boxes {
+    include!("../testdata/emit/boxes/out.rs");
+}
+mod value_operations {
+    include!("../testdata/emit/value_operations/out.rs");
+}
+mod values {
+    include!("../testdata/emit/values/out.rs");
+}
+
+use boxes::boxes::{Brief, Keeper, KeeperRef, Labels, Names, Place, Point, Text};
+use boxes::corba::{StringValue, WStringValue};
+use value_operations::drawing::{
+    Board, BoardRef, Circle, CircleOperations, Drawable, Marked, Printable, Shape, ShapeOperations, Unfit,
+    drawable, shape,
+};
+use values::graphs::{Cycle, Deep, Edge, Empty, Maybe, Named, Node, Walker, WalkerRef, walker};
+
+/// A server's ORB and a client's, so that calls go over a connection.
+struct World {
+    server: Orb,
+    client: Orb,
+}
+
+impl World {
+    fn new() -> Self {
+        let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+        let client = Orb::builder().no_endpoint().build().unwrap();
+        for orb in [&server, &client] {
+            values::register_in_values(orb);
+            value_operations::drawing::register_values(orb);
+            boxes::register_in_values(orb);
+        }
+        World { server, client }
+    }
+
+    /// The reference as the server has it, which is in the same process, and as the client gets it.
+    fn both<R: TypedRef + Clone>(&self, local: &R) -> [R; 2] {
+        let url = self.server.object_to_string(local.object());
+        [local.clone(), self.client.resolve(&url).unwrap()]
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.client.shutdown(true);
+        let _ = self.server.shutdown(true);
+    }
+}
+
+struct Echo;
+
+impl Walker for Echo {
+    fn echo(
+        &self,
+        start: Option<&Value<Node>>,
+        others: &[Link<Node>],
+    ) -> Result<(Option<Value<Node>>, Vec<Link<Node>>, Maybe), walker::EchoError> {
+        match start {
+            Some(start) if start.label == "stop" => Err(Cycle { at: start.into() }.into()),
+            start => {
+                let last = match others.last() {
+                    Some(last) => Maybe::It(last.clone()),
+                    None => Maybe::Unlisted { label: false },
+                };
+                Ok((start.cloned(), others.to_vec(), last))
+            }
+        }
+    }
+
+    fn any_value(
+        &self,
+        value: Option<&Value<dyn ValueBase>>,
+        between: &Edge,
+    ) -> Result<Option<Value<dyn ValueBase>>, SystemException> {
+        match value {
+            None => Ok(between.from.get().map(|node| node.upcast())),
+            value => Ok(value.cloned()),
+        }
+    }
+
+    fn current(&self) -> Result<Option<Value<Node>>, SystemException> {
+        Ok(None)
+    }
+
+    fn set_current(&self, value: Option<&Value<Node>>) -> Result<(), SystemException> {
+        assert!(value.is_some());
+        Ok(())
+    }
+}
+
+fn node(label: &str, next: Vec<Link<Node>>) -> Node {
+    Node { label: label.to_owned(), next, visits: 7 }
+}
+
+#[test]
+fn graphs_keep_their_shape() {
+    let world = World::new();
+    let local: WalkerRef = world.server.root_poa().activate(Echo).unwrap();
+    for walker in world.both(&local) {
+        let (nothing, none, last) = walker.echo(None, &[]).unwrap();
+        assert_eq!((nothing, none, last), (None, vec![], Maybe::Unlisted { label: false }));
+
+        // first -> second -> first, and both named by the sequence beside them.
+        let mut graph = ironorb::generated::value::ValueGraph::new();
+        let first = graph.reserve::<Node>();
+        let second = graph.add(Named {
+            base: node("second", vec![graph.link(first), Link::null()]),
+            name: "a name".to_owned(),
+            extra: Value::new(Empty {}).into(),
+        });
+        graph.fill(first, node("first", vec![graph.link(second)])).unwrap();
+        let first = graph.finish(first).unwrap();
+        let second = first.next[0].get().unwrap();
+
+        let (start, others, last) =
+            walker.echo(Some(&first), &[(&second).into(), (&first).into(), Link::null()]).unwrap();
+        let start = start.unwrap();
+        assert_eq!((start.label.as_str(), start.visits), ("first", 7));
+        let (two, one) = (others[0].get().unwrap(), others[1].get().unwrap());
+        assert!(one.ptr_eq(&start) && two.ptr_eq(&start.next[0].get().unwrap()));
+        assert!(two.next[0].get().unwrap().ptr_eq(&start) && two.next[1].is_null());
+        assert!(others[2].is_null());
+        assert_eq!(last, Maybe::It(Link::null()));
+
+        let named = two.downcast::<Named>().expect("it came as what it is");
+        assert_eq!(named.name, "a name");
+        assert!(named.extra.get().unwrap().downcast::<Empty>().is_some());
+        assert!(named.downcast::<Deep>().is_none());
+        let upcast: Value<Node> = named.upcast();
+        assert_eq!(upcast.label, "second");
+    }
+}
+
+#[test]
+fn values_travel_in_exceptions_structs_and_as_any_value() {
+    let world = World::new();
+    let local: WalkerRef = world.server.root_poa().activate(Echo).unwrap();
+    for walker in world.both(&local) {
+        let stop = Value::new(node("stop", vec![]));
+        let Err(walker::EchoError::Cycle(cycle)) = walker.echo(Some(&stop), &[]) else { panic!() };
+        assert_eq!(cycle.at.get().unwrap().label, "stop");
+
+        let deep = Deep {
+            base_: Named { base: node("deep", vec![]), ..Named::default() },
+            edges: vec![Edge { from: (&stop).into(), to: (&stop).into(), weight: 0.5 }],
+            base: 3,
+        };
+        let deep: Value<dyn ValueBase> = Value::new(deep).upcast();
+        let edge = Edge::default();
+        let back = walker.any_value(Some(&deep), &edge).unwrap().unwrap();
+        let deep = back.downcast::<Deep>().unwrap();
+        assert_eq!((deep.base, deep.base_.base.label.as_str()), (3, "deep"));
+        let edge = deep.edges[0].clone();
+        assert_eq!(edge.from, edge.to);
+        assert_eq!(back.downcast::<Node>().unwrap().label, "deep");
+
+        let from = walker.any_value(None, &edge).unwrap().unwrap();
+        assert_eq!(from.downcast::<Node>().unwrap().label, "stop");
+        assert!(from.downcast::<Named>().is_none());
+
+        assert!(walker.current().unwrap().is_none());
+        walker.set_current(Some(&stop)).unwrap();
+    }
+}
+
+impl Drawable for Shape {
+    fn area(&self, scale: f64) -> Result<f64, drawable::AreaError> {
+        if scale < 0.0 { Err(Unfit { why: "negative".to_owned() }.into()) } else { Ok(scale) }
+    }
+
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(format!("shape {}", self.id))
+    }
+}
+
+impl ShapeOperations for Shape {
+    fn parts(&self, depth: i32) -> Result<(shape::Shapes, Option<Value<Shape>>), SystemException> {
+        let part = Value::new(Shape { id: format!("{} of {}", depth, self.id) });
+        Ok((vec![(&part).into()], Some(part)))
+    }
+}
+
+impl Printable for Shape {
+    fn print(&self, prefix: &str) -> Result<String, SystemException> {
+        Ok(format!("{prefix}{}", self.id))
+    }
+}
+
+// What a circle leaves out, its base does for it.
+impl Drawable for Circle {
+    fn area(&self, scale: f64) -> Result<f64, drawable::AreaError> {
+        Ok(scale * self.radius * self.radius)
+    }
+
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(format!("circle {}", self.base.id))
+    }
+}
+
+struct Wall;
+
+impl Board for Wall {
+    fn largest(
+        &self,
+        first: Option<&Value<dyn Drawable>>,
+        second: Option<&Value<Shape>>,
+    ) -> Result<Option<Value<dyn Drawable>>, SystemException> {
+        let area = |value: &Value<dyn Drawable>| value.area(1.0).unwrap_or(0.0);
+        let second = second.map(|shape| shape.upcast::<dyn Drawable>());
+        Ok(match (first.cloned(), second) {
+            (Some(first), Some(second)) if area(&first) >= area(&second) => Some(first),
+            (first, second) => second.or(first),
+        })
+    }
+
+    fn total(&self, shapes: &[Link<Shape>]) -> Result<f64, SystemException> {
+        Ok(shapes.iter().filter_map(Link::get).map(|shape| shape.area(1.0).unwrap_or(0.0)).sum())
+    }
+}
+
+#[test]
+fn a_values_own_type_carries_out_its_operations() {
+    let shape = Value::new(Shape { id: "square".to_owned() });
+    let circle = Value::new(Circle { base: Shape { id: "round".to_owned() }, radius: 2.0 });
+    let as_shape: Value<Shape> = circle.upcast();
+    assert_eq!(as_shape.area(1.0).unwrap(), 4.0, "not what the base would say");
+    assert_eq!(as_shape.name().unwrap(), "circle round");
+    assert_eq!(shape.area(-1.0), Err(drawable::AreaError::Unfit(Unfit { why: "negative".to_owned() })));
+    let (parts, first) = as_shape.parts(3).unwrap();
+    assert_eq!(parts[0].get().unwrap().id, "3 of round");
+    assert!(parts[0].get().unwrap().ptr_eq(&first.unwrap()));
+    assert_eq!(circle.view::<dyn Printable>().unwrap().print("a ").unwrap(), "a round");
+    assert!(circle.view::<dyn Marked>().is_some());
+    // The struct does not implement them.
+    assert!(circle.view::<dyn CircleOperations>().is_none());
+    assert_eq!(circle.grow(1.0).unwrap_err().kind, SystemExceptionKind::NoImplement);
+}
+
+#[test]
+fn values_arrive_as_their_abstract_bases() {
+    let world = World::new();
+    let local: BoardRef = world.server.root_poa().activate(Wall).unwrap();
+    for board in world.both(&local) {
+        let shape = Value::new(Shape { id: "square".to_owned() });
+        let circle = Value::new(Circle { base: Shape { id: "round".to_owned() }, radius: 2.0 });
+        let largest = board.largest(Some(&circle.upcast()), Some(&shape)).unwrap().unwrap();
+        assert_eq!(largest.name().unwrap(), "circle round");
+        assert_eq!(largest.downcast::<Circle>().unwrap().radius, 2.0);
+        assert!(board.largest(None, None).unwrap().is_none());
+        assert_eq!(board.total(&[(&circle).into(), (&shape).into(), Link::null()]).unwrap(), 5.0);
+    }
+}
+
+struct Shelf;
+
+impl Keeper for Shelf {
+    fn echo(
+        &self,
+        what: Option<&Value<Text>>,
+        at: Option<&Value<Place>>,
+        by: Option<&Value<Brief>>,
+        wide: Option<&Value<WStringValue>>,
+    ) -> Result<(Option<Value<Text>>, Option<Value<Place>>), SystemException> {
+        let text = |text: Option<String>| text.unwrap_or_else(|| "null".to_owned());
+        let joined = format!(
+            "{} {} {}",
+            text(what.map(|what| what.0.clone())),
+            text(by.map(|by| by.0.clone())),
+            text(wide.map(|wide| wide.0.to_string())),
+        );
+        Ok((Some(Text(joined).into()), at.cloned()))
+    }
+
+    fn list(&self, these: &Labels) -> Result<Labels, SystemException> {
+        Ok(these.clone())
+    }
+}
+
+#[test]
+fn boxes_travel_and_may_be_null() {
+    let world = World::new();
+    let local: KeeperRef = world.server.root_poa().activate(Shelf).unwrap();
+    for keeper in world.both(&local) {
+        let text = Value::new(Text("żółw".to_owned()));
+        let place = Value::new(Place(Point { x: 1, y: -2 }));
+        let brief = Value::new(Brief("12345".to_owned()));
+        let (joined, at) = keeper.echo(Some(&text), Some(&place), Some(&brief), None).unwrap();
+        assert_eq!((joined.unwrap().0.as_str(), at.unwrap().0), ("żółw 12345 null", Point { x: 1, y: -2 }));
+        let wide = Value::new(WStringValue("𝄞".into()));
+        let (joined, at) = keeper.echo(None, None, None, Some(&wide)).unwrap();
+        assert_eq!((joined.unwrap().0.as_str(), at), ("null null 𝄞", None));
+
+        let labels = Labels {
+            first: (&text).into(),
+            all: Names(vec!["a".to_owned(), "b".to_owned()]).into(),
+            more: vec![(&text).into(), Link::null()],
+            standard: StringValue("s".to_owned()).into(),
+        };
+        let back = keeper.list(&labels).unwrap();
+        assert_eq!(back.first, back.more[0], "one box, met twice");
+        assert_eq!(back.all.get().unwrap().0, ["a", "b"]);
+        assert_eq!(back.standard.get().unwrap().0, "s");
+    }
+    let [_, keeper] = world.both(&local);
+    let long = Value::new(Brief("sixsix".to_owned()));
+    assert_eq!(keeper.echo(None, None, Some(&long), None).unwrap_err().kind, SystemExceptionKind::BadParam);
+}
+
+/// A type that nobody has registered is told, not guessed.
+#[test]
+fn unknown_types_are_refused() {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let local: WalkerRef = server.root_poa().activate(Echo).unwrap();
+    let walker: WalkerRef = client.resolve(&server.object_to_string(local.object())).unwrap();
+    let empty: Value<dyn ValueBase> = Value::new(Empty {}).upcast();
+    let refused = walker.any_value(Some(&empty), &Edge::default()).unwrap_err();
+    assert_eq!(refused.kind, SystemExceptionKind::Marshal);
+    // The type that the signature names needs no registration.
+    let stop = Value::new(node("go", vec![]));
+    assert_eq!(walker.echo(Some(&stop), &[]).unwrap().0.unwrap().label, "go");
+    client.shutdown(true).unwrap();
+    server.shutdown(true).unwrap();
+}

@@ -1,0 +1,329 @@
+//! The macros that generated valuetypes are made of: what is known of a type besides its members, how its state
+//! travels, and how its operations are called by a handle.
+//!
+//! Not for use by hand, as the macros beside them.
+
+pub use crate::{
+    __ironorb_abstract_value as abstract_value, __ironorb_value_box as value_box,
+    __ironorb_value_operations as value_operations, __ironorb_valuetype as valuetype,
+};
+
+/// A valuetype with state: its struct is plain Rust. `base` is the field with the inherited state, `bases` the concrete
+/// bases, nearest first, with the fields that lead to their state, and to how many of them a value may be cut down.
+/// `abstract` are the traits of abstract bases (`mark` those that ask for nothing), `views` other traits by which a
+/// value may be seen if its struct, or that of a base, implements them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_valuetype {
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $modifier:ident $id:literal;
+        $(base $field:ident: $base:ty = $base_type:expr;)?
+        bases($truncatable:literal) $ancestors:tt;
+        abstract [$($abstract_kind:ident $abstract:path),* $(,)?];
+        views [$(dyn $view:path),* $(,)?];
+        state {
+            $($visibility:ident $member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* $(,)?
+        }
+    ) => {
+        $crate::__ironorb_static_type! {
+            $name: $type_code = $crate::generated::TypeDef::Value {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+                modifier: $crate::__ironorb_modifier!($modifier),
+                base: $crate::__ironorb_optional!($($base_type)?),
+                members: &[$((
+                    $crate::__ironorb_idl_name!($member $($idl_member)?),
+                    $crate::__ironorb_type_of!($codec $(= $member_type)?),
+                    $crate::__ironorb_visibility!($visibility),
+                )),*],
+            }
+        }
+
+        impl $crate::generated::ValueBase for $name {
+            fn info(&self) -> &'static $crate::generated::value::ValueInfo {
+                <Self as $crate::generated::ValueType>::INFO
+            }
+
+            fn marshal_state(
+                &self,
+                _w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $(<$base as $crate::generated::ValueBase>::marshal_state(&self.$field, _w)?;)?
+                $(<$codec as $crate::generated::Codec>::put(&self.$member, _w)?;)*
+                ::std::result::Result::Ok(())
+            }
+        }
+
+        impl $crate::generated::ValueType for $name {
+            const INFO: &'static $crate::generated::value::ValueInfo = &$crate::generated::value::ValueInfo {
+                id: $id,
+                bases: $crate::__ironorb_ancestor_ids!($ancestors),
+                truncatable: $truncatable,
+                kind: $crate::generated::value::ValueKind::Plain,
+                type_def: &$type_code,
+                views: $crate::__ironorb_views!($name $ancestors $ancestors [$($abstract,)* $($view,)*]),
+            };
+
+            fn unmarshal_state(
+                _r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                ::std::result::Result::Ok($name {
+                    $($field: <$base as $crate::generated::ValueType>::unmarshal_state(_r)?,)?
+                    $($member: <$codec as $crate::generated::Codec>::get(_r)?,)*
+                })
+            }
+        }
+
+        impl $crate::generated::DerivesFrom<$name> for $name {}
+        impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
+        $crate::__ironorb_derives_from! { $name $ancestors }
+        $(
+            impl $crate::generated::DerivesFrom<dyn $abstract> for $name {}
+            $crate::__ironorb_mark! { $abstract_kind $abstract, $name }
+        )*
+    };
+}
+
+/// A boxed value: a struct of one field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_value_box {
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal, $codec:ty $(= $content_type:expr)?
+    ) => {
+        $crate::__ironorb_static_type! {
+            $name: $type_code = $crate::generated::TypeDef::ValueBox {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+                content: $crate::__ironorb_type_of!($codec $(= $content_type)?),
+            }
+        }
+
+        impl $crate::generated::ValueBase for $name {
+            fn info(&self) -> &'static $crate::generated::value::ValueInfo {
+                <Self as $crate::generated::ValueType>::INFO
+            }
+
+            fn marshal_state(
+                &self,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                <$codec as $crate::generated::Codec>::put(&self.0, w)
+            }
+        }
+
+        impl $crate::generated::ValueType for $name {
+            const INFO: &'static $crate::generated::value::ValueInfo = &$crate::generated::value::ValueInfo {
+                id: $id,
+                bases: &[],
+                truncatable: 0,
+                kind: $crate::generated::value::ValueKind::Boxed,
+                type_def: &$type_code,
+                views: &[&$crate::generated::value::View::<$name>($crate::generated::value::state::<$name>)],
+            };
+
+            fn unmarshal_state(
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                ::std::result::Result::Ok($name(<$codec as $crate::generated::Codec>::get(r)?))
+            }
+        }
+
+        impl $crate::generated::DerivesFrom<$name> for $name {}
+        impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
+    };
+}
+
+/// An abstract valuetype: its trait is plain Rust.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_abstract_value {
+    (
+        dyn $name:ident $($idl:literal)?: $type_code:ident = $id:literal [$(dyn $base:path),* $(,)?]
+    ) => {
+        $crate::__ironorb_static_type! {
+            $name: $type_code = $crate::generated::TypeDef::Value {
+                id: $id,
+                name: $crate::__ironorb_idl_name!($name $($idl)?),
+                modifier: $crate::generated::ValueModifier::Abstract,
+                base: ::std::option::Option::None,
+                members: &[],
+            }
+        }
+
+        impl $crate::generated::FormalValue for dyn $name {
+            const ID: &'static str = $id;
+            const FACTORY: ::std::option::Option<&'static dyn $crate::generated::value::ValueFactory> =
+                ::std::option::Option::None;
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
+        }
+
+        impl $crate::generated::DerivesFrom<dyn $name> for dyn $name {}
+        impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for dyn $name {}
+        $(impl $crate::generated::DerivesFrom<dyn $base> for dyn $name {})*
+    };
+}
+
+/// The operations of a valuetype, called by a handle: carried out by the value's own type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_value_operations {
+    (
+        $operations:ident for $formal:ty [$(dyn $base:path),* $(,)?];
+        $(fn $operation:ident($($parameter:ident: $type:ty),* $(,)?) -> $result:ty, $error:ty;)*
+    ) => {
+        impl<T> $operations for $crate::generated::Value<T>
+        where
+            T: ?::std::marker::Sized
+                + $crate::generated::DerivesFrom<$formal>
+                $(+ $crate::generated::DerivesFrom<dyn $base>)*,
+        {
+            $(
+                fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<$result, $error> {
+                    match $crate::generated::Value::view::<dyn $operations>(self) {
+                        ::std::option::Option::Some(value) => $operations::$operation(value, $($parameter),*),
+                        ::std::option::Option::None => ::std::result::Result::Err(
+                            ::std::convert::From::from($crate::generated::not_implemented(self.info())),
+                        ),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+/// What a valuetype says of how it was declared.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_modifier {
+    (plain) => {
+        $crate::generated::ValueModifier::None
+    };
+    (custom) => {
+        $crate::generated::ValueModifier::Custom
+    };
+    (truncatable) => {
+        $crate::generated::ValueModifier::Truncatable
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_visibility {
+    (public) => {
+        $crate::generated::Visibility::Public
+    };
+    (private) => {
+        $crate::generated::Visibility::Private
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_optional {
+    () => {
+        ::std::option::Option::None
+    };
+    ($some:expr) => {
+        ::std::option::Option::Some($some)
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_ancestor_ids {
+    ([$($ancestor:ty: $way:tt),* $(,)?]) => {
+        &[$(<$ancestor as $crate::generated::FormalValue>::ID),*]
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_derives_from {
+    ($name:ident [$($ancestor:ty: $way:tt),* $(,)?]) => {
+        $(impl $crate::generated::DerivesFrom<$ancestor> for $name {})*
+    };
+}
+
+/// A trait that asks for nothing is implemented by every valuetype that derives from it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_mark {
+    (dyn $abstract:path, $name:ident) => {};
+    (mark $abstract:path, $name:ident) => {
+        impl $abstract for $name {}
+    };
+}
+
+/// The state of a base inside of a state.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_part {
+    ($state:expr, ()) => {
+        $state
+    };
+    ($state:expr, ($($field:ident)+)) => {
+        &$state $(.$field)+
+    };
+}
+
+/// Each Rust type as which a value may be seen.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_views {
+    ($name:ident [$($ancestor:ty: $way:tt),* $(,)?] $ancestors:tt [$($view:path,)*]) => {
+        &[
+            &$crate::generated::value::View::<$name>($crate::generated::value::state::<$name>),
+            $(&$crate::generated::value::View::<$ancestor>(|value| {
+                ::std::option::Option::Some($crate::__ironorb_part!(
+                    ($crate::generated::value::state::<$name>(value)?), $way
+                ))
+            }),)*
+            $($crate::__ironorb_view!($name $view; $name () $ancestors),)*
+        ]
+    };
+}
+
+/// How a value is seen by a trait: by its struct if that implements the trait, else by the nearest base that does, else
+/// not at all. Inherent constants go before those of traits wherever their bounds hold.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_view {
+    ($name:ident $view:path; $part:ident () [$($ancestor:ty: $way:tt),* $(,)?]) => {
+        $crate::__ironorb_view!($name $view; $part: () $(, $ancestor: $way)*)
+    };
+    ($name:ident $view:path;) => {
+        &()
+    };
+    ($name:ident $view:path; $part:ty: $way:tt $(, $ancestor:ty: $other:tt)* $(,)?) => {{
+        struct Way;
+
+        impl $crate::generated::Project<$part> for Way {
+            fn project(
+                value: &dyn $crate::generated::ValueBase,
+            ) -> ::std::option::Option<&$part> {
+                ::std::option::Option::Some($crate::__ironorb_part!(
+                    ($crate::generated::value::state::<$name>(value)?), $way
+                ))
+            }
+        }
+
+        struct Seen<T, W>(::std::marker::PhantomData<fn() -> (T, W)>);
+
+        impl<T: $view + 'static, W: $crate::generated::Project<T>> Seen<T, W> {
+            const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
+                &$crate::generated::value::View::<dyn $view>(|value| {
+                    ::std::option::Option::Some(W::project(value)? as &dyn $view)
+                });
+        }
+
+        trait Unseen {
+            const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
+                $crate::__ironorb_view!($name $view; $($ancestor: $other),*);
+        }
+
+        impl<T, W> Unseen for Seen<T, W> {}
+
+        <Seen<$part, Way>>::VIEW
+    }};
+}
