@@ -14,6 +14,7 @@ use crate::version::{ByteOrder, CharSet, Encoding};
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut Vec<u8>,
+    /// Where position 0 is; before the start of the buffer while what is written is thrown away.
     origin: usize,
     encoding: Encoding,
     /// What is known of the values written so far, from the first value on.
@@ -86,7 +87,7 @@ impl<'b> Writer<'b> {
     /// Bytes since the origin.
     #[inline]
     pub fn position(&self) -> usize {
-        self.buf.len() - self.origin
+        self.buf.len().wrapping_sub(self.origin) // the origin may be before the buffer; see `exchange`
     }
 
     /// Pads with zeros to a multiple of `alignment`, a power of two.
@@ -192,7 +193,7 @@ impl<'b> Writer<'b> {
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
         self.align(4);
-        let length_at = self.buf.len();
+        let length_at = self.position();
         self.write_u32(u32::MAX); // holds the place; an interrupted encode is never valid
         let start = self.buf.len();
         let mut inner = Writer { buf: self.buf, origin: start, encoding: self.encoding, values: None };
@@ -203,11 +204,25 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    /// Overwrites four bytes at an absolute position of the buffer.
+    /// Overwrites the four bytes at a position. Does nothing when they are not in the buffer, which only happens
+    /// when what is written is thrown away.
     #[inline]
-    fn patch_u32(&mut self, at: usize, value: u32) {
+    pub(crate) fn patch_u32(&mut self, position: usize, value: u32) {
         let bytes = if self.encoding.order.is_native() { value.to_ne_bytes() } else { value.swapped() };
-        self.buf[at..at + 4].copy_from_slice(&bytes);
+        let at = self.origin.wrapping_add(position);
+        if let Some(place) = self.buf.get_mut(at..at.wrapping_add(4)) {
+            place.copy_from_slice(&bytes);
+        }
+    }
+
+    /// Takes back what was written from a position on.
+    pub(crate) fn truncate(&mut self, position: usize) {
+        self.buf.truncate(self.origin.wrapping_add(position));
+    }
+
+    /// Puts other contents into the buffer, and says where position 0 is in them; gives back what was there.
+    pub(crate) fn exchange(&mut self, contents: Vec<u8>, origin: usize) -> (Vec<u8>, usize) {
+        (std::mem::replace(self.buf, contents), std::mem::replace(&mut self.origin, origin))
     }
 
     /// Appends numbers in bulk: one copy when the order is the processor's.

@@ -95,6 +95,9 @@
 //! assert_eq!(next.downcast::<Circle>().unwrap().radius, 2.0);
 //! ```
 
+mod abstract_interface;
+mod custom;
+mod frame;
 mod graph;
 mod handle;
 mod header;
@@ -105,6 +108,9 @@ mod read;
 mod tag;
 mod write;
 
+pub use abstract_interface::Abstract;
+pub use custom::{CustomMarshal, DataInput, DataOutput};
+pub use frame::OpenValue;
 pub use graph::{Place, ValueGraph};
 pub use handle::{Link, Value};
 pub use header::{VALUE_ID_BYTES_MAX, VALUE_IDS_MAX, ValueHeader, ValueStart};

@@ -81,6 +81,41 @@ impl DerivesFrom<Named> for Named {}
 impl DerivesFrom<Item> for Named {}
 impl DerivesFrom<dyn ValueBase> for Named {}
 
+/// valuetype Tail : truncatable Item { public Item last; };
+#[derive(Debug, Default)]
+struct Tail {
+    base: Item,
+    last: Link<Item>,
+}
+
+impl ValueBase for Tail {
+    fn info(&self) -> &'static ValueInfo {
+        Self::INFO
+    }
+    fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        self.base.marshal_state(w)?;
+        w.put(&self.last)
+    }
+}
+
+impl ValueType for Tail {
+    const INFO: &'static ValueInfo = &ValueInfo {
+        id: "IDL:Tail:1.0",
+        bases: &["IDL:Item:1.0"],
+        truncatable: 1,
+        kind: ValueKind::Plain,
+        type_def: &TypeDef::Null,
+        views: &[&View::<Tail>(state::<Tail>), &View::<Item>(|v| Some(&state::<Tail>(v)?.base))],
+    };
+    fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Tail { base: Item::unmarshal_state(r)?, last: r.get()? })
+    }
+}
+
+impl DerivesFrom<Tail> for Tail {}
+impl DerivesFrom<Item> for Tail {}
+impl DerivesFrom<dyn ValueBase> for Tail {}
+
 #[derive(Debug)]
 struct Alive(Arc<AtomicUsize>);
 
@@ -96,6 +131,7 @@ impl Environment for Known {
     fn value_factory(&self, id: &str) -> Option<Arc<dyn ValueFactory>> {
         match id {
             "IDL:Item:1.0" => Some(Arc::new(StateFactory::<Item>::new())),
+            "IDL:Tail:1.0" => Some(Arc::new(StateFactory::<Tail>::new())),
             "IDL:Named:1.0" => Some(Arc::new(StateFactory::<Named>::new())),
             _ => None,
         }
@@ -183,4 +219,56 @@ fn indirections_that_lead_astray_are_refused() {
     assert_eq!(kind(&[0xFFFF_FFFF, 4]), MalformedKind::BadIndirection);
     assert_eq!(kind(&[0x7FFF_FF00, 1, 0xFFFF_FFFF, 0xFFFF_FFF8]), MalformedKind::BadIndirection);
     assert_eq!(kind(&[5]), MalformedKind::BadValueTag);
+}
+
+/// The bytes of a value, words for readability.
+fn check_bytes(value: Value<Item>, words: &[&str]) {
+    let mut expected = Vec::new();
+    for word in words {
+        match word.strip_prefix('\'') {
+            Some(text) => expected.extend(text.bytes().chain([0])),
+            None => expected.extend(u32::from_str_radix(word, 16).unwrap().to_be_bytes()),
+        }
+        if word.starts_with('\'') {
+            expected.resize(expected.len().next_multiple_of(4), 0);
+        }
+    }
+    let bytes = bytes_of(&Some(value));
+    assert_eq!(hex(&bytes), hex(&expected));
+}
+
+fn hex(bytes: &[u8]) -> Vec<String> {
+    bytes.chunks(4).map(|word| word.iter().map(|byte| format!("{byte:02x}")).collect()).collect()
+}
+
+#[test]
+fn chunks_close_before_values_and_end_tags_collapse() {
+    let inner = Named { base: Item { number: 3, ..Item::default() }, name: "in".into() };
+    let outer = Named {
+        base: Item { number: 1, left: Value::new(inner).into(), ..Item::default() },
+        name: "out".into(),
+    };
+    check_bytes(
+        Value::new(Item { number: 9, right: Value::new(outer).into(), ..Item::default() }),
+        &[
+            "7fffff02", "d", "'IDL:Item:1.0", "9", "0", //
+            "7fffff0e", "2", "e", "'IDL:Named:1.0", "ffffffff", "ffffffc4", // its base by indirection
+            "4", "1", // a chunk with the number
+            "7fffff0e", "ffffffff", "ffffffd0", // the list of ids by indirection
+            "13", "3", "0", "0", "3", "'in", // one chunk, and the padding after it
+            "fffffffe", // its end: level 2
+            "c", "0", "4", "'out", "ffffffff",
+        ],
+    );
+    let last = Named { base: Item::default(), name: String::new() };
+    let tail = Tail { base: Item { number: 1, ..Item::default() }, last: Value::new(last).into() };
+    check_bytes(
+        Value::new(tail).upcast(),
+        &[
+            "7fffff0e", "2", "d", "'IDL:Tail:1.0", "d", "'IDL:Item:1.0", //
+            "c", "1", "0", "0", //
+            "7fffff0e", "2", "e", "'IDL:Named:1.0", "ffffffff", "ffffffbc", //
+            "11", "0", "0", "0", "1", "'", "ffffffff",
+        ],
+    );
 }

@@ -1,22 +1,50 @@
-//! Values to bytes (CORBA 3.3 part 2, 9.3.4).
+//! Typed values to bytes (CORBA 3.3 part 2, 9.3.4).
+//!
+//! Lists of values can be longer than the stack is deep; see `read.rs`. Writing is given up likewise, a value half way
+//! down is written first, and what surrounds it is then written again into a buffer that is thrown away, up to where
+//! that value stands.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::frame::Frames;
 use super::node::Node;
-use super::{Link, Value, tag};
+use super::read::VALUES_DEEP;
+use super::{Link, Value, ValueInfo, ValueKind};
 use crate::cdr::{Environment, Marshal, MarshalNillable, Writer};
 use crate::error::Misuse;
 
 /// What a writer remembers of the values in its message. Made when the first value is written.
 #[derive(Default)]
 pub(crate) struct WriteState {
-    /// Where each value starts. Holding them keeps their identities from being used again.
-    values: HashMap<(usize, u32), (usize, Node)>,
-    /// Where each repository id starts.
-    ids: HashMap<&'static str, usize>,
+    /// The values that have been begun. Holding them keeps their identities from being used again.
+    values: HashMap<(usize, u32), Written>,
+    pub(super) frames: Frames,
+    /// The values that are being written now, the outermost first.
+    active: Vec<Place>,
+    /// The value from which writing has to begin anew because the stack is deep.
+    suspended: Option<Place>,
+    /// The message proper, while what is written is thrown away, and where it starts in its buffer.
+    real: Option<(Vec<u8>, usize)>,
     /// For the one who keeps the bytes.
     pub(crate) environment: EnvironmentSlot,
+}
+
+/// A value that has been begun.
+struct Written {
+    _held: Node,
+    at: usize,
+    /// Where it ends, and whether an end tag stands there, once that is known.
+    end: Option<(usize, bool)>,
+}
+
+/// A value that is being written.
+#[derive(Clone)]
+struct Place {
+    node: Node,
+    at: usize,
+    /// Chunked values around it.
+    level: u32,
 }
 
 /// Whether the one who writes wants to know the environment of what is written, and what it is.
@@ -34,42 +62,136 @@ impl std::fmt::Debug for WriteState {
     }
 }
 
-pub(super) fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    w.align(4);
-    let at = w.position();
-    let state = node.state().ok_or(Misuse::DanglingLink)?;
-    let identity = node.identity();
-    if let Some((target, _)) = w.values().values.get(&identity) {
-        let target = *target;
-        w.write_u32(tag::INDIRECTION);
-        return write_offset(target, w);
-    }
-    w.values().values.insert(identity, (at, node.clone()));
-    w.write_u32(tag::VALUE | tag::SINGLE_ID);
-    write_id(state.info().id, w)?;
-    state.marshal_state(w)
-}
-
-fn write_id(id: &'static str, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    w.align(4);
-    let at = w.position();
-    match w.values().ids.get(id).copied() {
-        Some(target) => {
-            w.write_u32(tag::INDIRECTION);
-            write_offset(target, w)
+/// Writes a value, or an indirection to where it was written before.
+fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let at = w.next_value_position();
+    match w.values().values.get(&node.identity()) {
+        Some(written) if written.at != at => {
+            let earlier = written.at;
+            return w.write_value_indirection(earlier);
         }
-        None => {
-            w.values().ids.insert(id, at);
-            w.write_str(id)
+        // Here again, because what surrounds it is written anew.
+        Some(Written { end: Some((end, by_tag)), .. }) => {
+            let (end, by_tag) = (*end, *by_tag);
+            w.go_on_at(end);
+            w.set_ended(by_tag);
+            w.resume_chunk();
+            return Ok(());
         }
+        _ => {}
     }
-}
-
-/// Appends the distance from here back to `target`.
-fn write_offset(target: usize, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    let distance = i32::try_from(w.position() - target).map_err(|_| Misuse::TooLarge)?;
-    w.write_i32(-distance);
+    let place = Place { node: node.clone(), at, level: w.frames().level };
+    let active = w.values().active.len();
+    if active == 0 {
+        write_graph(place, w)?;
+    } else if active >= usize::from(VALUES_DEEP) {
+        let state = w.values();
+        state.suspended = state.active.get(active / 2).cloned();
+        return Err(Misuse::DanglingLink); // seen by nobody who does not see `suspended` too
+    } else {
+        write_one(place, w)?;
+    }
+    w.resume_chunk();
     Ok(())
+}
+
+/// Writes an outermost value and all that belongs to it.
+fn write_graph(outermost: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    /// Whatever happens, the message comes back to its buffer: other messages may stand before it.
+    struct Restoring<'w, 'b>(&'w mut Writer<'b>);
+    impl Drop for Restoring<'_, '_> {
+        fn drop(&mut self) {
+            self.0.end_rehearsal();
+            self.0.values().active.clear();
+        }
+    }
+    let mut result = write_one(outermost.clone(), w);
+    if w.values().suspended.is_none() {
+        w.values().active.clear();
+        return result;
+    }
+    let w = Restoring(w);
+    let mut tasks = vec![outermost];
+    loop {
+        match w.0.values().suspended.take() {
+            Some(deeper) => {
+                w.0.end_rehearsal();
+                w.0.truncate(deeper.at);
+                tasks.push(deeper);
+            }
+            None => {
+                result?;
+                tasks.pop();
+                let Some(around) = tasks.last() else { return Ok(()) };
+                w.0.begin_rehearsal(around.at);
+            }
+        }
+        let Some(place) = tasks.last() else { return Ok(()) };
+        w.0.set_level(place.level);
+        w.0.values().active.clear();
+        result = write_one(place.clone(), w.0);
+    }
+}
+
+/// Writes a value and what it refers to, and leaves it to the caller to go on in the one around it.
+fn write_one(place: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let node = place.node.clone();
+    let identity = node.identity();
+    let state = node.state().ok_or(Misuse::DanglingLink)?;
+    let info = state.info();
+    let written = Written { _held: place.node.clone(), at: place.at, end: None };
+    w.values().values.insert(identity, written);
+    w.values().active.push(place);
+    let open = match info.truncatable {
+        0 => w.begin_value(&[info.id], info.kind == ValueKind::Custom)?,
+        _ => w.begin_value(&ids(info), true)?,
+    };
+    let result = state.marshal_state(w);
+    if w.values().suspended.is_some() {
+        return Err(Misuse::DanglingLink); // whatever became of the error that says so
+    }
+    result?;
+    w.close_value(&open)?;
+    w.values().active.pop();
+    let end = (w.position(), open.is_chunked());
+    if let Some(written) = w.values().values.get_mut(&identity) {
+        written.end = Some(end);
+    }
+    Ok(())
+}
+
+/// The id of a type, and those of the bases that it may be truncated to.
+fn ids(info: &ValueInfo) -> Vec<&'static str> {
+    [info.id].into_iter().chain(info.bases.iter().copied().take(info.truncatable)).collect()
+}
+
+impl Writer<'_> {
+    pub(super) fn frames(&mut self) -> &mut Frames {
+        &mut self.values().frames
+    }
+
+    /// From here on what is written is thrown away; it would stand at `position` of the message.
+    fn begin_rehearsal(&mut self, position: usize) {
+        let (buf, origin) = self.exchange(Vec::new(), 0usize.wrapping_sub(position));
+        self.values().real = Some((buf, origin));
+    }
+
+    /// Goes back to the end of the message.
+    fn end_rehearsal(&mut self) {
+        if let Some((buf, origin)) = self.values().real.take() {
+            self.exchange(buf, origin);
+        }
+    }
+
+    /// Goes to where a value ends that was written before.
+    fn go_on_at(&mut self, position: usize) {
+        let Some((buf, origin)) = &self.values().real else { return };
+        if buf.len() == origin + position {
+            self.end_rehearsal();
+        } else {
+            self.exchange(Vec::new(), 0usize.wrapping_sub(position));
+        }
+    }
 }
 
 impl<T: ?Sized> MarshalNillable for Value<T> {
@@ -78,7 +200,7 @@ impl<T: ?Sized> MarshalNillable for Value<T> {
     }
 
     fn marshal_nil(w: &mut Writer<'_>) -> Result<(), Misuse> {
-        w.write_u32(tag::NULL);
+        w.write_null_value();
         Ok(())
     }
 }

@@ -1,0 +1,98 @@
+//! Abstract interfaces: an object reference or a value, decided for each one sent (CORBA 3.3 part 1, 10.3; on the
+//! wire part 2, 9.3.7).
+
+use super::{FormalValue, Link, Value, ValueBase};
+use crate::cdr::{Marshal, MarshalNillable, Reader, Unmarshal, UnmarshalNillable, Writer};
+use crate::error::{Malformed, Misuse};
+
+/// What a parameter or member of an abstract interface type holds: a reference of type `O`, or a value seen as `V`.
+#[derive(Debug)]
+pub enum Abstract<O, V: ?Sized + 'static = dyn ValueBase> {
+    /// Neither.
+    Nil,
+    /// A reference to an object.
+    Object(O),
+    /// A value.
+    Value(Link<V>),
+}
+
+impl<O, V: ?Sized> Abstract<O, V> {
+    /// True for neither a reference nor a value.
+    pub fn is_nil(&self) -> bool {
+        match self {
+            Abstract::Nil => true,
+            Abstract::Object(_) => false,
+            Abstract::Value(link) => link.is_null(),
+        }
+    }
+
+    /// The reference, if it holds one.
+    pub fn object(&self) -> Option<&O> {
+        match self {
+            Abstract::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The value, if it holds one; see [`Link::get`].
+    pub fn value(&self) -> Option<Value<V>> {
+        match self {
+            Abstract::Value(link) => link.get(),
+            _ => None,
+        }
+    }
+}
+
+impl<O, V: ?Sized> Default for Abstract<O, V> {
+    fn default() -> Self {
+        Abstract::Nil
+    }
+}
+
+impl<O: Clone, V: ?Sized> Clone for Abstract<O, V> {
+    fn clone(&self) -> Self {
+        match self {
+            Abstract::Nil => Abstract::Nil,
+            Abstract::Object(object) => Abstract::Object(object.clone()),
+            Abstract::Value(link) => Abstract::Value(link.clone()),
+        }
+    }
+}
+
+/// The same reference, or the same value.
+impl<O: PartialEq, V: ?Sized> PartialEq for Abstract<O, V> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Abstract::Object(one), Abstract::Object(other)) => one == other,
+            (Abstract::Value(one), Abstract::Value(other)) => one == other,
+            _ => self.is_nil() && other.is_nil(),
+        }
+    }
+}
+
+/// A boolean, true before a reference; nil is a null value.
+impl<O: MarshalNillable, V: ?Sized> Marshal for Abstract<O, V> {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_bool(self.object().is_some());
+        match self {
+            Abstract::Nil => {
+                w.write_null_value();
+                Ok(())
+            }
+            Abstract::Object(object) => object.marshal_some(w),
+            Abstract::Value(link) => w.put(link),
+        }
+    }
+}
+
+impl<O: UnmarshalNillable, V: FormalValue + ?Sized> Unmarshal for Abstract<O, V> {
+    const BYTES_MIN: usize = 5;
+
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        if r.read_bool()? {
+            return Ok(O::unmarshal_nillable(r)?.map_or(Abstract::Nil, Abstract::Object));
+        }
+        let link: Link<V> = r.get()?;
+        Ok(if link.is_null() { Abstract::Nil } else { Abstract::Value(link) })
+    }
+}

@@ -1,0 +1,202 @@
+//! Writing the frame of a value: its tag, its type information, its chunks and its end (CORBA 3.3 part 2, 9.3.4).
+//!
+//! Nothing here knows the type of a value.
+
+use std::collections::HashMap;
+
+use super::tag;
+use crate::cdr::Writer;
+use crate::error::Misuse;
+
+/// What a writer remembers of frames.
+#[derive(Default)]
+pub(super) struct Frames {
+    /// Where each repository id was written.
+    ids: HashMap<String, usize>,
+    /// Where the list of ids of a type was written, by its first id, and how long it is.
+    lists: HashMap<String, (usize, usize)>,
+    /// Chunked values around the next byte.
+    pub(super) level: u32,
+    /// Where the length stands of the chunk that is being written. There is one whenever the next byte belongs to the
+    /// state of a chunked value, so that writing it needs no look at what is here.
+    chunk: Option<usize>,
+    /// Where the last end tag ends.
+    ended: usize,
+}
+
+/// A value whose state is being written; to be given to [`Writer::end_value`].
+#[derive(Debug)]
+#[must_use = "a value that is not ended cannot be read"]
+pub struct OpenValue {
+    position: usize,
+    chunked: bool,
+}
+
+impl OpenValue {
+    /// Where the value starts in the octet stream, for indirections to it.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Whether the state is written in chunks.
+    pub fn is_chunked(&self) -> bool {
+        self.chunked
+    }
+}
+
+impl Writer<'_> {
+    /// Begins a value whose state the caller then writes without a Rust type for it.
+    ///
+    /// `ids` are its repository id and those of the bases that a receiver may truncate it to, the most derived first;
+    /// with none the receiver is left to assume the type that it expects. The state is written in chunks if there
+    /// are several, if `chunked` says so (which values that marshal themselves need), and inside of chunked values.
+    pub fn begin_value(&mut self, ids: &[&str], chunked: bool) -> Result<OpenValue, Misuse> {
+        self.leave_chunk()?;
+        self.align(4);
+        let position = self.position();
+        let chunked = chunked || ids.len() > 1 || self.frames().level > 0;
+        let type_info = match ids {
+            [] => 0,
+            [_] => tag::SINGLE_ID,
+            _ => tag::ID_LIST,
+        };
+        self.write_u32(tag::VALUE | type_info | if chunked { tag::CHUNKED } else { 0 });
+        match ids {
+            [] => {}
+            [id] => self.write_id(id)?,
+            ids => self.write_id_list(ids)?,
+        }
+        if chunked {
+            self.frames().level += 1;
+            self.enter_chunk();
+        }
+        Ok(OpenValue { position, chunked })
+    }
+
+    /// Ends a value after its state.
+    pub fn end_value(&mut self, value: OpenValue) -> Result<(), Misuse> {
+        self.close_value(&value)?;
+        self.resume_chunk();
+        Ok(())
+    }
+
+    /// Appends an indirection to a value that starts at this position: what [`OpenValue::position`] gave.
+    pub fn write_value_indirection(&mut self, position: usize) -> Result<(), Misuse> {
+        self.write_u32(tag::INDIRECTION);
+        let distance = i32::try_from(self.position() - position).map_err(|_| Misuse::TooLarge)?;
+        self.write_i32(-distance);
+        Ok(())
+    }
+
+    /// Appends what stands for no value.
+    pub fn write_null_value(&mut self) {
+        self.write_u32(tag::NULL);
+    }
+
+    /// Ends a value, and leaves it to the caller to go on in the one around it.
+    pub(super) fn close_value(&mut self, value: &OpenValue) -> Result<(), Misuse> {
+        if !value.chunked {
+            return Ok(());
+        }
+        self.leave_chunk()?;
+        let level = self.frames().level;
+        let end_tag = level.wrapping_neg();
+        // 9.3.4.6: one tag ends all values that end at the same place.
+        if self.frames().ended == self.position() && level > 0 {
+            self.patch_u32(self.position() - 4, end_tag);
+        } else {
+            self.write_u32(end_tag);
+        }
+        let position = self.position();
+        let frames = self.frames();
+        frames.ended = position;
+        frames.level = level.saturating_sub(1);
+        Ok(())
+    }
+
+    /// Goes on in the state of the value around the one that has ended.
+    pub(super) fn resume_chunk(&mut self) {
+        if self.frames().level > 0 {
+            self.enter_chunk();
+        }
+    }
+
+    /// The same after a value that ended where the writer is now, with or without an end tag.
+    pub(super) fn set_ended(&mut self, by_tag: bool) {
+        let position = self.position();
+        let frames = self.frames();
+        frames.chunk = None;
+        frames.ended = if by_tag { position } else { 0 };
+    }
+
+    /// Forgets the chunk that is being written, and goes to a level.
+    pub(super) fn set_level(&mut self, level: u32) {
+        let frames = self.frames();
+        (frames.level, frames.chunk, frames.ended) = (level, None, 0);
+    }
+
+    /// Where a value would start that is written next.
+    pub(super) fn next_value_position(&mut self) -> usize {
+        let position = self.position();
+        match self.frames().chunk {
+            Some(length_at) if length_at + 4 == position => length_at,
+            _ => position.next_multiple_of(4),
+        }
+    }
+
+    fn enter_chunk(&mut self) {
+        self.align(4);
+        let length_at = self.position();
+        self.write_u32(0); // no chunk has this length: an interrupted encode is never valid
+        self.frames().chunk = Some(length_at);
+    }
+
+    /// Ends the chunk that is being written, if there is one; takes it back when it is empty.
+    fn leave_chunk(&mut self) -> Result<(), Misuse> {
+        let Some(length_at) = self.frames().chunk.take() else { return Ok(()) };
+        let length = self.position() - (length_at + 4);
+        if length == 0 {
+            // It stands behind a header or an end tag, so what it leaves is no padding that matters.
+            self.truncate(length_at);
+            return Ok(());
+        }
+        match u32::try_from(length) {
+            Ok(length @ 1..tag::VALUE) => self.patch_u32(length_at, length),
+            _ => return Err(Misuse::TooLarge),
+        }
+        Ok(())
+    }
+
+    fn write_id(&mut self, id: &str) -> Result<(), Misuse> {
+        self.align(4);
+        let at = self.position();
+        match self.frames().ids.get(id).copied() {
+            // At this very place when it is written anew.
+            Some(earlier) if earlier != at => self.write_value_indirection(earlier),
+            earlier => {
+                if earlier.is_none() {
+                    self.frames().ids.insert(id.to_owned(), at);
+                }
+                self.write_length(id.len() + 1)?;
+                self.write_bytes(id.as_bytes());
+                self.write_u8(0);
+                Ok(())
+            }
+        }
+    }
+
+    fn write_id_list(&mut self, ids: &[&str]) -> Result<(), Misuse> {
+        let at = self.position();
+        let first = ids.first().copied().unwrap_or_default();
+        match self.frames().lists.get(first).copied() {
+            Some((earlier, count)) if earlier != at && count == ids.len() => {
+                self.write_value_indirection(earlier)
+            }
+            _ => {
+                self.frames().lists.insert(first.to_owned(), (at, ids.len()));
+                self.write_length(ids.len())?;
+                ids.iter().try_for_each(|id| self.write_id(id))
+            }
+        }
+    }
+}
