@@ -46,7 +46,8 @@ pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
     if let Some(environment) = &any.environment {
         w.note_environment(|| Some(environment.clone()));
     }
-    if w.encoding() == CANONICAL && w.position().is_multiple_of(8) {
+    // Values in chunked ones must be chunked too; nothing else depends on what is around it.
+    if w.encoding() == CANONICAL && w.position().is_multiple_of(8) && !w.is_in_chunked_value() {
         w.write_bytes(&any.bytes);
         return Ok(());
     }

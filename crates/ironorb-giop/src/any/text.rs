@@ -9,6 +9,7 @@ use crate::error::Malformed;
 use crate::fixed::{self, Decimal};
 use crate::ior::Ior;
 use crate::typecode::{Members, Shape, TcKind, TypeCode, TypeRef};
+use crate::value::ValueStart;
 
 /// `Any(struct Point: Point { x: 1.0, y: 2.0 })`; long sequences and deep values are cut short.
 impl fmt::Debug for Any {
@@ -90,16 +91,12 @@ impl Text {
                 }
                 self.put(")")
             }
-            Shape::Named { kind: TcKind::AbstractInterface, .. } if !r.read_bool()? => self.put("value"),
+            Shape::Named { kind: TcKind::AbstractInterface, .. } if !r.read_bool()? => self.state(r, None),
             Shape::Named { .. } => {
                 let ior = r.get::<Ior>()?;
                 if ior.is_nil() { self.put("nil") } else { self.put(format_args!("<{}>", ior.type_id)) }
             }
-            // Values are graphs; their text would be a program of its own.
-            Shape::Value { name, .. } | Shape::ValueBox { name, .. } => {
-                self.put(format_args!("valuetype {name}"))?;
-                Err(Cut)
-            }
+            Shape::Value { .. } | Shape::ValueBox { .. } => self.state(r, Some(ty)),
             Shape::Placeholder { .. } | Shape::Alias { .. } => Err(Cut),
         }
     }
@@ -147,6 +144,38 @@ impl Text {
             separator = ", ";
         }
         if members.len() > 0 { self.put(" }") } else { Ok(()) }
+    }
+
+    /// A value: `Point { x: 1 }`, and `^` for one that was there before.
+    fn state(&mut self, r: &mut Reader<'_>, formal: Option<TypeRef<'_>>) -> Result<(), Cut> {
+        let header = match r.begin_value()? {
+            ValueStart::Null => return self.put("null"),
+            ValueStart::Indirection(_) => return self.put("^"),
+            ValueStart::Value(header) => header,
+        };
+        let (_, ty) = super::copy::actual_type(r, &header, formal).map_err(|_| Cut)?;
+        r.nested(|r| Ok(self.state_of(r, ty.resolved())))??;
+        Ok(r.end_value(header)?)
+    }
+
+    fn state_of(&mut self, r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<(), Cut> {
+        match ty.shape() {
+            Shape::Value { name, base, members, .. } => {
+                self.put(name)?;
+                if let Some(base) = base {
+                    self.put(" : ")?;
+                    r.nested(|r| Ok(self.state_of(r, base.resolved())))??;
+                }
+                self.members(r, members)
+            }
+            Shape::ValueBox { name, content, .. } => {
+                self.put(name)?;
+                self.put("(")?;
+                self.value(r, content)?;
+                self.put(")")
+            }
+            _ => Err(Cut),
+        }
     }
 
     fn elements(&mut self, r: &mut Reader<'_>, element: TypeRef<'_>, count: u32) -> Result<(), Cut> {

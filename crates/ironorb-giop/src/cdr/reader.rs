@@ -95,6 +95,12 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.at
     }
 
+    /// How far the next byte is from where alignment to 8 begins.
+    #[inline]
+    pub(crate) fn phase(&self) -> usize {
+        self.at % 8
+    }
+
     /// An error at the current place.
     #[cold]
     pub fn malformed(&self, kind: MalformedKind) -> Malformed {

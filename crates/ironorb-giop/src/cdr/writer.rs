@@ -59,6 +59,11 @@ impl<'b> Writer<'b> {
         self.values.get_or_insert_default()
     }
 
+    /// Whether the next byte belongs to the state of a chunked value.
+    pub(crate) fn is_in_chunked_value(&self) -> bool {
+        self.values.as_ref().is_some_and(|values| values.is_in_chunks())
+    }
+
     /// From here on [`Writer::note_environment`] keeps what it is given.
     pub(crate) fn collect_environment(&mut self) {
         self.values().environment = EnvironmentSlot::Wanted;

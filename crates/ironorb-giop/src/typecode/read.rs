@@ -97,11 +97,8 @@ impl Reading {
     ) -> Result<Child, Malformed> {
         let index = self.begin(at, Node::Simple(TypeDef::Null));
         self.open.push(index);
-        let node = r.nested(|r| {
-            let mut inner = r.read_encapsulation()?;
-            let base = base + r.position() - inner.position() - inner.remaining();
-            self.parameters(&mut inner, base, kind)
-        })?;
+        let base = base + r.position_aligned(4) + 4; // after the encapsulation's length
+        let node = r.nested(|r| r.within_encapsulation(|r| self.parameters(r, base, kind)))?;
         self.open.pop();
         self.nodes[index as usize] = node;
         Ok(Child::Here(index))
@@ -226,8 +223,9 @@ pub(super) fn is_discriminator(kind: TcKind) -> bool {
 
 /// An id or name; what is not UTF-8 is taken for the ISO 8859-1 that encapsulations are said to be in.
 fn read_name(r: &mut Reader<'_>) -> Result<Box<str>, Malformed> {
-    let bytes = r.read_octets()?;
-    let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    let length = r.read_u32()? as usize;
+    let bytes = r.read_bytes_split(length)?;
+    let text = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
     if text.contains(&0) {
         return Err(r.malformed(MalformedKind::StringHoldsNul));
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{Link, Value};
 use crate::cdr::{Reader, Writer};
 use crate::error::{Malformed, Misuse};
-use crate::typecode::{TypeDef, Typed, ValueModifier};
+use crate::typecode::{TypeDef, Typed, TypedNillable, ValueModifier};
 
 /// The state of a value, whichever its type: IDL's `ValueBase`.
 ///
@@ -61,7 +61,8 @@ impl FormalValue for dyn ValueBase {
     };
 }
 
-impl<T: FormalValue + ?Sized> Typed for Value<T> {
+/// Of `Option<Value<T>>`, null being `None`.
+impl<T: FormalValue + ?Sized> TypedNillable for Value<T> {
     const TYPE: &'static TypeDef = T::TYPE;
 }
 

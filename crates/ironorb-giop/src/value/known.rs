@@ -29,6 +29,8 @@ pub(crate) struct ReadState {
     pub(super) suspended: Option<Place>,
     /// What reading anew has cost so far, in bytes; see `read.rs`.
     pub(super) reread: usize,
+    /// Bytes that were copied again because an `any` refers to a value before it.
+    pub(crate) copied_again: usize,
     /// Types that were found by indirections, by place and formal type.
     pub(super) types: BTreeMap<(usize, usize), Resolved>,
     /// The type that was found last, by repository id and formal type.

@@ -251,13 +251,34 @@ fn chunks_close_before_values_and_end_tags_collapse() {
     check_bytes(
         Value::new(Item { number: 9, right: Value::new(outer).into(), ..Item::default() }),
         &[
-            "7fffff02", "d", "'IDL:Item:1.0", "9", "0", //
-            "7fffff0e", "2", "e", "'IDL:Named:1.0", "ffffffff", "ffffffc4", // its base by indirection
-            "4", "1", // a chunk with the number
-            "7fffff0e", "ffffffff", "ffffffd0", // the list of ids by indirection
-            "13", "3", "0", "0", "3", "'in", // one chunk, and the padding after it
+            "7fffff02",
+            "d",
+            "'IDL:Item:1.0",
+            "9",
+            "0", //
+            "7fffff0e",
+            "2",
+            "e",
+            "'IDL:Named:1.0",
+            "ffffffff",
+            "ffffffc4", // its base by indirection
+            "4",
+            "1", // a chunk with the number
+            "7fffff0e",
+            "ffffffff",
+            "ffffffd0", // the list of ids by indirection
+            "13",
+            "3",
+            "0",
+            "0",
+            "3",
+            "'in",      // one chunk, and the padding after it
             "fffffffe", // its end: level 2
-            "c", "0", "4", "'out", "ffffffff",
+            "c",
+            "0",
+            "4",
+            "'out",
+            "ffffffff",
         ],
     );
     let last = Named { base: Item::default(), name: String::new() };
@@ -265,10 +286,29 @@ fn chunks_close_before_values_and_end_tags_collapse() {
     check_bytes(
         Value::new(tail).upcast(),
         &[
-            "7fffff0e", "2", "d", "'IDL:Tail:1.0", "d", "'IDL:Item:1.0", //
-            "c", "1", "0", "0", //
-            "7fffff0e", "2", "e", "'IDL:Named:1.0", "ffffffff", "ffffffbc", //
-            "11", "0", "0", "0", "1", "'", "ffffffff",
+            "7fffff0e",
+            "2",
+            "d",
+            "'IDL:Tail:1.0",
+            "d",
+            "'IDL:Item:1.0", //
+            "c",
+            "1",
+            "0",
+            "0", //
+            "7fffff0e",
+            "2",
+            "e",
+            "'IDL:Named:1.0",
+            "ffffffff",
+            "ffffffbc", //
+            "11",
+            "0",
+            "0",
+            "0",
+            "1",
+            "'",
+            "ffffffff",
         ],
     );
 }

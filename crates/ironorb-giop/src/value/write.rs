@@ -56,6 +56,13 @@ pub(crate) enum EnvironmentSlot {
     Kept(Arc<dyn Environment>),
 }
 
+impl WriteState {
+    /// Whether the next byte belongs to the state of a chunked value.
+    pub(crate) fn is_in_chunks(&self) -> bool {
+        self.frames.level > 0
+    }
+}
+
 impl std::fmt::Debug for WriteState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "WriteState({} values)", self.values.len())

@@ -7,6 +7,7 @@
 
 mod numbers;
 mod plan;
+mod values;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,6 +20,8 @@ use crate::ior::Ior;
 use crate::typecode::{Members, Shape, TcKind, TypeCode, TypeKey, TypeRef, write_type};
 
 use plan::Plan;
+use values::OpenCopy;
+pub(super) use values::actual_type;
 
 /// Copies one value of this type, converting whatever differs between the encodings of reader and writer: byte
 /// order, alignment, the GIOP version's wide characters, the code set of strings. Padding is written as zeros.
@@ -70,10 +73,27 @@ pub(super) struct Copy<'t> {
     steps_free: usize,
     /// Whether what was copied needs an environment to be extracted.
     pub(super) environment_needed: bool,
+    /// Where values start: in what is read, and in what has been written.
+    values: HashMap<usize, usize>,
     /// Flat forms of element types; `None` for a type that has none.
     plans: HashMap<TypeKey, Option<Rc<Plan>>>,
     /// To compare two copies: TypeCodes become their numbers in this table, in which equal ones are one.
     pub(super) types: Option<&'t mut Vec<TypeCode>>,
+}
+
+/// What is still to be copied.
+enum Frame<'a, 'r> {
+    Members {
+        members: Members<'a>,
+        next: usize,
+    },
+    /// Of a sequence or array; also the one case of a union, or what is in a value box.
+    Elements {
+        element: TypeRef<'a>,
+        left: usize,
+    },
+    /// The end of a value, after its state.
+    Value(Box<OpenCopy<'r>>),
 }
 
 /// Steps that a value may take whatever its size, and for each byte of it. Honest values take about one for each
@@ -89,6 +109,7 @@ impl<'t> Copy<'t> {
             steps: 0,
             steps_free: STEPS_FREE,
             environment_needed: false,
+            values: HashMap::new(),
             plans: HashMap::new(),
             types: None,
         }
@@ -99,14 +120,54 @@ impl<'t> Copy<'t> {
         Copy { steps_free: usize::MAX / 2, ..Copy::new(0) }
     }
 
-    pub(super) fn value(
+    /// Copies one value. What it is made of waits on a list rather than on the stack: a list of values is as deep as it
+    /// is long.
+    pub(super) fn value<'r>(
         &mut self,
-        r: &mut Reader<'_>,
+        r: &mut Reader<'r>,
         w: &mut Writer<'_>,
         ty: TypeRef<'_>,
     ) -> Result<(), CopyError> {
+        let mut work = Vec::new();
+        self.one(r, w, ty, &mut work)?;
+        while let Some(frame) = work.last_mut() {
+            let next = match frame {
+                Frame::Members { members, next } => {
+                    *next += 1;
+                    members.get(*next - 1).map(|(_, member)| member)
+                }
+                Frame::Elements { element, left } => {
+                    let more = left.checked_sub(1);
+                    *left = more.unwrap_or(0);
+                    more.map(|_| *element)
+                }
+                Frame::Value(_) => None,
+            };
+            match next {
+                Some(ty) => self.one(r, w, ty, &mut work)?,
+                None => {
+                    if let Some(Frame::Value(value)) = work.pop() {
+                        let (header, open) = *value;
+                        r.end_value(header)?;
+                        w.end_value(open)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a value, or begins to: what it is made of goes to the list of work.
+    fn one<'a, 'r>(
+        &mut self,
+        r: &mut Reader<'r>,
+        w: &mut Writer<'_>,
+        ty: TypeRef<'a>,
+        work: &mut Vec<Frame<'a, 'r>>,
+    ) -> Result<(), CopyError> {
         self.step(r)?;
-        match ty.resolved_shape().1 {
+        let (ty, shape) = ty.resolved_shape();
+        match shape {
             Shape::Basic(kind) => self.basic(r, w, kind)?,
             Shape::String { bound } => {
                 let text = r.read_str()?;
@@ -128,37 +189,42 @@ impl<'t> Copy<'t> {
                     return Err(r.malformed(MalformedKind::BoundExceeded).into());
                 }
                 w.write_u32(count);
-                self.elements(r, w, element, count as usize)?;
+                self.elements(r, w, element, count as usize, work)?;
             }
-            Shape::Array { element, length } => self.elements(r, w, element, length as usize)?,
-            Shape::Enum { enumerators, .. } => {
-                let ordinal = r.read_u32()?;
-                if ordinal as usize >= enumerators.len() {
-                    return Err(r.malformed(MalformedKind::NoSuchEnumerator).into());
+            Shape::Array { element, length } => self.elements(r, w, element, length as usize, work)?,
+            Shape::Enum { .. } => {
+                copy_label(r, w, ty)?;
+            }
+            Shape::Struct { kind, id, members, .. } => {
+                if kind == TcKind::Except {
+                    exception_id(r, w, id)?;
                 }
-                w.write_u32(ordinal);
+                work.push(Frame::Members { members, next: 0 });
             }
-            Shape::Struct { kind: TcKind::Except, id, members, .. } => self.exception(r, w, id, members)?,
-            Shape::Struct { members, .. } => self.members(r, w, members)?,
             Shape::Union { discriminator, default, cases, by_label, .. } => {
-                let label = self.discriminator(r, w, discriminator)?;
+                let label = copy_label(r, w, discriminator.resolved())?;
                 let case = find_case(cases, by_label, default, label);
                 if let Some((_, member)) = case.and_then(|index| cases.get(index)) {
-                    nested(r, |r| self.value(r, w, member))?;
+                    work.push(Frame::Elements { element: member, left: 1 });
                 }
             }
             Shape::Named { kind: TcKind::ObjRef | TcKind::Component | TcKind::Home, .. } => {
                 self.reference(r, w)?;
             }
-            Shape::Named { kind: TcKind::AbstractInterface, .. } if r.read_bool()? => {
-                w.write_bool(true);
-                self.reference(r, w)?;
+            Shape::Named { kind: TcKind::AbstractInterface, .. } => {
+                let is_reference = r.read_bool()?;
+                w.write_bool(is_reference);
+                if is_reference {
+                    self.reference(r, w)?;
+                } else {
+                    self.begin_value(r, w, None, work)?;
+                }
             }
+            Shape::Value { .. } | Shape::ValueBox { .. } => self.begin_value(r, w, Some(ty), work)?,
             // Local interfaces, native types, types still to be built.
             Shape::Named { .. } | Shape::Placeholder { .. } | Shape::Alias { .. } => {
                 return Err(Misuse::BadTypeCode.into());
             }
-            Shape::Value { .. } | Shape::ValueBox { .. } => return Err(Misuse::BadTypeCode.into()),
         }
         Ok(())
     }
@@ -183,7 +249,10 @@ impl<'t> Copy<'t> {
             TcKind::LongLong | TcKind::ULongLong | TcKind::Double => w.write_u64(r.read_u64()?),
             TcKind::LongDouble => copy::<LongDouble>(r, w)?,
             TcKind::WChar => w.write_wchar(r.read_wchar()?)?,
-            TcKind::Principal => w.write_octets(r.read_octets()?)?,
+            TcKind::Principal => {
+                let length = r.read_u32()? as usize;
+                w.write_octets(&r.read_bytes_split(length)?)?;
+            }
             TcKind::TypeCode => {
                 let type_code = r.get::<TypeCode>()?;
                 self.type_code(w, &type_code)?;
@@ -209,58 +278,18 @@ impl<'t> Copy<'t> {
         Ok(())
     }
 
-    fn members(
-        &mut self,
-        r: &mut Reader<'_>,
-        w: &mut Writer<'_>,
-        members: Members<'_>,
-    ) -> Result<(), CopyError> {
-        nested(r, |r| members.iter().try_for_each(|(_, member)| self.value(r, w, member)))
-    }
-
-    /// An exception begins with its repository id. One peer leaves it out, so what stands there is taken for the id
-    /// only if it is the id, with its length and its end; else it is the first member's. It is written always.
-    fn exception(
-        &mut self,
-        r: &mut Reader<'_>,
-        w: &mut Writer<'_>,
-        id: &str,
-        members: Members<'_>,
-    ) -> Result<(), CopyError> {
-        let mut ahead = r.clone();
-        match ahead.read_str() {
-            Ok(text) if text == id || id.is_empty() => {
-                w.write_str(&text)?;
-                r.read_str()?;
-            }
-            _ => w.write_str(id)?,
-        }
-        self.members(r, w, members)
-    }
-
-    /// Copies a discriminator and gives it as a label.
-    fn discriminator(
-        &mut self,
-        r: &mut Reader<'_>,
-        w: &mut Writer<'_>,
-        discriminator: TypeRef<'_>,
-    ) -> Result<i64, CopyError> {
-        let label = read_label(&mut r.clone(), discriminator)?;
-        self.value(r, w, discriminator)?;
-        Ok(label)
-    }
-
     fn reference(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
         self.environment_needed = true;
         copy::<Ior>(r, w)
     }
 
-    fn elements(
+    fn elements<'a, 'r>(
         &mut self,
-        r: &mut Reader<'_>,
+        r: &mut Reader<'r>,
         w: &mut Writer<'_>,
-        element: TypeRef<'_>,
+        element: TypeRef<'a>,
         count: usize,
+        work: &mut Vec<Frame<'a, 'r>>,
     ) -> Result<(), CopyError> {
         let (element, shape) = element.resolved_shape();
         if let Shape::Basic(kind) = shape
@@ -273,7 +302,8 @@ impl<'t> Copy<'t> {
         {
             return plan.copy(r, w, count);
         }
-        nested(r, |r| (0..count).try_for_each(|_| self.value(r, w, element)))
+        work.push(Frame::Elements { element, left: count });
+        Ok(())
     }
 
     fn plan(&mut self, element: TypeRef<'_>) -> Option<Rc<Plan>> {
@@ -303,19 +333,56 @@ fn in_bound(r: &Reader<'_>, text: &str, bound: u32) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Reads a discriminator as a label.
-pub(super) fn read_label(r: &mut Reader<'_>, discriminator: TypeRef<'_>) -> Result<i64, CopyError> {
-    Ok(match discriminator.resolved().kind() {
-        TcKind::Boolean => i64::from(r.read_bool()?),
-        TcKind::Char | TcKind::Octet => i64::from(r.read_u8()?),
-        TcKind::WChar => i64::from(u32::from(r.read_wchar()?)),
-        TcKind::Short => i64::from(r.read_i16()?),
-        TcKind::UShort => i64::from(r.read_u16()?),
-        TcKind::Long => i64::from(r.read_i32()?),
-        TcKind::ULong | TcKind::Enum => i64::from(r.read_u32()?),
-        TcKind::LongLong | TcKind::ULongLong => r.read_i64()?,
+/// Copies an enumerator or a discriminator and gives it as a label. The type is none that is named by a typedef.
+fn copy_label(r: &mut Reader<'_>, w: &mut Writer<'_>, ty: TypeRef<'_>) -> Result<i64, CopyError> {
+    let label = read_label(r, ty)?;
+    match ty.kind() {
+        TcKind::Boolean | TcKind::Char | TcKind::Octet => w.write_u8(label as u8),
+        TcKind::Short | TcKind::UShort => w.write_u16(label as u16),
+        TcKind::LongLong | TcKind::ULongLong => w.write_i64(label),
+        // It was read as one.
+        TcKind::WChar => w.write_wchar(char::from_u32(label as u32).unwrap_or_default())?,
+        _ => w.write_u32(label as u32),
+    }
+    Ok(label)
+}
+
+/// Reads an enumerator or a discriminator as a label.
+pub(super) fn read_label(r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<i64, CopyError> {
+    Ok(match ty.resolved().shape() {
+        Shape::Enum { enumerators, .. } => {
+            let ordinal = r.read_u32()?;
+            if ordinal as usize >= enumerators.len() {
+                return Err(r.malformed(MalformedKind::NoSuchEnumerator).into());
+            }
+            i64::from(ordinal)
+        }
+        Shape::Basic(kind) => match kind {
+            TcKind::Boolean => i64::from(r.read_bool()?),
+            TcKind::Char | TcKind::Octet => i64::from(r.read_u8()?),
+            TcKind::WChar => i64::from(u32::from(r.read_wchar()?)),
+            TcKind::Short => i64::from(r.read_i16()?),
+            TcKind::UShort => i64::from(r.read_u16()?),
+            TcKind::Long => i64::from(r.read_i32()?),
+            TcKind::ULong => i64::from(r.read_u32()?),
+            TcKind::LongLong | TcKind::ULongLong => r.read_i64()?,
+            _ => return Err(Misuse::BadTypeCode.into()),
+        },
         _ => return Err(Misuse::BadTypeCode.into()),
     })
+}
+
+/// An exception begins with its repository id. One peer leaves it out, so what stands there is taken for the id only
+/// if it is the id, with its length and its end; else it is the first member's. It is written always.
+fn exception_id(r: &mut Reader<'_>, w: &mut Writer<'_>, id: &str) -> Result<(), CopyError> {
+    match r.clone().read_str() {
+        Ok(text) if text == id || id.is_empty() => {
+            w.write_str(&text)?;
+            r.read_str()?;
+        }
+        _ => w.write_str(id)?,
+    }
+    Ok(())
 }
 
 /// The index of the case that a label selects.

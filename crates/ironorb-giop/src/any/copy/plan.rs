@@ -68,9 +68,8 @@ impl Plan {
         if self.any_bits && r.encoding().order == w.encoding().order {
             // As long as both sides are at the same offset from a multiple of 8 they pad alike, and elements go as
             // they lie.
-            while count > 0 && r.position() % 8 == w.position() % 8 {
-                let phase = r.position() % 8;
-                let layout = &self.layouts[phase];
+            while count > 0 && r.phase() == w.position() % 8 {
+                let layout = &self.layouts[r.phase()];
                 // The next element begins at the same phase if the size is a multiple of 8.
                 let run = if layout.size.is_multiple_of(8) {
                     count.min(r.run_length() / layout.size)

@@ -1,3 +1,5 @@
+mod values;
+
 use super::*;
 use crate::cdr::{LongDouble, WString};
 use crate::fixed::Fixed;
