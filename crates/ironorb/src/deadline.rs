@@ -2,22 +2,24 @@
 //!
 //! The nearest setting counts: this call ([`with_timeout`]), the reference
 //! ([`ObjectRef::with_timeout`](crate::ObjectRef::with_timeout)), the thread ([`set_thread_timeout`]), the ORB
-//! ([`OrbBuilder::call_timeout`](crate::OrbBuilder::call_timeout)).
+//! ([`Orb::set_policies`](crate::Orb::set_policies), [`OrbBuilder::call_timeout`](crate::OrbBuilder::call_timeout)).
+//! The last three are a policy among others, see [`InvocationPolicies`](crate::InvocationPolicies).
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
+
+use crate::messaging::{InvocationPolicies, set_thread_policies, thread_policies};
 
 /// A setting that may be absent, infinite or finite.
 pub(crate) type TimeoutSetting = Option<Option<Duration>>;
 
 thread_local! {
-    static THREAD: Cell<TimeoutSetting> = const { Cell::new(None) };
     static CALL: Cell<TimeoutSetting> = const { Cell::new(None) };
 }
 
 /// Sets how long calls of this thread may take. `Some(None)` means for ever; `None` takes the setting back.
 pub fn set_thread_timeout(timeout: Option<Option<Duration>>) {
-    THREAD.set(timeout);
+    set_thread_policies(InvocationPolicies { roundtrip_timeout: timeout, ..thread_policies() });
 }
 
 /// Runs `body`, in which each call may take `timeout`; `None` means for ever.
@@ -42,8 +44,13 @@ impl Deadline {
 
     /// The deadline of a call that begins now.
     #[inline]
-    pub(crate) fn for_call(now: Instant, object: TimeoutSetting, orb: Option<Duration>) -> Deadline {
-        let timeout = CALL.get().or(object).or_else(|| THREAD.get()).unwrap_or(orb);
+    pub(crate) fn for_call(
+        now: Instant,
+        object: TimeoutSetting,
+        orb: impl FnOnce() -> Option<Duration>,
+    ) -> Deadline {
+        let timeout =
+            CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout).unwrap_or_else(orb);
         Deadline(timeout.and_then(|timeout| now.checked_add(timeout)))
     }
 
@@ -62,6 +69,16 @@ impl Deadline {
     /// The moment; `None` never comes.
     pub(crate) fn at(self) -> Option<Instant> {
         self.0
+    }
+
+    /// An even share of what is left, for the next of several attempts.
+    pub(crate) fn share(self, now: Instant, attempts: usize) -> Deadline {
+        match self.remaining(now) {
+            Ok(Some(left)) => {
+                Deadline(now.checked_add(left / u32::try_from(attempts.max(1)).unwrap_or(u32::MAX)))
+            }
+            _ => self,
+        }
     }
 
     /// This deadline or `timeout` from now, whichever is sooner.
@@ -85,7 +102,7 @@ mod tests {
     #[test]
     fn the_nearest_setting_counts() {
         let now = Instant::now();
-        let of = |object, orb| Deadline::for_call(now, object, orb).0.map(|at| at - now);
+        let of = |object, orb| Deadline::for_call(now, object, || orb).0.map(|at| at - now);
         let secs = |n| Some(Duration::from_secs(n));
         assert_eq!(of(None, secs(60)), secs(60));
         set_thread_timeout(Some(secs(5)));
@@ -104,7 +121,8 @@ mod tests {
     #[test]
     fn a_deadline_passes() {
         let now = Instant::now();
-        let deadline = Deadline::for_call(now, Some(Some(Duration::from_secs(2))), None);
+        let deadline = Deadline::for_call(now, Some(Some(Duration::from_secs(2))), || None);
+        assert_eq!(deadline.share(now, 4).0, Some(now + Duration::from_millis(500)));
         assert_eq!(deadline.remaining(now + Duration::from_secs(1)), Ok(Some(Duration::from_secs(1))));
         assert_eq!(deadline.remaining(now + Duration::from_secs(2)), Err(Passed));
         assert_eq!(deadline.at_most(now, Duration::from_secs(1)).0, Some(now + Duration::from_secs(1)));

@@ -7,7 +7,7 @@
 use ironorb_giop::connection::{BeginError, ConnectionEnd};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::Ior;
-use ironorb_giop::message::{LocateStatus, Message, ReplyStatus};
+use ironorb_giop::message::{AddressingDisposition, LocateStatus, Message, ReplyStatus};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse};
 
@@ -28,7 +28,17 @@ pub enum Next {
     /// Send the request again to the current target.
     Resend,
     /// Send it to the reference that the reply gave.
-    Follow(Box<Ior>),
+    Follow {
+        /// Where the object is.
+        ior: Box<Ior>,
+        /// It counts for good (LOCATION_FORWARD_PERM).
+        permanent: bool,
+    },
+    /// Send it again to the current target, which wants to see more of the reference than its key.
+    Readdress(AddressingDisposition),
+    /// The server cannot carry it out at the moment. Send it to the next server that the reference names; if there
+    /// is none, see [`Invocation::on_no_alternative`].
+    TryNext(SystemException),
     /// Forget the forwarded reference and send it to the original one.
     FallBack,
     /// Give up.
@@ -131,10 +141,15 @@ impl Invocation {
                 ReplyStatus::SystemException => {
                     Answered::Next(self.on_body(reply.body.reader().get(), Self::on_system_exception))
                 }
-                ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
+                ReplyStatus::LocationForward => {
                     Answered::Next(self.on_body(reply.body.reader().get(), Self::on_forward))
                 }
-                ReplyStatus::NeedsAddressingMode => Answered::Next(Next::Fail(addressing_not_understood())),
+                ReplyStatus::LocationForwardPerm => {
+                    Answered::Next(self.on_body(reply.body.reader().get(), Self::on_forward_for_good))
+                }
+                ReplyStatus::NeedsAddressingMode => {
+                    Answered::Next(self.on_addressing_mode(reply.body.reader().get()))
+                }
             },
             Err(e) => Answered::Next(Next::Fail(bad_reply(e))),
         }
@@ -151,11 +166,12 @@ impl Invocation {
         match reply.status {
             LocateStatus::UnknownObject => Located::Known(false),
             LocateStatus::ObjectHere => Located::Known(true),
-            LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
-                Located::Next(self.on_body(r.get(), Self::on_forward))
+            LocateStatus::ObjectForward => Located::Next(self.on_body(r.get(), Self::on_forward)),
+            LocateStatus::ObjectForwardPerm => {
+                Located::Next(self.on_body(r.get(), Self::on_forward_for_good))
             }
             LocateStatus::SystemException => Located::Next(self.on_body(r.get(), Self::on_system_exception)),
-            LocateStatus::NeedsAddressingMode => Located::Next(Next::Fail(addressing_not_understood())),
+            LocateStatus::NeedsAddressingMode => Located::Next(self.on_addressing_mode(r.get())),
         }
     }
 
@@ -226,11 +242,36 @@ impl Invocation {
     /// The reply was LOCATION_FORWARD, or a LocateReply said so.
     #[cold]
     pub fn on_forward(&mut self, ior: Ior) -> Next {
+        self.redirect(|call| {
+            call.forwarded = true;
+            Next::Follow { ior: Box::new(ior), permanent: false }
+        })
+    }
+
+    /// The reply was LOCATION_FORWARD_PERM, or a LocateReply said so.
+    #[cold]
+    pub fn on_forward_for_good(&mut self, ior: Ior) -> Next {
+        self.redirect(|call| {
+            call.forwarded = true;
+            Next::Follow { ior: Box::new(ior), permanent: true }
+        })
+    }
+
+    /// The reply was NEEDS_ADDRESSING_MODE, or a LocateReply said so.
+    #[cold]
+    fn on_addressing_mode(&mut self, wanted: Result<AddressingDisposition, Malformed>) -> Next {
+        match wanted {
+            Ok(disposition) => self.redirect(|_| Next::Readdress(disposition)),
+            Err(_) => Next::Fail(addressing_not_understood()),
+        }
+    }
+
+    /// Servers may send a call round and round; they may do so only so often.
+    fn redirect(&mut self, redirect: impl FnOnce(&mut Self) -> Next) -> Next {
         match self.forwards_left.checked_sub(1) {
             Some(left) => {
                 self.forwards_left = left;
-                self.forwarded = true;
-                Next::Follow(Box::new(ior))
+                redirect(self)
             }
             None => Next::Fail(SystemException::new(
                 SystemExceptionKind::Transient,
@@ -245,11 +286,28 @@ impl Invocation {
     #[cold]
     pub fn on_system_exception(&mut self, exception: SystemException) -> Next {
         match exception.kind {
-            SystemExceptionKind::ObjectNotExist if exception.completed == CompletionStatus::No => {
-                self.fall_back_or(exception)
-            }
+            _ if exception.completed != CompletionStatus::No => Next::Fail(exception),
+            SystemExceptionKind::ObjectNotExist => self.fall_back_or(exception),
+            // Another server may do what this one cannot at the moment (in the words of the fault tolerance
+            // specification, 23.2.8.1, the failover conditions).
+            SystemExceptionKind::Transient
+            | SystemExceptionKind::CommFailure
+            | SystemExceptionKind::NoResponse
+            | SystemExceptionKind::ObjAdapter => Next::TryNext(exception),
             _ => Next::Fail(exception),
         }
+    }
+
+    /// After [`Next::TryNext`]: the reference names no other server.
+    #[cold]
+    pub fn on_no_alternative(&mut self, exception: SystemException) -> Next {
+        self.fall_back_or(exception)
+    }
+
+    /// The way to the object would have to change, which the caller has forbidden.
+    #[cold]
+    pub fn on_rebind_forbidden(&self) -> Next {
+        Next::Fail(SystemException::new(SystemExceptionKind::Rebind, MinorCode::NONE, CompletionStatus::No))
     }
 
     /// The deadline passed. `written` says whether the request had been written to a connection.
@@ -358,8 +416,8 @@ mod tests {
     #[test]
     fn forwards_are_followed_but_not_for_ever() {
         let mut call = Invocation::new(2, 4, false);
-        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow(_)));
-        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow(_)));
+        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
+        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
         assert_eq!(fails(call.on_forward(Ior::nil())).0, SystemExceptionKind::Transient);
     }
 
@@ -367,7 +425,7 @@ mod tests {
     fn a_forwarded_target_that_is_gone_leads_back_once() {
         let mut call = Invocation::new(16, 4, true);
         assert_eq!(call.on_connect_failed(false), Next::FallBack);
-        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow(_)));
+        assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
         assert_eq!(fails(call.on_connect_failed(false)).0, SystemExceptionKind::Transient);
     }
 }

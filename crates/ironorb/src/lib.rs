@@ -12,6 +12,7 @@
 mod adapter;
 mod client;
 mod config;
+mod course;
 mod deadline;
 mod endpoint;
 pub mod engine;
@@ -19,6 +20,7 @@ pub mod generated;
 pub mod invocation;
 mod invoke;
 mod loopback;
+mod messaging;
 pub mod naming;
 mod net;
 mod object;
@@ -43,6 +45,7 @@ pub use ironorb_giop::minor::MinorCode;
 pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
 pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph};
 pub use ironorb_giop::version::Version;
+pub use messaging::{InvocationPolicies, Rebind, SyncScope, set_thread_policies, thread_policies};
 pub use object::{ObjectRef, TypedRef, nil_reference};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,

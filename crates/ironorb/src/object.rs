@@ -18,6 +18,7 @@ use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
 use crate::invocation::Invocation;
 use crate::invoke;
+use crate::messaging::{InvocationPolicies, Rebind, SyncScope, thread_policies};
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};
 use crate::route::{Route, Routes};
@@ -33,7 +34,7 @@ struct Inner {
     orb: Arc<OrbCore>,
     ior: Arc<Ior>,
     routes: Arc<Routes>,
-    timeout: TimeoutSetting,
+    policies: InvocationPolicies,
 }
 
 impl ObjectRef {
@@ -43,7 +44,7 @@ impl ObjectRef {
             orb: orb.clone(),
             ior: Arc::new(ior),
             routes: Arc::default(),
-            timeout: None,
+            policies: InvocationPolicies::NONE,
         }))
     }
 
@@ -65,12 +66,41 @@ impl ObjectRef {
 
     /// The same object through a reference whose calls may take `timeout`; `None` means for ever.
     pub fn with_timeout(&self, timeout: Option<Duration>) -> ObjectRef {
-        ObjectRef(Arc::new(Inner {
-            orb: self.0.orb.clone(),
-            ior: self.0.ior.clone(),
-            routes: self.0.routes.clone(),
-            timeout: Some(timeout),
-        }))
+        self.with_policies(InvocationPolicies {
+            roundtrip_timeout: Some(timeout),
+            ..InvocationPolicies::NONE
+        })
+    }
+
+    /// The same object through a reference whose calls follow these policies (`set_policy_overrides`, adding to those
+    /// that the reference has).
+    pub fn with_policies(&self, policies: InvocationPolicies) -> ObjectRef {
+        let policies = policies.or(self.0.policies);
+        // What the way to the object may do is between this reference and its calls: others must not change it.
+        let routes = match policies.rebind == self.0.policies.rebind {
+            true => self.0.routes.clone(),
+            false => Arc::default(),
+        };
+        let (orb, ior) = (self.0.orb.clone(), self.0.ior.clone());
+        ObjectRef(Arc::new(Inner { orb, ior, routes, policies }))
+    }
+
+    /// The policies of this reference (`get_policy_overrides`); what calls follow in the end is told by
+    /// [`effective_policies`](Self::effective_policies).
+    pub fn policies(&self) -> InvocationPolicies {
+        self.0.policies
+    }
+
+    /// The policies that a call made by this thread now would follow: those of the reference, behind them the
+    /// thread's, behind them the ORB's (`get_client_policy`).
+    pub fn effective_policies(&self) -> InvocationPolicies {
+        let orb = self.0.orb.policies.get();
+        let built = InvocationPolicies {
+            roundtrip_timeout: Some(self.0.orb.config.call_timeout),
+            rebind: Some(Rebind::Transparent),
+            sync_scope: Some(SyncScope::WithTransport),
+        };
+        self.0.policies.or(thread_policies()).or(orb).or(built)
     }
 
     /// True when both name the same object at the same address. False says nothing: an object may have
@@ -102,6 +132,13 @@ impl ObjectRef {
             Ok(None) => invoke::remote(self, &NON_EXISTENT, &|_| Ok(()), |r| r.read_bool()),
             Err(e) => Err(e),
         };
+        let result = match result {
+            // What GIOP 1.0 and 1.1 called it, and what servers of that age know.
+            Err(e) if e.kind == SystemExceptionKind::BadOperation => {
+                invoke::remote(self, &NOT_EXISTENT, &|_| Ok(()), |r| r.read_bool())
+            }
+            result => result,
+        };
         match result {
             Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(true),
             other => other,
@@ -111,9 +148,22 @@ impl ObjectRef {
     /// Asks where the object is, with a LocateRequest, and follows forwards. `false` when no such object is
     /// known there. Connects, so that the next call need not. Blocks.
     pub fn locate(&self) -> Result<bool, SystemException> {
+        self.found(invoke::locate)
+    }
+
+    /// Makes sure that the next call finds its way: connects, and follows forwards, also where the rebind policy forbids
+    /// calls to do so (`validate_connection`). `false` when the object is known not to be there. Blocks.
+    pub fn validate_connection(&self) -> Result<bool, SystemException> {
+        self.found(invoke::bind)
+    }
+
+    fn found(
+        &self,
+        ask: impl FnOnce(&ObjectRef) -> Result<bool, SystemException>,
+    ) -> Result<bool, SystemException> {
         let result = match self.local(&NON_EXISTENT) {
             Ok(Some(_)) => return Ok(true),
-            Ok(None) => invoke::locate(self),
+            Ok(None) => ask(self),
             Err(e) => Err(e),
         };
         match result {
@@ -121,6 +171,24 @@ impl ObjectRef {
             Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
             other => other,
         }
+    }
+
+    /// The repository id of the object's most derived interface, as the object itself says (`_repository_id`).
+    /// Blocks.
+    pub fn repository_id(&self) -> Result<String, SystemException> {
+        invoke::by_message(self, &REPOSITORY_ID, &|_| Ok(()), |r| r.get())
+    }
+
+    /// The object of the interface repository that describes the object's interface (`get_interface`); `None`
+    /// when the server has none. Blocks.
+    pub fn interface(&self) -> Result<Option<ObjectRef>, SystemException> {
+        invoke::by_message(self, &INTERFACE, &|_| Ok(()), |r| r.get())
+    }
+
+    /// The component that the object belongs to (`get_component`); `None` for the objects of an ORB without
+    /// components, as this one. Blocks.
+    pub fn component(&self) -> Result<Option<ObjectRef>, SystemException> {
+        invoke::by_message(self, &COMPONENT, &|_| Ok(()), |r| r.get())
     }
 
     /// A typed reference, if the object has the interface; asks the object when the reference does not tell
@@ -148,8 +216,28 @@ impl ObjectRef {
         &self.0.routes
     }
 
+    pub(crate) fn shared_ior(&self) -> &Arc<Ior> {
+        &self.0.ior
+    }
+
+    #[inline]
     pub(crate) fn timeout(&self) -> TimeoutSetting {
-        self.0.timeout
+        self.0.policies.roundtrip_timeout
+    }
+
+    #[cold]
+    pub(crate) fn rebind(&self) -> Rebind {
+        self.policy(|policies| policies.rebind).unwrap_or(Rebind::Transparent)
+    }
+
+    #[inline]
+    pub(crate) fn sync_scope(&self) -> SyncScope {
+        self.policy(|policies| policies.sync_scope).unwrap_or(SyncScope::WithTransport)
+    }
+
+    #[inline]
+    fn policy<P>(&self, of: impl Fn(&InvocationPolicies) -> Option<P>) -> Option<P> {
+        of(&self.0.policies).or_else(|| of(&thread_policies())).or_else(|| of(&self.0.orb.policies.get()))
     }
 
     /// The object in this process, ready for an upcall; `None` when it is elsewhere, or wants another thread: it is then to
@@ -181,7 +269,7 @@ impl ObjectRef {
                 Refusal::Forward(ior) => ior,
                 Refusal::NotThisThread(_) => return Ok(None),
             };
-            self.routes().take(orb, invocation.on_forward(ior))?;
+            self.routes().take(self, invocation.on_forward(ior))?;
             match self.routes().current(self)?.route() {
                 Route::Remote(_) => return Ok(None),
                 Route::Local(key) => match orb.adapter.begin_upcall(key, operation) {
@@ -223,6 +311,10 @@ pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";
 
 static IS_A: Operation = Operation::twoway("_is_a");
 static NON_EXISTENT: Operation = Operation::twoway("_non_existent");
+static NOT_EXISTENT: Operation = Operation::twoway("_not_existent");
+static REPOSITORY_ID: Operation = Operation::twoway("_repository_id");
+static INTERFACE: Operation = Operation::twoway("_interface");
+static COMPONENT: Operation = Operation::twoway("_component");
 
 impl PartialEq for ObjectRef {
     fn eq(&self, other: &Self) -> bool {

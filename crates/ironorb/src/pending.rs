@@ -16,7 +16,7 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::client::asynchronous::{AsyncCall, Outcome};
 use crate::generated::{Operation, OperationError, RefTo};
-use crate::invoke::{about, call_local, direct, read_answer};
+use crate::invoke::{about, about_named, call_local, direct, read_answer};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 
@@ -189,7 +189,7 @@ impl<T, E> fmt::Debug for Pending<T, E> {
 }
 
 fn read<T, E: OperationError>(call: &AsyncCall, results: Results<T>, outcome: Outcome) -> Result<T, E> {
-    let answer = outcome.map_err(|e| about(call.object(), call.operation(), e))?;
+    let answer = outcome.map_err(|e| about_named(call.object(), call.operation(), e))?;
     let r = answer.message().reader_at(answer.body_at).with_environment(&**call.object().core());
     let result = read_answer(r, answer.user_exception, results);
     answer.recycle();

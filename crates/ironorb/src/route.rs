@@ -1,11 +1,11 @@
 //! From a reference to a way to its object, worked out once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::Ior;
-use ironorb_giop::message::RequestTarget;
+use ironorb_giop::ior::{Ior, Profile};
+use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
 
 use crate::client::EndpointLinks;
@@ -15,12 +15,37 @@ use crate::orb::OrbCore;
 use crate::sync::{read, write};
 
 /// The ways to one object, shared by all clones of a reference.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Routes {
     original: OnceLock<Result<Route, SystemException>>,
-    /// So that a reference that was never forwarded - nearly all - takes no lock.
-    is_forwarded: AtomicBool,
-    forwarded: RwLock<Option<Arc<Route>>>,
+    /// Of [`UNUSED`] and [`REPLACED`]; none in references that have been called and were never forwarded - nearly
+    /// all - which take no lock.
+    state: AtomicU8,
+    replaced: RwLock<Option<Arc<Replaced>>>,
+}
+
+/// No call has been made.
+const UNUSED: u8 = 1;
+/// Another way than the original counts.
+const REPLACED: u8 = 2;
+
+impl Default for Routes {
+    fn default() -> Self {
+        Routes { original: OnceLock::new(), state: AtomicU8::new(UNUSED), replaced: RwLock::default() }
+    }
+}
+
+/// A way that the object's server has told.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    route: Route,
+    ior: Arc<Ior>,
+    /// By a forward, and not only to the same place under another form of address.
+    is_forwarded: bool,
+    /// What counts again when this leads nowhere; `None` is the original.
+    before: Option<Arc<Replaced>>,
+    /// A forward that comes later and does not count for ever leads back to this.
+    is_lasting: bool,
 }
 
 /// Where an object is.
@@ -36,13 +61,15 @@ pub(crate) enum Route {
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteTarget {
     pub(crate) request: RequestTarget,
+    /// Which profile of the reference the address is of: those of one profile are one server.
+    pub(crate) profile: usize,
     pub(crate) links: Arc<EndpointLinks>,
 }
 
 /// A route in use.
 pub(crate) enum CurrentRoute<'r> {
     Original(&'r Route),
-    Forwarded(Arc<Route>),
+    Replaced(Arc<Replaced>),
 }
 
 impl CurrentRoute<'_> {
@@ -50,12 +77,12 @@ impl CurrentRoute<'_> {
     pub(crate) fn route(&self) -> &Route {
         match self {
             CurrentRoute::Original(route) => route,
-            CurrentRoute::Forwarded(route) => route,
+            CurrentRoute::Replaced(replaced) => &replaced.route,
         }
     }
 
     pub(crate) fn is_forwarded(&self) -> bool {
-        matches!(self, CurrentRoute::Forwarded(_))
+        matches!(self, CurrentRoute::Replaced(replaced) if replaced.is_forwarded)
     }
 }
 
@@ -67,31 +94,82 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
+    /// None has been tried.
+    #[inline]
+    pub(crate) fn is_fresh(self) -> bool {
+        self.tried == 0
+    }
+
+    /// One is being tried.
+    #[inline]
+    pub(crate) fn mark(&mut self, index: usize) {
+        self.tried |= 1u64.checked_shl(index as u32).unwrap_or(0);
+    }
+
     /// The next to try: in order of preference, but those that failed a short while ago only after the others.
     pub(crate) fn next(&mut self, count: usize, is_failing: impl Fn(usize) -> bool) -> Option<usize> {
         let untried = |index: &usize| self.tried & (1 << index) == 0;
-        let mut rest = (0..count.min(64)).filter(untried);
+        let mut rest = (0..count.min(ATTEMPTS_MAX)).filter(untried);
         let next = rest.clone().find(|&index| !is_failing(index)).or_else(|| rest.next())?;
-        self.tried |= 1 << next;
+        self.mark(next);
         Some(next)
     }
+
+    /// How many have not been tried.
+    pub(crate) fn left(self, count: usize) -> usize {
+        count.min(ATTEMPTS_MAX).saturating_sub(self.tried.count_ones() as usize)
+    }
+
+    /// A server has answered that it cannot serve at the moment: its other addresses are passed over. False when no
+    /// other server is left.
+    pub(crate) fn pass_over(&mut self, targets: &[RemoteTarget]) -> bool {
+        let profiles_tried: Vec<usize> = targets
+            .iter()
+            .enumerate()
+            .take(ATTEMPTS_MAX)
+            .filter(|(index, _)| self.tried & (1 << index) != 0)
+            .map(|(_, target)| target.profile)
+            .collect();
+        for (index, target) in targets.iter().enumerate().take(ATTEMPTS_MAX) {
+            if profiles_tried.contains(&target.profile) {
+                self.mark(index);
+            }
+        }
+        self.left(targets.len()) > 0
+    }
 }
+
+const ATTEMPTS_MAX: usize = u64::BITS as usize;
 
 impl Routes {
     /// The way to use now.
     #[inline]
     pub(crate) fn current(&self, object: &ObjectRef) -> Result<CurrentRoute<'_>, SystemException> {
-        if self.is_forwarded.load(Ordering::Acquire)
-            && let Some(route) = &*read(&self.forwarded)
+        if self.state.load(Ordering::Acquire) & REPLACED != 0
+            && let Some(replaced) = &*read(&self.replaced)
         {
-            return Ok(CurrentRoute::Forwarded(route.clone()));
+            return Ok(CurrentRoute::Replaced(replaced.clone()));
         }
         self.original(object).map(CurrentRoute::Original)
     }
 
+    /// The way for a call that begins now, and whether it is the reference's first.
+    #[inline]
+    pub(crate) fn begin(&self, object: &ObjectRef) -> Result<(CurrentRoute<'_>, bool), SystemException> {
+        match self.state.load(Ordering::Acquire) {
+            0 => Ok((CurrentRoute::Original(self.original(object)?), false)),
+            _ => {
+                let is_first = self.state.fetch_and(!UNUSED, Ordering::AcqRel) & UNUSED != 0;
+                Ok((self.current(object)?, is_first))
+            }
+        }
+    }
+
     #[inline]
     fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
-        match self.original.get_or_init(|| Route::of(object.core(), object.ior())) {
+        let original =
+            self.original.get_or_init(|| Route::of(object.core(), object.ior(), AddressingDisposition::Key));
+        match original {
             Ok(route) => Ok(route),
             Err(e) => Err(e.clone()),
         }
@@ -100,44 +178,98 @@ impl Routes {
     /// Carries out what an invocation has decided, as far as it concerns the way to the object; an error ends
     /// the call.
     #[cold]
-    pub(crate) fn take(&self, orb: &Arc<OrbCore>, next: Next) -> Result<(), SystemException> {
+    pub(crate) fn take(&self, object: &ObjectRef, next: Next) -> Result<(), SystemException> {
         match next {
             Next::Fail(e) => Err(e),
-            Next::Resend => Ok(()),
+            // Which of its addresses is next concerns the call alone.
+            Next::Resend | Next::TryNext(_) => Ok(()),
             Next::FallBack => {
                 self.fall_back();
                 Ok(())
             }
-            Next::Follow(ior) => self.forward(orb, &ior),
+            Next::Follow { ior, permanent } => self.forward(object.core(), ior, permanent),
+            Next::Readdress(disposition) => self.readdress(object, disposition),
         }
     }
 
     /// From now on the object is there.
     #[cold]
-    fn forward(&self, orb: &Arc<OrbCore>, ior: &Ior) -> Result<(), SystemException> {
-        let route = Route::of(orb, ior)?;
-        *write(&self.forwarded) = Some(Arc::new(route));
-        self.is_forwarded.store(true, Ordering::Release);
+    fn forward(&self, orb: &Arc<OrbCore>, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
+        let route = Route::of(orb, &ior, AddressingDisposition::Key)?;
+        let mut replaced = write(&self.replaced);
+        let before = match replaced.take() {
+            _ if is_lasting => None,
+            Some(current) if current.is_lasting => Some(current),
+            Some(current) => current.before.clone(),
+            None => None,
+        };
+        let next = Replaced { route, ior: Arc::new(*ior), is_forwarded: true, before, is_lasting };
+        self.replace(&mut replaced, Some(Arc::new(next)));
         Ok(())
     }
 
-    /// From now on the original reference counts again.
+    /// From now on requests name the object otherwise.
+    #[cold]
+    fn readdress(
+        &self,
+        object: &ObjectRef,
+        disposition: AddressingDisposition,
+    ) -> Result<(), SystemException> {
+        let mut replaced = write(&self.replaced);
+        let next = match &*replaced {
+            Some(current) => Replaced {
+                route: Route::of(object.core(), &current.ior, disposition)?,
+                ior: current.ior.clone(),
+                is_forwarded: current.is_forwarded,
+                before: current.before.clone(),
+                is_lasting: current.is_lasting,
+            },
+            None => Replaced {
+                route: Route::of(object.core(), object.ior(), disposition)?,
+                ior: object.shared_ior().clone(),
+                is_forwarded: false,
+                before: None,
+                is_lasting: true,
+            },
+        };
+        self.replace(&mut replaced, Some(Arc::new(next)));
+        Ok(())
+    }
+
+    /// From now on counts again what counted before the last forward.
     #[cold]
     fn fall_back(&self) {
-        self.is_forwarded.store(false, Ordering::Release);
-        *write(&self.forwarded) = None;
+        let mut replaced = write(&self.replaced);
+        let before = replaced.take().and_then(|current| current.before.clone());
+        self.replace(&mut replaced, before);
+    }
+
+    /// Under the lock.
+    fn replace(&self, place: &mut Option<Arc<Replaced>>, by: Option<Arc<Replaced>>) {
+        let is_replaced = by.is_some();
+        *place = by;
+        if is_replaced {
+            self.state.fetch_or(REPLACED, Ordering::AcqRel);
+        } else {
+            self.state.fetch_and(!REPLACED, Ordering::AcqRel);
+        }
     }
 }
 
 impl Route {
     #[cold]
-    fn of(orb: &Arc<OrbCore>, ior: &Ior) -> Result<Route, SystemException> {
+    fn of(
+        orb: &Arc<OrbCore>,
+        ior: &Ior,
+        disposition: AddressingDisposition,
+    ) -> Result<Route, SystemException> {
         if let Some(key) = ior.iiop_profiles().find_map(|profile| orb.local_key(profile)) {
             return Ok(Route::Local(key));
         }
         let mut targets = Vec::new();
         let mut incompatible = None;
-        for profile in ior.iiop_profiles() {
+        for (index, tagged) in ior.profiles.iter().enumerate() {
+            let Profile::Iiop(profile) = tagged else { continue };
             let code_sets = match profile.transmission_code_sets(&orb.config.code_sets()) {
                 Ok(code_sets) => code_sets,
                 Err(e) => {
@@ -146,10 +278,16 @@ impl Route {
                 }
             };
             let version = profile.version().min(orb.config.giop_version);
-            let request = RequestTarget::new(version, code_sets, profile.object_key());
+            let address = match disposition {
+                AddressingDisposition::Key => TargetAddress::Key(profile.object_key()),
+                AddressingDisposition::Profile => TargetAddress::Profile(tagged),
+                AddressingDisposition::Reference => TargetAddress::Reference { ior, selected: index as u32 },
+            };
+            let request =
+                RequestTarget::addressed(version, code_sets, address).map_err(SystemException::from)?;
             for address in profile.addresses().filter(|address| address.port != 0) {
                 let links = orb.connector.endpoint(&address.host, address.port);
-                targets.push(RemoteTarget { request: request.clone(), links });
+                targets.push(RemoteTarget { request: request.clone(), profile: index, links });
             }
         }
         if !targets.is_empty() {

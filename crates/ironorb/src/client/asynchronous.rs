@@ -18,11 +18,13 @@ use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
 use super::receiver::TimerKey;
 use super::{ConnectFailure, Link, Way};
+use crate::course::{Refused, may_connect, not_connected};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::Operation;
 use crate::invocation::{Answered, CallFailure, Invocation, Next};
-use crate::invoke::{Arguments, Refused, not_connected};
-use crate::loopback::{Patience, loopback};
+use crate::invoke::Arguments;
+use crate::loopback::{Patience, loopback, loopback_oneway};
+use crate::messaging::Rebind;
 use crate::object::ObjectRef;
 use crate::route::{Attempts, Route};
 use crate::sync::lock;
@@ -30,10 +32,14 @@ use crate::sync::lock;
 /// One asynchronous call.
 pub(crate) struct AsyncCall {
     object: ObjectRef,
-    operation: &'static Operation,
+    operation: &'static str,
+    /// Nobody hears of it once it has begun.
+    is_oneway: bool,
     deadline: Deadline,
     /// Which of the connections to an endpoint it uses: that of the thread that began it.
     ordinal: usize,
+    /// Nothing was known of the way when it began that the caller could rely on.
+    is_free: bool,
     progress: Mutex<Progress>,
     is_over: Condvar,
 }
@@ -52,7 +58,15 @@ struct Progress {
 enum Stage {
     /// With nobody, or on its way to a connection.
     Begun,
-    InFlight(Arc<Link>, CallId, Version),
+    InFlight(InFlight),
+}
+
+/// Where a call is that waits for its answer.
+pub(super) struct InFlight {
+    pub(super) link: Arc<Link>,
+    pub(super) id: CallId,
+    /// In which the request was written.
+    pub(super) version: Version,
 }
 
 enum End {
@@ -106,8 +120,32 @@ impl AsyncCall {
         operation: &'static Operation,
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
+        let call = AsyncCall::start(object, operation.name(), false, arguments);
+        call.set_timer();
+        call
+    }
+
+    /// Sends a oneway without waiting for anything. An error says what is known at once.
+    pub(crate) fn tell(
+        object: &ObjectRef,
+        operation: &'static str,
+        arguments: Arguments<'_>,
+    ) -> Result<(), SystemException> {
+        let call = AsyncCall::start(object, operation, true, arguments);
+        let outcome = call.lock().take_outcome();
+        outcome.map_or(Ok(()), |outcome| outcome.map(drop))
+    }
+
+    fn start(
+        object: &ObjectRef,
+        operation: &'static str,
+        is_oneway: bool,
+        arguments: Arguments<'_>,
+    ) -> Arc<AsyncCall> {
         let core = object.core();
         let now = Instant::now();
+        // A reference without a way says so when the call goes its first step.
+        let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
         let progress = Progress {
             invocation: Invocation::new(core.config.forwards_max, core.config.resends_max, false),
             arguments: None,
@@ -121,16 +159,15 @@ impl AsyncCall {
         let call = Arc::new(AsyncCall {
             object: object.clone(),
             operation,
-            deadline: Deadline::for_call(now, object.timeout(), core.config.call_timeout),
+            is_oneway,
+            deadline: Deadline::for_call(now, object.timeout(), || core.call_timeout()),
             ordinal: super::thread_ordinal(),
+            is_free,
             progress: Mutex::new(progress),
             is_over: Condvar::new(),
         });
         match core.connector.receiver().start() {
-            Ok(()) => {
-                call.advance(Some(arguments), now);
-                call.set_timer();
-            }
+            Ok(()) => call.advance(Some(arguments), now),
             Err(e) => call.complete(call.lock(), Err(no_thread(&e))),
         }
         call
@@ -140,8 +177,12 @@ impl AsyncCall {
         &self.object
     }
 
-    pub(crate) fn operation(&self) -> &'static Operation {
+    pub(crate) fn operation(&self) -> &'static str {
         self.operation
+    }
+
+    pub(super) fn is_oneway(&self) -> bool {
+        self.is_oneway
     }
 
     pub(super) fn deadline(&self) -> Deadline {
@@ -218,7 +259,7 @@ impl AsyncCall {
         send: impl FnOnce(
             &str,
             &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
-        ) -> Result<(Option<Arc<Link>>, CallId, Version), BeginError>,
+        ) -> Result<Option<InFlight>, BeginError>,
     ) -> Result<bool, CallFailure> {
         let mut progress = self.lock();
         if !matches!(progress.end, End::NotYet) {
@@ -226,7 +267,7 @@ impl AsyncCall {
         }
         let Some(arguments) = &progress.arguments else { return Ok(false) };
         let fits = Cell::new(true);
-        let written = send(self.operation.name(), &|w| {
+        let written = send(self.operation, &|w| {
             fits.set(arguments.write(w));
             // What is written of the message is taken back.
             if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
@@ -234,9 +275,13 @@ impl AsyncCall {
         if !fits.get() {
             return Err(CallFailure::EncodingChanged);
         }
-        let (link, id, version) = written?;
-        if let Some(link) = link {
-            progress.stage = Stage::InFlight(link, id, version);
+        match written? {
+            Some(in_flight) => progress.stage = Stage::InFlight(in_flight),
+            None => {
+                // A oneway: this is all that there is to it.
+                progress.end = End::Gone;
+                self.forget(progress);
+            }
         }
         Ok(true)
     }
@@ -258,7 +303,8 @@ impl AsyncCall {
     /// An answer has come, or the connection has ended.
     pub(super) fn deliver(self: &Arc<Self>, state: CallState) {
         let mut progress = self.lock();
-        let Stage::InFlight(link, ..) = std::mem::replace(&mut progress.stage, Stage::Begun) else {
+        let Stage::InFlight(InFlight { link, .. }) = std::mem::replace(&mut progress.stage, Stage::Begun)
+        else {
             return; // given up meanwhile
         };
         match state {
@@ -317,7 +363,19 @@ impl AsyncCall {
     }
 
     fn follow(&self, next: Next) -> Result<Instant, SystemException> {
-        self.object.routes().take(self.object.core(), next)?;
+        let next = match next {
+            Next::TryNext(e) => {
+                if self.pass_over() {
+                    return Ok(Instant::now()); // the call's timer sees to its deadline
+                }
+                self.lock().invocation.on_no_alternative(e)
+            }
+            Next::Follow { .. } if !self.is_free && self.object.rebind() > Rebind::Transparent => {
+                self.lock().invocation.on_rebind_forbidden()
+            }
+            next => next,
+        };
+        self.object.routes().take(&self.object, next)?;
         let now = Instant::now();
         let mut progress = self.lock();
         progress.attempts = Attempts::default();
@@ -325,6 +383,17 @@ impl AsyncCall {
         match self.deadline.remaining(now) {
             Err(Passed) => Err(progress.invocation.on_timeout(false)),
             Ok(_) => Ok(now),
+        }
+    }
+
+    /// Whether another server than those tried is left.
+    fn pass_over(&self) -> bool {
+        match self.object.routes().current(&self.object) {
+            Ok(route) => match route.route() {
+                Route::Remote(targets) => self.lock().attempts.pass_over(targets),
+                Route::Local(_) => false,
+            },
+            Err(_) => false,
         }
     }
 
@@ -367,7 +436,7 @@ impl AsyncCall {
             };
             drop(progress);
             let target = &targets[index];
-            if let Some(link) = target.links.link_now(self.ordinal, now) {
+            if let Some(link) = target.links.open_link(self.ordinal, now) {
                 self.keep(arguments, link.encoding_for(&target.request))?;
                 let begun = match link.begin(self, &target.request, now) {
                     // Another's request has told the code set meanwhile.
@@ -379,6 +448,9 @@ impl AsyncCall {
                     begun => begun,
                 };
                 return begun.map_err(|e| self.lock().invocation.on_failure(e));
+            }
+            if !may_connect(&self.object, self.is_free, &target.links) {
+                return Err(self.lock().invocation.on_rebind_forbidden());
             }
             self.keep(arguments, expected_encoding(&target.request))?;
             match target.links.link_or_wait(self.ordinal, now, (self, &target.request)) {
@@ -419,7 +491,11 @@ impl AsyncCall {
                 arguments.write(w);
                 Ok(())
             };
-            match loopback(core, &key, call.operation.name(), arguments.encoding, &write, patience) {
+            if call.is_oneway {
+                let _unheard = loopback_oneway(core, &key, call.operation, &write);
+                return;
+            }
+            match loopback(core, &key, call.operation, arguments.encoding, &write, patience) {
                 Ok(message) => call.on_message(call.lock(), message, None),
                 Err(next) => call.follow_elsewhere(next),
             }
@@ -460,7 +536,7 @@ impl AsyncCall {
         if let Some(timer) = timer {
             self.object.core().connector.receiver().forget_timer(timer);
         }
-        if let Stage::InFlight(link, id, version) = stage {
+        if let Stage::InFlight(InFlight { link, id, version }) = stage {
             link.abandon(id, version);
         }
     }
@@ -499,7 +575,7 @@ impl fmt::Debug for AsyncCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncCall")
             .field("object", &self.object)
-            .field("operation", &self.operation.name())
+            .field("operation", &self.operation)
             .finish_non_exhaustive()
     }
 }

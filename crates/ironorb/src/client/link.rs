@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use ironorb_giop::Misuse;
 use ironorb_giop::cdr::Writer;
-use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd};
+use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
 
@@ -157,6 +157,7 @@ impl Link {
     pub(crate) fn call(
         &self,
         target: &RequestTarget,
+        options: RequestOptions<'_>,
         operation: &str,
         arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
         now: Instant,
@@ -164,7 +165,7 @@ impl Link {
     ) -> Result<Message, CallFailure> {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
-        let call = state.begin_call(target, operation, arguments)?;
+        let call = state.begin_request(target, operation, options, arguments)?;
         self.finish_call(state, call, target, clock, deadline)
     }
 

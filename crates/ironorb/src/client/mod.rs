@@ -103,6 +103,7 @@ impl Connector {
                 .map(|_| Mutex::default())
                 .collect(),
             failed_ms: AtomicU64::new(0),
+            was_connected: AtomicBool::new(false),
             made: Instant::now(),
             common: self.common.clone(),
         });
@@ -149,6 +150,8 @@ pub(crate) struct EndpointLinks {
     /// When an attempt to connect failed last, in milliseconds since `made` and at least 1; 0 when none has failed
     /// since one succeeded.
     failed_ms: AtomicU64,
+    /// Whether there has ever been a connection.
+    was_connected: AtomicBool,
     made: Instant,
     common: Arc<Common>,
 }
@@ -228,22 +231,26 @@ impl EndpointLinks {
         connected
     }
 
-    /// This thread's connection, made now if there is none or if it has ended.
+    /// The connection of the thread with this number, if there is one that has not ended. Makes none.
     #[inline]
-    pub(crate) fn link(&self, now: Instant, deadline: Deadline) -> Result<Arc<Link>, ConnectFailure> {
-        let slot = &self.slots[thread_ordinal() % self.slots.len()];
-        if let Some(link) = &lock(slot).link
-            && link.is_usable(now)
-        {
-            return Ok(link.clone());
-        }
-        self.connect(slot, now, deadline)
-    }
-
-    /// The connection of the thread with this number, if there is one. Makes none.
-    pub(crate) fn link_now(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
+    pub(crate) fn open_link(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
         let slot = lock(&self.slots[ordinal % self.slots.len()]);
         slot.link.as_ref().filter(|link| link.is_usable(now)).cloned()
+    }
+
+    /// Makes the connection of the thread with this number.
+    #[cold]
+    pub(crate) fn connect_for(
+        &self,
+        ordinal: usize,
+        deadline: Deadline,
+    ) -> Result<Arc<Link>, ConnectFailure> {
+        self.connect(&self.slots[ordinal % self.slots.len()], Instant::now(), deadline)
+    }
+
+    /// Whether there has ever been a connection.
+    pub(crate) fn was_connected(&self) -> bool {
+        self.was_connected.load(Ordering::Relaxed)
     }
 
     /// The same; if there is none, an errand makes one, and the call goes on when it has. Calls go on in the order
@@ -344,6 +351,7 @@ impl EndpointLinks {
             std::io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
+        self.was_connected.store(true, Ordering::Relaxed);
         let link = Link::new(stream, config, receiver);
         let mut slot = lock(slot);
         match &slot.link {
@@ -362,6 +370,7 @@ impl EndpointLinks {
 }
 
 /// Numbers the threads of the process in the order in which they first call.
+#[inline]
 pub(crate) fn thread_ordinal() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static ORDINAL: Cell<usize> = const { Cell::new(usize::MAX) });

@@ -19,6 +19,7 @@ use crate::invocation::{CallFailure, Next};
 use crate::invoke::{about, read_answer};
 use crate::object::ObjectRef;
 use crate::orb::{OrbCore, shut_down};
+use crate::route::RemoteTarget;
 
 /// Writes the arguments of a call, perhaps more than once.
 pub type Arguments = Box<dyn Fn(&mut Writer<'_>) -> Result<(), Misuse> + Send>;
@@ -163,6 +164,8 @@ pub struct ClientEngine {
     links: BTreeMap<ConnectionId, Link>,
     /// Each connection of `links`, by its endpoint.
     endpoints: BTreeMap<Endpoint, ConnectionId>,
+    /// When an attempt to connect to an endpoint failed, if none has succeeded since.
+    failed: BTreeMap<Endpoint, Time>,
     next_connection: u64,
     deadlines: BTreeSet<(Time, Due)>,
     /// What the driver's timer is set to.
@@ -206,6 +209,7 @@ impl ClientEngine {
             calls: BTreeMap::new(),
             links: BTreeMap::new(),
             endpoints: BTreeMap::new(),
+            failed: BTreeMap::new(),
             next_connection: 0,
             deadlines: BTreeSet::new(),
             timer: None,
@@ -299,7 +303,7 @@ impl ClientEngine {
                 }
                 Step::Done(answer) => return self.complete(call, course, Ok(answer)),
                 Step::Decide(next) => {
-                    if let Err(e) = course.take(&self.orb, next, now) {
+                    if let Err(e) = course.take(next, now) {
                         return self.complete(call, course, Err(e));
                     }
                 }
@@ -318,10 +322,19 @@ impl ClientEngine {
             }
             Way::Remote(targets) => targets,
         };
-        let Some(target) = targets.get(course.attempt) else {
-            return Step::Decide(course.invocation.on_connect_failed(course.all_timed_out));
-        };
-        let endpoint = (target.links.host().to_owned(), target.links.port());
+        if let Stage::Begun = course.stage {
+            let pause = self.orb.config.failed_address_pause;
+            let is_failing = |index: usize| {
+                let failed = self.failed.get(&endpoint_of(&targets[index]));
+                failed.is_some_and(|&failed| now < failed + pause)
+            };
+            let Some(attempt) = course.attempts.next(targets.len(), is_failing) else {
+                return Step::Decide(course.invocation.on_connect_failed(course.all_timed_out));
+            };
+            course.attempt = attempt;
+        }
+        let target = &targets[course.attempt];
+        let endpoint = endpoint_of(target);
         let found = self.endpoints.get(&endpoint).and_then(|id| Some((*id, self.links.get_mut(id)?)));
         let (connection, open) = match found {
             Some((connection, Link { state: LinkState::Open(open), .. })) => (connection, open),
@@ -382,6 +395,7 @@ impl ClientEngine {
         let LinkState::Connecting { until, waiting } = &mut link.state else { return };
         let (until, waiting) = (*until, std::mem::take(waiting));
         link.state = LinkState::Open(Box::new(ClientConnection::new(self.orb.config.connection)));
+        self.failed.remove(&link.endpoint);
         self.deadlines.remove(&(until, Due::Connect(connection)));
         for call in waiting {
             if let Some(course) = self.calls.remove(&call) {
@@ -399,10 +413,14 @@ impl ClientEngine {
         };
         let (until, waiting) = (*until, std::mem::take(waiting));
         self.deadlines.remove(&(until, Due::Connect(connection)));
-        self.forget(connection);
+        if let Some(link) = self.forget(connection) {
+            let pause = self.orb.config.failed_address_pause;
+            self.failed.retain(|_, failed| now < *failed + pause);
+            self.failed.insert(link.endpoint, now);
+        }
         for call in waiting {
             if let Some(mut course) = self.calls.remove(&call) {
-                course.attempt += 1;
+                course.stage = Stage::Begun;
                 course.all_timed_out &= timed_out;
                 self.advance(call, course, now);
             }
@@ -482,7 +500,7 @@ impl ClientEngine {
                     self.calls.insert(call, course);
                 }
                 Step::Done(answer) => self.complete(call, course, Ok(answer)),
-                Step::Decide(next) => match course.take(&self.orb, next, now) {
+                Step::Decide(next) => match course.take(next, now) {
                     Ok(()) => self.advance(call, course, now),
                     Err(e) => self.complete(call, course, Err(e)),
                 },
@@ -592,6 +610,10 @@ impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply").field("user_exception", &self.user_exception).finish_non_exhaustive()
     }
+}
+
+fn endpoint_of(target: &RemoteTarget) -> Endpoint {
+    (target.links.host().to_owned(), target.links.port())
 }
 
 /// What waits to be sent on a connection.

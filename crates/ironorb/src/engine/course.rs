@@ -18,7 +18,7 @@ use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::poa::Refusal;
-use crate::route::{RemoteTarget, Route};
+use crate::route::{Attempts, RemoteTarget, Route};
 
 /// One call on its way.
 pub(super) struct Course {
@@ -29,6 +29,7 @@ pub(super) struct Course {
     pub(super) way: Way,
     /// The address that is being tried.
     pub(super) attempt: usize,
+    pub(super) attempts: Attempts,
     /// No address so far has refused.
     pub(super) all_timed_out: bool,
     pub(super) stage: Stage,
@@ -75,24 +76,41 @@ impl Course {
             invocation: Invocation::new(config.forwards_max, config.resends_max, false),
             way: Way::Remote(Vec::new()),
             attempt: 0,
+            attempts: Attempts::default(),
             all_timed_out: true,
             stage: Stage::Begun,
         }
     }
 
     /// Carries out a decision; an error ends the call.
-    pub(super) fn take(&mut self, orb: &Arc<OrbCore>, next: Next, now: Time) -> Result<(), SystemException> {
-        self.object.routes().take(orb, next)?;
+    pub(super) fn take(&mut self, next: Next, now: Time) -> Result<(), SystemException> {
+        let next = match next {
+            Next::TryNext(e) => {
+                if let Way::Remote(targets) = &self.way
+                    && self.attempts.pass_over(targets)
+                {
+                    self.stage = Stage::Begun;
+                    return if self.is_late(now) { Err(e) } else { Ok(()) };
+                }
+                self.invocation.on_no_alternative(e)
+            }
+            next => next,
+        };
+        self.object.routes().take(&self.object, next)?;
         self.look_up(now)
+    }
+
+    fn is_late(&self, now: Time) -> bool {
+        self.deadline.is_some_and(|at| at <= now)
     }
 
     /// Looks up where the call goes now. An error when its deadline has passed, or when it goes nowhere.
     pub(super) fn look_up(&mut self, now: Time) -> Result<(), SystemException> {
-        if self.deadline.is_some_and(|at| at <= now) {
+        if self.is_late(now) {
             return Err(self.invocation.on_timeout(false));
         }
         self.stage = Stage::Begun;
-        self.attempt = 0;
+        self.attempts = Attempts::default();
         self.all_timed_out = true;
         let route = self.object.routes().current(&self.object)?;
         self.invocation.on_route(route.is_forwarded());

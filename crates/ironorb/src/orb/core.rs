@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+use std::time::Duration;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
@@ -16,6 +17,7 @@ use crate::adapter::{Adapter, Ownership};
 use crate::client::Connector;
 use crate::config::OrbConfig;
 use crate::endpoint::{Endpoint, Published, display_host_port};
+use crate::messaging::OrbPolicies;
 use crate::object::ObjectRef;
 use crate::poa::{ManagerState, Poa};
 use crate::server::{self, Server};
@@ -27,6 +29,8 @@ pub(crate) struct OrbCore {
     pub(crate) config: OrbConfig,
     pub(crate) adapter: Adapter,
     pub(crate) connector: Connector,
+    /// What [`Orb::set_policies`](super::Orb::set_policies) has set.
+    pub(crate) policies: OrbPolicies,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
     /// Where initial references are that nothing else names.
     pub(super) default_initial: Option<String>,
@@ -52,6 +56,7 @@ impl OrbCore {
             this: this.clone(),
             adapter: Adapter::new(fresh_nonce(), config.call_timeout),
             connector: Connector::new(config.clone()),
+            policies: OrbPolicies::default(),
             config,
             initial: RwLock::default(),
             default_initial,
@@ -100,6 +105,12 @@ impl OrbCore {
         }
         *root = Some(poa.clone());
         Ok(poa)
+    }
+
+    /// How long a call may take that neither its reference nor its thread says anything about.
+    #[inline]
+    pub(crate) fn call_timeout(&self) -> Option<Duration> {
+        self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
     }
 
     fn published(&self) -> &[Published] {

@@ -19,6 +19,7 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::ObjectUrl;
 
+use crate::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
 
@@ -143,6 +144,17 @@ impl Orb {
     /// listen.
     pub fn published_addresses(&self) -> Vec<String> {
         self.core.published_addresses()
+    }
+
+    /// Sets the policies of all calls that the ORB makes from now on, unless a reference or a thread says otherwise.
+    /// What was set before is forgotten.
+    pub fn set_policies(&self, policies: InvocationPolicies) {
+        self.core.policies.set(policies);
+    }
+
+    /// What [`set_policies`](Self::set_policies) has set.
+    pub fn policies(&self) -> InvocationPolicies {
+        self.core.policies.get()
     }
 
     /// Blocks until the ORB is shut down. Meanwhile this thread is the one on which adapters with

@@ -9,7 +9,7 @@ use ironorb_giop::message::RequestTarget;
 use rustix::event::epoll::EventFlags;
 
 use super::{Guard, Link, Waiter, Woken};
-use crate::client::asynchronous::AsyncCall;
+use crate::client::asynchronous::{AsyncCall, InFlight};
 use crate::client::receiver::Delivery;
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
@@ -43,18 +43,32 @@ impl Link {
         now: Instant,
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
-        let mut state = self.wait_for_room(&mut clock, call.deadline())?;
+        let mut state = if call.is_oneway() {
+            self.room_now().ok_or(CallFailure::TooManyCalls)?
+        } else {
+            self.wait_for_room(&mut clock, call.deadline())?
+        };
         let begun = call.send_by(|operation, arguments| {
+            if call.is_oneway() {
+                return state.begin_oneway(target, operation, arguments).map(|()| None);
+            }
             let id = state.begin_call(target, operation, arguments)?;
             state.set_waker(id, Waiter::Call(call.clone(), id));
             state.asynchronous += 1;
-            Ok((self.me.upgrade(), id, target.version()))
+            Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version() }))
         })?;
         if begun {
             self.send_some(&mut state);
             self.attend(&mut state);
         }
         Ok(())
+    }
+
+    /// The connection, if the peer has read enough of what others have written.
+    fn room_now(&self) -> Option<Guard<'_>> {
+        let mut state = lock(&self.state);
+        let has_room = state.transmit().pending_bytes() <= self.transmit_bytes_max;
+        has_room.then_some(state)
     }
 
     /// What the next request to this target would be written in.

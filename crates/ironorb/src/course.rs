@@ -1,0 +1,344 @@
+//! One synchronous call on its way: what its [`Invocation`] decides, carried out by the calling thread with real
+//! connections and a real clock.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ironorb_giop::connection::RequestOptions;
+use ironorb_giop::exception::{SystemException, SystemExceptionKind};
+use ironorb_giop::message::{Message, RequestTarget, Response};
+use ironorb_giop::service_context::EncodedContexts;
+
+use crate::client::asynchronous::AsyncCall;
+use crate::client::{ConnectFailure, EndpointLinks, Link, thread_ordinal};
+use crate::deadline::{Deadline, Passed};
+use crate::generated::Operation;
+use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
+use crate::invoke::Arguments;
+use crate::loopback::{self, Patience, loopback, loopback_oneway};
+use crate::messaging::{Rebind, SyncScope};
+use crate::object::ObjectRef;
+use crate::poa::Refusal;
+use crate::route::{Attempts, CurrentRoute, RemoteTarget, Route};
+
+/// An answer to be read by the caller.
+pub(crate) struct Answer {
+    pub(crate) message: Message,
+    /// `None` when the answer came from this process.
+    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) body_at: usize,
+    pub(crate) user_exception: bool,
+}
+
+/// One call on its way.
+pub(crate) struct Course<'c> {
+    object: &'c ObjectRef,
+    operation: &'c Operation,
+    arguments: Arguments<'c>,
+    now: Instant,
+    deadline: Deadline,
+    invocation: Invocation,
+    route: CurrentRoute<'c>,
+    attempts: Attempts,
+    /// Nothing is known of the way yet that the caller could rely on.
+    is_free: bool,
+}
+
+impl<'c> Course<'c> {
+    #[inline]
+    pub(crate) fn begin(
+        object: &'c ObjectRef,
+        operation: &'c Operation,
+        arguments: Arguments<'c>,
+    ) -> Result<Self, SystemException> {
+        let core = object.core();
+        let now = Instant::now();
+        let deadline = Deadline::for_call(now, object.timeout(), || core.call_timeout());
+        let (route, is_first) = object.routes().begin(object)?;
+        let config = &core.config;
+        let invocation = Invocation::new(config.forwards_max, config.resends_max, route.is_forwarded());
+        Ok(Course {
+            object,
+            operation,
+            arguments,
+            now,
+            deadline,
+            invocation,
+            route,
+            attempts: Attempts::default(),
+            is_free: is_first,
+        })
+    }
+
+    /// A call with a reply.
+    #[inline]
+    pub(crate) fn twoway(&mut self) -> Result<Answer, SystemException> {
+        self.answered(Response::SyncWithTarget)
+    }
+
+    #[inline]
+    fn answered(&mut self, response: Response) -> Result<Answer, SystemException> {
+        loop {
+            let (message, link) = match self.request(response) {
+                Ok(answered) => answered,
+                Err(next) => {
+                    self.follow(next)?;
+                    continue;
+                }
+            };
+            match self.invocation.on_reply(&message) {
+                Answered::Body { at, user_exception } => {
+                    return Ok(Answer { message, link, body_at: at, user_exception });
+                }
+                Answered::Next(next) => self.follow(next)?,
+            }
+        }
+    }
+
+    /// Sends the request once and waits for its reply.
+    #[inline]
+    fn request(&mut self, response: Response) -> Result<(Message, Option<Arc<Link>>), Next> {
+        if let Route::Local(key) = self.route.route() {
+            // Forwarded into this very process, which the typed caller could not know.
+            let orb = self.object.core();
+            let encoding = loopback::encoding();
+            let patience = Patience::Until(self.deadline);
+            return loopback(orb, key, self.operation.name(), encoding, self.arguments, patience)
+                .map(|message| (message, None));
+        }
+        // Here a request is about to be sent, each time that it is: service contexts are added by the options.
+        let options = RequestOptions { response, contexts: EncodedContexts::EMPTY };
+        let (operation, arguments) = (self.operation.name(), self.arguments);
+        let (message, link) = self.send(|link, target, now, deadline| {
+            link.call(target, options, operation, arguments, now, deadline)
+        })?;
+        Ok((message, Some(link)))
+    }
+
+    /// A call without results, which waits for what the caller's policy says.
+    pub(crate) fn oneway(&mut self) -> Result<(), SystemException> {
+        let response = match self.object.sync_scope() {
+            SyncScope::None => return AsyncCall::tell(self.object, self.operation.name(), self.arguments),
+            SyncScope::WithTransport => return self.tell(),
+            SyncScope::WithServer => Response::SyncWithServer,
+            SyncScope::WithTarget => Response::SyncWithTarget,
+        };
+        // An object in this process is called at once, so that nothing is left to wait for; it still answers.
+        let answer = self.answered(response)?;
+        if let Some(link) = answer.link {
+            link.recycle(answer.message);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self) -> Result<(), SystemException> {
+        let (operation, arguments) = (self.operation.name(), self.arguments);
+        loop {
+            let sent = match self.route.route() {
+                Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
+                Route::Remote(_) => self
+                    .send(|link, target, now, deadline| {
+                        link.oneway(target, operation, arguments, now, deadline)
+                    })
+                    .map(drop),
+            };
+            match sent {
+                Ok(()) => return Ok(()),
+                Err(next) => self.follow(next)?,
+            }
+        }
+    }
+
+    /// Asks where the object is.
+    pub(crate) fn locate(&mut self) -> Result<bool, SystemException> {
+        loop {
+            if let Route::Local(key) = self.route.route() {
+                match self.object.core().adapter.locate(key) {
+                    Ok(()) | Err(Refusal::NotThisThread(_)) => return Ok(true),
+                    Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+                        return Ok(false);
+                    }
+                    Err(Refusal::Exception(e)) => return Err(e),
+                    Err(Refusal::Forward(ior)) => {
+                        let next = self.invocation.on_forward(ior);
+                        self.follow(next)?;
+                        continue;
+                    }
+                }
+            }
+            let message = match self.send(Link::locate) {
+                Ok((message, _)) => message,
+                Err(next) => {
+                    self.follow(next)?;
+                    continue;
+                }
+            };
+            match self.invocation.on_locate_reply(&message) {
+                Located::Known(known) => return Ok(known),
+                Located::Next(next) => self.follow(next)?,
+            }
+        }
+    }
+
+    /// The same; does whatever is needed to reach the object.
+    pub(crate) fn bind(mut self) -> Result<bool, SystemException> {
+        self.is_free = true;
+        self.locate()
+    }
+
+    /// Sends once, over the first address that answers.
+    #[inline]
+    fn send<T>(
+        &mut self,
+        send: impl FnOnce(&Link, &RequestTarget, Instant, Deadline) -> Result<T, CallFailure>,
+    ) -> Result<(T, Arc<Link>), Next> {
+        let Course { route, attempts, invocation, now, deadline, object, is_free, .. } = self;
+        let targets = match route.route() {
+            Route::Remote(targets) => targets.as_slice(),
+            // Forwarded into this process while a locate was under way; the next call sees it.
+            Route::Local(_) => &[],
+        };
+        // Mostly the first address is connected.
+        let first = match targets.first() {
+            Some(target) if attempts.is_fresh() => target.links.open_link(thread_ordinal(), *now),
+            _ => None,
+        };
+        let (target, link) = match first {
+            Some(link) => {
+                attempts.mark(0);
+                (&targets[0], link)
+            }
+            None => {
+                let way = Way { object, is_free: *is_free, deadline: *deadline };
+                way.connect(targets, attempts, invocation)?
+            }
+        };
+        match send(&link, &target.request, *now, *deadline) {
+            Ok(sent) => Ok((sent, link)),
+            Err(failure) => Err(failed(invocation, failure, &target.links)),
+        }
+    }
+
+    /// Carries out a decision; an error ends the call.
+    #[cold]
+    fn follow(&mut self, next: Next) -> Result<(), SystemException> {
+        let next = match next {
+            Next::TryNext(e) if self.pass_over() => {
+                self.now = Instant::now();
+                // The others are asked only while there is time; then the first answer is as good as any.
+                return if self.deadline.remaining(self.now).is_ok() { Ok(()) } else { Err(e) };
+            }
+            Next::TryNext(e) => self.invocation.on_no_alternative(e),
+            Next::Follow { .. } if !self.is_free && self.object.rebind() > Rebind::Transparent => {
+                self.invocation.on_rebind_forbidden()
+            }
+            next => next,
+        };
+        let routes = self.object.routes();
+        routes.take(self.object, next)?;
+        self.now = Instant::now();
+        if self.deadline.remaining(self.now) == Err(Passed) {
+            return Err(self.invocation.on_timeout(false));
+        }
+        self.attempts = Attempts::default();
+        self.route = routes.current(self.object)?;
+        self.invocation.on_route(self.route.is_forwarded());
+        Ok(())
+    }
+
+    fn pass_over(&mut self) -> bool {
+        match self.route.route() {
+            Route::Remote(targets) => self.attempts.pass_over(targets),
+            Route::Local(_) => false,
+        }
+    }
+}
+
+/// What decides how far a call goes to find a connection.
+struct Way<'w> {
+    object: &'w ObjectRef,
+    is_free: bool,
+    deadline: Deadline,
+}
+
+impl Way<'_> {
+    /// The first address that answers.
+    #[cold]
+    fn connect<'t>(
+        &self,
+        targets: &'t [RemoteTarget],
+        attempts: &mut Attempts,
+        invocation: &mut Invocation,
+    ) -> Result<(&'t RemoteTarget, Arc<Link>), Next> {
+        let ordinal = thread_ordinal();
+        let mut refused = Refused::new();
+        loop {
+            let now = Instant::now();
+            let Some(index) = attempts.next(targets.len(), |index| targets[index].links.is_failing(now))
+            else {
+                return Err(not_connected(invocation, self.deadline, &refused));
+            };
+            let target = &targets[index];
+            if let Some(link) = target.links.open_link(ordinal, now) {
+                return Ok((target, link));
+            }
+            if !may_connect(self.object, self.is_free, &target.links) {
+                return Err(invocation.on_rebind_forbidden());
+            }
+            // One address that does not answer must not take the time of the others.
+            let deadline = self.deadline.share(now, 1 + attempts.left(targets.len()));
+            match target.links.connect_for(ordinal, deadline) {
+                Ok(link) => return Ok((target, link)),
+                Err(failure) => refused.push((target.links.address(), failure)),
+            }
+        }
+    }
+}
+
+/// Whether the caller's policy allows to connect: NO_RECONNECT forbids to do it again.
+#[cold]
+pub(crate) fn may_connect(object: &ObjectRef, is_free: bool, links: &EndpointLinks) -> bool {
+    is_free || !links.was_connected() || object.rebind() < Rebind::NoReconnect
+}
+
+#[cold]
+fn failed(invocation: &mut Invocation, failure: CallFailure, links: &EndpointLinks) -> Next {
+    let misused = matches!(failure, CallFailure::Misuse(_));
+    match invocation.on_failure(failure) {
+        Next::Fail(e) if !misused => Next::Fail(e.with_detail(format!("at {}", links.address()))),
+        next => next,
+    }
+}
+
+/// Each address that could not be connected, and why.
+pub(crate) type Refused = Vec<(String, ConnectFailure)>;
+
+/// No address could be connected.
+#[cold]
+pub(crate) fn not_connected(
+    invocation: &mut Invocation,
+    deadline: Deadline,
+    refused: &[(String, ConnectFailure)],
+) -> Next {
+    if refused.iter().any(|(_, failure)| matches!(failure, ConnectFailure::ShutDown)) {
+        return Next::Fail(crate::orb::shut_down());
+    }
+    if deadline.remaining(Instant::now()) == Err(Passed) {
+        return Next::Fail(invocation.on_timeout(false).with_detail("the connection was not made in time"));
+    }
+    let timed_out = refused.iter().all(|(_, failure)| matches!(failure, ConnectFailure::TimedOut));
+    let reasons: Vec<String> = refused
+        .iter()
+        .map(|(address, failure)| match failure {
+            ConnectFailure::Io(e) => format!("{address}: {e}"),
+            _ => format!("{address}: no answer in time"),
+        })
+        .collect();
+    match invocation.on_connect_failed(timed_out) {
+        Next::Fail(e) => Next::Fail(e.with_detail(format!(
+            "{}; is the server running, and is the address right?",
+            reasons.join(", ")
+        ))),
+        next => next,
+    }
+}

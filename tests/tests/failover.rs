@@ -1,0 +1,475 @@
+//! Which server a call goes to when there are several, when one sends it elsewhere, and what the caller allows.
+
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use ironorb::giop::cdr::Marshal;
+use ironorb::giop::ior::{Ior, Profile};
+use ironorb::giop::{ByteOrder, Encoding, Writer};
+use ironorb::{
+    CompletionStatus, InvocationPolicies, Orb, Rebind, SyncScope, SystemException, SystemExceptionKind,
+    TypedRef, set_thread_policies,
+};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Probing, eventually, raw};
+
+fn client() -> Orb {
+    Orb::builder().no_endpoint().build().unwrap()
+}
+
+fn server() -> (Orb, ProbeRef) {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe = server.root_poa().activate(Probing::default()).unwrap();
+    (server, probe)
+}
+
+/// An object behind several addresses, each a server of its own.
+fn at(orb: &Orb, ports: &[u16]) -> ProbeRef {
+    let addresses: Vec<String> = ports.iter().map(|port| format!("iiop:1.2@127.0.0.1:{port}")).collect();
+    orb.string_to_object(&format!("corbaloc:{}/x", addresses.join(","))).unwrap().narrow_unchecked()
+}
+
+fn ior_at(port: u16) -> Ior {
+    at(&client(), &[port]).object().ior().clone()
+}
+
+/// Values as raw replies have them, big-endian.
+fn bytes_of(value: &impl Marshal) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
+    value.marshal(&mut Writer::new(&mut bytes, encoding)).unwrap();
+    bytes
+}
+
+fn exception(kind: SystemExceptionKind, completed: CompletionStatus) -> Vec<u8> {
+    bytes_of(&SystemException::new(kind, ironorb::MinorCode(5), completed))
+}
+
+fn answer(stream: &mut TcpStream, status: u32, contents: &[u8]) -> Vec<u8> {
+    let request = raw::read_message(stream);
+    assert!(!request.is_empty(), "the client has gone");
+    raw::write(stream, &raw::reply(raw::id_of(&request), status, contents));
+    request
+}
+
+const FORTY_TWO: &[u8] = &[0, 0, 0, 42];
+const RESULT: u32 = 0;
+const SYSTEM_EXCEPTION: u32 = 2;
+const FORWARD: u32 = 3;
+const FORWARD_PERM: u32 = 4;
+const NEEDS_ADDRESSING_MODE: u32 = 5;
+
+/// Nobody listens there, and no other test is given it.
+const CLOSED_PORT: u16 = 1;
+
+/// The end of the stream, or what the client says before it.
+fn is_goodbye(message: &[u8]) -> bool {
+    message.is_empty() || message[7] == raw::CLOSE
+}
+
+fn accept(listener: &TcpListener) -> TcpStream {
+    listener.accept().unwrap().0
+}
+
+fn is_not_called(listener: &TcpListener) {
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "nobody should have connected");
+    listener.set_nonblocking(false).unwrap();
+}
+
+/// An address of this machine that nobody but one test uses, so that its ports stay free when they are closed.
+fn listen_alone(last_octet: u8) -> (TcpListener, String) {
+    let listener = TcpListener::bind(format!("127.0.79.{last_octet}:0")).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, address)
+}
+
+#[test]
+fn an_address_that_fails_is_tried_last_for_a_while() {
+    let (first, first_address) = listen_alone(1);
+    let (second, second_port) = raw::listen();
+    drop(first);
+    let orb = client();
+    let both = || -> ProbeRef {
+        let url = format!("corbaloc:iiop:1.2@{first_address},iiop:1.2@127.0.0.1:{second_port}/x");
+        orb.string_to_object(&url).unwrap().narrow_unchecked()
+    };
+    let probe = both();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stream = accept(&second);
+            (0..3).for_each(|_| drop(answer(&mut stream, RESULT, FORTY_TWO)));
+        });
+        assert_eq!(probe.add(1, 1).unwrap(), 42);
+        // The first one is back, but the call need not find that out by trying.
+        let first = TcpListener::bind(&first_address).unwrap();
+        assert_eq!(probe.add(1, 1).unwrap(), 42);
+        is_not_called(&first);
+        // The same from a reference that has never seen it fail.
+        assert_eq!(both().add(1, 1).unwrap(), 42);
+        is_not_called(&first);
+    });
+}
+
+#[test]
+fn the_first_address_counts_again_after_a_while() {
+    let (second, second_port) = raw::listen();
+    let (first, first_address) = listen_alone(2);
+    drop(first);
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().failed_address_pause = Duration::ZERO;
+    let orb = builder.build().unwrap();
+    let url = format!("corbaloc:iiop:1.2@{first_address},iiop:1.2@127.0.0.1:{second_port}/x");
+    let probe: ProbeRef = orb.string_to_object(&url).unwrap().narrow_unchecked();
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(answer(&mut accept(&second), RESULT, FORTY_TWO)));
+        assert_eq!(probe.add(1, 1).unwrap(), 42);
+        let first = TcpListener::bind(&first_address).unwrap();
+        scope.spawn(move || drop(answer(&mut accept(&first), RESULT, &[0, 0, 0, 7])));
+        assert_eq!(probe.add(1, 1).unwrap(), 7);
+    });
+}
+
+#[test]
+fn a_server_that_cannot_at_the_moment_is_passed_over() {
+    for kind in [SystemExceptionKind::Transient, SystemExceptionKind::ObjAdapter] {
+        let (first, first_port) = raw::listen();
+        let (second, second_port) = raw::listen();
+        let probe = at(&client(), &[first_port, second_port]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let refusal = exception(kind, CompletionStatus::No);
+                answer(&mut accept(&first), SYSTEM_EXCEPTION, &refusal);
+            });
+            scope.spawn(|| drop(answer(&mut accept(&second), RESULT, FORTY_TWO)));
+            assert_eq!(probe.add(1, 1).unwrap(), 42);
+        });
+    }
+}
+
+#[test]
+fn what_may_have_been_carried_out_is_not_asked_of_another() {
+    for completed in [CompletionStatus::Maybe, CompletionStatus::Yes] {
+        let (first, first_port) = raw::listen();
+        let (second, second_port) = raw::listen();
+        let probe = at(&client(), &[first_port, second_port]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                answer(
+                    &mut accept(&first),
+                    SYSTEM_EXCEPTION,
+                    &exception(SystemExceptionKind::Transient, completed),
+                );
+            });
+            let e = probe.add(1, 1).unwrap_err();
+            assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, completed));
+            is_not_called(&second);
+        });
+    }
+}
+
+#[test]
+fn when_no_server_can_the_last_refusal_is_told() {
+    let (first, first_port) = raw::listen();
+    let (second, second_port) = raw::listen();
+    let probe = at(&client(), &[first_port, second_port]);
+    std::thread::scope(|scope| {
+        for listener in [&first, &second] {
+            scope.spawn(|| {
+                let refusal = exception(SystemExceptionKind::Transient, CompletionStatus::No);
+                answer(&mut accept(listener), SYSTEM_EXCEPTION, &refusal);
+            });
+        }
+        let e = probe.add(1, 1).unwrap_err();
+        assert_eq!(
+            (e.kind, e.minor.0, e.completed),
+            (SystemExceptionKind::Transient, 5, CompletionStatus::No)
+        );
+    });
+}
+
+#[test]
+fn a_forward_for_good_is_what_a_later_one_falls_back_to() {
+    let (original, original_port) = raw::listen();
+    let (lasting, lasting_port) = raw::listen();
+    let orb = client();
+    let probe = at(&orb, &[original_port]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stream = accept(&original);
+            answer(&mut stream, FORWARD_PERM, &bytes_of(&ior_at(lasting_port)));
+            assert!(is_goodbye(&raw::read_message(&mut stream)), "nothing more is asked here");
+        });
+        scope.spawn(|| {
+            let mut stream = accept(&lasting);
+            answer(&mut stream, RESULT, FORTY_TWO);
+            answer(&mut stream, FORWARD, &bytes_of(&ior_at(CLOSED_PORT)));
+            answer(&mut stream, RESULT, FORTY_TWO);
+        });
+        assert_eq!(probe.add(1, 1).unwrap(), 42);
+        assert_eq!(probe.add(1, 1).unwrap(), 42);
+        orb.shutdown(true).unwrap();
+    });
+}
+
+#[test]
+fn the_addressing_asked_for_is_remembered() {
+    for (disposition, tag) in [(1u16, [0, 1]), (2, [0, 2])] {
+        let (listener, port) = raw::listen();
+        let orb = client();
+        let probe = at(&orb, &[port]);
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let mut stream = accept(&listener);
+                let wanted = disposition.to_be_bytes();
+                let first = answer(&mut stream, NEEDS_ADDRESSING_MODE, &wanted);
+                let second = answer(&mut stream, RESULT, FORTY_TWO);
+                let third = answer(&mut stream, RESULT, FORTY_TWO);
+                (first, second, third)
+            });
+            assert_eq!(probe.add(1, 1).unwrap(), 42);
+            assert_eq!(probe.add(1, 1).unwrap(), 42);
+            let (first, second, third) = server.join().unwrap();
+            let mode = |request: &[u8]| {
+                let mut mode: [u8; 2] = request[20..22].try_into().unwrap();
+                if request[6] & 1 != 0 {
+                    mode.reverse();
+                }
+                mode
+            };
+            assert_eq!((mode(&first), mode(&second), mode(&third)), ([0, 0], tag, tag));
+            assert!(second.len() > first.len());
+        });
+    }
+}
+
+#[test]
+fn a_server_that_is_never_content_with_the_address_is_not_asked_for_ever() {
+    let (listener, port) = raw::listen();
+    let orb = client();
+    let probe = at(&orb, &[port]);
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut stream = accept(&listener);
+            let mut asked = 0;
+            loop {
+                let request = raw::read_message(&mut stream);
+                if is_goodbye(&request) {
+                    return asked;
+                }
+                asked += 1;
+                let wanted = (asked % 3u16).to_be_bytes();
+                raw::write(&mut stream, &raw::reply(raw::id_of(&request), NEEDS_ADDRESSING_MODE, &wanted));
+            }
+        });
+        let e = probe.add(1, 1).unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+        orb.shutdown(true).unwrap();
+        assert_eq!(server.join().unwrap(), 17);
+    });
+}
+
+fn rebinding(rebind: Rebind) -> InvocationPolicies {
+    InvocationPolicies { rebind: Some(rebind), ..InvocationPolicies::NONE }
+}
+
+#[test]
+fn a_way_that_may_not_change_is_kept() {
+    for rebind in [Rebind::Transparent, Rebind::NoRebind, Rebind::NoReconnect] {
+        let (listener, port) = raw::listen();
+        let (other, other_port) = raw::listen();
+        let orb = client();
+        let object = at(&orb, &[port]).object().with_policies(rebinding(rebind));
+        let probe = ProbeRef::from_object(object);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut stream = accept(&listener);
+                answer(&mut stream, RESULT, FORTY_TWO);
+                answer(&mut stream, FORWARD, &bytes_of(&ior_at(other_port)));
+                if rebind == Rebind::Transparent {
+                    return;
+                }
+                // An explicit rebind, by a LocateRequest.
+                let request = raw::read_message(&mut stream);
+                assert_eq!(request[7], 3, "LocateRequest");
+                let mut body = raw::id_of(&request).to_vec();
+                body.extend(2u32.to_be_bytes()); // OBJECT_FORWARD
+                body.extend(bytes_of(&ior_at(other_port)));
+                raw::write(&mut stream, &raw::message(4, &body));
+            });
+            scope.spawn(|| {
+                let mut stream = accept(&other);
+                if rebind != Rebind::Transparent {
+                    let request = raw::read_message(&mut stream);
+                    let mut body = raw::id_of(&request).to_vec();
+                    body.extend(1u32.to_be_bytes()); // OBJECT_HERE
+                    raw::write(&mut stream, &raw::message(4, &body));
+                }
+                answer(&mut stream, RESULT, FORTY_TWO);
+            });
+            assert_eq!(probe.add(1, 1).unwrap(), 42, "the first call is free to find its way");
+            match rebind {
+                Rebind::Transparent => assert_eq!(probe.add(1, 1).unwrap(), 42),
+                _ => {
+                    let e = probe.add(1, 1).unwrap_err();
+                    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Rebind, CompletionStatus::No));
+                    assert!(probe.object().validate_connection().unwrap());
+                    assert_eq!(probe.add(1, 1).unwrap(), 42, "at the new place");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_connection_that_may_not_be_made_anew_is_not() {
+    for rebind in [Rebind::NoRebind, Rebind::NoReconnect] {
+        let (listener, port) = raw::listen();
+        let orb = client();
+        let probe = at(&orb, &[port]);
+        set_thread_policies(rebinding(rebind));
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let mut stream = accept(&listener);
+                answer(&mut stream, RESULT, FORTY_TWO);
+                raw::write(&mut stream, &raw::message(raw::CLOSE, &[]));
+                drop(stream);
+                if rebind == Rebind::NoRebind {
+                    answer(&mut accept(&listener), RESULT, FORTY_TWO);
+                }
+            });
+            assert_eq!(probe.add(1, 1).unwrap(), 42);
+            if rebind == Rebind::NoRebind {
+                assert_eq!(probe.add(1, 1).unwrap(), 42);
+            } else {
+                server.join().unwrap();
+                let e = probe.add(1, 1).unwrap_err();
+                assert_eq!((e.kind, e.completed), (SystemExceptionKind::Rebind, CompletionStatus::No));
+                // The nearer level counts.
+                let free = probe.object().with_policies(rebinding(Rebind::Transparent));
+                scope.spawn(|| drop(answer(&mut accept(&listener), RESULT, FORTY_TWO)));
+                assert_eq!(ProbeRef::from_object(free).add(1, 1).unwrap(), 42);
+            }
+        });
+        set_thread_policies(InvocationPolicies::NONE);
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_is_found_again() {
+    let (server, local) = server();
+    let port = local.object().ior().iiop_profiles().next().unwrap().port();
+    server.bind_key("Probe", local.object()).unwrap();
+    let orb = client();
+    let probe: ProbeRef = orb
+        .string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/Probe"))
+        .unwrap()
+        .narrow_unchecked();
+    probe.ping().unwrap();
+    server.shutdown(true).unwrap();
+    let e = probe.ping().unwrap_err();
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+    let again = Orb::builder().endpoint(&format!("iiop://127.0.0.1:{port}")).unwrap().build().unwrap();
+    let local: ProbeRef = again.root_poa().activate(Probing::default()).unwrap();
+    again.bind_key("Probe", local.object()).unwrap();
+    probe.ping().unwrap();
+}
+
+fn scoped(scope: SyncScope) -> InvocationPolicies {
+    InvocationPolicies { sync_scope: Some(scope), ..InvocationPolicies::NONE }
+}
+
+#[test]
+fn a_oneway_waits_for_what_its_scope_says() {
+    let flags = |scope| {
+        let (listener, port) = raw::listen();
+        let orb = client();
+        let probe = ProbeRef::from_object(at(&orb, &[port]).object().with_policies(scoped(scope)));
+        std::thread::scope(|threads| {
+            let server = threads.spawn(|| {
+                let mut stream = accept(&listener);
+                let request = raw::read_message(&mut stream);
+                if request[16] != 0 {
+                    raw::write(&mut stream, &raw::reply(raw::id_of(&request), RESULT, &[]));
+                }
+                request[16]
+            });
+            probe.tick().unwrap();
+            server.join().unwrap()
+        })
+    };
+    assert_eq!(flags(SyncScope::None), 0);
+    assert_eq!(flags(SyncScope::WithTransport), 0);
+    assert_eq!(flags(SyncScope::WithServer), 1);
+    assert_eq!(flags(SyncScope::WithTarget), 3);
+}
+
+#[test]
+fn a_oneway_to_nobody_is_told_where_it_waits() {
+    let orb = client();
+    let probe = at(&orb, &[CLOSED_PORT]);
+    let tick = |scope| ProbeRef::from_object(probe.object().with_policies(scoped(scope))).tick();
+    tick(SyncScope::None).unwrap();
+    for scope in [SyncScope::WithTransport, SyncScope::WithServer, SyncScope::WithTarget] {
+        assert_eq!(tick(scope).unwrap_err().kind, SystemExceptionKind::Transient);
+    }
+}
+
+#[test]
+fn oneways_of_every_scope_arrive() {
+    let (server, local) = server();
+    let orb = client();
+    let remote: ProbeRef = orb.resolve(&local.object().to_ior_string()).unwrap();
+    let mut sent = 0;
+    for scope in [SyncScope::None, SyncScope::WithTransport, SyncScope::WithServer, SyncScope::WithTarget] {
+        let probe = ProbeRef::from_object(remote.object().with_policies(scoped(scope)));
+        for _ in 0..100 {
+            probe.tick().unwrap();
+        }
+        sent += 100;
+        if scope == SyncScope::WithTarget {
+            assert_eq!(local.ticks().unwrap(), sent, "the servant has been called");
+        }
+        eventually("all arrive", || local.ticks().unwrap() == sent);
+    }
+    // An ORB-wide setting, and an exception of the target's.
+    orb.set_policies(scoped(SyncScope::WithTarget));
+    let gone: ProbeRef = orb.resolve(&local.object().to_ior_string()).unwrap();
+    gone.tick().unwrap();
+    server.root_poa().deactivate(&server.root_poa().reference_to_id(local.object()).unwrap()).unwrap();
+    assert_eq!(gone.tick().unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
+}
+
+#[test]
+fn what_every_object_can_be_asked() {
+    let (_server, local) = server();
+    let orb = client();
+    let remote: ProbeRef = orb.resolve(&local.object().to_ior_string()).unwrap();
+    for probe in [&local, &remote] {
+        let object = probe.object();
+        assert_eq!(object.repository_id().unwrap(), ProbeRef::REPOSITORY_ID);
+        assert_eq!(object.component().unwrap(), None);
+        assert_eq!(object.interface().unwrap_err().kind, SystemExceptionKind::IntfRepos);
+        assert!(object.validate_connection().unwrap());
+    }
+    let profiles = remote.object().ior().profiles.len();
+    assert!(matches!(remote.object().ior().profiles[0], Profile::Iiop(_)) && profiles == 1);
+}
+
+#[test]
+fn old_servers_know_another_name_of_non_existent() {
+    let (listener, port) = raw::listen();
+    let orb = client();
+    let probe = at(&orb, &[port]);
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut stream = accept(&listener);
+            let unknown = exception(SystemExceptionKind::BadOperation, CompletionStatus::No);
+            answer(&mut stream, SYSTEM_EXCEPTION, &unknown);
+            answer(&mut stream, RESULT, &[1])
+        });
+        assert!(probe.object().non_existent().unwrap());
+        let second = server.join().unwrap();
+        assert!(second.windows(13).any(|part| part == b"_not_existent"));
+    });
+}
