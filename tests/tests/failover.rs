@@ -473,3 +473,41 @@ fn old_servers_know_another_name_of_non_existent() {
         assert!(second.windows(13).any(|part| part == b"_not_existent"));
     });
 }
+
+#[test]
+fn a_name_stands_for_all_its_addresses() {
+    // `localhost` is the IPv6 address first where there is one; nobody listens there.
+    let (listener, port) = raw::listen();
+    let orb = client();
+    let probe: ProbeRef =
+        orb.string_to_object(&format!("corbaloc:iiop:1.2@localhost:{port}/x")).unwrap().narrow_unchecked();
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(answer(&mut accept(&listener), RESULT, FORTY_TWO)));
+        assert_eq!(probe.add(1, 1).unwrap(), 42);
+    });
+}
+
+#[test]
+fn one_connection_too_many_takes_the_place_of_one_that_nobody_uses() {
+    let servers: Vec<_> = (0..4).map(|_| server()).collect();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().client_connections_max = 2;
+    let orb = builder.build().unwrap();
+    let probes: Vec<ProbeRef> =
+        servers.iter().map(|(_, local)| orb.resolve(&local.object().to_ior_string()).unwrap()).collect();
+    for round in 0..3 {
+        for probe in &probes {
+            assert_eq!(probe.add(round, 1).unwrap(), round + 1);
+        }
+    }
+    std::thread::scope(|scope| {
+        for probe in &probes[..2] {
+            scope.spawn(|| probe.block().unwrap());
+        }
+        eventually("two block", || servers[..2].iter().all(|(_, local)| local.blocked().unwrap() == 1));
+        let e = probes[2].ping().unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::NoResources, CompletionStatus::No), "{e}");
+        servers[..2].iter().for_each(|(_, local)| local.release().unwrap());
+    });
+    probes[2].ping().unwrap();
+}

@@ -26,6 +26,10 @@ pub struct OrbConfig {
     /// threads do not wait for each other. A thread keeps to one of them, so its requests stay in order.
     /// Default 4, at least 1.
     pub connections_per_endpoint_max: usize,
+    /// Connections to others that may be open at once. Default 1,000. One more takes the place of the one that has
+    /// been unused for longest; when all are in use, a call that needs one ends with NO_RESOURCES. Worst case: this
+    /// many times the buffers of a connection (16 KiB each way when idle).
+    pub client_connections_max: usize,
     /// Connections accepted at once. Default 10,000; more are closed at once. Worst case: this many times the
     /// buffers of a connection (16 KiB each way when idle).
     pub server_connections_max: usize,
@@ -82,6 +86,7 @@ impl Default for OrbConfig {
             failed_address_pause: Duration::from_secs(30),
             errand_threads_max: 8,
             connections_per_endpoint_max: 4,
+            client_connections_max: 1000,
             server_connections_max: 10_000,
             concurrency: ServerConcurrency::ThreadPerConnection,
             threads_per_connection_max: 16,

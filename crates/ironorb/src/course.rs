@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ironorb_giop::connection::RequestOptions;
-use ironorb_giop::exception::{SystemException, SystemExceptionKind};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, RequestTarget, Response};
+use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::EncodedContexts;
 
 use crate::client::asynchronous::AsyncCall;
@@ -325,6 +326,13 @@ pub(crate) fn not_connected(
     }
     if deadline.remaining(Instant::now()) == Err(Passed) {
         return Next::Fail(invocation.on_timeout(false).with_detail("the connection was not made in time"));
+    }
+    if refused.iter().any(|(_, failure)| matches!(failure, ConnectFailure::TooMany)) {
+        return Next::Fail(SystemException::new(
+            SystemExceptionKind::NoResources,
+            MinorCode::TOO_MANY_CONNECTIONS,
+            CompletionStatus::No,
+        ));
     }
     let timed_out = refused.iter().all(|(_, failure)| matches!(failure, ConnectFailure::TimedOut));
     let reasons: Vec<String> = refused

@@ -1,7 +1,7 @@
 //! The system calls of the TCP transport, and nothing that decides.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,11 +10,12 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use crate::deadline::Deadline;
 
-/// Connects to the first address of `host` that answers. Name resolution may block beyond the deadline.
-pub(crate) fn connect(host: &str, port: u16, deadline: Deadline) -> io::Result<TcpStream> {
+/// Connects to the first of several addresses of a machine that answers. One that does not answer takes its share of
+/// the time and no more.
+pub(crate) fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<TcpStream> {
     let mut last = None;
-    for address in (host, port).to_socket_addrs()? {
-        match connect_address(address, deadline) {
+    for (index, &address) in addresses.iter().enumerate() {
+        match connect_address(address, deadline.share(Instant::now(), addresses.len() - index)) {
             Ok(stream) => return Ok(stream),
             Err(e) => last = Some(e),
         }

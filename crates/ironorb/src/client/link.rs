@@ -10,7 +10,7 @@ mod attended;
 
 use std::net::{Shutdown, TcpStream};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ pub(crate) struct Link {
     made: Instant,
     transmit_bytes_max: usize,
     receiver: Arc<Receiver>,
+    /// Counts this one while it lives.
+    connected: Arc<AtomicUsize>,
     /// By what the receiver knows it.
     number: u64,
     me: Weak<Link>,
@@ -92,7 +94,13 @@ const LOOK_AFTER_MS: u64 = 20;
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
 impl Link {
-    pub(super) fn new(stream: TcpStream, config: &OrbConfig, receiver: &Arc<Receiver>) -> Arc<Self> {
+    pub(super) fn new(
+        stream: TcpStream,
+        config: &OrbConfig,
+        receiver: &Arc<Receiver>,
+        connected: &Arc<AtomicUsize>,
+    ) -> Arc<Self> {
+        connected.fetch_add(1, Ordering::Relaxed);
         let state = LinkState {
             connection: ClientConnection::new(config.connection),
             parked: Vec::new(),
@@ -108,6 +116,7 @@ impl Link {
             made: Instant::now(),
             transmit_bytes_max: config.transmit_bytes_max,
             receiver: receiver.clone(),
+            connected: connected.clone(),
             number: receiver.link_number(),
             me: me.clone(),
         })
@@ -449,17 +458,20 @@ impl Link {
         }
     }
 
+    /// How long nobody has asked for it.
+    pub(super) fn idle_time(&self, now: Instant) -> Duration {
+        let idle_ms = self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        Duration::from_millis(idle_ms)
+    }
+
     /// Closes the connection if nobody has asked for it for this long and nothing is in flight. True when it carries
     /// no more calls. A client needs no goodbye to close: what it wants it has heard.
     pub(super) fn close_if_idle(&self, now: Instant, limit: Duration) -> bool {
-        let idle_ms = self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed));
         let mut state = lock(&self.state);
         if state.end().is_some() {
             return true;
         }
-        if Duration::from_millis(idle_ms) < limit
-            || state.calls_in_flight() > 0
-            || state.transmit().pending_bytes() > 0
+        if self.idle_time(now) < limit || state.calls_in_flight() > 0 || state.transmit().pending_bytes() > 0
         {
             return false;
         }
@@ -482,6 +494,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.receiver.forget_link(self.number);
+        self.connected.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -5,13 +5,14 @@ mod errands;
 mod idle;
 mod link;
 mod receiver;
+mod resolver;
 
 pub(crate) use link::Link;
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use ironorb_giop::message::RequestTarget;
@@ -20,6 +21,7 @@ use self::asynchronous::AsyncCall;
 use self::errands::Errands;
 use self::idle::Idler;
 use self::receiver::Receiver;
+use self::resolver::Resolver;
 use crate::config::OrbConfig;
 use crate::deadline::Deadline;
 use crate::net;
@@ -28,7 +30,7 @@ use crate::sync::lock;
 /// All outgoing connections of an ORB.
 #[derive(Debug)]
 pub(crate) struct Connector {
-    endpoints: Mutex<Endpoints>,
+    endpoints: Arc<Mutex<Endpoints>>,
     /// What all endpoints have in common.
     common: Arc<Common>,
 }
@@ -40,6 +42,11 @@ struct Common {
     receiver: Arc<Receiver>,
     errands: Arc<Errands>,
     idler: Arc<Idler>,
+    resolver: Arc<Resolver>,
+    /// Connections that are open.
+    connected: Arc<AtomicUsize>,
+    /// Where to look for one to close when there are too many.
+    endpoints: Weak<Mutex<Endpoints>>,
 }
 
 #[derive(Debug, Default)]
@@ -67,14 +74,18 @@ impl Endpoints {
 
 impl Connector {
     pub(crate) fn new(config: OrbConfig) -> Self {
+        let endpoints: Arc<Mutex<Endpoints>> = Arc::default();
         let common = Common {
             closed: AtomicBool::new(false),
             receiver: Arc::default(),
             errands: Errands::new(config.errand_threads_max),
             idler: Idler::new(config.client_idle_timeout),
+            resolver: Resolver::new(),
+            connected: Arc::default(),
+            endpoints: Arc::downgrade(&endpoints),
             config,
         };
-        Connector { endpoints: Mutex::default(), common: Arc::new(common) }
+        Connector { endpoints, common: Arc::new(common) }
     }
 
     /// Who receives where no thread waits.
@@ -134,10 +145,24 @@ impl Drop for Connector {
 }
 
 impl Common {
+    /// Closes a connection that nobody uses, if there are as many as there may be. False when all are in use.
+    fn make_room(&self, now: Instant) -> bool {
+        if self.connected.load(Ordering::Relaxed) < self.config.client_connections_max {
+            return true;
+        }
+        let Some(endpoints) = self.endpoints.upgrade() else { return false };
+        let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
+        let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
+        idle.sort_unstable_by_key(|(idle, ..)| std::cmp::Reverse(*idle));
+        // Those that were used a moment ago may just be on their way into a call.
+        idle.iter().any(|(_, links, index)| links.close_if_idle(*index, now))
+    }
+
     fn stop_threads(&self) {
         self.receiver.stop();
         self.errands.stop();
         self.idler.stop();
+        self.resolver.stop();
     }
 }
 
@@ -183,6 +208,8 @@ pub(crate) enum ConnectFailure {
     ShutDown,
     /// The deadline of the call or of the attempt passed.
     TimedOut,
+    /// As many connections as allowed are open, and in use.
+    TooMany,
     /// The system says why.
     Io(Arc<std::io::Error>),
 }
@@ -214,6 +241,24 @@ impl EndpointLinks {
             }
         }
         connected
+    }
+
+    /// How long each connection has not been asked for, and its slot.
+    fn idle_times(&self, now: Instant) -> Vec<(Duration, &EndpointLinks, usize)> {
+        let slots = self.slots.iter().enumerate();
+        slots
+            .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
+            .collect()
+    }
+
+    /// Closes one connection if it is in no use.
+    fn close_if_idle(&self, index: usize, now: Instant) -> bool {
+        let mut slot = lock(&self.slots[index]);
+        let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
+        if is_closed {
+            slot.link = None;
+        }
+        is_closed
     }
 
     /// Closes connections over which nothing has been called for this long; says how many are left.
@@ -344,7 +389,12 @@ impl EndpointLinks {
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
-        let connected = net::connect(&self.host, self.port, deadline);
+        if !self.common.make_room(now) {
+            return Err(ConnectFailure::TooMany);
+        }
+        let connected = self.common.resolver.resolve(&self.host, self.port, deadline).and_then(|addresses| {
+            net::connect(&addresses, deadline).inspect_err(|_| self.common.resolver.forget(&self.host))
+        });
         let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
         self.failed_ms.store(failed_ms, Ordering::Relaxed);
         let stream = connected.map_err(|e| match e.kind() {
@@ -352,7 +402,7 @@ impl EndpointLinks {
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
         self.was_connected.store(true, Ordering::Relaxed);
-        let link = Link::new(stream, config, receiver);
+        let link = Link::new(stream, config, receiver, &self.common.connected);
         let mut slot = lock(slot);
         match &slot.link {
             Some(other) if other.is_usable(now) => Ok(other.clone()), // another thread was faster
