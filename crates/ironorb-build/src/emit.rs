@@ -1,6 +1,7 @@
 //! Prints the tree. Decides nothing but where lines break, and that as rustfmt would with its default
 //! settings; the bodies of macros, which rustfmt leaves alone, are filled to the same width.
 
+mod bits;
 mod interface;
 mod items;
 mod value;
@@ -76,6 +77,8 @@ impl Printer {
             ItemKind::Alias(alias) => self.alias(alias, support),
             ItemKind::Const { name, ty, value } => self.constant(name, ty, value),
             ItemKind::Interface(interface) => self.interface(interface, support),
+            ItemKind::Bitset(bitset) => self.bitset(bitset, support),
+            ItemKind::Bitmask(mask) => self.bitmask(mask, support),
             ItemKind::Value(value) => self.value(value, support),
             ItemKind::AbstractValue(value) => self.abstract_value(value, support),
             ItemKind::ValueBox(value) => self.value_box(value, support),

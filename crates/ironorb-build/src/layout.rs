@@ -83,7 +83,9 @@ impl<'m> Layout<'m> {
             }
             Type::Void | Type::Basic(_) | Type::Fixed { .. } => Facts::ALL,
             Type::Sequence { element, .. } => Facts { copy: false, default: true, ..self.facts(element) },
-            Type::Map { .. } => Facts { copy: false, ..Facts::ALL },
+            Type::Map { key, value, .. } => {
+                Facts { copy: false, default: true, ..self.facts(key).and(self.facts(value)) }
+            }
             Type::Array { element, dimensions } => {
                 let element = self.facts(element);
                 // The standard library has `Default` for arrays of up to 32 elements only.
@@ -102,6 +104,9 @@ impl<'m> Layout<'m> {
         match ty {
             Type::String { bound } | Type::WString { bound } => bound.is_some(),
             Type::Sequence { element, bound } => bound.is_some() || self.has_codec(element),
+            Type::Map { key, value, bound } => {
+                bound.is_some() || self.has_codec(key) || self.has_codec(value)
+            }
             Type::Array { element, .. } => self.has_codec(element),
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Typedef(typedef) => self.has_codec(&typedef.ty),
@@ -109,7 +114,7 @@ impl<'m> Layout<'m> {
                 DefKind::Interface(interface) => interface.kind == InterfaceKind::Local,
                 _ => false,
             },
-            Type::Void | Type::Basic(_) | Type::Fixed { .. } | Type::Map { .. } => false,
+            Type::Void | Type::Basic(_) | Type::Fixed { .. } => false,
         }
     }
 }

@@ -11,8 +11,8 @@ mod value;
 use std::collections::HashSet;
 
 use ironorb_idl::model::{
-    Basic, Case as IdlCase, ConstValue, DefId, DefKind, Definition, Enum, Member, Model, Module, Struct,
-    Type, Union,
+    Basic, Bitmask, Bitset, Case as IdlCase, ConstValue, DefId, DefKind, Definition, Enum, Member, Model,
+    Module, Struct, Type, Union,
 };
 
 use crate::config::Config;
@@ -89,6 +89,8 @@ impl Lowerer<'_> {
             DefKind::Constant(constant) => ("constant", self.constant(def, constant, at), [].as_slice()),
             DefKind::Interface(interface) => return self.interface(def, interface, at),
             DefKind::Value(value) => return self.value(def, value, at),
+            DefKind::Bitset(bitset) => ("bitset", self.bitset(def, bitset, at), [].as_slice()),
+            DefKind::Bitmask(mask) => ("bitmask", self.bitmask(def, mask, at), [].as_slice()),
             DefKind::ValueBox(value) => ("boxed valuetype", self.value_box(def, value, at), [].as_slice()),
             _ => return Vec::new(),
         };
@@ -136,13 +138,34 @@ impl Lowerer<'_> {
                 codec: self.described(&member.ty, at),
             }
         };
+        let mut derives = self.derives(def.id, is_exception);
+        let defaults = self.defaults(s, at).filter(|_| derives.contains(&"Default"));
+        if defaults.is_some() {
+            derives.retain(|&derive| derive != "Default");
+        }
         tree::ItemKind::Struct(tree::Struct {
             name: self.names.of(def.id).own.clone(),
             type_code: self.type_code(def),
-            derives: self.derives(def.id, is_exception),
+            derives,
             fields: s.members.iter().map(&mut field).collect(),
+            defaults,
             exception: is_exception.then(|| self.scoped(def)),
         })
+    }
+
+    /// The default values of a struct's members, if `@default` gives one of them.
+    fn defaults(&self, s: &Struct, at: &Place) -> Option<Vec<String>> {
+        let given = |member: &Member| {
+            let default = member.annotations.iter().find(|annotation| annotation.name == "default")?;
+            let value = &default.parameters.first()?.value;
+            self.default_value(&member.ty, value, at)
+        };
+        let defaults: Vec<Option<String>> = s.members.iter().map(given).collect();
+        let other = || "Default::default()".to_owned();
+        defaults
+            .iter()
+            .any(Option::is_some)
+            .then(|| defaults.into_iter().map(|default| default.unwrap_or_else(other)).collect())
     }
 
     fn alias(&self, def: &Definition, ty: &Type, at: &Place) -> tree::ItemKind {
@@ -194,6 +217,39 @@ impl Lowerer<'_> {
                 "Default",
             ],
             variants: variants.collect(),
+        })
+    }
+
+    fn bitset(&self, def: &Definition, bitset: &Bitset, at: &Place) -> tree::ItemKind {
+        let names = side_by_side(bitset.fields.iter().map(|field| field.name.as_str()), snake);
+        let fields = bitset.fields.iter().zip(names).map(|(field, name)| tree::Bitfield {
+            docs: doc_lines(&field.docs),
+            name,
+            ty: self.basic(field.ty, at),
+            offset: field.offset,
+            bits: field.bits,
+        });
+        tree::ItemKind::Bitset(tree::Bitset {
+            name: self.names.of(def.id).own.clone(),
+            type_code: self.type_code(def),
+            storage: self.basic(bitset.storage, at),
+            fields: fields.collect(),
+        })
+    }
+
+    fn bitmask(&self, def: &Definition, mask: &Bitmask, at: &Place) -> tree::ItemKind {
+        let flags = mask.flags.iter().filter_map(|&id| {
+            let flag = self.model.get(id);
+            let DefKind::Flag { position } = flag.kind else { return None };
+            let name = self.names.of(id).own.clone();
+            let idl = unlike(&flag.name, &name);
+            Some((tree::Variant { docs: doc_lines(&flag.docs), name, idl }, position))
+        });
+        tree::ItemKind::Bitmask(tree::Bitmask {
+            name: self.names.of(def.id).own.clone(),
+            type_code: self.type_code(def),
+            storage: self.basic(mask.storage, at),
+            flags: flags.collect(),
         })
     }
 

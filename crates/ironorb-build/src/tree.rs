@@ -27,6 +27,8 @@ pub(crate) enum ItemKind {
     Alias(Alias),
     Const { name: String, ty: String, value: String },
     Interface(Interface),
+    Bitset(Bitset),
+    Bitmask(Bitmask),
     Value(Value),
     AbstractValue(AbstractValue),
     ValueBox(ValueBox),
@@ -89,6 +91,8 @@ pub(crate) struct Struct {
     pub(crate) type_code: TypeCode,
     pub(crate) derives: Vec<&'static str>,
     pub(crate) fields: Vec<Field>,
+    /// The default value of each field, where the IDL gives some.
+    pub(crate) defaults: Option<Vec<String>>,
     /// The scoped IDL name, when it is an exception.
     pub(crate) exception: Option<String>,
 }
@@ -149,6 +153,36 @@ pub(crate) enum CaseKind {
     Many { labels: Vec<String>, ty: String, codec: String },
     Default { unless: Vec<String>, ty: String, codec: String },
     Rest { unless: Vec<String> },
+}
+
+/// Fields packed into one number.
+#[derive(Debug)]
+pub(crate) struct Bitset {
+    pub(crate) name: String,
+    pub(crate) type_code: TypeCode,
+    /// The type of the number.
+    pub(crate) storage: String,
+    pub(crate) fields: Vec<Bitfield>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Bitfield {
+    pub(crate) docs: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) ty: String,
+    pub(crate) offset: u8,
+    pub(crate) bits: u8,
+}
+
+/// Flags in one number.
+#[derive(Debug)]
+pub(crate) struct Bitmask {
+    pub(crate) name: String,
+    pub(crate) type_code: TypeCode,
+    /// The type of the number.
+    pub(crate) storage: String,
+    /// Each with its bit.
+    pub(crate) flags: Vec<(Variant, u8)>,
 }
 
 #[derive(Debug)]

@@ -40,7 +40,11 @@ fn too_deep(model: &Model) -> Vec<NotGenerated> {
         let DefKind::Typedef(typedef) = &def.kind else { continue };
         let mut deep = 1;
         let mut ty = &typedef.ty;
-        while let Type::Sequence { element, .. } | Type::Array { element, .. } = ty {
+        // A key is a simple type in all but name; a map's values may nest.
+        while let Type::Sequence { element, .. }
+        | Type::Array { element, .. }
+        | Type::Map { value: element, .. } = ty
+        {
             deep += 1;
             ty = element;
         }
@@ -117,9 +121,9 @@ impl Checker<'_> {
             }
             DefKind::Typedef(typedef) => self.ty(&typedef.ty, def.span),
             DefKind::ValueBox(value) => self.ty(&value.ty, def.span),
-            DefKind::Bitset(_) => self.push(def.span, "a `bitset`".to_owned()),
-            DefKind::Bitmask(_) => self.push(def.span, "a `bitmask`".to_owned()),
-            DefKind::Constant(_)
+            DefKind::Bitset(_)
+            | DefKind::Bitmask(_)
+            | DefKind::Constant(_)
             | DefKind::Module(_)
             | DefKind::Enum(_)
             | DefKind::Enumerator { .. }
@@ -135,7 +139,10 @@ impl Checker<'_> {
             Type::Fixed { spec: Some((_, ..0)) } => {
                 self.push(span, "the type `fixed` with a negative scale".to_owned());
             }
-            Type::Map { .. } => self.push(span, "the type `map`".to_owned()),
+            Type::Map { key, value, .. } => {
+                self.ty(key, span);
+                self.ty(value, span);
+            }
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.ty(element, span),
             Type::Named(id) => self.named(*id, span),
             Type::Void | Type::Basic(_) | Type::String { .. } | Type::WString { .. } | Type::Fixed { .. } => {
@@ -177,8 +184,8 @@ impl Checker<'_> {
     }
 }
 
-/// Results are a tuple, and the standard library has traits for tuples of up to twelve.
-const RESULTS_MAX: usize = 12;
+/// Results are a tuple, and the support module has codecs for tuples of up to this many.
+const RESULTS_MAX: usize = 32;
 
 /// Levels of sequences, arrays and aliases in a type; far beyond real IDL, and what rustc takes with ease.
 const TYPE_LEVELS_MAX: u32 = 100;

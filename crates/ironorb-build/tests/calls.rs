@@ -13,6 +13,9 @@ mod operations {
 mod bounds {
     include!("../testdata/emit/bounds/out.rs");
 }
+mod many_results {
+    include!("../testdata/emit/many_results/out.rs");
+}
 mod inheritance {
     include!("../testdata/emit/inheritance/out.rs");
 }
@@ -411,4 +414,25 @@ fn a_servant_answers_later_from_another_thread() {
     drop(world);
     drop(local);
     worker.join().unwrap();
+}
+
+type Results = (i32, i32, String, i16, f64, u8, bool, u8, i32, i32, i32, i32, i32, ironorb::WString, f32);
+
+struct Generous;
+
+impl many_results::Many for Generous {
+    fn all(&self, d: f64) -> Result<Results, SystemException> {
+        Ok((0, 1, "b".to_owned(), 3, d, 5, true, b'g', 8, 9, 10, 11, 12, "m".into(), 14.0))
+    }
+}
+
+#[test]
+fn more_results_than_a_tuple_has_traits_for() {
+    let world = World::new();
+    let local: many_results::ManyRef = world.server.root_poa().activate(Generous).unwrap();
+    for many in world.both(&local) {
+        use many_results::Many;
+        let results = many.all(4.5).unwrap();
+        assert_eq!((results.2.as_str(), results.4, results.12, results.14), ("b", 4.5, 12, 14.0));
+    }
 }

@@ -18,11 +18,14 @@ macro_rules! cases {
 }
 
 cases! {
-    bounds boxes docs enums_constants external external_base file_scope fixed inheritance local_native names operations
+    bounds boxes building_blocks docs enums_constants external external_base file_scope fixed inheritance local_native many_results names operations
     recursion structs unions value_operations values
 }
 
 use bounds::bounds::{Choice, Holder};
+use building_blocks::blocks::{
+    self, BOTH, ByByte, BySmall, ByUint8, ByWide, Derived, Header, Marks, One, Rights, Settings, Wide,
+};
 use recursion::recursion::{Chain, Expr, Tree};
 use structs::shapes::{Everything, Outer, Point, Refused, outer};
 use unions::unions::{ByBoolean, ByChar, ByColor, ByLong, Color, OnlyDefault, by_long};
@@ -352,4 +355,142 @@ fn references_know_their_bases() {
     takes::<TagRef>();
     let _widen: fn(TagRef) -> ShapeRef = ShapeRef::from;
     let _narrow: fn(external::app::CircleRef) -> external_base::base::ShapeRef = From::from;
+}
+
+#[test]
+fn the_building_blocks_of_idl_4_survive() {
+    let header = Header { version: 7, last: true, offset: -2048 };
+    let tail = Wide { version: 1, last: false, offset: 2047, serial: (1 << 40) - 1 };
+    let point = blocks::Point { x: 0.5, y: -1.0 };
+    let nested = [(blocks::Color::Green, [(7, point), (9, point)].into())];
+    check(&Derived {
+        small: -128,
+        byte: 255,
+        e: i64::MIN,
+        many: vec![-1, 0, 1],
+        some: [-128, 127, 0],
+        bytes: vec![1, 2, 3],
+        years: [("Ada".to_owned(), 36), (String::new(), -1)].into(),
+        these: [("12345".to_owned(), vec![1, 2])].into(),
+        deep: nested.into(),
+        some_letters: [('€', b'e'), ('a', 0xE9)].into(),
+        some_labels: [(u64::MAX, "xy".to_owned())].into(),
+        allowed: [("wide".into(), BOTH)].into(),
+        head: header,
+        tail,
+        ..Derived::default()
+    });
+    check(&Header::default());
+    check(&ByByte::Number { label: 2, value: 5 });
+    check(&ByByte::Text { label: 0, value: "zero".to_owned() });
+    check(&BySmall::Minus(3));
+    check(&BySmall::Unlisted { label: -128 });
+    check(&ByWide::Euro(1));
+    check(&ByWide::Other { label: '𝄞', value: 2 });
+    check(&ByUint8::All { label: 200, value: 2 });
+
+    // The fields of a bitset stand from the lowest bit on: 7 | last << 3 | offset << 8.
+    assert_eq!(written(&header, 0, Encoding::NATIVE).unwrap(), 0x0008_000Fu32.to_ne_bytes());
+    let refused = |header: Header| written(&header, 0, Encoding::NATIVE).unwrap_err();
+    let wide = Header { version: 8, ..Header::default() };
+    assert_eq!(refused(wide), Misuse::BoundExceeded { bound: 3, length: 4 });
+    assert!(matches!(refused(Header { offset: 2048, ..header }), Misuse::BoundExceeded { .. }));
+
+    let mut few: blocks::Few = (0..4).map(|n| (n.to_string(), vec![])).collect();
+    let derived = |few| Derived { these: few, ..Derived::default() };
+    assert!(written(&derived(few.clone()), 0, Encoding::NATIVE).is_err(), "a map of three at most");
+    few.clear();
+    few.insert("sixsix".to_owned(), vec![]);
+    assert!(written(&derived(few), 0, Encoding::NATIVE).is_err(), "a key of five at most");
+}
+
+#[test]
+fn bitmasks_are_sets_of_flags() {
+    assert_eq!(BOTH, Rights::MAY_READ | Rights::MAY_WRITE);
+    assert!(BOTH.contains(Rights::MAY_READ) && !Rights::MAY_READ.contains(BOTH));
+    assert_eq!(!BOTH, Rights::ALL_OF_IT);
+    assert_eq!(BOTH ^ Rights::MAY_READ, Rights::MAY_WRITE);
+    assert!((BOTH & Rights::ALL_OF_IT).is_empty());
+    let mut rights = Rights::NONE;
+    rights.set(Rights::ALL, true);
+    rights.set(Rights::MAY_READ, false);
+    assert_eq!(rights.0, 0x8002);
+    assert_eq!(
+        format!("{rights:?} {:?}", Rights(0x11)),
+        "Rights(MAY_WRITE | ALL_OF_IT) Rights(MAY_READ | 0x10)"
+    );
+    assert_eq!(written(&rights, 0, Encoding::NATIVE).unwrap(), 0x8002u16.to_ne_bytes());
+    // Without a bound, 32 bits; a bit without a name is kept.
+    assert_eq!(read::<Marks>(&4u32.to_ne_bytes()), Ok(Marks(4)));
+}
+
+#[test]
+fn default_values_are_those_of_the_idl() {
+    let settings = Settings::default();
+    assert_eq!((settings.retries, settings.owner.as_str(), settings.enabled), (5, "nobody", true));
+    assert_eq!((settings.ratio, settings.paint, settings.comment.as_str()), (0.5, blocks::Color::Green, ""));
+    assert_eq!(One::default().n, 3);
+
+    // A union's is its first member's.
+    assert_eq!(ByBoolean::default(), ByBoolean::Yes(String::new()));
+    assert_eq!(ByLong::default(), ByLong::Number { label: 1, value: 0 });
+    assert_eq!(ByChar::default(), ByChar::Edge { label: b'a', value: 0 });
+    assert_eq!(OnlyDefault::default(), OnlyDefault::Value { label: 0, value: 0 });
+    check(&OnlyDefault::default());
+    assert_eq!(Choice::default(), Choice::Tag(String::new()));
+}
+
+/// The name of a type that has one, else its text.
+fn named(code: &g::TypeCode) -> String {
+    code.name().map_or_else(|_| code.to_string(), str::to_owned)
+}
+
+/// What is said of a type at run time is what the IDL says of it, not what Rust makes of it.
+#[test]
+fn types_are_described_as_in_idl() {
+    let text = |def: &'static g::TypeDef| named(&g::TypeCode::from(def));
+    let members = |code: &g::TypeCode| -> Vec<String> {
+        (0..code.member_count().unwrap())
+            .map(|at| format!("{} {}", named(&code.member_type(at).unwrap()), code.member_name(at).unwrap()))
+            .collect()
+    };
+    let everything = g::TypeCode::from(&structs::shapes::TC_EVERYTHING);
+    let found = members(&everything);
+    for expected in [
+        "Metres l",
+        "char c",
+        "octet o",
+        "wchar wc",
+        "long double ld",
+        "wstring wide",
+        "Words list",
+        "Matrix cells",
+        "Point at",
+        "Object anything",
+        "sequence<octet> raw",
+    ] {
+        assert!(found.contains(&expected.to_owned()), "{expected} is not in {found:#?}");
+    }
+    assert_eq!(g::TypeCode::from(&structs::shapes::TC_METRES).content_type().unwrap().to_string(), "long");
+
+    let by_long = g::TypeCode::from(&unions::unions::TC_BY_LONG);
+    assert_eq!(members(&by_long), ["long number", "long number", "long number", "string text", "Pair both"]);
+    assert_eq!(by_long.default_index().unwrap(), Some(3));
+    let by_color = g::TypeCode::from(&unions::unions::TC_BY_COLOR);
+    assert_eq!(named(&by_color.discriminator_type().unwrap()), "Paint");
+    assert_eq!(g::TypeCode::from(&unions::unions::TC_COLOR).member_name(2).unwrap(), "blue");
+
+    // Recursive types end in themselves.
+    let tree = g::TypeCode::from(&recursion::recursion::TC_TREE);
+    let children = tree.member_type(1).unwrap().content_type().unwrap().content_type().unwrap();
+    assert_eq!(children, tree);
+    assert_eq!(text(&bounds::bounds::TC_CODE), "Code");
+    assert_eq!(text(<g::Seq<g::Str<5>, 3> as g::Typed>::TYPE), "sequence<string<5>, 3>");
+
+    assert_eq!(g::TypeCode::from(&names::type_::TC_FOO_BAR).name().unwrap(), "foo_bar");
+    assert_eq!(g::TypeCode::from(&operations::bank::TC_INSUFFICIENT).name().unwrap(), "Insufficient");
+    assert_eq!(
+        g::TypeCode::from(&operations::bank::TC_ACCOUNT).id().unwrap(),
+        "IDL:example.org/bank/Account:1.0"
+    );
 }

@@ -18,6 +18,30 @@ impl Printer {
             });
             self.line("}");
         }
+        if let Some(defaults) = &s.defaults {
+            self.blank();
+            self.line(&format!("impl Default for {} {{", s.name));
+            self.indented(|out| {
+                out.line("fn default() -> Self {");
+                out.indented(|out| {
+                    let fields: Vec<String> = s
+                        .fields
+                        .iter()
+                        .zip(defaults)
+                        .map(|(field, default)| format!("{}: {default}", field.name))
+                        .collect();
+                    if fields.join(", ").len() <= STRUCT_LITERAL_WIDTH {
+                        out.line(&format!("{} {{ {} }}", s.name, fields.join(", ")));
+                    } else {
+                        out.line(&format!("{} {{", s.name));
+                        out.indented(|out| fields.iter().for_each(|field| out.line(&format!("{field},"))));
+                        out.line("}");
+                    }
+                });
+                out.line("}");
+            });
+            self.line("}");
+        }
         let fields: Vec<String> = s
             .fields
             .iter()
@@ -256,3 +280,6 @@ fn variant_fields(u: &Union, case: &Case) -> Option<Vec<String>> {
 
 /// rustfmt's default `struct_variant_width`.
 const STRUCT_VARIANT_WIDTH: usize = 35;
+
+/// rustfmt's default `struct_lit_width`.
+const STRUCT_LITERAL_WIDTH: usize = 18;

@@ -28,11 +28,34 @@ impl Lowerer<'_> {
                 let ty = format!("{fixed}<{digits}, {scale}>");
                 return tree::ItemKind::Const { name, ty, value };
             }
+            (ConstValue::Integer(bits), Type::Named(id)) => format!("{}({bits})", self.path(*id, at)),
             // Fewer digits, the same number.
             (ConstValue::Float(value), Type::Basic(Basic::Float)) => format!("{:?}", *value as f32),
             (value, _) => self.literal(value, at),
         };
         tree::ItemKind::Const { name: self.names.of(def.id).own.clone(), ty, value }
+    }
+
+    /// The value that `@default` gives a member, as an expression; `None` where it is not one of the type.
+    pub(super) fn default_value(&self, ty: &Type, value: &ConstValue, at: &Place) -> Option<String> {
+        let text = match (self.model.unaliased(ty), value) {
+            (Type::Basic(basic), ConstValue::Integer(_)) if basic.is_integer() => self.literal(value, at),
+            (Type::Basic(Basic::Float | Basic::Double), ConstValue::Integer(n)) => format!("{n}.0"),
+            (Type::Basic(Basic::Float), ConstValue::Float(value)) => format!("{:?}", *value as f32),
+            (Type::Basic(Basic::Double), ConstValue::Float(_))
+            | (Type::Basic(Basic::Boolean), ConstValue::Boolean(_))
+            | (Type::Basic(Basic::Char), ConstValue::Char(_))
+            | (Type::Basic(Basic::WChar), ConstValue::WChar(_)) => self.literal(value, at),
+            (Type::String { .. }, ConstValue::String(text)) => format!("{text:?}.to_owned()"),
+            (Type::WString { .. }, ConstValue::String(text) | ConstValue::WString(text)) => {
+                format!("{text:?}.into()")
+            }
+            (Type::Named(id), ConstValue::Enumerator(enumerator)) if matches!(self.model.get(*enumerator).kind, DefKind::Enumerator { of, .. } if of == *id) => {
+                self.literal(value, at)
+            }
+            _ => return None,
+        };
+        Some(text)
     }
 
     /// A label as a TypeCode has it: a number.

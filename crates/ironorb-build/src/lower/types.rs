@@ -28,7 +28,11 @@ impl Lowerer<'_> {
                 let (digits, scale) = spec.unwrap_or((1, 0));
                 format!("{}<{digits}, {scale}>", self.support("Fixed", at))
             }
-            Type::Map { .. } => unreachable_type(),
+            // The keys of a map have an order: the front end allows no others.
+            Type::Map { key, value, .. } => {
+                let (key, value) = (self.element(key, at), self.element(value, at));
+                format!("{}<{key}, {value}>", self.support("BTreeMap", at))
+            }
             Type::Sequence { element, .. } => format!("Vec<{}>", self.element(element, at)),
             Type::Array { element, dimensions } => {
                 dimensions.iter().rev().fold(self.element(element, at), |inner, n| format!("[{inner}; {n}]"))
@@ -70,6 +74,11 @@ impl Lowerer<'_> {
                 let bound = bound.map_or_else(String::new, |n| format!(", {n}"));
                 format!("{}<{}{bound}>", self.support("Seq", at), self.codec(element, at))
             }
+            Type::Map { key, value, bound } => {
+                let bound = bound.map_or_else(String::new, |n| format!(", {n}"));
+                let (key, value) = (self.codec(key, at), self.codec(value, at));
+                format!("{}<{key}, {value}{bound}>", self.support("Map", at))
+            }
             Type::Array { element, dimensions } => {
                 let array = self.support("Arr", at);
                 dimensions
@@ -101,6 +110,7 @@ impl Lowerer<'_> {
         match ty {
             Type::Basic(Basic::Char) => false,
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.tells(element),
+            Type::Map { key, value, .. } => self.tells(key) && self.tells(value),
             Type::Named(id) => {
                 !matches!(self.model.get(*id).kind, DefKind::Typedef(_) | DefKind::Native)
                     && self.layout.definition(*id).acyclic
@@ -121,6 +131,12 @@ impl Lowerer<'_> {
             Type::Sequence { element, bound } => {
                 let (element, bound) = (self.description(element, at), bound.unwrap_or(0));
                 format!("&{}::Sequence {{ element: {element}, bound: {bound} }}", def())
+            }
+            Type::Map { key, value, bound } => {
+                let (key, value) = (self.description(key, at), self.description(value, at));
+                let members = format!("&[(\"key\", {key}), (\"value\", {value})]");
+                let pair = format!("&{}::Struct {{ id: \"\", name: \"\", members: {members} }}", def());
+                format!("&{}::Sequence {{ element: {pair}, bound: {} }}", def(), bound.unwrap_or(0))
             }
             Type::Array { element, dimensions } => {
                 dimensions.iter().rev().fold(self.description(element, at), |element, n| {
@@ -149,7 +165,7 @@ impl Lowerer<'_> {
             Type::Sequence { element, .. } => {
                 (format!("&[{}]", self.element(element, at)), plain(&self.sequence_mode(element, at)))
             }
-            Type::Array { .. } => (format!("&{}", self.rust(ty, at)), plain("borrowed")),
+            Type::Array { .. } | Type::Map { .. } => (format!("&{}", self.rust(ty, at)), plain("borrowed")),
             Type::Basic(Basic::Any | Basic::TypeCode) => {
                 (format!("&{}", self.rust(ty, at)), "borrowed".to_owned())
             }
@@ -160,7 +176,7 @@ impl Lowerer<'_> {
                 DefKind::Interface(_) => {
                     (format!("Option<&{}>", self.reference(*id, at)), "reference".to_owned())
                 }
-                DefKind::Enum(_) => (self.rust(ty, at), "value".to_owned()),
+                DefKind::Enum(_) | DefKind::Bitmask(_) => (self.rust(ty, at), "value".to_owned()),
                 _ => (format!("&{}", self.rust(ty, at)), "borrowed".to_owned()),
             },
             _ => (self.rust(ty, at), "value".to_owned()),
@@ -170,7 +186,7 @@ impl Lowerer<'_> {
     /// Octets and numbers are borrowed from the message.
     fn sequence_mode(&self, element: &Type, at: &Place) -> String {
         match self.model.unaliased(element) {
-            Type::Basic(Basic::Octet | Basic::Char) => "octets".to_owned(),
+            Type::Basic(Basic::Octet | Basic::Char | Basic::UInt8) => "octets".to_owned(),
             Type::Basic(
                 number @ (Basic::Short
                 | Basic::UShort
@@ -185,7 +201,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn basic(&self, basic: Basic, at: &Place) -> String {
+    pub(super) fn basic(&self, basic: Basic, at: &Place) -> String {
         let name = match basic {
             Basic::Short => "i16",
             Basic::UShort => "u16",

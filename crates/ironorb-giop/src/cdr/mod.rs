@@ -4,6 +4,7 @@
 //! [`Unmarshal`] are what generated types implement; sequences of primitives go in bulk.
 
 mod environment;
+mod idl4;
 mod impls;
 mod long_double;
 mod nillable;

@@ -4,6 +4,7 @@
 //! are the Rust types themselves; those with IDL bounds are markers that check their bounds on the way
 //! out ([`Misuse::BoundExceeded`]) and on the way in ([`MalformedKind::BoundExceeded`]).
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -243,6 +244,66 @@ impl<C: Typed, const N: usize> Typed for Arr<C, N> {
     const TYPE: &'static TypeDef = &TypeDef::Array { element: C::TYPE, length: N as u32 };
 }
 
+/// `map<K, V, N>`; `map<K, V>` when `N` is left out, for pairs that have bounds inside.
+#[derive(Debug)]
+pub struct Map<K, V, const N: u32 = { u32::MAX }>(PhantomData<(K, V)>);
+
+impl<K: Codec<Value: Ord>, V: Codec, const N: u32> Codec for Map<K, V, N> {
+    type Value = BTreeMap<K::Value, V::Value>;
+    const BYTES_MIN: usize = 4;
+
+    fn put(value: &Self::Value, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        Self::put_lent(value, w)
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self::Value, Malformed> {
+        Ok(Seq::<Pair<K, V>, N>::get(r)?.into_iter().collect())
+    }
+}
+
+impl<K: Codec<Value: Ord>, V: Codec, const N: u32> Lend for Map<K, V, N> {
+    type Lent = BTreeMap<K::Value, V::Value>;
+
+    fn put_lent(value: &Self::Lent, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        check_bound(value.len(), N)?;
+        w.write_length(value.len())?;
+        value.iter().try_for_each(|(key, value)| {
+            K::put(key, w)?;
+            V::put(value, w)
+        })
+    }
+
+    fn lend(value: &Self::Value) -> &Self::Lent {
+        value
+    }
+}
+
+impl<K: Typed, V: Typed, const N: u32> Typed for Map<K, V, N> {
+    const TYPE: &'static TypeDef = <Seq<Pair<K, V>, N> as Typed>::TYPE;
+}
+
+/// A key and a value of a map that have bounds inside.
+#[derive(Debug)]
+pub struct Pair<K, V>(PhantomData<(K, V)>);
+
+impl<K: Codec, V: Codec> Codec for Pair<K, V> {
+    type Value = (K::Value, V::Value);
+    const BYTES_MIN: usize = K::BYTES_MIN + V::BYTES_MIN;
+
+    fn put(value: &Self::Value, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        K::put(&value.0, w)?;
+        V::put(&value.1, w)
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self::Value, Malformed> {
+        Ok((K::get(r)?, V::get(r)?))
+    }
+}
+
+impl<K: Typed, V: Typed> Typed for Pair<K, V> {
+    const TYPE: &'static TypeDef = <(K, V) as Typed>::TYPE;
+}
+
 /// A local object, `I` being `dyn` of its interface. It stands where the IDL has it, but is never on the wire:
 /// CORBA 3.3 part 1, 8.6.5.
 #[derive(Debug)]
@@ -291,19 +352,23 @@ macro_rules! results {
     )*};
 }
 
-results! {
-    ;
-    A 0 B 1;
-    A 0 B 1 C 2;
-    A 0 B 1 C 2 D 3;
-    A 0 B 1 C 2 D 3 E 4;
-    A 0 B 1 C 2 D 3 E 4 F 5;
-    A 0 B 1 C 2 D 3 E 4 F 5 G 6;
-    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7;
-    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8;
-    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9;
-    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10;
-    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11;
+/// Each list and all that are shorter.
+macro_rules! results_up_to {
+    ($($codec:ident $at:tt)*) => {
+        results_up_to! { @shorter [] $($codec $at)* }
+    };
+    (@shorter [$($done:tt)*]) => {
+        results! { $($done)*; }
+    };
+    (@shorter [$($done:tt)*] $codec:ident $at:tt $($rest:tt)*) => {
+        results! { $($done)*; }
+        results_up_to! { @shorter [$($done)* $codec $at] $($rest)* }
+    };
+}
+
+results_up_to! {
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14 P 15 Q 16 R 17 S 18 T 19 U 20 V 21 W 22 X 23
+    Y 24 Z 25 Aa 26 Ab 27 Ac 28 Ad 29 Ae 30 Af 31
 }
 
 /// [`Unmarshal::BYTES_MIN`] of a value without members: it may not be 0.

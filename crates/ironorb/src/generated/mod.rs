@@ -2,12 +2,14 @@
 //!
 //! Not for use by hand, except in bounds of generic code: its contents may change with the generator.
 
+mod bits;
 pub(crate) mod call;
 mod codec;
 mod macros;
 mod reply;
 mod value_macros;
 
+pub use bits::*;
 pub use call::{Call, Replied};
 pub use codec::*;
 pub use macros::*;
@@ -27,6 +29,7 @@ pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
 };
 
+pub use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemExceptionKind};

@@ -1,0 +1,82 @@
+//! [`Marshal`] and [`Unmarshal`] of what IDL 4.2 adds: `int8` and maps, which travel as sequences of pairs of a key and
+//! a value.
+
+use std::collections::BTreeMap;
+
+use super::{Marshal, Reader, Unmarshal, Writer};
+use crate::error::{Malformed, Misuse};
+use crate::typecode::{TypeDef, Typed};
+
+impl Marshal for i8 {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_u8(self.cast_unsigned());
+        Ok(())
+    }
+    #[inline]
+    fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_bytes(bytemuck::cast_slice(items));
+        Ok(())
+    }
+}
+
+impl Unmarshal for i8 {
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.read_u8().map(u8::cast_signed)
+    }
+    #[inline]
+    fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
+        u8::unmarshal_elements(r, count).map(|bytes| bytes.into_iter().map(u8::cast_signed).collect())
+    }
+}
+
+/// CORBA's TypeCodes have no numbers of 8 bits: an octet with the same bits.
+impl Typed for i8 {
+    const TYPE: &'static TypeDef = &TypeDef::Octet;
+}
+
+/// A pair of a map.
+impl<K: Marshal, V: Marshal> Marshal for (K, V) {
+    #[inline]
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.put(&self.0)?;
+        w.put(&self.1)
+    }
+}
+
+impl<K: Unmarshal, V: Unmarshal> Unmarshal for (K, V) {
+    const BYTES_MIN: usize = K::BYTES_MIN + V::BYTES_MIN;
+    #[inline]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok((r.get()?, r.get()?))
+    }
+}
+
+/// CORBA's TypeCodes have no maps either: a struct without a name.
+impl<K: Typed, V: Typed> Typed for (K, V) {
+    const TYPE: &'static TypeDef =
+        &TypeDef::Struct { id: "", name: "", members: &[("key", K::TYPE), ("value", V::TYPE)] };
+}
+
+impl<K: Marshal, V: Marshal> Marshal for BTreeMap<K, V> {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_length(self.len())?;
+        self.iter().try_for_each(|(key, value)| {
+            w.put(key)?;
+            w.put(value)
+        })
+    }
+}
+
+/// Of two pairs with one key the later counts.
+impl<K: Unmarshal + Ord, V: Unmarshal> Unmarshal for BTreeMap<K, V> {
+    const BYTES_MIN: usize = 4;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Vec::<(K, V)>::unmarshal(r)?.into_iter().collect())
+    }
+}
+
+impl<K: Typed, V: Typed> Typed for BTreeMap<K, V> {
+    const TYPE: &'static TypeDef = <Vec<(K, V)> as Typed>::TYPE;
+}
