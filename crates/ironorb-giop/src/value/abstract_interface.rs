@@ -6,9 +6,10 @@ use crate::cdr::{Marshal, MarshalNillable, Reader, Unmarshal, UnmarshalNillable,
 use crate::error::{Malformed, Misuse};
 
 /// What a parameter or member of an abstract interface type holds: a reference of type `O`, or a value seen as `V`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Abstract<O, V: ?Sized + 'static = dyn ValueBase> {
     /// Neither.
+    #[default]
     Nil,
     /// A reference to an object.
     Object(O),
@@ -40,12 +41,6 @@ impl<O, V: ?Sized> Abstract<O, V> {
             Abstract::Value(link) => link.get(),
             _ => None,
         }
-    }
-}
-
-impl<O, V: ?Sized> Default for Abstract<O, V> {
-    fn default() -> Self {
-        Abstract::Nil
     }
 }
 

@@ -27,8 +27,9 @@ pub(crate) struct ReadState {
     pub(super) active: Vec<Place>,
     /// The value from which reading has to begin anew because the stack is deep; see `read.rs`.
     pub(super) suspended: Option<Place>,
-    /// What reading anew has cost so far, in bytes; see `read.rs`.
-    pub(super) reread: usize,
+    /// How many times values were begun, and bytes that were stepped over since they had been read; see `read.rs`.
+    pub(super) begun: usize,
+    pub(super) stepped_over: usize,
     /// Bytes that were copied again because an `any` refers to a value before it.
     pub(crate) copied_again: usize,
     /// Types that were found by indirections, by place and formal type.
@@ -99,6 +100,11 @@ impl ReadState {
 
     pub(crate) fn set_nesting(&mut self, nesting: Nesting) {
         self.nesting = nesting;
+    }
+
+    /// How many values are known.
+    pub(super) fn values(&self) -> usize {
+        self.starts.len() + self.late.len()
     }
 
     fn start(&self, at: usize) -> Option<&Start> {

@@ -3,8 +3,8 @@
 //! The state of a value lies in the midst of the state that refers to it, so reading recurses. Real data has lists of
 //! any length; the stack has not. When values are nested [`VALUES_DEEP`] deep on the stack, reading is given up
 //! back to the outermost one, a value half way down is read first, on a fresh stack, and then reading begins
-//! anew and steps over what has been read. An ordinary list costs three times its bytes so; a message that
-//! makes it cost more than [`REREAD_MAX`] times is refused.
+//! anew and steps over what has been read. In a list each value is begun three times so; a message that makes it
+//! more than [`REREAD_MAX`] times on average is refused.
 
 use std::sync::Arc;
 
@@ -16,10 +16,9 @@ use crate::error::{Malformed, MalformedKind};
 
 /// Levels on the stack, of values and of sequences in them, from which on values are read on a fresh stack.
 pub const VALUES_DEEP: u16 = 64;
-/// How many times the bytes of a message may be read again because values are nested deeper than [`VALUES_DEEP`].
+/// How many times a value of a message may be begun, and its bytes be read, on average, because values are nested deeper
+/// than [`VALUES_DEEP`].
 pub const REREAD_MAX: usize = 16;
-/// What starting to read one value counts for, in bytes.
-const REREAD_VALUE: usize = 4;
 
 /// What the type of a parameter or member says of the values that may stand there.
 #[derive(Clone, Copy)]
@@ -136,7 +135,7 @@ fn go_to(r: &mut Reader<'_>, place: &Place) -> Result<u32, Malformed> {
 fn read_new(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
     let depth = r.depth();
     let state = r.values();
-    state.reread += REREAD_VALUE;
+    state.begun += 1;
     if let Some((found, end)) = state.completed(place.spot.at) {
         step_over(r, &place, end);
         return Ok(found);
@@ -153,8 +152,7 @@ fn read_new(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malform
 /// Goes on after a value that was read before.
 fn step_over(r: &mut Reader<'_>, place: &Place, end: End) {
     let state = r.values();
-    // What is stepped over is not read again.
-    state.reread = state.reread.saturating_sub((end.at as usize).saturating_sub(place.spot.at));
+    state.stepped_over += (end.at as usize).saturating_sub(place.spot.at);
     let level = state.nesting().level;
     state.set_nesting(Nesting { level, ended: end.ended });
     r.set_chunk_end(NO_CHUNK);
@@ -184,8 +182,8 @@ fn read_tasks(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malfo
     if r.values().suspended.is_none() {
         return result;
     }
-    let budget = REREAD_MAX.saturating_mul(r.remaining() + r.position());
-    r.values().reread = 0;
+    let bytes_max = REREAD_MAX.saturating_mul(r.remaining() + r.position());
+    let mut bytes = 0;
     let mut tasks = vec![place];
     loop {
         match r.values().suspended.take() {
@@ -199,14 +197,15 @@ fn read_tasks(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malfo
             }
         }
         let Some(place) = tasks.last().copied() else { return result };
-        if r.values().reread > budget {
+        let state = r.values();
+        if bytes > bytes_max || state.begun > state.values().saturating_mul(REREAD_MAX) {
             return Err(Malformed::new(MalformedKind::TooDeep, place.spot.at));
         }
         let tag = go_to(r, &place)?;
-        let from = r.stream_position();
+        r.values().stepped_over = 0;
         result = read_one(r, place, tag);
-        let to = r.stream_position();
-        r.values().reread += to.saturating_sub(from);
+        let passed = r.stream_position().saturating_sub(place.spot.at);
+        bytes += passed.saturating_sub(r.values().stepped_over);
     }
 }
 

@@ -1,0 +1,6 @@
+//! Values as a program sees them: graphs of every shape written, read, cut, damaged and freed.
+
+mod deep;
+mod graphs;
+mod hostile;
+mod types;
