@@ -210,8 +210,8 @@ fn clipped(text: String) -> String {
     if text.len() <= TEXT_BYTES_MAX {
         return text;
     }
-    let start = text.floor_char_boundary(TEXT_BYTES_MAX / 2);
-    let end = text.ceil_char_boundary(text.len() - TEXT_BYTES_MAX / 2);
+    let boundary = |at: usize| (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let (start, end) = (boundary(TEXT_BYTES_MAX / 2), boundary(text.len() - TEXT_BYTES_MAX / 2));
     format!("{}...{}", &text[..start], &text[end..])
 }
 
