@@ -6,7 +6,7 @@ pub mod command;
 pub mod raw;
 mod servant;
 
-pub use servant::{Deriving, Hook, Hooked, Probing};
+pub use servant::{Deriving, Probing};
 
 use std::time::{Duration, Instant};
 

@@ -17,11 +17,12 @@ use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
 
 use crate::generated::call::{Later, Responder};
 use crate::generated::{Call, Raised};
+use crate::interceptor::{FreshSlots, Interception, ServerOutcome, Target};
 use crate::invoke::servant_panicked;
 use crate::orb::OrbCore;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
-    Gate, MainThread, MainThreadRequest, Managers, Naming, PoaInner, Refusal, Upcall, not_exist,
+    Gate, MainThread, MainThreadRequest, Managers, Naming, PoaCurrent, PoaInner, Refusal, Upcall, not_exist,
 };
 use crate::sync::{read, write};
 
@@ -344,19 +345,6 @@ impl Adapter {
         sink: &dyn ReplySink,
         orb: &Arc<OrbCore>,
     ) {
-        self.serve_begun(message, session, sink, orb, None);
-    }
-
-    /// The same for a request whose servant may have been found already.
-    #[inline]
-    pub(crate) fn serve_begun(
-        &self,
-        message: &Message,
-        session: &Session,
-        sink: &dyn ReplySink,
-        orb: &Arc<OrbCore>,
-        begun: Option<Upcall>,
-    ) {
         let request = match message.parse_request() {
             Ok(request) => request,
             Err(_) => return sink.with(&mut ServerConnection::protocol_error),
@@ -365,7 +353,10 @@ impl Adapter {
         let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
         let encoding = Encoding::native(request.version, code_sets);
         let wanted = request.response == Response::SyncWithTarget;
-        let responder = Responder::new(sink, encoding, request.id, wanted);
+        let is_intercepted = !orb.interceptors.server.is_empty();
+        let _slots = is_intercepted.then(FreshSlots::enter);
+        let (interception, instead) = if is_intercepted { intercept(orb, &request) } else { (None, None) };
+        let responder = Responder::new(sink, encoding, request.id, wanted, interception.as_ref());
         if request.response == Response::SyncWithServer {
             responder.acknowledge();
         }
@@ -380,7 +371,10 @@ impl Adapter {
             responder.need_addressing(demanded);
             return;
         }
-        if let Err(poa) = self.carry_out(&request, code_sets, &responder, orb, begun) {
+        if let Some(outcome) = instead {
+            return responder.end_instead(&outcome);
+        }
+        if let Err(poa) = self.carry_out(&request, code_sets, &responder, orb) {
             self.leave_to_main_thread(&poa, message, code_sets, &responder, orb);
         }
     }
@@ -393,18 +387,20 @@ impl Adapter {
         code_sets: TransmissionCodeSets,
         responder: &Responder<'_>,
         orb: &Arc<OrbCore>,
-        begun: Option<Upcall>,
     ) -> Result<(), Arc<PoaInner>> {
-        let upcall = match begun {
-            Some(upcall) => upcall,
-            None => match self.begin_upcall(request.object_key, request.operation) {
-                Ok(upcall) => upcall,
-                Err(refusal) => return refuse(responder, refusal),
-            },
+        let upcall = match self.begin_upcall(request.object_key, request.operation) {
+            Ok(upcall) => upcall,
+            Err(refusal) => return refuse(responder, refusal),
         };
         let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
         let call = Call::new(request.operation, arguments, responder);
         let _current = upcall.enter();
+        if let Some(interception) = responder.interception()
+            && let Some(outcome) = interception.found(target_of(&upcall))
+        {
+            responder.end_instead(&outcome);
+            return Ok(());
+        }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             upcall.servant().dispatch(call);
         }));
@@ -504,6 +500,24 @@ fn incompatible_code_sets() -> SystemException {
     )
 }
 
+/// Shows a request to the interceptors.
+#[cold]
+fn intercept(orb: &Arc<OrbCore>, request: &Request<'_>) -> (Option<Interception>, Option<ServerOutcome>) {
+    let (interception, instead) = Interception::begin(orb, request);
+    (Some(interception), instead)
+}
+
+/// What interceptors may know of the servant that this thread is about to call.
+#[cold]
+fn target_of(upcall: &Upcall) -> Target {
+    let repository_id = upcall.servant().repository_ids().first().copied().unwrap_or_default();
+    Target {
+        object_id: PoaCurrent.object_id().map(|id| id.as_bytes().to_vec()).unwrap_or_default(),
+        adapter_name: PoaCurrent.poa().map(|poa| poa.adapter_name()).unwrap_or_default(),
+        repository_id: repository_id.to_owned(),
+    }
+}
+
 #[cold]
 fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Arc<PoaInner>> {
     match refusal {
@@ -530,7 +544,7 @@ impl Postponed {
     fn carry_out(&mut self) {
         let (Some(later), Ok(request)) = (self.later.take(), self.message.parse_request()) else { return };
         later.answer(|responder| {
-            if self.orb.adapter.carry_out(&request, self.code_sets, responder, &self.orb, None).is_err() {
+            if self.orb.adapter.carry_out(&request, self.code_sets, responder, &self.orb).is_err() {
                 responder.raise(Raised::System(&nobody_takes_it()));
             }
         });

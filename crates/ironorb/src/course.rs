@@ -14,6 +14,7 @@ use crate::client::asynchronous::AsyncCall;
 use crate::client::{ConnectFailure, EndpointLinks, Link, thread_ordinal};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::Operation;
+use crate::interceptor::Attempt;
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
 use crate::invoke::Arguments;
 use crate::loopback::{self, Patience, loopback, loopback_oneway};
@@ -79,8 +80,11 @@ impl<'c> Course<'c> {
 
     #[inline]
     fn answered(&mut self, response: Response) -> Result<Answer, SystemException> {
+        if !self.object.core().interceptors.client.is_empty() {
+            return self.answered_before_interceptors(response);
+        }
         loop {
-            let (message, link) = match self.request(response) {
+            let (message, link) = match self.request(response, EncodedContexts::EMPTY) {
                 Ok(answered) => answered,
                 Err(next) => {
                     self.follow(next)?;
@@ -96,9 +100,53 @@ impl<'c> Course<'c> {
         }
     }
 
+    /// The same, with each attempt shown to the interceptors.
+    #[cold]
+    fn answered_before_interceptors(&mut self, response: Response) -> Result<Answer, SystemException> {
+        loop {
+            let wants_results = !self.operation.is_oneway();
+            let attempt = match Attempt::begin(self.object, self.operation.name(), wants_results) {
+                Ok(attempt) => attempt,
+                Err(interrupt) => {
+                    let next = self.invocation.on_interrupt(interrupt);
+                    self.follow(next)?;
+                    continue;
+                }
+            };
+            let contexts = attempt.contexts();
+            let (next, instead) = match self.request(response, contexts.encoded()) {
+                Err(next) => {
+                    let instead = attempt.led_to(&next, None);
+                    (next, instead)
+                }
+                Ok((message, link)) => match self.invocation.on_reply(&message) {
+                    Answered::Body { at, user_exception } => {
+                        match attempt.answered(&message, at, user_exception) {
+                            None => return Ok(Answer { message, link, body_at: at, user_exception }),
+                            Some(interrupt) => (Next::Resend, Some(interrupt)),
+                        }
+                    }
+                    Answered::Next(next) => {
+                        let instead = attempt.led_to(&next, Some(&message));
+                        (next, instead)
+                    }
+                },
+            };
+            let next = match instead {
+                None => next,
+                Some(interrupt) => self.invocation.on_interrupt(interrupt),
+            };
+            self.follow(next)?;
+        }
+    }
+
     /// Sends the request once and waits for its reply.
     #[inline]
-    fn request(&mut self, response: Response) -> Result<(Message, Option<Arc<Link>>), Next> {
+    fn request(
+        &mut self,
+        response: Response,
+        contexts: EncodedContexts<'_>,
+    ) -> Result<(Message, Option<Arc<Link>>), Next> {
         if let Route::Local(key) = self.route.route() {
             // Forwarded into this very process, which the typed caller could not know.
             let orb = self.object.core();
@@ -107,8 +155,7 @@ impl<'c> Course<'c> {
             return loopback(orb, key, self.operation.name(), encoding, self.arguments, patience)
                 .map(|message| (message, None));
         }
-        // Here a request is about to be sent, each time that it is: service contexts are added by the options.
-        let options = RequestOptions { response, contexts: EncodedContexts::EMPTY };
+        let options = RequestOptions { response, contexts };
         let (operation, arguments) = (self.operation.name(), self.arguments);
         let (message, link) = self.send(|link, target, now, deadline| {
             link.call(target, options, operation, arguments, now, deadline)
@@ -133,20 +180,48 @@ impl<'c> Course<'c> {
     }
 
     fn tell(&mut self) -> Result<(), SystemException> {
-        let (operation, arguments) = (self.operation.name(), self.arguments);
+        if !self.object.core().interceptors.client.is_empty() {
+            return self.tell_before_interceptors();
+        }
         loop {
-            let sent = match self.route.route() {
-                Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
-                Route::Remote(_) => self
-                    .send(|link, target, now, deadline| {
-                        link.oneway(target, operation, arguments, now, deadline)
-                    })
-                    .map(drop),
-            };
-            match sent {
+            match self.send_oneway(EncodedContexts::EMPTY) {
                 Ok(()) => return Ok(()),
                 Err(next) => self.follow(next)?,
             }
+        }
+    }
+
+    /// The same, with each attempt shown to the interceptors.
+    #[cold]
+    fn tell_before_interceptors(&mut self) -> Result<(), SystemException> {
+        loop {
+            let next = match Attempt::begin(self.object, self.operation.name(), false) {
+                Err(interrupt) => self.invocation.on_interrupt(interrupt),
+                Ok(attempt) => match self.send_oneway(attempt.contexts().encoded()) {
+                    Ok(()) => match attempt.sent() {
+                        None => return Ok(()),
+                        Some(interrupt) => self.invocation.on_interrupt(interrupt),
+                    },
+                    Err(next) => match attempt.led_to(&next, None) {
+                        None => next,
+                        Some(interrupt) => self.invocation.on_interrupt(interrupt),
+                    },
+                },
+            };
+            self.follow(next)?;
+        }
+    }
+
+    #[inline]
+    fn send_oneway(&mut self, contexts: EncodedContexts<'_>) -> Result<(), Next> {
+        let (operation, arguments) = (self.operation.name(), self.arguments);
+        match self.route.route() {
+            Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
+            Route::Remote(_) => self
+                .send(|link, target, now, deadline| {
+                    link.oneway(target, contexts, operation, arguments, now, deadline)
+                })
+                .map(drop),
         }
     }
 

@@ -11,6 +11,8 @@ use ironorb_giop::message::{AddressingDisposition, LocateStatus, Message, ReplyS
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse};
 
+use crate::interceptor::Interrupt;
+
 /// The course of one call.
 #[derive(Debug)]
 pub struct Invocation {
@@ -236,6 +238,15 @@ impl Invocation {
                     CompletionStatus::Maybe,
                 ))
             }
+        }
+    }
+
+    /// An interceptor has ended the request in its own way.
+    #[cold]
+    pub(crate) fn on_interrupt(&mut self, interrupt: Interrupt) -> Next {
+        match interrupt {
+            Interrupt::Raise(e) => Next::Fail(e),
+            Interrupt::Forward(object) => self.on_forward(object.ior().clone()),
         }
     }
 

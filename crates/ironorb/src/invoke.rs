@@ -13,7 +13,6 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 use crate::course::Course;
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
-use crate::loopback;
 use crate::object::ObjectRef;
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
@@ -40,7 +39,10 @@ where
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
             Some(servant) => call_local(object, operation, &upcall, &*servant, local),
-            None => loopback::with_begun(upcall, || remote(object, operation, &arguments, results)),
+            None => {
+                drop(upcall);
+                remote(object, operation, &arguments, results)
+            }
         },
         Err(e) => Err(about(object, operation, e).into()),
     }
@@ -72,7 +74,10 @@ where
                 let _unheard = call_local(object, operation, &upcall, &*servant, local);
                 Ok(())
             }
-            None => loopback::with_begun(upcall, by_message),
+            None => {
+                drop(upcall);
+                by_message()
+            }
         },
         Err(e) => Err(about(object, operation, e)),
     }

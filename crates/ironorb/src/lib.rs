@@ -11,12 +11,14 @@
 
 mod adapter;
 mod client;
+mod codec;
 mod config;
 mod course;
 mod deadline;
 mod endpoint;
 pub mod engine;
 pub mod generated;
+pub mod interceptor;
 pub mod invocation;
 mod invoke;
 mod loopback;
@@ -32,6 +34,7 @@ mod servant;
 mod server;
 mod sync;
 
+pub use codec::Codec;
 pub use config::{OrbConfig, ServerConcurrency};
 pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::{BadAddress, Endpoint};

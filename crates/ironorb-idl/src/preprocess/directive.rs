@@ -107,14 +107,7 @@ impl Preprocessor<'_> {
         loop {
             let lexeme = lexer.next(self.diags);
             match self.token(lexer, &lexeme) {
-                Some(token) => {
-                    tokens.push(token);
-                    self.directive_tokens += 1;
-                    if self.directive_tokens >= self.options.tokens_max {
-                        self.halt_at_tokens(token.span);
-                        return tokens;
-                    }
-                }
+                Some(token) => tokens.push(token),
                 None => return tokens,
             }
         }
@@ -283,8 +276,7 @@ impl Preprocessor<'_> {
                     ),
                 }
             }
-            "once" if !self.once.contains(&span.file) => self.once.push(span.file),
-            "once" => {}
+            "once" => self.once.push(span.file),
             _ => {
                 // Other pragmas are for other tools.
                 let meant =

@@ -14,6 +14,7 @@ use ironorb_giop::connection::{BeginError, CallId, CallState};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
 use super::receiver::TimerKey;
@@ -21,6 +22,7 @@ use super::{ConnectFailure, Link, Way};
 use crate::course::{Refused, may_connect, not_connected};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::Operation;
+use crate::interceptor::Attempt;
 use crate::invocation::{Answered, CallFailure, Invocation, Next};
 use crate::invoke::Arguments;
 use crate::loopback::{Patience, loopback, loopback_oneway};
@@ -53,6 +55,8 @@ struct Progress {
     timer: Option<TimerKey>,
     end: End,
     listener: Listener,
+    /// What its interceptors see, where there are any.
+    attempt: Option<Attempt>,
 }
 
 enum Stage {
@@ -155,6 +159,7 @@ impl AsyncCall {
             timer: None,
             end: End::NotYet,
             listener: Listener::Nobody,
+            attempt: None,
         };
         let call = Arc::new(AsyncCall {
             object: object.clone(),
@@ -246,7 +251,11 @@ impl AsyncCall {
         let mut progress = self.lock();
         let end = std::mem::replace(&mut progress.end, End::Gone);
         progress.listener = Listener::Nobody;
+        let attempt = progress.attempt.take();
         self.forget(progress);
+        if let Some(attempt) = attempt {
+            let _nobody_cares = attempt.led_to(&Next::Fail(given_up()), None);
+        }
         if let End::Come(Ok(answer)) = end {
             answer.recycle();
         }
@@ -258,6 +267,7 @@ impl AsyncCall {
         &self,
         send: impl FnOnce(
             &str,
+            EncodedContexts<'_>,
             &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
         ) -> Result<Option<InFlight>, BeginError>,
     ) -> Result<bool, CallFailure> {
@@ -267,7 +277,8 @@ impl AsyncCall {
         }
         let Some(arguments) = &progress.arguments else { return Ok(false) };
         let fits = Cell::new(true);
-        let written = send(self.operation, &|w| {
+        let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
+        let written = send(self.operation, contexts.encoded(), &|w| {
             fits.set(arguments.write(w));
             // What is written of the message is taken back.
             if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
@@ -289,8 +300,9 @@ impl AsyncCall {
     /// An address has been connected, for this call among others.
     pub(super) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
         let now = Instant::now();
-        if let Err(failure) = link.begin(self, target, now) {
-            self.on_failure(failure);
+        match link.begin(self, target, now) {
+            Ok(()) => self.told(),
+            Err(failure) => self.on_failure(failure),
         }
     }
 
@@ -321,22 +333,78 @@ impl AsyncCall {
     pub(super) fn time_out(&self) {
         let progress = self.lock();
         let written = matches!(progress.stage, Stage::InFlight(..));
-        let e = progress.invocation.on_timeout(written);
-        self.complete(progress, Err(e));
+        let next = Next::Fail(progress.invocation.on_timeout(written));
+        drop(progress);
+        // There is no time left for anything else.
+        if let Next::Fail(e) = self.after_interceptors(next, None) {
+            self.complete(self.lock(), Err(e));
+        }
     }
 
-    fn on_message(
-        self: &Arc<Self>,
-        mut progress: MutexGuard<'_, Progress>,
+    /// Shows what is about to be sent to the interceptors. An error is what they make of it.
+    #[inline]
+    fn before_interceptors(&self) -> Result<(), Next> {
+        if self.object.core().interceptors.client.is_empty() {
+            return Ok(());
+        }
+        if self.lock().attempt.is_some() {
+            return Ok(()); // it goes on, to another address
+        }
+        match Attempt::begin(&self.object, self.operation, !self.is_oneway) {
+            Ok(attempt) => {
+                self.lock().attempt = Some(attempt);
+                Ok(())
+            }
+            Err(interrupt) => Err(self.lock().invocation.on_interrupt(interrupt)),
+        }
+    }
+
+    /// What an attempt has led to, when its interceptors have been told.
+    fn after_interceptors(&self, next: Next, reply: Option<&Message>) -> Next {
+        let attempt = self.lock().attempt.take();
+        match attempt.and_then(|attempt| attempt.led_to(&next, reply)) {
+            None => next,
+            Some(interrupt) => self.lock().invocation.on_interrupt(interrupt),
+        }
+    }
+
+    /// A oneway is on its way; other calls are not over. What interceptors say to that comes too late.
+    fn told(&self) {
+        if !self.is_oneway {
+            return;
+        }
+        let mut progress = self.lock();
+        // Otherwise it still waits for its connection.
+        if matches!(progress.end, End::Gone) {
+            let attempt = progress.attempt.take();
+            drop(progress);
+            let _too_late = attempt.and_then(Attempt::sent);
+        }
+    }
+
+    fn on_message<'c>(
+        self: &'c Arc<Self>,
+        mut progress: MutexGuard<'c, Progress>,
         message: Message,
         link: Option<Arc<Link>>,
     ) {
         match progress.invocation.on_reply(&message) {
             Answered::Body { at, user_exception } => {
+                if let Some(attempt) = progress.attempt.take() {
+                    drop(progress);
+                    let instead = attempt.answered(&message, at, user_exception);
+                    progress = self.lock();
+                    if let Some(interrupt) = instead {
+                        let next = progress.invocation.on_interrupt(interrupt);
+                        drop(progress);
+                        return self.follow_elsewhere(next);
+                    }
+                }
                 self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
             }
             Answered::Next(next) => {
                 drop(progress);
+                let next = self.after_interceptors(next, Some(&message));
                 self.follow_elsewhere(next);
             }
         }
@@ -344,6 +412,7 @@ impl AsyncCall {
 
     fn on_failure(self: &Arc<Self>, failure: CallFailure) {
         let next = self.lock().invocation.on_failure(failure);
+        let next = self.after_interceptors(next, None);
         self.follow_elsewhere(next);
     }
 
@@ -401,10 +470,11 @@ impl AsyncCall {
     /// time. Ends, for an invocation decides only so often.
     fn advance(self: &Arc<Self>, arguments: Option<Arguments<'_>>, mut now: Instant) {
         loop {
-            let next = match self.step(arguments, now) {
-                Ok(()) => return,
+            let next = match self.before_interceptors().and_then(|()| self.step(arguments, now)) {
+                Ok(()) => return self.told(),
                 Err(next) => next,
             };
+            let next = self.after_interceptors(next, None);
             match self.follow(next) {
                 Ok(later) => now = later,
                 Err(e) => return self.complete(self.lock(), Err(e)),
@@ -638,4 +708,10 @@ fn expected_encoding(target: &RequestTarget) -> Encoding {
 fn no_thread(e: &std::io::Error) -> SystemException {
     SystemException::new(SystemExceptionKind::NoResources, MinorCode::NONE, CompletionStatus::No)
         .with_detail(format!("the system has no thread for asynchronous calls: {e}"))
+}
+
+/// Nobody waits for the reply any more.
+#[cold]
+fn given_up() -> SystemException {
+    SystemException::new(SystemExceptionKind::Unknown, MinorCode::REPLY_GIVEN_UP, CompletionStatus::Maybe)
 }

@@ -20,6 +20,7 @@ use ironorb_giop::cdr::Writer;
 use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
+use ironorb_giop::service_context::EncodedContexts;
 
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
@@ -195,6 +196,7 @@ impl Link {
     pub(crate) fn oneway(
         &self,
         target: &RequestTarget,
+        contexts: EncodedContexts<'_>,
         operation: &str,
         arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
         now: Instant,
@@ -203,7 +205,7 @@ impl Link {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
         let begins_at = state.transmit().end_position();
-        state.begin_oneway(target, operation, arguments)?;
+        state.begin_oneway_with(target, operation, contexts, arguments)?;
         let ends_at = state.transmit().end_position();
         let mut state = self
             .flush(state, &mut clock, deadline)

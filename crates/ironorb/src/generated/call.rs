@@ -6,11 +6,13 @@ use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{AddressingDisposition, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::reply::Reply;
 use super::{OperationError, Raised};
 use crate::adapter::ReplySink;
+use crate::interceptor::{Interception, ServerOutcome};
 use crate::object::OBJECT_ID;
 use crate::poa::{Upcall, current_object};
 use crate::servant::Servant;
@@ -37,6 +39,7 @@ pub(crate) struct Responder<'c> {
     wanted: bool,
     /// So that a panicking servant's caller still gets an answer.
     answered: Cell<bool>,
+    interception: Option<&'c Interception>,
 }
 
 impl<'c> Call<'c> {
@@ -220,8 +223,20 @@ pub(crate) fn no_interface_repository() -> SystemException {
 }
 
 impl<'c> Responder<'c> {
-    pub(crate) fn new(sink: &'c dyn ReplySink, encoding: Encoding, id: RequestId, wanted: bool) -> Self {
-        Responder { sink, encoding, id, wanted, answered: Cell::new(false) }
+    pub(crate) fn new(
+        sink: &'c dyn ReplySink,
+        encoding: Encoding,
+        id: RequestId,
+        wanted: bool,
+        interception: Option<&'c Interception>,
+    ) -> Self {
+        Responder { sink, encoding, id, wanted, answered: Cell::new(false), interception }
+    }
+
+    /// What its interceptors do, if there are any.
+    #[inline]
+    pub(crate) fn interception(&self) -> Option<&'c Interception> {
+        self.interception
     }
 
     pub(crate) fn is_answered(&self) -> bool {
@@ -239,7 +254,15 @@ impl<'c> Responder<'c> {
     pub(crate) fn later_outside_upcall(&self) -> Option<Later> {
         let sink = self.sink.later()?;
         self.answered.set(true);
-        Some(Later { encoding: self.encoding, id: self.id, wanted: self.wanted, upcall: None, sink })
+        let interception = self.interception.map(Interception::hand_over);
+        Some(Later {
+            encoding: self.encoding,
+            id: self.id,
+            wanted: self.wanted,
+            upcall: None,
+            interception,
+            sink,
+        })
     }
 
     #[inline]
@@ -249,40 +272,100 @@ impl<'c> Responder<'c> {
         value: &T,
     ) -> Replied {
         self.answered.set(true);
-        if self.wanted {
-            let mut results = Some(results);
-            self.sink.with(&mut |connection| {
-                let Some(results) = results.take() else { return };
-                let written =
-                    connection.reply(self.encoding, self.id, ReplyStatus::NoException, |w| results(w, value));
-                if let Err(misuse) = written {
-                    self.unsendable(connection, misuse);
+        match self.interception {
+            None if self.wanted => {
+                self.reply(ReplyStatus::NoException, EncodedContexts::EMPTY, |w| results(w, value));
+            }
+            None => {}
+            Some(interception) => {
+                let outcome = if self.wanted { ServerOutcome::Results } else { ServerOutcome::Oneway };
+                let (outcome, contexts) = interception.end(outcome);
+                match outcome {
+                    ServerOutcome::Results => {
+                        self.reply(ReplyStatus::NoException, contexts.encoded(), |w| results(w, value));
+                    }
+                    other => self.reply_instead(&other, contexts.encoded()),
                 }
-            });
+            }
         }
         Replied(())
+    }
+
+    /// Writes a reply; when the body cannot be written, an exception.
+    #[inline]
+    fn reply(
+        &self,
+        status: ReplyStatus,
+        contexts: EncodedContexts<'_>,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) {
+        let mut body = Some(body);
+        self.sink.with(&mut |connection| {
+            let Some(body) = body.take() else { return };
+            if let Err(misuse) = connection.reply_with(self.encoding, self.id, status, contexts, body) {
+                self.unsendable(connection, misuse);
+            }
+        });
+    }
+
+    /// Writes what interceptors have made of the reply.
+    #[cold]
+    fn reply_instead(&self, outcome: &ServerOutcome, contexts: EncodedContexts<'_>) {
+        if !self.wanted {
+            return;
+        }
+        match outcome {
+            ServerOutcome::SystemException(e) => {
+                self.reply(ReplyStatus::SystemException, contexts, |w| w.put(e));
+            }
+            ServerOutcome::Forward(object) => {
+                self.reply(ReplyStatus::LocationForward, contexts, |w| w.put(object.ior()));
+            }
+            // Interceptors cannot make these.
+            ServerOutcome::Results | ServerOutcome::Oneway | ServerOutcome::UserException(_) => {}
+        }
+    }
+
+    /// An interceptor has ended the request; those that were to be told have been.
+    #[cold]
+    pub(crate) fn end_instead(&self, outcome: &ServerOutcome) {
+        self.answered.set(true);
+        let contexts = match self.interception {
+            Some(interception) => interception.end(outcome.clone()).1,
+            None => ServiceContextList::default(),
+        };
+        self.reply_instead(outcome, contexts.encoded());
     }
 
     #[cold]
     pub(crate) fn raise(&self, raised: Raised<'_>) -> Replied {
         self.answered.set(true);
-        if self.wanted {
-            self.sink.with(&mut |connection| {
-                let written = match raised {
-                    Raised::User(id, members) => {
-                        connection.reply(self.encoding, self.id, ReplyStatus::UserException, |w| {
-                            w.write_str(id)?;
-                            members.marshal(w)
-                        })
-                    }
-                    Raised::System(e) => {
-                        connection.reply(self.encoding, self.id, ReplyStatus::SystemException, |w| w.put(e))
-                    }
-                };
-                if let Err(misuse) = written {
-                    self.unsendable(connection, misuse);
+        let contexts = match self.interception {
+            None => ServiceContextList::default(),
+            Some(interception) => {
+                let (outcome, contexts) = interception.end(match raised {
+                    Raised::User(id, _) => ServerOutcome::UserException(id.to_owned()),
+                    Raised::System(e) => ServerOutcome::SystemException(e.clone()),
+                });
+                if !matches!(outcome, ServerOutcome::UserException(_)) {
+                    self.reply_instead(&outcome, contexts.encoded());
+                    return Replied(());
                 }
-            });
+                contexts
+            }
+        };
+        if self.wanted {
+            match raised {
+                Raised::User(id, members) => {
+                    self.reply(ReplyStatus::UserException, contexts.encoded(), |w| {
+                        w.write_str(id)?;
+                        members.marshal(w)
+                    });
+                }
+                Raised::System(e) => {
+                    self.reply(ReplyStatus::SystemException, contexts.encoded(), |w| w.put(e));
+                }
+            }
         }
         Replied(())
     }
@@ -290,12 +373,17 @@ impl<'c> Responder<'c> {
     #[cold]
     pub(crate) fn forward(&self, ior: &ironorb_giop::ior::Ior) -> Replied {
         self.answered.set(true);
+        let mut contexts = ServiceContextList::default();
+        if let Some(interception) = self.interception {
+            let (outcome, added) = interception.end(ServerOutcome::Forward(interception.object(ior)));
+            if !matches!(&outcome, ServerOutcome::Forward(object) if object.ior() == ior) {
+                self.reply_instead(&outcome, added.encoded());
+                return Replied(());
+            }
+            contexts = added;
+        }
         if self.wanted {
-            self.sink.with(&mut |connection| {
-                // An IOR that was read or made can be written.
-                let _ =
-                    connection.reply(self.encoding, self.id, ReplyStatus::LocationForward, |w| w.put(ior));
-            });
+            self.reply(ReplyStatus::LocationForward, contexts.encoded(), |w| w.put(ior));
         }
         Replied(())
     }
@@ -354,6 +442,7 @@ pub(crate) struct Later {
     /// Keeps the request in progress: for its object, its adapter and their manager. Let go before the connection is,
     /// so that whoever ends a connection in order finds the adapters done.
     upcall: Option<Upcall>,
+    interception: Option<Interception>,
     sink: Box<dyn ReplySink + Send>,
 }
 
@@ -364,7 +453,8 @@ impl Later {
 
     /// Answers by `answer`, which is given the place to write to.
     pub(crate) fn answer(self, answer: impl FnOnce(&Responder<'_>)) {
-        answer(&Responder::new(&*self.sink, self.encoding, self.id, self.wanted));
+        let interception = self.interception.as_ref();
+        answer(&Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception));
         drop(self.upcall);
     }
 }

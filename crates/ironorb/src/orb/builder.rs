@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb_giop::Version;
@@ -12,6 +13,7 @@ use super::core::OrbCore;
 use super::settings::{CommandLineOption, SettingError, Settings, split_options};
 use crate::config::{OrbConfig, ServerConcurrency};
 use crate::endpoint::BadAddress;
+use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
 
 /// Settings for a new ORB.
 ///
@@ -180,6 +182,25 @@ impl OrbBuilder {
     /// What `resolve_initial_references` gives for a name: the text of a reference.
     pub fn initial_reference(mut self, name: &str, url: &str) -> Self {
         self.settings.set_initial(name, url);
+        self
+    }
+
+    /// Shows each request that this ORB sends to an interceptor, after those registered before. Calls to objects in
+    /// the same process are not messages.
+    pub fn client_interceptor(mut self, interceptor: impl ClientInterceptor) -> Self {
+        self.settings.interceptors.client.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Shows each request that comes to this ORB to an interceptor, after those registered before.
+    pub fn server_interceptor(mut self, interceptor: impl ServerInterceptor) -> Self {
+        self.settings.interceptors.server.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Lets an interceptor add to the references that this ORB makes, after those registered before.
+    pub fn ior_interceptor(mut self, interceptor: impl IorInterceptor) -> Self {
+        self.settings.interceptors.ior.push(Arc::new(interceptor));
         self
     }
 

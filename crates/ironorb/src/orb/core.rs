@@ -17,6 +17,7 @@ use crate::adapter::{Adapter, Ownership};
 use crate::client::Connector;
 use crate::config::OrbConfig;
 use crate::endpoint::{Endpoint, Published, display_host_port};
+use crate::interceptor::Interceptors;
 use crate::messaging::OrbPolicies;
 use crate::object::ObjectRef;
 use crate::poa::{ManagerState, Poa};
@@ -31,6 +32,7 @@ pub(crate) struct OrbCore {
     pub(crate) connector: Connector,
     /// What [`Orb::set_policies`](super::Orb::set_policies) has set.
     pub(crate) policies: OrbPolicies,
+    pub(crate) interceptors: Interceptors,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
     /// Where initial references are that nothing else names.
     pub(super) default_initial: Option<String>,
@@ -51,7 +53,9 @@ pub(crate) struct OrbCore {
 impl OrbCore {
     pub(super) fn new(mut settings: Settings) -> Arc<Self> {
         let endpoints = settings.listening();
-        let Settings { config, publish, hold_requests, default_initial, orb_id, server_id, .. } = settings;
+        let Settings {
+            config, publish, hold_requests, default_initial, orb_id, server_id, interceptors, ..
+        } = settings;
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
             adapter: Adapter::new(fresh_nonce(), config.call_timeout),
@@ -59,6 +63,7 @@ impl OrbCore {
             policies: OrbPolicies::default(),
             config,
             initial: RwLock::default(),
+            interceptors,
             default_initial,
             orb_id,
             server_id,
@@ -122,7 +127,12 @@ impl OrbCore {
     }
 
     /// A reference to one of our objects. Without an endpoint it has port 0, which nobody can connect to.
-    pub(crate) fn reference(self: &Arc<Self>, repository_id: &str, key: &[u8]) -> ObjectRef {
+    pub(crate) fn reference(
+        self: &Arc<Self>,
+        repository_id: &str,
+        key: &[u8],
+        added: &[TaggedComponent<'static>],
+    ) -> ObjectRef {
         let nowhere = Published { host: String::new(), port: 0 };
         let (first, others) = match self.published() {
             [first, others @ ..] => (first, others),
@@ -133,6 +143,7 @@ impl OrbCore {
         for other in others {
             components.extend(TaggedComponent::new_alternate_address(&other.host, other.port));
         }
+        components.extend_from_slice(added);
         let profile = IiopProfile::new(self.config.giop_version, &first.host, first.port, key, &components);
         let ior = match profile {
             Ok(profile) => Ior::with_profile(repository_id, profile),

@@ -11,6 +11,7 @@ use ironorb_giop::{CharSet, Version};
 
 use crate::config::{OrbConfig, ServerConcurrency};
 use crate::endpoint::Endpoint;
+use crate::interceptor::Interceptors;
 
 /// Names a configuration file in the environment.
 pub const CONFIG_FILE_VARIABLE: &str = "IRONORB_CONFIG";
@@ -38,6 +39,7 @@ pub(super) struct Settings {
     pub(super) default_initial: Option<String>,
     pub(super) orb_id: String,
     pub(super) server_id: String,
+    pub(super) interceptors: Interceptors,
 }
 
 /// A list that each source of settings begins anew: endpoints on the command line replace those of the program.

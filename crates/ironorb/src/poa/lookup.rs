@@ -60,27 +60,17 @@ impl PoaInner {
     }
 
     fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<Upcall, Refusal> {
-        loop {
-            let turn = match self.policies.thread {
-                ThreadModel::OrbControl => None,
-                ThreadModel::SingleThread => Some(Turn::wait(self)),
-                ThreadModel::MainThread if self.orb.adapter.main_thread().is_this() => None,
-                ThreadModel::MainThread => return Err(Refusal::NotThisThread(self.clone())),
-            };
-            let found = match self.find_active(naming, false) {
-                Some(object) => Ok(object),
-                None => self.find_inactive(naming, operation),
-            };
-            match found {
-                Ok(object) => return Ok(Upcall::in_turn(object, turn)),
-                Err(Missing::Refused(refusal)) => return Err(refusal),
-                Err(Missing::Busy(gate, id)) => {
-                    // Whoever is at it may need the turn.
-                    drop(turn);
-                    self.wait_at(&gate, &id)?;
-                }
-            }
-        }
+        let turn = match self.policies.thread {
+            ThreadModel::OrbControl => None,
+            ThreadModel::SingleThread => Some(Turn::wait(self)),
+            ThreadModel::MainThread if self.orb.adapter.main_thread().is_this() => None,
+            ThreadModel::MainThread => return Err(Refusal::NotThisThread(self.clone())),
+        };
+        let object = match self.find_active(naming, false) {
+            Some(object) => object,
+            None => self.find_inactive(naming, operation)?,
+        };
+        Ok(Upcall::in_turn(object, turn))
     }
 
     #[inline]
@@ -100,17 +90,17 @@ impl PoaInner {
         self: &Arc<Self>,
         naming: Naming<'_>,
         operation: &[u8],
-    ) -> Result<Arc<ActiveObject>, Missing> {
+    ) -> Result<Arc<ActiveObject>, Refusal> {
         let id = match naming {
             Naming::Id(id) => ObjectId::from(id),
             Naming::Slot(slot) => match read(&self.objects).id_in_slot(slot) {
                 Some(id) => id.clone(),
-                None => return Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::STALE_KEY)).into()),
+                None => return Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::STALE_KEY))),
             },
         };
         match self.policies.request_processing {
             RequestProcessing::ActiveObjectMapOnly => {
-                Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)).into())
+                Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)))
             }
             RequestProcessing::DefaultServant => {
                 let servant = read(&self.default_servant).clone().ok_or_else(|| {
@@ -122,28 +112,33 @@ impl PoaInner {
                 Ok(ActiveObject::for_one_request(self.clone(), id, servant, Farewell::Drop))
             }
             RequestProcessing::ServantManager if self.policies.retains() => self.incarnate(&id),
-            RequestProcessing::ServantManager => Ok(self.locate(id, operation)?),
+            RequestProcessing::ServantManager => self.locate(id, operation),
         }
     }
 
-    /// Asks the activator for a servant and keeps it, unless another thread is at that, or the object's last servant has
-    /// not gone yet.
-    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<Arc<ActiveObject>, Missing> {
-        let (activator, _keeper) = {
-            let mut objects = write(&self.objects);
-            match objects.find(id.as_bytes()) {
-                Found::Active(object) => return Ok(count_in(object)),
-                Found::Busy(gate) => return Err(Missing::Busy(gate.clone(), id.clone())),
-                Found::Nothing => {}
-            }
-            let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone() else {
-                return Err(self.lacks_servant_manager().into());
+    /// Asks the activator for a servant and keeps it; waits where another thread is at that, or the object's last servant
+    /// has not gone yet.
+    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<Arc<ActiveObject>, Refusal> {
+        let (activator, _keeper) = loop {
+            let gate = {
+                let mut objects = write(&self.objects);
+                match objects.find(id.as_bytes()) {
+                    Found::Active(object) => return Ok(count_in(object)),
+                    Found::Busy(gate) => gate.clone(),
+                    Found::Nothing => {
+                        let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone()
+                        else {
+                            return Err(self.lacks_servant_manager());
+                        };
+                        // Before the id is busy: a destruction that has begun would wait for it.
+                        self.come()?;
+                        let keeper = Gate::of_this_thread();
+                        objects.begin_busy(id, &keeper);
+                        break (activator, keeper);
+                    }
+                }
             };
-            // Before the id is busy: a destruction that has begun would wait for it.
-            self.come()?;
-            let keeper = Gate::of_this_thread();
-            objects.begin_busy(id, &keeper);
-            (activator, keeper)
+            self.wait_at(&gate, id)?;
         };
         let incarnated = {
             let _current = enter_adapter(self);
@@ -182,7 +177,7 @@ impl PoaInner {
             write(&self.objects).end_busy(id);
         }
         self.go();
-        Ok(kept?)
+        kept
     }
 
     /// Asks the locator for a servant for this request.
@@ -245,19 +240,6 @@ impl PoaInner {
                 Some(not_exist(MinorCode::NO_SUCH_ADAPTER))
             }
         }
-    }
-}
-
-/// Why no servant is found.
-enum Missing {
-    Refused(Refusal),
-    /// Another thread incarnates or etherealises the object: wait and look again.
-    Busy(Arc<Gate>, ObjectId),
-}
-
-impl From<Refusal> for Missing {
-    fn from(refusal: Refusal) -> Self {
-        Missing::Refused(refusal)
     }
 }
 

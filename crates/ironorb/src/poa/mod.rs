@@ -18,6 +18,7 @@ mod manager;
 mod manager_factory;
 mod object_map;
 mod objects;
+mod path;
 mod policies;
 mod servant_manager;
 mod turn;
@@ -50,6 +51,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use ironorb_giop::exception::SystemExceptionKind;
+use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
 use crate::adapter::Activation;
@@ -76,6 +78,8 @@ pub(crate) struct PoaInner {
     /// Tells it from earlier adapters of the same path.
     instance: u32,
     policies: PoaPolicies,
+    /// What interceptors have added to its references.
+    components: Vec<TaggedComponent<'static>>,
     manager: PoaManager,
     /// Locked before those of an adapter further down, and before the table of all adapters.
     children: Mutex<BTreeMap<String, Poa>>,
@@ -110,7 +114,8 @@ impl Poa {
         let manager =
             PoaManager::new(ROOT_MANAGER.to_owned(), ManagerState::Inactive, 0, Arc::downgrade(orb));
         let slot = Slot { index: u32::MAX, generation: 0 };
-        let mut poa = PoaInner::new(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, manager, slot, 0);
+        let mut poa =
+            PoaInner::new(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, Vec::new(), manager, slot, 0);
         poa.life = AtomicU8::new(Life::Destroyed as u8);
         Poa(Arc::new(poa))
     }
@@ -124,10 +129,14 @@ impl Poa {
         manager: PoaManager,
     ) -> Result<Poa, PoaError> {
         let adopter = manager.clone();
+        // Before the adapter can be found, and while no lock is held: interceptors may do as they like.
+        let components = orb.interceptors.ior.establish(&path::names(&path));
         let poa = orb
             .adapter
             .register(path.clone(), |slot, instance| {
-                Arc::new(PoaInner::new(orb, parent, name, path, policies, manager, slot, instance))
+                Arc::new(PoaInner::new(
+                    orb, parent, name, path, policies, components, manager, slot, instance,
+                ))
             })
             .ok_or(PoaError::AdapterAlreadyExists)?;
         adopter.adopt(&poa);
@@ -322,6 +331,7 @@ impl PoaInner {
         name: &str,
         path: Vec<u8>,
         policies: PoaPolicies,
+        components: Vec<TaggedComponent<'static>>,
         manager: PoaManager,
         slot: Slot,
         instance: u32,
@@ -334,6 +344,7 @@ impl PoaInner {
             slot,
             instance,
             policies,
+            components,
             manager,
             children: Mutex::default(),
             objects: RwLock::new(ObjectMap::new(&policies)),

@@ -239,7 +239,7 @@ impl Poa {
         } else {
             key::path_key(self.0.nonce(), self.0.key_instance(), &self.0.path, id.as_bytes())
         };
-        Ok(self.0.orb.reference(repository_id, &key))
+        Ok(self.0.orb.reference(repository_id, &key, &self.0.components))
     }
 
     pub(super) fn reference_of(&self, object: &ActiveObject) -> Result<ObjectRef, PoaError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ironorb_giop::Encoding;
-use ironorb_giop::connection::{CallId, ConnectionEnd};
+use ironorb_giop::connection::{CallId, ConnectionEnd, RequestOptions};
 use ironorb_giop::message::RequestTarget;
 use rustix::event::epoll::EventFlags;
 
@@ -48,11 +48,12 @@ impl Link {
         } else {
             self.wait_for_room(&mut clock, call.deadline())?
         };
-        let begun = call.send_by(|operation, arguments| {
+        let begun = call.send_by(|operation, contexts, arguments| {
             if call.is_oneway() {
-                return state.begin_oneway(target, operation, arguments).map(|()| None);
+                return state.begin_oneway_with(target, operation, contexts, arguments).map(|()| None);
             }
-            let id = state.begin_call(target, operation, arguments)?;
+            let options = RequestOptions { contexts, ..RequestOptions::TWOWAY };
+            let id = state.begin_request(target, operation, options, arguments)?;
             state.set_waker(id, Waiter::Call(call.clone(), id));
             state.asynchronous += 1;
             Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version() }))

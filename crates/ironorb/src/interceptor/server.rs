@@ -1,0 +1,333 @@
+//! The server's side of a request (CORBA 3.3 part 1, 16.3.8).
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use ironorb_giop::exception::SystemException;
+use ironorb_giop::ior::Ior;
+use ironorb_giop::message::{Request, Response};
+use ironorb_giop::service_context::{ServiceContext, ServiceContextList};
+
+use super::{ContextList, Interrupt, PiCurrent, ReplyStatus, SlotId};
+use crate::object::ObjectRef;
+use crate::orb::OrbCore;
+
+/// Sees the requests that come into this process. All points have a body that does nothing.
+///
+/// Interceptors are called in the order of their registration when a request comes in, and in the opposite order,
+/// those that let it pass, when its reply goes out. Points are called by the thread that serves the request; those of
+/// a reply that a servant gives later, by the thread that gives it.
+pub trait ServerInterceptor: Send + Sync + 'static {
+    /// A name for messages; empty by default.
+    fn name(&self) -> &str {
+        ""
+    }
+
+    /// A request has come. Its contexts can be read and slots be set; which servant will serve it is not known yet.
+    fn receive_request_service_contexts(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        let _ = request;
+        Ok(())
+    }
+
+    /// The servant has been found and is about to be called.
+    fn receive_request(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        let _ = request;
+        Ok(())
+    }
+
+    /// Results are about to be sent: contexts may be added. What a servant has done cannot be taken back; an error
+    /// is sent in place of the results.
+    fn send_reply(&self, request: &mut ServerRequestInfo) -> Result<(), SystemException> {
+        let _ = request;
+        Ok(())
+    }
+
+    /// An exception is about to be sent.
+    fn send_exception(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        let _ = request;
+        Ok(())
+    }
+
+    /// The request ends otherwise: it is forwarded, or was a oneway.
+    fn send_other(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        let _ = request;
+        Ok(())
+    }
+}
+
+/// What a server's interceptor can learn of a request.
+#[derive(Debug)]
+pub struct ServerRequestInfo {
+    operation: Vec<u8>,
+    object_key: Vec<u8>,
+    received: ContextList,
+    response_expected: bool,
+    target: Option<Target>,
+    added: ContextList,
+    outcome: Option<ServerOutcome>,
+}
+
+/// The servant's side, once it is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) object_id: Vec<u8>,
+    pub(crate) adapter_name: Vec<String>,
+    pub(crate) repository_id: String,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone)]
+pub(crate) enum ServerOutcome {
+    Results,
+    /// Nobody waits for an answer.
+    Oneway,
+    SystemException(SystemException),
+    /// Its repository id.
+    UserException(String),
+    Forward(ObjectRef),
+}
+
+impl ServerRequestInfo {
+    pub(crate) fn new(request: &Request<'_>) -> Self {
+        ServerRequestInfo {
+            operation: request.operation.to_owned(),
+            object_key: request.object_key.to_owned(),
+            received: request.contexts.clone().into(),
+            response_expected: request.response == Response::SyncWithTarget,
+            target: None,
+            added: ContextList::default(),
+            outcome: None,
+        }
+    }
+
+    /// The operation as on the wire.
+    pub fn operation(&self) -> &[u8] {
+        &self.operation
+    }
+
+    /// The object key as on the wire.
+    pub fn object_key(&self) -> &[u8] {
+        &self.object_key
+    }
+
+    /// False for a oneway.
+    pub fn response_expected(&self) -> bool {
+        self.response_expected
+    }
+
+    /// The bytes of a context of the request.
+    pub fn request_service_context(&self, id: u32) -> Option<&[u8]> {
+        self.received.find(id)
+    }
+
+    /// All contexts of the request.
+    pub fn request_service_contexts(&self) -> impl ExactSizeIterator<Item = ServiceContext<'_>> {
+        self.received.iter()
+    }
+
+    /// Adds a service context to the reply. False when there is one of that id and `replace` is not set.
+    pub fn add_reply_service_context(&mut self, id: u32, data: &[u8], replace: bool) -> bool {
+        self.added.add(id, data, replace)
+    }
+
+    /// The bytes of a context that an interceptor has added to the reply.
+    pub fn reply_service_context(&self, id: u32) -> Option<&[u8]> {
+        self.added.find(id)
+    }
+
+    /// The object's id in its adapter; `None` before the servant is known.
+    pub fn object_id(&self) -> Option<&[u8]> {
+        self.target.as_ref().map(|target| target.object_id.as_slice())
+    }
+
+    /// The names of the adapters from the root's child to the object's own; `None` before the servant is known.
+    pub fn adapter_name(&self) -> Option<&[String]> {
+        self.target.as_ref().map(|target| target.adapter_name.as_slice())
+    }
+
+    /// The repository id of the servant's most derived interface; `None` before the servant is known.
+    pub fn target_most_derived_interface(&self) -> Option<&str> {
+        self.target.as_ref().map(|target| target.repository_id.as_str())
+    }
+
+    /// How the request ends; `None` before that.
+    pub fn reply_status(&self) -> Option<ReplyStatus> {
+        Some(match self.outcome.as_ref()? {
+            ServerOutcome::Results | ServerOutcome::Oneway => ReplyStatus::Successful,
+            ServerOutcome::SystemException(_) => ReplyStatus::SystemException,
+            ServerOutcome::UserException(_) => ReplyStatus::UserException,
+            ServerOutcome::Forward(_) => ReplyStatus::LocationForward,
+        })
+    }
+
+    /// The system exception that is about to be sent.
+    pub fn system_exception(&self) -> Option<&SystemException> {
+        match &self.outcome {
+            Some(ServerOutcome::SystemException(e)) => Some(e),
+            _ => None,
+        }
+    }
+
+    /// The repository id of the exception that is about to be sent.
+    pub fn sending_exception_id(&self) -> Option<&str> {
+        match &self.outcome {
+            Some(ServerOutcome::SystemException(e)) => Some(e.kind.repository_id()),
+            Some(ServerOutcome::UserException(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Where the client is sent.
+    pub fn forward_reference(&self) -> Option<&ObjectRef> {
+        match &self.outcome {
+            Some(ServerOutcome::Forward(object)) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// What a slot holds; see [`PiCurrent`].
+    pub fn slot(&self, id: SlotId) -> crate::Any {
+        PiCurrent.slot(id)
+    }
+
+    /// Puts something into a slot, where the servant finds it.
+    pub fn set_slot(&self, id: SlotId, value: crate::Any) {
+        PiCurrent.set_slot(id, value);
+    }
+
+    fn set_target(&mut self, target: Target) {
+        self.target = Some(target);
+    }
+}
+
+/// All interceptors of an ORB's servers.
+#[derive(Clone, Default)]
+pub(crate) struct ServerChain(Vec<Arc<dyn ServerInterceptor>>);
+
+/// How many interceptors have let a request pass, and so are told of its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Passed(usize);
+
+impl ServerChain {
+    pub(crate) fn push(&mut self, interceptor: Arc<dyn ServerInterceptor>) {
+        self.0.push(interceptor);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A request has come. An error is how it ends instead of being served.
+    pub(crate) fn begin(&self, request: &mut ServerRequestInfo) -> Result<Passed, ServerOutcome> {
+        for (passed, interceptor) in self.0.iter().enumerate() {
+            if let Err(interrupt) = interceptor.receive_request_service_contexts(request) {
+                return Err(self.end(Passed(passed), request, interrupt.into()));
+            }
+        }
+        Ok(Passed(self.0.len()))
+    }
+
+    /// The servant is known. An error is how the request ends instead of being served; its interceptors have been
+    /// told.
+    pub(crate) fn found(&self, passed: Passed, request: &mut ServerRequestInfo) -> Result<(), ServerOutcome> {
+        for interceptor in &self.0[..passed.0] {
+            if let Err(interrupt) = interceptor.receive_request(request) {
+                return Err(self.end(passed, request, interrupt.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// A reply is about to be sent; what the client is told may be changed.
+    pub(crate) fn end(
+        &self,
+        Passed(passed): Passed,
+        request: &mut ServerRequestInfo,
+        outcome: ServerOutcome,
+    ) -> ServerOutcome {
+        let mut outcome = outcome;
+        for interceptor in self.0[..passed].iter().rev() {
+            request.outcome = Some(outcome.clone());
+            let told = match &outcome {
+                ServerOutcome::Results => interceptor.send_reply(request).map_err(Interrupt::Raise),
+                ServerOutcome::SystemException(_) | ServerOutcome::UserException(_) => {
+                    interceptor.send_exception(request)
+                }
+                ServerOutcome::Oneway | ServerOutcome::Forward(_) => interceptor.send_other(request),
+            };
+            if let Err(interrupt) = told {
+                outcome = interrupt.into();
+            }
+        }
+        outcome
+    }
+}
+
+/// One request between its interceptors and its reply.
+pub(crate) struct Interception {
+    orb: Arc<OrbCore>,
+    /// Taken out by whoever ends the request.
+    state: Cell<Option<Box<(Passed, ServerRequestInfo)>>>,
+}
+
+impl Interception {
+    /// A request has come; the second is how it ends instead of being served, when an interceptor says so.
+    #[cold]
+    pub(crate) fn begin(orb: &Arc<OrbCore>, request: &Request<'_>) -> (Interception, Option<ServerOutcome>) {
+        let mut info = ServerRequestInfo::new(request);
+        let (state, instead) = match orb.interceptors.server.begin(&mut info) {
+            Ok(passed) => (Some(Box::new((passed, info))), None),
+            Err(outcome) => (Some(Box::new((Passed(0), info))), Some(outcome)),
+        };
+        (Interception { orb: orb.clone(), state: Cell::new(state) }, instead)
+    }
+
+    /// The servant is known; what comes back is how the request ends instead of being served.
+    #[cold]
+    pub(crate) fn found(&self, target: Target) -> Option<ServerOutcome> {
+        let mut state = self.state.take()?;
+        state.1.set_target(target);
+        let instead = self.orb.interceptors.server.found(state.0, &mut state.1).err();
+        if instead.is_some() {
+            state.0 = Passed(0); // they have been told
+        }
+        self.state.set(Some(state));
+        instead
+    }
+
+    /// The reply is about to be written: what it is, and the contexts that it carries.
+    #[cold]
+    pub(crate) fn end(&self, outcome: ServerOutcome) -> (ServerOutcome, ServiceContextList) {
+        match self.state.take() {
+            None => (outcome, ServiceContextList::default()),
+            Some(mut state) => {
+                let outcome = self.orb.interceptors.server.end(state.0, &mut state.1, outcome);
+                (outcome, state.1.added.to_send())
+            }
+        }
+    }
+
+    /// A reference that a request is forwarded to.
+    pub(crate) fn object(&self, ior: &Ior) -> ObjectRef {
+        ObjectRef::new(&self.orb, ior.clone())
+    }
+
+    /// The same for a reply that is written later, perhaps by another thread.
+    pub(crate) fn hand_over(&self) -> Interception {
+        Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
+    }
+}
+
+impl From<Interrupt> for ServerOutcome {
+    fn from(interrupt: Interrupt) -> Self {
+        match interrupt {
+            Interrupt::Raise(e) => ServerOutcome::SystemException(e),
+            Interrupt::Forward(object) => ServerOutcome::Forward(object),
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Interceptors see every request, carry contexts along, and can change how it ends.
+
+use std::sync::{Arc, Mutex};
+
+use ironorb::interceptor::{
+    ClientInterceptor, ClientRequestInfo, Interrupt, IorInfo, IorInterceptor, PiCurrent, ServerInterceptor,
+    ServerRequestInfo, SlotId,
+};
+use ironorb::{
+    Any, CompletionStatus, MinorCode, ObjectRef, Orb, SystemException, SystemExceptionKind, TypedRef, giop,
+};
+use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
+use ironorb_tests::{Probing, eventually};
+
+/// A context id of our own.
+const CONTEXT: u32 = 0x494F_0042;
+
+/// What interceptors of one test have seen, in order.
+type Log = Arc<Mutex<Vec<String>>>;
+
+fn note(log: &Log, what: String) {
+    log.lock().unwrap().push(what);
+}
+
+fn taken(log: &Log) -> Vec<String> {
+    std::mem::take(&mut log.lock().unwrap())
+}
+
+/// Writes down what it sees, and what to do instead of nothing.
+#[derive(Default)]
+struct Witness {
+    name: &'static str,
+    log: Log,
+    /// At `send_request` or `receive_request_service_contexts` of this operation.
+    interrupt: Option<(&'static str, Interrupt)>,
+    /// At `receive_exception` or `send_exception`.
+    soften: Option<Interrupt>,
+}
+
+impl Witness {
+    fn new(name: &'static str, log: &Log) -> Witness {
+        Witness { name, log: log.clone(), ..Witness::default() }
+    }
+
+    fn check(&self, operation: &str) -> Result<(), Interrupt> {
+        match &self.interrupt {
+            Some((wanted, interrupt)) if *wanted == operation => Err(interrupt.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn softened(&self) -> Result<(), Interrupt> {
+        self.soften.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl ClientInterceptor for Witness {
+    fn send_request(&self, request: &mut ClientRequestInfo) -> Result<(), Interrupt> {
+        note(&self.log, format!("{} send {}", self.name, request.operation()));
+        request.add_request_service_context(CONTEXT, self.name.as_bytes(), false);
+        self.check(request.operation())
+    }
+
+    fn receive_reply(&self, request: &ClientRequestInfo) -> Result<(), SystemException> {
+        let context = request.reply_service_context(CONTEXT).map(<[u8]>::to_vec);
+        let context = String::from_utf8(context.unwrap_or_default()).unwrap();
+        note(&self.log, format!("{} reply {:?} {context:?}", self.name, request.reply_status().unwrap()));
+        Ok(())
+    }
+
+    fn receive_exception(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
+        let id = request.received_exception_id().unwrap();
+        note(&self.log, format!("{} exception {id}", self.name));
+        self.softened()
+    }
+
+    fn receive_other(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
+        note(&self.log, format!("{} other {:?}", self.name, request.reply_status().unwrap()));
+        Ok(())
+    }
+}
+
+impl ServerInterceptor for Witness {
+    fn receive_request_service_contexts(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        assert_eq!(request.object_id(), None, "the servant is not known yet");
+        let context = request.request_service_context(CONTEXT).map(<[u8]>::to_vec).unwrap_or_default();
+        let operation = String::from_utf8(request.operation().to_vec()).unwrap();
+        let context = String::from_utf8(context).unwrap();
+        note(&self.log, format!("{} came {operation} {context:?}", self.name));
+        self.check(&operation)
+    }
+
+    fn receive_request(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        let interface = request.target_most_derived_interface().unwrap().to_owned();
+        note(&self.log, format!("{} for {interface} {:?}", self.name, request.adapter_name().unwrap()));
+        Ok(())
+    }
+
+    fn send_reply(&self, request: &mut ServerRequestInfo) -> Result<(), SystemException> {
+        request.add_reply_service_context(CONTEXT, self.name.as_bytes(), true);
+        note(&self.log, format!("{} answers {:?}", self.name, request.reply_status().unwrap()));
+        Ok(())
+    }
+
+    fn send_exception(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        note(&self.log, format!("{} raises {}", self.name, request.sending_exception_id().unwrap()));
+        self.softened()
+    }
+
+    fn send_other(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        note(&self.log, format!("{} other {:?}", self.name, request.reply_status().unwrap()));
+        Ok(())
+    }
+}
+
+fn listening() -> ironorb::OrbBuilder {
+    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap()
+}
+
+/// The same object as a client sees it.
+fn seen_by(client: &Orb, object: &ObjectRef) -> ProbeRef {
+    client.string_to_object(&object.to_ior_string()).unwrap().narrow_unchecked()
+}
+
+fn probe(server: &Orb, client: &Orb) -> ProbeRef {
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    seen_by(client, probe.object())
+}
+
+fn no_permission() -> SystemException {
+    SystemException::new(SystemExceptionKind::NoPermission, MinorCode(9), CompletionStatus::No)
+}
+
+#[test]
+fn points_are_called_in_order_and_contexts_travel_both_ways() {
+    let (ours, theirs) = (Log::default(), Log::default());
+    let server = listening()
+        .server_interceptor(Witness::new("s1", &theirs))
+        .server_interceptor(Witness::new("s2", &theirs))
+        .build()
+        .unwrap();
+    let client = Orb::builder()
+        .no_endpoint()
+        .client_interceptor(Witness::new("c1", &ours))
+        .client_interceptor(Witness::new("c2", &ours))
+        .build()
+        .unwrap();
+    let probe = probe(&server, &client);
+
+    assert_eq!(probe.add(2, 3).unwrap(), 5);
+    // The second client's context was refused, for the first had one of that id; the first server's replaced the
+    // second's.
+    assert_eq!(
+        taken(&ours),
+        ["c1 send add", "c2 send add", "c2 reply Successful \"s1\"", "c1 reply Successful \"s1\""]
+    );
+    assert_eq!(
+        taken(&theirs),
+        [
+            "s1 came add \"c1\"",
+            "s2 came add \"c1\"",
+            "s1 for IDL:testing/Probe:1.0 []",
+            "s2 for IDL:testing/Probe:1.0 []",
+            "s2 answers Successful",
+            "s1 answers Successful"
+        ]
+    );
+
+    probe.refuse("no").unwrap_err();
+    assert_eq!(
+        taken(&ours)[2..],
+        ["c2 exception IDL:testing/Refused:1.0", "c1 exception IDL:testing/Refused:1.0"]
+    );
+    assert_eq!(
+        taken(&theirs)[4..],
+        ["s2 raises IDL:testing/Refused:1.0", "s1 raises IDL:testing/Refused:1.0"]
+    );
+
+    probe.tick().unwrap();
+    assert_eq!(taken(&ours)[2..], ["c2 other Successful", "c1 other Successful"]);
+    eventually("the oneway has been served", || theirs.lock().unwrap().len() == 6);
+    assert_eq!(taken(&theirs)[4..], ["s2 other Successful", "s1 other Successful"]);
+}
+
+#[test]
+fn those_that_let_a_request_pass_are_told_when_another_does_not() {
+    let log = Log::default();
+    let second = Witness { interrupt: Some(("ping", no_permission().into())), ..Witness::new("c2", &log) };
+    let server = listening().build().unwrap();
+    let client = Orb::builder()
+        .no_endpoint()
+        .client_interceptor(Witness::new("c1", &log))
+        .client_interceptor(second)
+        .client_interceptor(Witness::new("c3", &log))
+        .build()
+        .unwrap();
+    let e = probe(&server, &client).ping().unwrap_err();
+    assert_eq!((e.kind, e.minor), (SystemExceptionKind::NoPermission, MinorCode(9)));
+    assert_eq!(
+        taken(&log),
+        ["c1 send ping", "c2 send ping", "c1 exception IDL:omg.org/CORBA/NO_PERMISSION:1.0"]
+    );
+}
+
+#[test]
+fn a_server_refuses_or_forwards_before_the_servant_is_asked() {
+    let (log, ours) = (Log::default(), Log::default());
+    let elsewhere = listening().build().unwrap();
+    let refuge: ProbeRef = elsewhere.root_poa().activate(Probing::default()).unwrap();
+    refuge.set_label("refuge").unwrap();
+    let client = Orb::builder().no_endpoint().client_interceptor(Witness::new("c", &ours)).build().unwrap();
+    let forward = Interrupt::Forward(refuge.object().clone());
+    let server = listening()
+        .server_interceptor(Witness::new("s1", &log))
+        .server_interceptor(Witness {
+            interrupt: Some(("ping", no_permission().into())),
+            ..Witness::new("s2", &log)
+        })
+        .server_interceptor(Witness { interrupt: Some(("_get_label", forward)), ..Witness::new("s3", &log) })
+        .build()
+        .unwrap();
+    let probe = probe(&server, &client);
+    let e = probe.ping().unwrap_err();
+    assert_eq!((e.kind, e.minor), (SystemExceptionKind::NoPermission, MinorCode(9)));
+    assert_eq!(taken(&log)[2..], ["s1 raises IDL:omg.org/CORBA/NO_PERMISSION:1.0"]);
+    taken(&ours);
+
+    assert_eq!(probe.label().unwrap(), "refuge");
+    assert_eq!(taken(&log)[3..], ["s2 other LocationForward", "s1 other LocationForward"]);
+    // The request ended for the client's interceptors, and another began.
+    assert_eq!(
+        taken(&ours),
+        ["c send _get_label", "c other LocationForward", "c send _get_label", "c reply Successful \"\""]
+    );
+}
+
+#[test]
+fn an_exception_is_changed_on_its_way() {
+    let log = Log::default();
+    let server = listening()
+        .server_interceptor(Witness { soften: Some(no_permission().into()), ..Witness::new("s", &log) })
+        .build()
+        .unwrap();
+    let plain = Orb::builder().no_endpoint().build().unwrap();
+    match probe(&server, &plain).refuse("no").unwrap_err() {
+        ironorb_tests::testing::probe::RefuseError::System(e) => assert_eq!(e.minor, MinorCode(9)),
+        other => panic!("{other:?}"),
+    }
+
+    // A client may even send the request elsewhere after an exception.
+    let other: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let client = Orb::builder().no_endpoint();
+    let healthy = listening().build().unwrap();
+    let refuge: ProbeRef = healthy.root_poa().activate(Probing::default()).unwrap();
+    let forward = Interrupt::Forward(refuge.object().clone());
+    let client = client
+        .client_interceptor(Witness { soften: Some(forward), ..Witness::new("c", &log) })
+        .build()
+        .unwrap();
+    let probe = seen_by(&client, other.object());
+    server.root_poa().deactivate(&server.root_poa().reference_to_id(other.object()).unwrap()).unwrap();
+    assert_eq!(probe.add(1, 1).unwrap(), 2);
+}
+
+/// Puts the request's context into a slot, for the servant's calls to carry on.
+struct Carrier(SlotId);
+
+impl ServerInterceptor for Carrier {
+    fn receive_request_service_contexts(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        if let Some(context) = request.request_service_context(CONTEXT) {
+            request.set_slot(self.0, Any::new(&String::from_utf8(context.to_vec()).unwrap()).unwrap());
+        }
+        Ok(())
+    }
+}
+
+impl ClientInterceptor for Carrier {
+    fn send_request(&self, request: &mut ClientRequestInfo) -> Result<(), Interrupt> {
+        if let Ok(text) = request.slot(self.0).extract::<String>() {
+            request.add_request_service_context(CONTEXT, text.as_bytes(), true);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn slots_carry_data_from_the_application_to_the_servant() {
+    struct Teller(SlotId, Arc<Mutex<String>>);
+    impl ServerInterceptor for Teller {
+        fn receive_request(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+            *self.1.lock().unwrap() = request.slot(self.0).extract().unwrap_or_default();
+            Ok(())
+        }
+    }
+    let slot = SlotId::allocate();
+    let told = Arc::new(Mutex::new(String::new()));
+    let server = listening()
+        .server_interceptor(Carrier(slot))
+        .server_interceptor(Teller(slot, told.clone()))
+        .build()
+        .unwrap();
+    let client = Orb::builder().no_endpoint().client_interceptor(Carrier(slot)).build().unwrap();
+    let probe = probe(&server, &client);
+    probe.ping().unwrap();
+    assert_eq!(*told.lock().unwrap(), "");
+    PiCurrent.set_slot(slot, Any::new("transaction 7").unwrap());
+    probe.ping().unwrap();
+    assert_eq!(*told.lock().unwrap(), "transaction 7");
+    PiCurrent.set_slot(slot, Any::default());
+    probe.ping().unwrap();
+    assert_eq!(*told.lock().unwrap(), "", "slots of one request are not seen by the next");
+}
+
+#[test]
+fn references_carry_what_ior_interceptors_add() {
+    struct Stamp;
+    impl IorInterceptor for Stamp {
+        fn establish_components(&self, adapter: &mut IorInfo<'_>) {
+            let name = adapter.adapter_name().join("/");
+            adapter.add_component(giop::ior::TaggedComponent {
+                tag: 0x494F_0001,
+                data: name.into_bytes().into(),
+            });
+        }
+    }
+    let server = listening().ior_interceptor(Stamp).build().unwrap();
+    let inner = server.root_poa().create_poa("inner", None, ironorb::PoaPolicies::default()).unwrap();
+    let stamp_of = |object: &ObjectRef| -> Vec<u8> {
+        let profile = object.ior().iiop_profiles().next().unwrap();
+        let stamp = profile.components().find(|component| component.tag == 0x494F_0001);
+        stamp.unwrap().data.into_owned()
+    };
+    let at_root: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let inside: ProbeRef = inner.activate(Probing::default()).unwrap();
+    assert_eq!(stamp_of(at_root.object()), b"");
+    assert_eq!(stamp_of(inside.object()), b"inner");
+}
+
+#[test]
+fn asynchronous_calls_pass_the_interceptors_too() {
+    let log = Log::default();
+    let server = listening().build().unwrap();
+    let client = Orb::builder().no_endpoint().client_interceptor(Witness::new("c", &log)).build().unwrap();
+    let probe = probe(&server, &client);
+    assert_eq!(ProbeAsync::add_async(&probe, 2, 3).wait().unwrap(), 5);
+    assert_eq!(taken(&log), ["c send add", "c reply Successful \"\""]);
+    ProbeAsync::refuse_async(&probe, "no").wait().unwrap_err();
+    assert_eq!(taken(&log), ["c send refuse", "c exception IDL:testing/Refused:1.0"]);
+}
