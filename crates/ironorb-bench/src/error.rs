@@ -41,6 +41,9 @@ pub enum BenchError {
         /// What it did.
         what: String,
     },
+    /// A value did not come out of its `any`.
+    #[error("a value of the benchmark did not come out of its any: {0}")]
+    Extract(#[from] ironorb::ExtractError),
     /// The IDL of the benchmark was refused.
     #[error("the IDL of the benchmark was refused:\n{0}")]
     Idl(String),

@@ -2,6 +2,7 @@
 //!
 //! `ironorb bench echo` measures what a call costs against a plain socket that carries the same bytes;
 //! `ironorb bench idl` how fast IDL is read and turned into Rust.
+//! `ironorb bench types` how fast each construct of IDL is marshalled, beside a plain copy.
 //! Servers run in processes of their own, which are this same program started again with a hidden role
 //! ([`run_role`]).
 //!
@@ -23,14 +24,16 @@ mod rows;
 mod servant;
 mod sizes;
 mod statistics;
+mod types;
 
 pub use compile::{IdlReport, IdlRow, idl};
 pub use echo::echo;
 pub use error::BenchError;
-pub use options::{BenchCommand, EchoOptions, IdlOptions};
+pub use options::{BenchCommand, EchoOptions, IdlOptions, TypesOptions};
 pub use report::{CountsRow, EchoReport, LatencyRow};
 pub use role::{RoleArgs, run_role};
 pub use statistics::Latency;
+pub use types::{TypesReport, TypesRow, types};
 
 /// Carries out `ironorb bench …`: prints the report, or is a server of one.
 pub fn run(command: BenchCommand) -> Result<(), BenchError> {
@@ -43,6 +46,10 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
             println!("{}", compile::idl(&options)?);
             Ok(())
         }
+        BenchCommand::Types(options) => {
+            println!("{}", types(&options)?);
+            Ok(())
+        }
         BenchCommand::Role(args) => run_role(&args),
     }
 }
@@ -51,4 +58,10 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
 #[allow(missing_docs)]
 mod generated {
     ironorb::include_idl!("echo");
+}
+
+/// What the build script made of `idl/types.idl`.
+#[allow(missing_docs)]
+mod generated_types {
+    ironorb::include_idl!("types");
 }

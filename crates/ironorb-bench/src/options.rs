@@ -11,6 +11,8 @@ pub enum BenchCommand {
     Echo(EchoOptions),
     /// Measure how many lines of IDL a second are read, and turned into Rust.
     Idl(IdlOptions),
+    /// Measure how many bytes a second of each construct of IDL are marshalled, beside a plain copy.
+    Types(TypesOptions),
     /// Be one process of a benchmark.
     #[command(hide = true)]
     Role(RoleArgs),
@@ -55,6 +57,34 @@ pub struct IdlOptions {
     /// Few repetitions of small inputs: shows that it works, not what it costs.
     #[arg(long)]
     pub quick: bool,
+}
+
+/// `ironorb bench types`
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct TypesOptions {
+    /// Only these rows, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// Repetitions of each row, taken in turn with its baseline's. Default 15.
+    #[arg(long)]
+    pub repetitions: Option<usize>,
+    /// Write each row as a line of JSON to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Few repetitions: shows that it works, not what it costs.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+impl TypesOptions {
+    pub(crate) fn repetitions(&self) -> usize {
+        self.repetitions.unwrap_or(if self.quick { 3 } else { 15 }).max(1)
+    }
+
+    /// Bytes that are marshalled in one repetition.
+    pub(crate) fn bytes_per_sample(&self) -> usize {
+        if self.quick { 1 } else { 16 << 20 }
+    }
 }
 
 impl IdlOptions {

@@ -1,0 +1,189 @@
+//! The rows: one value for each construct, of about 64 KiB on the wire.
+
+use std::hint::black_box;
+
+use ironorb::giop::cdr::{LongDouble, WString};
+use ironorb::giop::{ByteOrder, Encoding, Marshal, Reader, Unmarshal, Writer};
+use ironorb::{Any, Fixed, Orb, SystemException, TypeCode, Typed};
+
+use crate::error::BenchError;
+use crate::generated_types::types as g;
+
+type Write = Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>;
+type Read = Box<dyn Fn(&[u8]) -> Result<(), BenchError>>;
+
+/// One construct.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) write: Write,
+    pub(super) read: Read,
+}
+
+/// The rows with these names; all of them without any.
+pub(super) fn select(orb: &Orb, names: &[String]) -> Result<Vec<Row>, BenchError> {
+    let all = all(orb)?;
+    if let Some(unknown) = names.iter().find(|name| !all.iter().any(|row| row.name == **name)) {
+        let known = all.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+        return Err(BenchError::UnknownRow { name: unknown.clone(), known });
+    }
+    Ok(all.into_iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect())
+}
+
+const BYTES: usize = 64 * 1024;
+
+fn all(orb: &Orb) -> Result<Vec<Row>, BenchError> {
+    let octets: Vec<u8> = (0..BYTES).map(|i| i as u8).collect();
+    let doubles: Vec<f64> = (0..BYTES / 8).map(|i| i as f64).collect();
+    let text = "lorem ipsum dolor sit amet ".repeat(BYTES / 27);
+    let texts: Vec<String> = (0..BYTES / 24).map(|i| format!("a text, no. {i:06}")).collect();
+    let wide = "wide text with ż ".repeat(BYTES / 34);
+    let bins: Vec<g::BinStruct> = (0..BYTES as i32 / 24).map(bin).collect();
+    let choices: Vec<g::Choice> = (0..BYTES as i32 / 16).map(choice).collect();
+    let nesteds: Vec<g::Nested> = (0..BYTES as i32 / 200).map(nested).collect();
+    let colours: Vec<g::Colour> = (0..BYTES / 4).map(colour).collect();
+    let prices: Vec<Fixed<9, 2>> =
+        (0..BYTES as i128 / 5).map(|i| Fixed::from_unscaled(i * 37).unwrap_or_default()).collect();
+    let quads: Vec<LongDouble> = (0..BYTES / 16).map(|i| LongDouble::from(i as f64)).collect();
+    let types: Vec<TypeCode> = (0..BYTES / 700).map(|_| TypeCode::for_type::<g::Nested>()).collect();
+    let bag = (0..BYTES as i32 / 12).map(|i| any(&i)).collect::<Result<Vec<Any>, _>>()?;
+    Ok(vec![
+        plain("octets", octets.clone()),
+        plain("chars", octets.clone()),
+        plain("booleans", octets.iter().map(|octet| octet % 2 == 0).collect::<Vec<bool>>()),
+        plain("shorts", (0..BYTES / 2).map(|i| i as i16).collect::<Vec<i16>>()),
+        plain("longs", (0..BYTES / 4).map(|i| i as i32).collect::<Vec<i32>>()),
+        plain("long longs", (0..BYTES / 8).map(|i| i as i64).collect::<Vec<i64>>()),
+        plain("floats", (0..BYTES / 4).map(|i| i as f32).collect::<Vec<f32>>()),
+        plain("doubles", doubles.clone()),
+        foreign("doubles, other byte order", doubles.clone()),
+        plain("long doubles", quads),
+        plain("a string", text.clone()),
+        plain("strings", texts.clone()),
+        plain("a wstring", WString::from(wide.as_str())),
+        plain("enums", colours),
+        plain("structs", bins.clone()),
+        foreign("structs, other byte order", bins.clone()),
+        plain("unions", choices.clone()),
+        plain("nested structs", nesteds.clone()),
+        plain("array", Box::new([[0.5f64; 128]; 64])),
+        plain("fixed", prices.clone()),
+        plain("TypeCodes", types),
+        plain("any of octets", any(&octets)?),
+        plain("any of doubles", any(&doubles)?),
+        foreign("any of doubles, other order", any(&doubles)?),
+        plain("any of a string", any(&text)?),
+        plain("any of strings", any(&texts)?),
+        plain("any of a wstring", any(&WString::from(wide.as_str()))?),
+        plain("any of structs", any(&bins)?),
+        foreign("any of structs, other order", any(&bins)?),
+        plain("any of unions", any(&choices)?),
+        plain("any of nested structs", any(&nesteds)?),
+        plain("any of fixed", any(&prices)?),
+        plain("any of a value list", any(&Some(list(BYTES / 12)))?),
+        plain("anys of longs", bag),
+        plain("valuetype list", Some(list(BYTES / 12))),
+        plain("valuetype tree", tree(11)),
+        plain("valuetype shared graph", Some(shared(BYTES / 320)?)),
+        references(orb)?,
+    ])
+}
+
+fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
+    Any::new(value).map_err(|error| BenchError::Call(SystemException::from(error)))
+}
+
+/// A row in this processor's byte order, as a connection between equals has it.
+fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Row {
+    row(name, value, Encoding::NATIVE)
+}
+
+fn foreign<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Row {
+    let order = if ByteOrder::NATIVE == ByteOrder::Big { ByteOrder::Little } else { ByteOrder::Big };
+    row(name, value, Encoding { order, ..Encoding::NATIVE })
+}
+
+fn row<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T, encoding: Encoding) -> Row {
+    Row {
+        name,
+        write: Box::new(move |bytes| {
+            Writer::new(bytes, encoding)
+                .put(black_box(&value))
+                .map_err(|error| BenchError::Call(error.into()))
+        }),
+        read: Box::new(move |bytes| {
+            let read = Reader::new(bytes, encoding).get::<T>();
+            read.map(|value| drop(black_box(value))).map_err(|error| BenchError::Call(error.into()))
+        }),
+    }
+}
+
+/// References belong to an ORB, which an `any` of them remembers.
+fn references(orb: &Orb) -> Result<Row, BenchError> {
+    let text = "corbaloc:iiop:1.2@host.example:2809/a/key/of/forty/octets/or/thereabouts";
+    let thing: g::ThingRef = ironorb::TypedRef::from_object(orb.string_to_object(text)?);
+    let things = vec![Some(thing); BYTES / 100];
+    let kept = any(&things)?;
+    Ok(Row {
+        name: "references",
+        write: Box::new(move |bytes| {
+            Writer::new(bytes, Encoding::NATIVE)
+                .put(black_box(&things))
+                .map_err(|error| BenchError::Call(error.into()))
+        }),
+        read: Box::new(move |_| {
+            let things = kept.extract::<g::Things>();
+            things.map(|things| drop(black_box(things))).map_err(BenchError::Extract)
+        }),
+    })
+}
+
+fn bin(i: i32) -> g::BinStruct {
+    g::BinStruct { s: i as i16, c: b'c', l: i, o: i as u8, d: f64::from(i) }
+}
+
+fn colour(i: usize) -> g::Colour {
+    [g::Colour::Red, g::Colour::Green, g::Colour::Blue, g::Colour::InfraRed][i % 4]
+}
+
+fn choice(i: i32) -> g::Choice {
+    match i % 4 {
+        0 => g::Choice::Number(i),
+        1 => g::Choice::Text(format!("text {i}")),
+        2 => g::Choice::Bin(bin(i)),
+        _ => g::Choice::Other { label: 7, value: f64::from(i) },
+    }
+}
+
+fn nested(i: i32) -> g::Nested {
+    g::Nested {
+        bin: bin(i),
+        within: g::nested::Inner { name: format!("name {i}"), tint: colour(i as usize), numbers: vec![i; 8] },
+        matrix: [[f64::from(i); 3]; 3],
+        one: choice(i),
+    }
+}
+
+fn list(length: usize) -> ironorb::Value<g::List> {
+    let value = |number, next| ironorb::Value::new(g::List { number, next });
+    let last = value(0, ironorb::Link::null());
+    (1..length as i32).fold(last, |list, number| value(number, list.into()))
+}
+
+fn tree(depth: u32) -> Option<ironorb::Value<g::Tree>> {
+    depth.checked_sub(1).map(|below| {
+        let name = format!("a node {below} above the ground");
+        ironorb::Value::new(g::Tree { name, left: tree(below).into(), right: tree(below).into() })
+    })
+}
+
+/// Values of which each refers to the eight before it.
+fn shared(count: usize) -> Result<ironorb::Value<g::Shared>, BenchError> {
+    let mut graph = ironorb::ValueGraph::new();
+    let mut places = vec![graph.add(g::Shared::default())];
+    for number in 1..count {
+        let others = places.iter().rev().take(8).map(|place| graph.link(*place)).collect();
+        places.push(graph.add(g::Shared { numbers: vec![number as i32; 60], others }));
+    }
+    let last = places[places.len() - 1];
+    graph.finish(last).map_err(|error| BenchError::Call(error.into()))
+}
