@@ -8,6 +8,7 @@
 
 pub mod mutate;
 pub mod seeds;
+mod typecode;
 
 use ironorb_giop::cdr::{LongDouble, WString};
 use ironorb_giop::connection::{
@@ -18,8 +19,8 @@ use ironorb_giop::ior::{CodeSetComponentInfo, IiopProfile, Profile, TaggedProfil
 use ironorb_giop::message::{Message, MessageType, RequestTarget};
 use ironorb_giop::service_context::ServiceContexts;
 use ironorb_giop::{
-    ByteOrder, CharSet, Encoding, Ior, Malformed, Marshal, ObjectUrl, Reader, SystemException, Unmarshal,
-    TransmissionCodeSets, Version, Writer,
+    ByteOrder, CharSet, Encoding, Ior, Malformed, Marshal, ObjectUrl, Reader, SystemException,
+    TransmissionCodeSets, Unmarshal, Version, Writer,
 };
 
 /// A fuzz target by its name, and what a run of it costs.
@@ -38,8 +39,13 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ior", run: ior, cost: 1 },
     Target { name: "url", run: url, cost: 1 },
     Target { name: "giop", run: giop, cost: 4 },
+    Target { name: "typecode", run: typecode, cost: 2 },
+    Target { name: "any", run: any, cost: 4 },
+    Target { name: "fixed", run: fixed, cost: 1 },
     Target { name: "idl", run: idl, cost: 10 },
 ];
+
+pub use typecode::{any, fixed, typecode};
 
 /// Values by a plan: the first byte chooses the encoding, the second how many of the next are types, the
 /// rest are their values.
@@ -138,7 +144,11 @@ fn use_ior(ior: &Ior) {
 fn use_profile(profile: &IiopProfile) {
     assert_eq!(profile.components().len(), profile.components().count());
     profile.addresses().for_each(|address| drop((address.to_string(), address.ip())));
-    let _ = (profile.object_key(), profile.orb_type(), profile.transmission_code_sets(&CodeSetComponentInfo::ironorb()));
+    let _ = (
+        profile.object_key(),
+        profile.orb_type(),
+        profile.transmission_code_sets(&CodeSetComponentInfo::ironorb()),
+    );
 }
 
 /// The text of a reference; its bytes also after each scheme.

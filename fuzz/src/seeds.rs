@@ -27,6 +27,18 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
             }
             seeds.extend(cdr_samples());
         }
+        "typecode" | "any" => {
+            for file in
+                with_extension(&files(&root.join("crates/ironorb-giop/testdata/omniorb-types"))?, "hex")
+            {
+                for (i, bytes) in messages(&fs::read_to_string(file)?).iter().enumerate() {
+                    // GIOP 1.2 with UTF-8, in the orders in turn, as they stand in the file.
+                    seeds.push(after(&[0b1100 | (1 - i as u8 % 2)], bytes));
+                }
+            }
+            seeds.extend(crate::typecode::samples(target));
+        }
+        "fixed" => seeds.extend(crate::typecode::samples(target)),
         "ior" => seeds.extend(references(&golden)?.iter().map(|text| unhex(&text[4..]))),
         "url" => {
             seeds.extend(references(&golden)?.into_iter().map(String::into_bytes));
@@ -65,6 +77,11 @@ pub fn words(target: &str) -> &'static [&'static str] {
             "%",
             "%00",
         ],
+        // A TypeCode's kinds, and indirections that go back a little.
+        "typecode" | "any" => {
+            &["\0\0\0\x0F", "\0\0\0\x13", "\0\0\0\x15", "\x0F\0\0\0", "\x13\0\0\0", "\x1D\0\0\0"]
+        }
+        "fixed" => &["-", ".", "d", "99999999999999999999"],
         "giop" => &["GIOP\x01\x02", "GIOP\x01\x01", "GIOP\x01\x00"],
         _ => &[],
     }
