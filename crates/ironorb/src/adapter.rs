@@ -22,7 +22,8 @@ use crate::invoke::servant_panicked;
 use crate::orb::OrbCore;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
-    Gate, MainThread, MainThreadRequest, Managers, Naming, PoaCurrent, PoaInner, Refusal, Upcall, not_exist,
+    Gate, MainThread, MainThreadRequest, ManagerState, Managers, Naming, PoaCurrent, PoaInner, Refusal,
+    Upcall, not_exist,
 };
 use crate::sync::{read, write};
 
@@ -292,6 +293,34 @@ impl Adapter {
                 ParsedKey::Foreign => Ok(()),
             },
             Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Whether a request for this key would wait for a manager that holds requests. For a driver with a single thread,
+    /// which must not.
+    #[cold]
+    pub(crate) fn is_held(&self, key: &[u8]) -> bool {
+        let table = read(&self.table);
+        let is_holding = |poa: &Arc<PoaInner>| poa.manager().state() == ManagerState::Holding;
+        let is_starting = || table.by_path.get(ROOT_PATH).is_some_and(is_holding);
+        match key::parse(key) {
+            ParsedKey::Slot { nonce, poa, .. } => match table.slots.get(poa.index as usize) {
+                Some((generation, Some(found))) => {
+                    nonce == self.nonce && *generation == poa.generation && is_holding(found)
+                }
+                _ => false,
+            },
+            ParsedKey::Path { path, .. } => match table.visible(path) {
+                Some(found) => is_holding(found),
+                None => is_starting(),
+            },
+            ParsedKey::Foreign => match table.aliases.get(key).cloned() {
+                Some(target) if key::parse(&target) != ParsedKey::Foreign => {
+                    drop(table);
+                    self.is_held(&target)
+                }
+                _ => is_starting(),
+            },
         }
     }
 

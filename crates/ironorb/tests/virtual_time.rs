@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ironorb::engine::{CallNumber, ClientEngine, ClientEvent, ConnectionId, Time};
+use ironorb::giop::message::AddressingDisposition;
 use ironorb::{CompletionStatus, MinorCode, Orb, SystemExceptionKind};
 use support::counter::ADD;
 use support::random::{Random, seeds};
@@ -246,6 +247,73 @@ fn the_second_address_is_tried_when_the_first_refuses() {
         pair.run_until_idle();
         assert!(calls.iter().all(|&call| pair.succeeded(call)), "{pair}");
         assert_eq!(pair.upcalls(spare), 5, "{pair}");
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn an_address_that_failed_is_tried_last_for_a_while() {
+    let mut pair = Pair::seeded(4);
+    let spare = pair.add_server(Orb::builder());
+    let counter = pair.reference(0, &pair.counter_ior(&[0, spare]));
+    let call_within = |pair: &mut Pair, seconds| {
+        let call = pair.begin(0, &counter, Kind::Add, 5);
+        pair.run_until(pair.now() + Duration::from_secs(seconds));
+        assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+    };
+    pair.black_hole(0, true);
+    call_within(&mut pair, 11);
+    assert_eq!(pair.connections(), 2, "{pair}: the first has given no answer");
+    pair.break_connections(spare);
+    pair.run_until(pair.now() + SECOND);
+    call_within(&mut pair, 1);
+    assert_eq!(pair.connections(), 3, "{pair}: the first is not waited for again");
+    // Later it counts again, and answers.
+    pair.black_hole(0, false);
+    pair.break_connections(spare);
+    pair.run_until(pair.now() + Duration::from_secs(30));
+    assert_eq!(pair.upcalls(0), 0);
+    call_within(&mut pair, 1);
+    assert_eq!(pair.upcalls(0), 1, "{pair}");
+    pair.run_until_idle();
+    pair.check_promises();
+}
+
+#[test]
+fn what_a_server_wants_to_see_of_the_reference_is_told_and_remembered() {
+    for demanded in [AddressingDisposition::Profile, AddressingDisposition::Reference] {
+        let mut pair = Pair::seeded(9);
+        let mut builder = Orb::builder();
+        builder.config().addressing_demanded = Some(demanded);
+        let server = pair.add_server(builder);
+        let counter = pair.reference(0, &pair.counter_ior(&[0, server]));
+        pair.kill(0);
+        for (n, kind) in [Kind::Add, Kind::Locate, Kind::Refuse, Kind::Tell].into_iter().enumerate() {
+            let call = pair.begin(0, &counter, kind, 5);
+            pair.run_until_idle();
+            assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
+            assert_eq!(pair.upcalls(server), n + 2, "{pair}: asked twice the first time only");
+        }
+        pair.check_promises();
+    }
+}
+
+#[test]
+fn a_manager_that_holds_requests_does_not_hold_the_engine() {
+    for seed in seeds(0..10) {
+        let mut pair = Pair::seeded(seed);
+        let counter = pair.reference(0, &pair.counter_ior(&[0]));
+        assert!(matches!(pair.call(0, &counter, Kind::Add), Seen::Value(_)));
+        pair.hold_manager(0, true);
+        let held: Vec<u64> =
+            [Kind::Add, Kind::Locate, Kind::Refuse].map(|kind| pair.begin(0, &counter, kind, 8)).to_vec();
+        let hurried = pair.begin_with_timeout(0, &counter, Kind::Add, 8, Some(SECOND));
+        pair.run_until(pair.now() + 2 * SECOND);
+        let e = pair.failure(hurried);
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe), "{pair}");
+        pair.hold_manager(0, false);
+        pair.run_until_idle();
+        assert!(held.iter().all(|&call| pair.succeeded(call)), "{pair}");
         pair.check_promises();
     }
 }
@@ -551,7 +619,11 @@ fn soak(seed: u64) -> Pair {
         pair.add_client(if random.once_in(2) { builder.fragment_bytes(64) } else { builder });
     }
     for _ in 0..random.within(1..3) {
-        let builder = Orb::builder();
+        let mut builder = Orb::builder();
+        if random.once_in(3) {
+            let demands = [AddressingDisposition::Profile, AddressingDisposition::Reference];
+            builder.config().addressing_demanded = Some(demands[random.within(0..2)]);
+        }
         pair.add_server(if random.once_in(2) { builder.fragment_bytes(64) } else { builder });
     }
     let (clients, servers) = (pair.clients(), pair.servers());
@@ -584,6 +656,11 @@ fn soak(seed: u64) -> Pair {
                 let wire = random.within(0..pair.connections());
                 let toward = if random.once_in(2) { Side::Client } else { Side::Server };
                 pair.inject(wire, toward, &[random.next() as u8; 40]);
+            }
+            7 => {
+                let server = random.within(0..servers);
+                pair.hold_manager(server, true);
+                pair.after(random.micros(0..3_000_000), move |pair| pair.hold_manager(server, false));
             }
             6 => {
                 let target = iors[random.within(0..iors.len())].clone();

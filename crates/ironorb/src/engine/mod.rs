@@ -15,9 +15,8 @@
 //! [`ironorb_giop::connection`], the routes and adapters those of the [`Orb`](crate::Orb) - the parts that
 //! the ORB's own threads use.
 //!
-//! Two things are left to the driver. What an engine has written waits in memory until it is taken: who cannot
-//! send for long should begin no more calls. And a POA manager that holds requests makes whoever brings one
-//! wait, an engine as well: under an engine, use managers that are active, discard or are inactive.
+//! One thing is left to the driver. What an engine has written waits in memory until it is taken: who cannot send
+//! for long should begin no more calls.
 
 mod client;
 mod course;

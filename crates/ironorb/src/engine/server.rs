@@ -40,7 +40,9 @@ pub enum ServerEvent<'e> {
         connection: ConnectionId,
     },
     /// The driver answers [`ServerAction::Upcall`], at once or when the servant's turn has come: the servant
-    /// runs now and its reply is written. A number that is not waiting any more does nothing.
+    /// runs now and its reply is written. A number that is not waiting any more does nothing. While a POA manager
+    /// holds the request nothing is done either; it is announced once more, under the same number, by the first
+    /// [`poll_action`](ServerEngine::poll_action) after the manager lets it through.
     CarryOut {
         /// Which request.
         upcall: UpcallNumber,
@@ -85,6 +87,8 @@ pub struct ServerEngine {
     connections: BTreeMap<ConnectionId, Accepted>,
     upcalls: BTreeMap<UpcallNumber, (ConnectionId, Work)>,
     next_upcall: u64,
+    /// Requests that were to be carried out and are held by a manager.
+    held: Vec<UpcallNumber>,
     /// Connections that may have something to transmit.
     talking: BTreeSet<ConnectionId>,
     /// Connections whose servants have answered after their upcalls.
@@ -121,6 +125,7 @@ impl ServerEngine {
             connections: BTreeMap::new(),
             upcalls: BTreeMap::new(),
             next_upcall: 0,
+            held: Vec::new(),
             talking: BTreeSet::new(),
             answered_later: Arc::default(),
             actions: VecDeque::new(),
@@ -170,6 +175,7 @@ impl ServerEngine {
             self.talking.insert(connection);
             self.take_requests(connection);
         }
+        self.announce_again();
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
@@ -231,7 +237,26 @@ impl ServerEngine {
         self.end_if_idle(connection);
     }
 
+    /// Announces the requests that are held no longer, in the order in which they came to be held.
+    fn announce_again(&mut self) {
+        let ServerEngine { held, upcalls, actions, orb, .. } = self;
+        held.retain(|upcall| {
+            let Some((connection, work)) = upcalls.get(upcall) else { return false };
+            let is_held = work.is_held(orb);
+            if !is_held {
+                actions.push_back(ServerAction::Upcall { upcall: *upcall, connection: *connection });
+            }
+            is_held
+        });
+    }
+
     fn carry_out(&mut self, upcall: UpcallNumber) {
+        if self.upcalls.get(&upcall).is_some_and(|(_, work)| work.is_held(&self.orb)) {
+            if !self.held.contains(&upcall) {
+                self.held.push(upcall);
+            }
+            return;
+        }
         let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.waiting -= 1;

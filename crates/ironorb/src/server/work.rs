@@ -57,6 +57,18 @@ impl Work {
         }
     }
 
+    /// Whether [`carry_out`](Self::carry_out) would wait for a manager that holds requests.
+    pub(crate) fn is_held(&self, orb: &OrbCore) -> bool {
+        match self {
+            Work::Request(message) => {
+                message.parse_request().is_ok_and(|request| orb.adapter.is_held(request.object_key))
+            }
+            Work::Locate(message) => {
+                message.parse_locate_request().is_ok_and(|request| orb.adapter.is_held(request.object_key))
+            }
+        }
+    }
+
     /// The message, when nothing is to be done about it.
     pub(crate) fn into_message(self) -> Message {
         match self {

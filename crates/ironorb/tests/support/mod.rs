@@ -238,6 +238,14 @@ impl Pair {
         }
     }
 
+    /// Lets the manager of a server's counters hold requests, or serve them.
+    pub fn hold_manager(&self, server: usize, yes: bool) {
+        if let Some(running) = &self.servers[server].running {
+            let manager = running.counters.manager();
+            if yes { manager.hold_requests(false).unwrap() } else { manager.activate().unwrap() }
+        }
+    }
+
     /// Requests that have reached a server's adapter, or wait for it.
     pub fn upcalls(&self, server: usize) -> usize {
         self.servers[server].upcalls
