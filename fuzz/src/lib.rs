@@ -290,7 +290,7 @@ fn call(stream: &[u8]) {
     client.handle_end(ironorb_giop::connection::ConnectionEnd::Lost, |_| {});
 }
 
-/// IDL text; what follows a zero byte is a second file, `other.idl`.
+/// IDL text, read and turned into Rust; what follows a zero byte is a second file, `other.idl`.
 pub fn idl(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (main, other) = text.split_once('\0').unwrap_or((&text, ""));
@@ -300,5 +300,7 @@ pub fn idl(data: &[u8]) {
     outcome.render(false);
     if let Some(model) = &outcome.model {
         ironorb_idl::dump(model);
+        // What is correct is generated, or it is told why not.
+        let _ = ironorb_build::generate_outcome(&outcome, &ironorb_build::Config::new());
     }
 }

@@ -45,10 +45,13 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
             seeds.extend(URLS.iter().map(|url| url.as_bytes().to_vec()));
         }
         "idl" => {
-            for folder in ["idl", "interop/idl"] {
+            for folder in IDL_FOLDERS {
                 for file in with_extension(&files(&root.join(folder))?, "idl") {
                     seeds.extend(pieces(&fs::read(file)?));
                 }
+            }
+            for folder in files(&root.join("crates/ironorb-build/testdata/emit"))? {
+                seeds.extend(pieces(&fs::read(folder.join("in.idl"))?));
             }
             seeds.extend(IDL.iter().map(|text| text.as_bytes().to_vec()));
         }
@@ -173,6 +176,13 @@ const URLS: &[&str] = &[
     "corbaname:rir:#a%5c.b/c.d",
 ];
 
+const IDL_FOLDERS: &[&str] = &[
+    "idl",
+    "interop/idl",
+    "crates/ironorb-idl/testdata/ok",
+    "crates/ironorb-idl/testdata/errors",
+];
+
 const IDL: &[&str] = &[
     "#include \"other.idl\"\n#define N 4\n#if N > 3 && defined(X)\n#else\nconst long C = N << 2;\n#endif\n\0const octet O = 1;",
     "module a { interface I; struct S; typedef sequence<S> Ss; struct S { Ss next; }; interface I { void f(); }; };",
@@ -183,6 +193,22 @@ const IDL: &[&str] = &[
 ];
 
 const IDL_WORDS: &[&str] = &[
+    "map<",
+    "bitset ",
+    "bitmask ",
+    "bitfield<",
+    "int8 ",
+    "uint64 ",
+    "@annotation ",
+    "@bit_bound(8) ",
+    "@position(3) ",
+    "__LINE__",
+    "__FILE__",
+    "#x",
+    "##",
+    "long double ",
+    "1e4000",
+    "0.1d",
     "module ",
     "interface ",
     "struct ",

@@ -6,7 +6,7 @@ pub mod command;
 pub mod raw;
 mod servant;
 
-pub use servant::{Deriving, Probing};
+pub use servant::{Deriving, Hook, Hooked, Probing};
 
 use std::time::{Duration, Instant};
 

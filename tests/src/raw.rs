@@ -69,3 +69,32 @@ pub fn id_of(request: &[u8]) -> [u8; 4] {
 
 /// CloseConnection.
 pub const CLOSE: u8 = 5;
+
+/// Calls an operation without arguments by a message written here, in GIOP 1.2; the reply's status and the bytes after its
+/// header, in the server's order.
+///
+/// # Panics
+/// When the server does not answer, or not in GIOP 1.2.
+pub fn ask(address: &str, operation: &str, object: &ironorb::ObjectRef) -> (u32, Vec<u8>) {
+    let profile = object.ior().iiop_profiles().next().expect("it has an address");
+    let key = profile.object_key();
+    let mut body = vec![0, 0, 0, 9, 3, 0, 0, 0, 0, 0, 0, 0];
+    body.extend((key.len() as u32).to_be_bytes());
+    body.extend(key);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend((operation.len() as u32 + 1).to_be_bytes());
+    body.extend(operation.as_bytes());
+    body.push(0);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend([0; 4]); // no contexts
+    let mut stream = TcpStream::connect(address).unwrap();
+    write(&mut stream, &message(0, &body));
+    let reply = read_message(&mut stream);
+    assert_eq!(reply[4..6], [1, 2]);
+    let little = reply[6] & 1 != 0;
+    let status: [u8; 4] = reply[16..20].try_into().unwrap();
+    let contexts: [u8; 4] = reply[20..24].try_into().unwrap();
+    assert_eq!(contexts, [0; 4], "no contexts are expected");
+    let status = if little { u32::from_le_bytes(status) } else { u32::from_be_bytes(status) };
+    (status, reply.get(24..).unwrap_or_default().to_vec())
+}

@@ -105,6 +105,52 @@ impl Probe for Probing {
     }
 }
 
+/// What a [`Hooked`] servant does.
+pub type Hook = Box<dyn Fn() -> Result<(), SystemException> + Send + Sync>;
+
+/// Serves `Probe` by a [`Probing`], but for `ping`, which does what a test wants to see from within an upcall.
+pub struct Hooked {
+    /// For all other operations.
+    pub probing: Probing,
+    /// For `ping`.
+    pub on_ping: Hook,
+}
+
+impl Hooked {
+    /// A servant whose `ping` is this.
+    pub fn new(on_ping: impl Fn() -> Result<(), SystemException> + Send + Sync + 'static) -> Self {
+        Hooked { probing: Probing::default(), on_ping: Box::new(on_ping) }
+    }
+}
+
+impl std::fmt::Debug for Hooked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooked").field("probing", &self.probing).finish_non_exhaustive()
+    }
+}
+
+#[rustfmt::skip]
+impl Probe for Hooked {
+    fn ticks(&self) -> Result<u32, SystemException> { self.probing.ticks() }
+    fn label(&self) -> Result<String, SystemException> { self.probing.label() }
+    fn set_label(&self, value: &str) -> Result<(), SystemException> { self.probing.set_label(value) }
+    fn ping(&self) -> Result<(), SystemException> { (self.on_ping)() }
+    fn add(&self, a: i32, b: i32) -> Result<i32, SystemException> { self.probing.add(a, b) }
+    fn echo(&self, text: &str) -> Result<String, SystemException> { self.probing.echo(text) }
+    fn reflect(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> { self.probing.reflect(data) }
+    fn shorten(&self, text: &str) -> Result<String, SystemException> { self.probing.shorten(text) }
+    fn refuse(&self, why: &str) -> Result<(), testing::probe::RefuseError> { self.probing.refuse(why) }
+    fn raise_system(&self, minor: u32) -> Result<(), SystemException> { self.probing.raise_system(minor) }
+    fn fall_over(&self) -> Result<(), SystemException> { self.probing.fall_over() }
+    fn tick(&self) -> Result<(), SystemException> { self.probing.tick() }
+    fn block(&self) -> Result<(), SystemException> { self.probing.block() }
+    fn release(&self) -> Result<(), SystemException> { self.probing.release() }
+    fn blocked(&self) -> Result<u32, SystemException> { self.probing.blocked() }
+    fn whoami(&self) -> Result<String, SystemException> { self.probing.whoami() }
+    fn itself(&self) -> Result<Option<ProbeRef>, SystemException> { self.probing.itself() }
+    fn is_same(&self, other: Option<&ProbeRef>) -> Result<bool, SystemException> { self.probing.is_same(other) }
+}
+
 /// Serves `Derived`, most of it by a [`Probing`].
 #[derive(Debug, Default)]
 pub struct Deriving(pub Probing);

@@ -26,6 +26,8 @@ pub(crate) enum Class {
     Escaped(Name),
     /// A keyword of IDL 4 only, which older files use as a name: what it is depends on what stands around.
     Word(Word),
+    /// Starts with an underscore but was not written so far: what it is without it is not known.
+    Unseen,
 }
 
 /// All texts stand in one string; a table of their places is probed by hash.
@@ -77,6 +79,17 @@ impl Interner {
     }
 
     pub(crate) fn intern(&mut self, text: &str) -> Name {
+        let name = self.enter(text);
+        if self.class(name) == Class::Unseen {
+            // Only the first underscore escapes: `__x` is the name `_x`.
+            let plain = self.enter(&text[1..]);
+            self.names[name.index()].class = Class::Escaped(plain);
+        }
+        name
+    }
+
+    /// Enters a text that may stand for another one only, and so need not have a class yet.
+    fn enter(&mut self, text: &str) -> Name {
         let hash = hash(self.seed, text.as_bytes());
         let slot = match self.probe(text, hash) {
             Ok(name) => return name,
@@ -87,22 +100,18 @@ impl Interner {
         let start = self.text.len() as u32;
         self.text.push_str(text);
         let end = self.text.len() as u32;
-        self.names.push(Entry { start, end, fold: name, class: Class::Plain });
+        let escaped = text.len() > 1 && text.starts_with('_');
+        let class = if escaped { Class::Unseen } else { Class::Plain };
+        self.names.push(Entry { start, end, fold: name, class });
         if self.names.len() > self.table.len() / 4 * 3 {
             self.grow();
         }
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            let fold = self.intern(&text.to_ascii_lowercase());
+            let fold = self.enter(&text.to_ascii_lowercase());
             self.names[name.index()].fold = fold;
             if let Class::Keyword(kw) | Class::NearKeyword(kw) = self.class(fold) {
                 self.names[name.index()].class = Class::NearKeyword(kw);
             }
-        }
-        if let Some(plain) = text.strip_prefix('_')
-            && !plain.is_empty()
-        {
-            let plain = self.intern(plain);
-            self.names[name.index()].class = Class::Escaped(plain);
         }
         name
     }

@@ -63,6 +63,13 @@ fn fixed(text: &str, decimal: &str, span: Span, diags: &mut Diagnostics) -> Lite
         diags.malformed_number(span, text, "a fixed-point number has digits, at most one point and a `d`");
         return LiteralValue::Fixed("0".into());
     }
+    let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let significant = whole.trim_start_matches('0').len() + fraction.trim_end_matches('0').len();
+    if significant > FIXED_DIGITS_MAX {
+        let why = format!("a fixed-point number has at most 31 digits, here are {significant}");
+        diags.malformed_number(span, text, &why);
+        return LiteralValue::Fixed("0".into());
+    }
     LiteralValue::Fixed(decimal.into())
 }
 
@@ -174,3 +181,6 @@ fn hex(
     }
     code
 }
+
+/// Intermediate results have so many; more in a literal would be cut, so they are no use.
+const FIXED_DIGITS_MAX: usize = 62;

@@ -9,6 +9,12 @@ pub trait Loader {
     /// The text of the file at `path`, or why there is none ([`io::ErrorKind::NotFound`] sends the
     /// search for an include on to the next directory).
     fn load(&self, path: &Path) -> io::Result<String>;
+
+    /// The same for a file that a text includes. The user did not name it, so a loader refuses what could
+    /// block, such as a pipe.
+    fn load_included(&self, path: &Path) -> io::Result<String> {
+        self.load(path)
+    }
 }
 
 /// Reads from the file system.
@@ -54,6 +60,14 @@ impl Loader for DiskLoader {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
         Ok(decode(bytes))
+    }
+
+    fn load_included(&self, path: &Path) -> io::Result<String> {
+        let kind = std::fs::metadata(path)?.file_type();
+        if !kind.is_file() && !kind.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        self.load(path)
     }
 }
 
@@ -107,5 +121,14 @@ mod tests {
         let refused = DiskLoader::with_file_bytes_max(10).load(&this);
         assert_eq!(refused.expect_err("it is longer").kind(), io::ErrorKind::FileTooLarge);
         assert!(DiskLoader::default().load(&this).is_ok());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_no_regular_file_is_not_included() {
+        let refused = DiskLoader::default().load_included("/dev/null".as_ref());
+        assert_eq!(refused.expect_err("a device").kind(), io::ErrorKind::InvalidInput);
+        let missing = DiskLoader::default().load_included("/nothing/here".as_ref());
+        assert_eq!(missing.expect_err("no file").kind(), io::ErrorKind::NotFound);
     }
 }

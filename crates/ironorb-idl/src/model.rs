@@ -95,13 +95,16 @@ impl Model {
 
     /// All direct and indirect bases of an interface or value, each once, nearest first, without itself.
     pub fn all_bases(&self, id: DefId) -> Vec<DefId> {
-        let mut found = Vec::new();
-        let mut queue: std::collections::VecDeque<DefId> = self.direct_bases(id).iter().copied().collect();
-        while let Some(base) = queue.pop_front() {
-            if !found.contains(&base) {
-                found.push(base);
-                queue.extend(self.direct_bases(base));
-            }
+        let mut found: Vec<DefId> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        let add = |bases: &[DefId], found: &mut Vec<DefId>, seen: &mut std::collections::HashSet<DefId>| {
+            found.extend(bases.iter().copied().filter(|&base| seen.insert(base)));
+        };
+        add(self.direct_bases(id), &mut found, &mut seen);
+        let mut at = 0;
+        while let Some(&base) = found.get(at) {
+            add(self.direct_bases(base), &mut found, &mut seen);
+            at += 1;
         }
         found
     }

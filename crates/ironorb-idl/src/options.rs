@@ -16,7 +16,10 @@ pub struct Options {
     pub includes_max: usize,
     /// Bytes in one file; default 64 MiB, which is also what reading it takes.
     pub file_bytes_max: u64,
-    /// Tokens of the unit after expansion; default 16 million, of 24 bytes each.
+    /// Bytes of all files, each as often as it is included; default 1 GiB.
+    pub read_bytes_max: u64,
+    /// Tokens of the unit after expansion, with comments and what directives hold; default 16 million. A
+    /// token costs some 24 bytes, what the model keeps of it up to 100 more.
     pub tokens_max: usize,
     /// Tokens that macros make in all; default 1 million.
     pub macro_tokens_max: usize,
@@ -27,6 +30,12 @@ pub struct Options {
     /// Members that structs get from their base structs, in the whole unit; default 100,000. A chain of
     /// structs costs the square of its length.
     pub inherited_max: usize,
+    /// Bytes of repository ids, constant strings and annotations, which a short text can multiply; default
+    /// 256 MiB.
+    pub copied_bytes_max: usize,
+    /// Looks at bases on behalf of what inherits from them, in the whole unit; default 30 million, which take
+    /// about a second. An interface of 100 bases and 300 names of its own takes 30,000.
+    pub inheritance_max: usize,
 }
 
 impl Options {
@@ -56,11 +65,14 @@ impl Default for Options {
             include_depth_max: 64,
             includes_max: 10_000,
             file_bytes_max: 64 << 20,
+            read_bytes_max: 1 << 30,
             tokens_max: 16_000_000,
             macro_tokens_max: 1_000_000,
             nesting_max: 128,
             bases_max: 1_000,
             inherited_max: 100_000,
+            copied_bytes_max: 256 << 20,
+            inheritance_max: 30_000_000,
         }
     }
 }

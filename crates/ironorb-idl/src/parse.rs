@@ -85,6 +85,10 @@ impl<'u> Parser<'u> {
     fn items(&mut self, place: Place, items: &mut Vec<Item>) {
         loop {
             self.events(items);
+            if self.diags.is_full() {
+                self.halted = true;
+                self.at = self.tokens.len() - 1;
+            }
             match self.tok() {
                 Tok::End | Tok::Punct(Punct::CloseBrace) => return,
                 Tok::Punct(Punct::Semi) => {

@@ -94,6 +94,8 @@ pub(crate) fn preprocess(
         by_path: HashMap::new(),
         once: Vec::new(),
         includes: 0,
+        read_bytes: 0,
+        directive_tokens: 0,
         expanded: 0,
         halted: false,
     };
@@ -120,6 +122,10 @@ struct Preprocessor<'a> {
     /// Files with `#pragma once`.
     once: Vec<FileId>,
     includes: usize,
+    /// Bytes of files read so far.
+    read_bytes: u64,
+    /// Tokens of directives so far.
+    directive_tokens: usize,
     /// Tokens made by macros so far.
     expanded: usize,
     /// A limit was passed; the rest is not read.
@@ -129,6 +135,13 @@ struct Preprocessor<'a> {
 impl Preprocessor<'_> {
     fn read_file(&mut self, file: FileId, depth: usize) {
         let text = self.unit.sources.shared_text(file);
+        self.read_bytes += text.len() as u64;
+        if self.read_bytes > self.options.read_bytes_max {
+            let start = Span { file, start: 0, end: 0 };
+            let span = self.unit.sources.file(file).included_at().unwrap_or(start);
+            self.halt(|diags, options| diags.too_much_read(span, options.read_bytes_max));
+            return;
+        }
         let mut lexer = Lexer::new(&text, file);
         let mut conditions = directive::Conditions::default();
         while !self.halted {
@@ -136,10 +149,12 @@ impl Preprocessor<'_> {
             if !lexer.comments.is_empty() {
                 let before = self.unit.tokens.len() as u32;
                 self.unit.comments.extend(lexer.comments.drain(..).map(|span| Comment { before, span }));
+                self.check_side_tokens(lexer.span(&lexeme));
             }
             match lexeme.kind {
                 LexemeKind::End => break,
                 LexemeKind::Punct(crate::lex::Punct::Hash) if lexeme.line_start => {
+                    self.check_side_tokens(lexer.span(&lexeme));
                     self.directive(&mut lexer, lexeme, &mut conditions, depth);
                     while conditions.excluded() && !self.halted && lexer.skip_to_directive(self.diags) {
                         let hash = lexer.next(self.diags);
@@ -167,6 +182,10 @@ impl Preprocessor<'_> {
         let span = lexer.span(lexeme);
         let text = lexer.text(lexeme);
         let tok = match lexeme.kind {
+            LexemeKind::Ident if text.len() > NAME_BYTES_MAX => {
+                self.diags.name_too_long(span, NAME_BYTES_MAX);
+                Tok::Ident(self.unit.interner.intern(&text[..NAME_BYTES_MAX]))
+            }
             LexemeKind::Ident => Tok::Ident(self.unit.interner.intern(text)),
             LexemeKind::Punct(punct) => Tok::Punct(punct),
             LexemeKind::Number => {
@@ -198,7 +217,7 @@ impl Preprocessor<'_> {
             Tok::Ident(name) => match self.unit.interner.class(name) {
                 Class::Keyword(kw) => token.tok = Tok::Keyword(kw),
                 Class::Escaped(plain) => token.tok = Tok::Escaped(plain),
-                Class::Plain | Class::NearKeyword(_) | Class::Word(_) => {}
+                Class::Plain | Class::NearKeyword(_) | Class::Word(_) | Class::Unseen => {}
             },
             Tok::Stray(char) => {
                 self.diags.stray_character(token.span, char);
@@ -207,10 +226,22 @@ impl Preprocessor<'_> {
             _ => {}
         }
         if self.unit.tokens.len() >= self.options.tokens_max {
-            self.halt(|diags, options| diags.too_many_tokens(token.span, options.tokens_max));
+            self.halt_at_tokens(token.span);
             return;
         }
         self.unit.tokens.push(token);
+    }
+
+    /// What is kept beside the tokens has the same limit.
+    fn check_side_tokens(&mut self, span: Span) {
+        let kept = self.unit.comments.len() + self.unit.events.len() + self.unit.literals.len();
+        if kept >= self.options.tokens_max {
+            self.halt_at_tokens(span);
+        }
+    }
+
+    fn halt_at_tokens(&mut self, span: Span) {
+        self.halt(|diags, options| diags.too_many_tokens(span, options.tokens_max));
     }
 
     fn event(&mut self, kind: EventKind) {
@@ -240,3 +271,6 @@ impl Preprocessor<'_> {
         }
     }
 }
+
+/// Of an identifier. Names are put together to repository ids, so long ones would multiply.
+const NAME_BYTES_MAX: usize = 1_024;

@@ -9,6 +9,7 @@ mod constants;
 mod fixed;
 mod ids;
 mod interfaces;
+mod limits;
 mod lookup;
 mod quad;
 mod recursion;
@@ -25,7 +26,8 @@ use crate::ast;
 use crate::diagnostics::Diagnostics;
 use crate::intern::{CounterMap, Name};
 use crate::model::{
-    ConstValue, Constant, DefId, DefKind, Definition, FileInfo, Model, Module, Struct, Type, Typedef,
+    Annotation, ConstValue, Constant, DefId, DefKind, Definition, FileInfo, Model, Module, Struct, Type,
+    Typedef,
 };
 use crate::preprocess::Unit;
 use crate::source::Span;
@@ -57,6 +59,9 @@ pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mu
         inherited: 0,
         lost: ast.lost.iter().copied().collect(),
         comments_passed: Cell::new(0),
+        spent: limits::Spent::default(),
+        seen_features: Vec::new(),
+        last_annotations: (ast::Lead::NO_TOKEN, Vec::new()),
     };
     resolver.items(&ast.items, ScopeId::FILE);
     resolver.finish()
@@ -84,6 +89,11 @@ struct Resolver<'a> {
     lost: HashSet<Name>,
     /// Where the comments of the last definition end.
     comments_passed: Cell<usize>,
+    spent: limits::Spent,
+    /// Room for the check of inherited names, kept between its uses.
+    seen_features: Vec<(ScopeId, DefId)>,
+    /// The annotations of the last lead that had some: names of one declaration share them.
+    last_annotations: (u32, Vec<Annotation>),
 }
 
 /// What the resolver remembers of a definition.
@@ -93,6 +103,8 @@ struct Side {
     ids: IdState,
     /// The definition behind a chain of plain typedefs; itself for all others.
     root: DefId,
+    /// The type that names it.
+    named: Type,
     /// Its body is being read.
     open: bool,
     /// Something refers to it.
@@ -107,6 +119,9 @@ struct Side {
 impl Resolver<'_> {
     fn items(&mut self, items: &[ast::Item], scope: ScopeId) {
         for item in items {
+            if self.diags.is_full() {
+                return;
+            }
             self.item(item, scope);
         }
     }
@@ -240,6 +255,10 @@ impl Resolver<'_> {
                 if let (Type::Fixed { spec: spec @ None }, ConstValue::Fixed(text)) = (&mut ty, &value) {
                     *spec = Some(fixed::Fixed::parse(text).digits_and_scale());
                 }
+                if !self.may_copy(limits::value_bytes(&value), name.span) {
+                    self.define_broken(name, scope);
+                    return;
+                }
                 self.define(lead, name, scope, DefKind::Constant(Constant { ty, value }));
             }
             _ => self.define_broken(name, scope),
@@ -252,6 +271,7 @@ impl Resolver<'_> {
     fn define(&mut self, lead: &ast::Lead, name: ast::Ident, scope: ScopeId, kind: DefKind) -> DefId {
         let annotations = self.annotations(lead, scope);
         let docs = self.docs(lead.token);
+        let docs = self.kept_docs(docs);
         let listed = !matches!(kind, DefKind::Enumerator { .. } | DefKind::Flag { .. });
         let id = DefId(self.model.definitions.len() as u32);
         let parent = self.scopes[scope.index()].def;
@@ -271,6 +291,7 @@ impl Resolver<'_> {
             scope: None,
             ids: IdState::new(self.prefix),
             root: id,
+            named: Type::Named(id),
             open: false,
             used: false,
             broken: false,
@@ -364,6 +385,7 @@ impl Resolver<'_> {
     /// Fills in what is only known at the end.
     fn finish(mut self) -> Model {
         self.report_undefined();
+        self.report_costly_inheritance();
         for scope in std::mem::take(&mut self.scopes) {
             let Some(id) = scope.def else {
                 if scope.kind == ScopeKind::File {

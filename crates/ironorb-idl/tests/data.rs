@@ -120,7 +120,10 @@ fn compile(folder: &'static str, name: &str) -> Outcome {
                     "includes_max" => options.includes_max = value,
                     "tokens_max" => options.tokens_max = value,
                     "macro_tokens_max" => options.macro_tokens_max = value,
+                    "read_bytes_max" => options.read_bytes_max = value as u64,
                     "bases_max" => options.bases_max = value,
+                    "copied_bytes_max" => options.copied_bytes_max = value,
+                    "inheritance_max" => options.inheritance_max = value,
                     "inherited_max" => options.inherited_max = value,
                     _ => panic!("{name}: no option {key}"),
                 }

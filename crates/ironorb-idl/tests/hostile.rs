@@ -17,6 +17,22 @@ fn compile(text: &str) -> Outcome {
 }
 
 const WORDS: &[&str] = &[
+    "map",
+    "map<long,",
+    "bitset A {",
+    "bitfield<3>",
+    "bitmask B {",
+    "int8",
+    "uint64",
+    "@annotation",
+    "@annotation x { long a default 1; };",
+    "@bit_bound(8)",
+    "@position(3)",
+    "struct A : B {",
+    "__LINE__",
+    "__FILE__",
+    "_map",
+    "1e4000",
     "module",
     "interface",
     "struct",
@@ -170,6 +186,12 @@ module Shop {
     abstract valuetype Shape { void draw(); };
     valuetype Square : truncatable Item, Shape supports Cart { private octet edge; };
     native Cookie;
+    @annotation unit { string name default "m"; Color shade; };
+    bitset Flags { bitfield<3> a; bitfield<2>; @unit(shade = red) bitfield<9, int16> b; };
+    @bit_bound(8) bitmask Set { one, @position(5) two };
+    const Set BOTH = one | two;
+    const long double PI = 3.14159265358979323846 / 2;
+    struct Derived : Node { map<string, sequence<Node>, 3> near; int8 small; Set flags; };
     #pragma version Cart 2.3
     typeid Item "IDL:example.org/Other:1.0";
 };
@@ -271,4 +293,111 @@ fn a_file_that_includes_itself_twice_stops_at_the_limit() {
     let files = MapLoader::new().with("main.idl", "#include \"main.idl\"\n#include \"main.idl\"\n");
     let outcome = compile_with("main.idl".as_ref(), &Options::default(), &files);
     assert_eq!(outcome.diagnostics.error_count(), 1);
+}
+
+/// Each of these is short and asks for much: work or memory that does not follow from its length.
+#[test]
+fn short_texts_that_ask_for_much_are_told_so() {
+    let numbered = |n: usize, line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
+    let cases: &[(&str, String)] = &[
+        ("IDL0213", format!("typedef long {};", "_".repeat(200_000))),
+        ("IDL0203", format!("const fixed F = {0}d * {0}d;", "7".repeat(1_000_000))),
+        ("IDL0204", format!("const long long L = {};", "7".repeat(1_000_000))),
+        ("IDL0205", format!("const long double L = 1e{};", "7".repeat(1_000_000))),
+        // A long text that each of many names has.
+        (
+            "IDL0419",
+            format!(
+                "const string S = \"{}\";\n{}",
+                "x".repeat(100_000),
+                numbered(5_000, &|i| format!("const string S{i} = S;\n"))
+            ),
+        ),
+        (
+            "IDL0419",
+            format!(
+                "@note(\"{}\") typedef long {} last;",
+                "x".repeat(100_000),
+                numbered(5_000, &|i| format!("T{i},\n"))
+            ),
+        ),
+        (
+            "IDL0419",
+            format!(
+                "{}{}{}",
+                numbered(100, &|i| format!("module {}{i} {{\n", "m".repeat(1_000))),
+                numbered(5_000, &|i| format!("typedef long T{i};\n")),
+                "};".repeat(100)
+            ),
+        ),
+        // Bases that are looked through again and again.
+        (
+            "IDL0718",
+            format!(
+                "interface Big {{ {} }}; interface A : Big {{}}; interface B : Big {{}};\n{}",
+                numbered(10_000, &|i| format!("void f{i}();\n")),
+                numbered(10_000, &|i| format!("interface C{i} : A, B {{}};\n"))
+            ),
+        ),
+        (
+            "IDL0515",
+            format!(
+                "struct S0 {{ long x; }};\n{}",
+                numbered(2_000, &|i| format!("struct S{} : S{i} {{ long x{i}; }};\n", i + 1))
+            ),
+        ),
+        // Macros: text, and chains that are long.
+        (
+            "IDL0107",
+            format!(
+                "#define S(x) #x\n#define T(x) {}\nconst string A = T(\"{}\");",
+                "S(x) ".repeat(2_000),
+                "y".repeat(100_000)
+            ),
+        ),
+        (
+            "IDL0107",
+            format!("#line 1 \"{}\"\nconst string A = {};", "f".repeat(100_000), "__FILE__ ".repeat(2_000)),
+        ),
+    ];
+    for (code, text) in cases {
+        let shown = compile(text).render(false);
+        assert!(shown.contains(code), "no {code}, but\n{}", &shown[..shown.len().min(2_000)]);
+        assert!(shown.len() < 10_000_000, "{} bytes are told for {code}", shown.len());
+    }
+}
+
+/// Each of these is correct, and would take its square if something were looked for from its start.
+#[test]
+fn long_texts_take_time_like_their_length() {
+    let n = 50_000;
+    let numbered = |line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
+    let texts = [
+        format!(
+            "typedef long T0;\n{}{}",
+            numbered(&|i| format!("typedef T{i} T{};\n", i + 1)),
+            numbered(&|i| format!("const T{n} C{i} = {i};\n"))
+        ),
+        format!("{}#define M{n} long\ntypedef M0 T;", numbered(&|i| format!("#define M{i} M{}\n", i + 1))),
+        format!("{}long x; }};", numbered(&|i| format!("// {i}\n")) + "struct S { "),
+        numbered(&|i| format!("// {i}\nconst long C{i} = {i}; // behind\n")),
+        numbered(&|i| format!("#line {i} \"f{i}\"\nconst long C{i} = __LINE__;\n")),
+        format!("@note({}1) typedef long {} last;", "1 + ".repeat(n), numbered(&|i| format!("T{i},\n"))),
+        format!("enum E {{ {} last }};", numbered(&|i| format!("e{i},\n")))
+            + &format!(
+                "union U switch (E) {{ {} case last: long z; }};",
+                numbered(&|i| format!("case e{i}: long m{i};\n"))
+            ),
+        numbered(&|i| format!("module M{i} {{ const long C = {i}; }}; import ::M{i};\n")),
+    ];
+    for text in texts {
+        let outcome = compile(&text);
+        assert!(outcome.model.is_some(), "{}", outcome.render(false));
+    }
+}
+
+#[test]
+fn a_text_full_of_errors_is_not_read_to_its_end() {
+    let outcome = compile(&"typedef Missing T;\nstruct { long; ;\n".repeat(50_000));
+    assert!(outcome.diagnostics.error_count() < 10_000, "{} errors", outcome.diagnostics.error_count());
 }

@@ -374,6 +374,19 @@ impl Adapter {
         sink: &dyn ReplySink,
         orb: &Arc<OrbCore>,
     ) {
+        self.serve_begun(message, session, sink, orb, None);
+    }
+
+    /// The same for a request whose servant may have been found already.
+    #[inline]
+    pub(crate) fn serve_begun(
+        &self,
+        message: &Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+        begun: Option<Upcall>,
+    ) {
         let request = match message.parse_request() {
             Ok(request) => request,
             Err(_) => return sink.with(&mut ServerConnection::protocol_error),
@@ -403,7 +416,7 @@ impl Adapter {
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
-        if let Err(poa) = self.carry_out(&request, code_sets, &responder, orb) {
+        if let Err(poa) = self.carry_out(&request, code_sets, &responder, orb, begun) {
             self.leave_to_main_thread(&poa, message, code_sets, &responder, orb);
         }
     }
@@ -416,10 +429,14 @@ impl Adapter {
         code_sets: TransmissionCodeSets,
         responder: &Responder<'_>,
         orb: &Arc<OrbCore>,
+        begun: Option<Upcall>,
     ) -> Result<(), Arc<PoaInner>> {
-        let upcall = match self.begin_upcall(request.object_key, request.operation) {
-            Ok(upcall) => upcall,
-            Err(refusal) => return refuse(responder, refusal),
+        let upcall = match begun {
+            Some(upcall) => upcall,
+            None => match self.begin_upcall(request.object_key, request.operation) {
+                Ok(upcall) => upcall,
+                Err(refusal) => return refuse(responder, refusal),
+            },
         };
         let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
         let call = Call::new(request.operation, arguments, responder);
@@ -573,7 +590,7 @@ impl Postponed {
     fn carry_out(&mut self) {
         let (Some(later), Ok(request)) = (self.later.take(), self.message.parse_request()) else { return };
         later.answer(|responder| {
-            if self.orb.adapter.carry_out(&request, self.code_sets, responder, &self.orb).is_err() {
+            if self.orb.adapter.carry_out(&request, self.code_sets, responder, &self.orb, None).is_err() {
                 responder.raise(Raised::System(&nobody_takes_it()));
             }
         });

@@ -13,6 +13,7 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 use crate::course::Course;
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
+use crate::loopback;
 use crate::object::ObjectRef;
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
@@ -39,10 +40,7 @@ where
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
             Some(servant) => call_local(object, operation, &upcall, &*servant, local),
-            None => {
-                drop(upcall);
-                remote(object, operation, &arguments, results)
-            }
+            None => loopback::with_begun(upcall, || remote(object, operation, &arguments, results)),
         },
         Err(e) => Err(about(object, operation, e).into()),
     }
@@ -74,10 +72,7 @@ where
                 let _unheard = call_local(object, operation, &upcall, &*servant, local);
                 Ok(())
             }
-            None => {
-                drop(upcall);
-                by_message()
-            }
+            None => loopback::with_begun(upcall, by_message),
         },
         Err(e) => Err(about(object, operation, e)),
     }

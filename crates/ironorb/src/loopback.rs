@@ -3,6 +3,7 @@
 //!
 //! No socket, no connection: a request is written, served by the adapter at once, and the reply is read.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -20,7 +21,30 @@ use crate::deadline::Deadline;
 use crate::invocation::{Next, bad_reply};
 use crate::invoke::Arguments;
 use crate::orb::OrbCore;
+use crate::poa::Upcall;
 use crate::sync::lock;
+
+thread_local! {
+    /// An upcall that has begun and turned out to need a message.
+    static BEGUN: RefCell<Option<Upcall>> = const { RefCell::new(None) };
+}
+
+/// Runs `call`, in which the first call by message is taken to this upcall: its servant has been found already, and must not
+/// be looked for twice.
+pub(crate) fn with_begun<T>(upcall: Upcall, call: impl FnOnce() -> T) -> T {
+    struct Forget;
+    impl Drop for Forget {
+        fn drop(&mut self) {
+            // Not within the borrow: it may be the last of its object.
+            let unused = BEGUN.take();
+            drop(unused);
+        }
+    }
+    let before = BEGUN.replace(Some(upcall));
+    debug_assert!(before.is_none(), "whoever begins an upcall goes on with it at once");
+    let _forget = Forget;
+    call()
+}
 
 /// How long the caller waits for a servant that answers after its upcall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +134,8 @@ fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<Lo
         replies: Mutex::new(Replies { connection, outstanding: 0 }),
         written: Condvar::new(),
     });
-    orb.adapter.serve_request(&request, &Session::default(), &LocalSink(place.clone()), orb);
+    let sink = LocalSink(place.clone());
+    orb.adapter.serve_begun(&request, &Session::default(), &sink, orb, BEGUN.take());
     Ok(place)
 }
 

@@ -1,5 +1,16 @@
 //! Object adapters: lifespans, ids, activation, managers, etherealisation, forwarding.
 
+mod activators;
+mod adapter_activators;
+mod dynamic;
+mod endings;
+mod locators;
+mod managers;
+mod policies;
+mod references;
+mod stress;
+mod threads;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -83,7 +83,8 @@ impl Diagnostics {
         self.suppressed
     }
 
-    /// How many diagnostics are kept; a text with more is not worth reading on.
+    /// How many diagnostics are kept. A text with more is not worth reading on: when they are reached, the rest
+    /// is not looked at.
     pub const DIAGNOSTICS_MAX: usize = 1_000;
 
     /// Puts them into the order in which a reader of the unit meets their places, each once.
@@ -110,6 +111,11 @@ impl Diagnostics {
         self.lacks_include = true;
     }
 
+    /// So many errors were found that no more are looked for.
+    pub(crate) fn is_full(&self) -> bool {
+        self.suppressed > 0
+    }
+
     /// False when a report would not be kept, so that no work is put into it.
     pub(crate) fn is_listening(&self) -> bool {
         self.quiet == 0 && self.list.len() < Self::DIAGNOSTICS_MAX
@@ -127,8 +133,14 @@ impl Diagnostics {
 
     fn draft(&mut self, severity: Severity, code: u16, span: Span, message: String) -> Draft<'_> {
         let primary = Label { span, text: String::new() };
-        let diagnostic =
-            Diagnostic { severity, code: Code(code), message, primary, secondary: Vec::new(), help: None };
+        let diagnostic = Diagnostic {
+            severity,
+            code: Code(code),
+            message: clipped(message),
+            primary,
+            secondary: Vec::new(),
+            help: None,
+        };
         Draft { list: self, diagnostic: Some(diagnostic) }
     }
 
@@ -165,16 +177,16 @@ pub(super) struct Draft<'d> {
 impl Draft<'_> {
     /// A word at the primary place.
     pub(super) fn label(self, text: impl Into<String>) -> Self {
-        self.with(|diagnostic| diagnostic.primary.text = text.into())
+        self.with(|diagnostic| diagnostic.primary.text = clipped(text.into()))
     }
 
     /// A second place.
     pub(super) fn also(self, span: Span, text: impl Into<String>) -> Self {
-        self.with(|diagnostic| diagnostic.secondary.push(Label { span, text: text.into() }))
+        self.with(|diagnostic| diagnostic.secondary.push(Label { span, text: clipped(text.into()) }))
     }
 
     pub(super) fn help(self, text: impl Into<String>) -> Self {
-        self.with(|diagnostic| diagnostic.help = Some(text.into()))
+        self.with(|diagnostic| diagnostic.help = Some(clipped(text.into())))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Diagnostic)) -> Self {
@@ -192,3 +204,16 @@ impl Drop for Draft<'_> {
         }
     }
 }
+
+/// A text of a size that a person reads; the middle of a longer one is left out.
+fn clipped(text: String) -> String {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text;
+    }
+    let boundary = |at: usize| (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let (start, end) = (boundary(TEXT_BYTES_MAX / 2), boundary(text.len() - TEXT_BYTES_MAX / 2));
+    format!("{}...{}", &text[..start], &text[end..])
+}
+
+/// Of a message or help.
+const TEXT_BYTES_MAX: usize = 1_000;

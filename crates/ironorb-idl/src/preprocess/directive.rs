@@ -107,7 +107,14 @@ impl Preprocessor<'_> {
         loop {
             let lexeme = lexer.next(self.diags);
             match self.token(lexer, &lexeme) {
-                Some(token) => tokens.push(token),
+                Some(token) => {
+                    tokens.push(token);
+                    self.directive_tokens += 1;
+                    if self.directive_tokens >= self.options.tokens_max {
+                        self.halt_at_tokens(token.span);
+                        return tokens;
+                    }
+                }
                 None => return tokens,
             }
         }
@@ -276,7 +283,8 @@ impl Preprocessor<'_> {
                     ),
                 }
             }
-            "once" => self.once.push(span.file),
+            "once" if !self.once.contains(&span.file) => self.once.push(span.file),
+            "once" => {}
             _ => {
                 // Other pragmas are for other tools.
                 let meant =

@@ -105,7 +105,7 @@ impl Preprocessor<'_> {
         if normal(main.path()) == key {
             return Found::File(FileId(0));
         }
-        match self.loader.load(&key) {
+        match self.loader.load_included(&key) {
             Ok(text) if text.len() < u32::MAX as usize => {
                 let file = self.unit.sources.add(key.clone(), text, Some(span));
                 self.by_path.insert(key, file);

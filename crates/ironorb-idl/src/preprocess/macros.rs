@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Preprocessor;
-use crate::intern::Name;
+use crate::intern::{CounterMap, Name};
 use crate::lex::{LexemeKind, Lexer, LiteralValue, Punct, Tok, Token};
 use crate::model::FileId;
 use crate::source::Span;
@@ -36,6 +36,31 @@ enum Work {
     Token(Token),
     /// The expansion of this macro ends here.
     End(Name),
+}
+
+/// The macros whose expansion is being read, and how often.
+#[derive(Default)]
+struct Active(CounterMap<u32, u32>);
+
+impl Active {
+    fn has(&self, name: Name) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&(name.index() as u32))
+    }
+
+    fn enter(&mut self, name: Name) {
+        *self.0.entry(name.index() as u32).or_default() += 1;
+    }
+
+    fn leave(&mut self, name: Name) {
+        if let std::collections::hash_map::Entry::Occupied(mut count) = self.0.entry(name.index() as u32) {
+            match count.get() {
+                ..=1 => {
+                    count.remove();
+                }
+                _ => *count.get_mut() -= 1,
+            }
+        }
+    }
 }
 
 /// Where expansion gets further tokens from when its own run out.
@@ -128,14 +153,12 @@ impl Preprocessor<'_> {
         out: &mut Vec<Token>,
         depth: usize,
     ) {
-        let mut active: Vec<Name> = Vec::new();
+        let mut active = Active::default();
         while let Some(work) = pending.pop() {
             let mut token = match work {
                 Work::Token(token) => token,
                 Work::End(name) => {
-                    if let Some(at) = active.iter().rposition(|&running| running == name) {
-                        active.remove(at);
-                    }
+                    active.leave(name);
                     continue;
                 }
             };
@@ -144,7 +167,7 @@ impl Preprocessor<'_> {
             }
             let definition = match token.tok {
                 Tok::Ident(name) if !token.painted && self.has_macro(name) => {
-                    if active.contains(&name) || depth > MACRO_DEPTH_MAX {
+                    if active.has(name) || depth > MACRO_DEPTH_MAX {
                         token.painted = true;
                         None
                     } else {
@@ -181,7 +204,7 @@ impl Preprocessor<'_> {
                 self.halt(|diags, options| diags.macro_expands_too_far(token.span, options.macro_tokens_max));
                 return;
             }
-            active.push(definition.name);
+            active.enter(definition.name);
             pending.push(Work::End(definition.name));
             pending.extend(body.into_iter().rev().map(Work::Token));
         }
@@ -206,7 +229,7 @@ impl Preprocessor<'_> {
         &mut self,
         pending: &mut Pending,
         source: &mut Source<'_, '_>,
-        active: &mut Vec<Name>,
+        active: &mut Active,
     ) -> bool {
         match self.next_token(pending, source, active) {
             Some(token) if token.tok == Tok::Punct(Punct::OpenParen) => true,
@@ -222,12 +245,12 @@ impl Preprocessor<'_> {
         &mut self,
         pending: &mut Pending,
         source: &mut Source<'_, '_>,
-        active: &mut Vec<Name>,
+        active: &mut Active,
     ) -> Option<Token> {
         while let Some(work) = pending.pop() {
             match work {
                 Work::Token(token) => return Some(token),
-                Work::End(name) => active.retain(|&running| running != name),
+                Work::End(name) => active.leave(name),
             }
         }
         match source {
@@ -246,7 +269,7 @@ impl Preprocessor<'_> {
         definition: &Macro,
         pending: &mut Pending,
         source: &mut Source<'_, '_>,
-        active: &mut Vec<Name>,
+        active: &mut Active,
     ) -> Option<Vec<Vec<Token>>> {
         let name = self.unit.interner.text(definition.name).to_owned();
         let wants = definition.parameters.as_ref().map_or(0, Vec::len);

@@ -14,7 +14,18 @@ impl Resolver<'_> {
         if lead.annotations.is_empty() {
             return Vec::new();
         }
-        lead.annotations.iter().map(|annotation| self.annotation(annotation, scope)).collect()
+        // Evaluated once, however many names the declaration has.
+        if lead.token == self.last_annotations.0 {
+            let (token, shared) = std::mem::take(&mut self.last_annotations);
+            let copy = self.copied_annotations(&shared, lead.annotations[0].span);
+            self.last_annotations = (token, shared);
+            return copy;
+        }
+        let list: Vec<Annotation> =
+            lead.annotations.iter().map(|annotation| self.annotation(annotation, scope)).collect();
+        let copy = self.copied_annotations(&list, lead.annotations[0].span);
+        self.last_annotations = (lead.token, list);
+        copy
     }
 
     fn annotation(&mut self, annotation: &ast::Annotation, scope: ScopeId) -> Annotation {
@@ -165,6 +176,10 @@ impl Resolver<'_> {
         for item in items {
             self.item(item, inner);
         }
+        if parameters.len() > PARAMETERS_MAX {
+            self.diags.too_many_parameters(body.name.span, PARAMETERS_MAX);
+            parameters.clear();
+        }
         if let DefKind::Annotation(body) = &mut self.model.definitions[id.index()].kind {
             body.parameters = parameters;
         }
@@ -204,3 +219,6 @@ impl Resolver<'_> {
         Some(AnnotationMember { name: self.text(name.name).to_owned(), ty, default, span: name.span })
     }
 }
+
+/// Parameters that an annotation declares; each use of it has them all.
+const PARAMETERS_MAX: usize = 100;

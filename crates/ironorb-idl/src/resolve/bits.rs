@@ -100,8 +100,8 @@ impl Resolver<'_> {
                 offset: offset.min(255) as u8,
                 bits,
                 span: name.span,
-                annotations: annotations.clone(),
-                docs: docs.clone(),
+                annotations: self.copied_annotations(&annotations, name.span),
+                docs: self.kept_docs(docs.clone()),
             });
         }
         fields[from..].reverse();
@@ -109,7 +109,7 @@ impl Resolver<'_> {
 
     /// The type that a field is declared to have.
     fn destination(&mut self, ty: &Type, bits: u8, span: Span) -> Basic {
-        let found = match self.model.unaliased(ty) {
+        let found = match self.unaliased(ty) {
             Type::Basic(basic) => *basic,
             _ => Basic::Any,
         };

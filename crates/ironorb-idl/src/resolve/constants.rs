@@ -53,7 +53,7 @@ enum Value {
 impl Resolver<'_> {
     /// What a constant of this type takes; a type that no constant has is reported.
     pub(super) fn constant_target(&mut self, ty: &Type, span: Span) -> Option<Target> {
-        Some(match self.model.unaliased(ty) {
+        Some(match self.unaliased(ty) {
             Type::Basic(basic) => match basic {
                 Basic::Short => integer("short", i128::from(i16::MIN), i128::from(i16::MAX)),
                 Basic::UShort => integer("unsigned short", 0, i128::from(u16::MAX)),

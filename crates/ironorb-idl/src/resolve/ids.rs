@@ -180,9 +180,15 @@ impl Resolver<'_> {
             let text = prefix.text();
             let slash = if text.is_empty() { "" } else { "/" };
             let parts = ["IDL:", text, slash, relative, name, ":", version];
-            let mut id = String::with_capacity(parts.iter().map(|part| part.len()).sum());
+            let length = parts.iter().map(|part| part.len()).sum();
+            let mut id = String::with_capacity(length);
             parts.iter().for_each(|part| id.push_str(part));
-            self.model.definitions[index].repository_id = id;
+            let definition = &mut self.model.definitions[index];
+            definition.repository_id = id;
+            let span = definition.span;
+            if !self.may_copy(length, span) {
+                return;
+            }
         }
     }
 

@@ -1,12 +1,10 @@
 //! Interfaces: inheritance, operations, attributes.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Resolver;
 use super::scope::{ScopeId, ScopeKind, What};
 use crate::ast;
-use crate::intern::Name;
 use crate::model::{
     Attribute, ConstValue, DefId, DefKind, Direction, Interface, InterfaceKind, Operation, Parameter, Type,
 };
@@ -133,6 +131,10 @@ impl Resolver<'_> {
         let direct: Vec<ScopeId> = direct.collect();
         let mut all: Vec<ScopeId> = Vec::new();
         let mut seen = std::collections::HashSet::new();
+        let size = direct.iter().map(|base| 1 + self.scopes[base.index()].ancestors.len()).sum();
+        if !self.may_inherit(size) {
+            return;
+        }
         for &base in &direct {
             let further = self.scopes[base.index()].ancestors.clone();
             for &scope in std::iter::once(&base).chain(further.iter()) {
@@ -157,14 +159,23 @@ impl Resolver<'_> {
         if self.scopes[inner.index()].bases.len() < 2 {
             return;
         }
-        let mut seen: HashMap<Name, DefId> = HashMap::new();
+        // By name: which feature has it, and for which interface that was found out.
+        let mut seen = std::mem::take(&mut self.seen_features);
+        seen.resize(self.unit.interner.len(), (ScopeId::FILE, DefId(0)));
         for &base in self.scopes[inner.index()].ancestors.clone().iter() {
+            if !self.may_inherit(self.scopes[base.index()].items.len()) {
+                break;
+            }
             for &item in &self.scopes[base.index()].items {
                 if !self.is_feature(item) {
                     continue;
                 }
                 let fold = self.unit.interner.fold(self.side[item.index()].name);
-                let first = *seen.entry(fold).or_insert(item);
+                let slot = &mut seen[fold.index()];
+                if slot.0 != inner {
+                    *slot = (inner, item);
+                }
+                let first = slot.1;
                 if first != item {
                     let text = self.text(name.name).to_owned();
                     let (one, other) = (self.shown(first), self.shown(item));
@@ -173,6 +184,7 @@ impl Resolver<'_> {
                 }
             }
         }
+        self.seen_features = seen;
     }
 
     /// An operation or attribute.
@@ -183,6 +195,9 @@ impl Resolver<'_> {
     /// A derived interface cannot define an operation or attribute again.
     pub(super) fn check_redefines_inherited(&mut self, name: ast::Ident, scope: ScopeId) {
         let fold = self.unit.interner.fold(name.name);
+        if !self.may_inherit(self.scopes[scope.index()].ancestors.len()) {
+            return;
+        }
         for &base in self.scopes[scope.index()].ancestors.clone().iter() {
             if let Some(entry) = self.entries.get(&(base, fold))
                 && let What::Definition(id) = entry.what

@@ -116,6 +116,12 @@ impl Resolver<'_> {
             found => return found,
         }
         let ancestors = &self.scopes[scope.index()].ancestors;
+        if ancestors.is_empty() {
+            return Found::Nothing;
+        }
+        if !self.may_inherit(ancestors.len()) {
+            return Found::Broken;
+        }
         if !ancestors.iter().any(|&base| !matches!(self.own(base, fold), Found::Nothing)) {
             return Found::Nothing;
         }

@@ -258,7 +258,7 @@ impl Resolver<'_> {
 
     /// A map's keys are compared, in every language: whole numbers, characters, text, enumerators.
     fn check_key(&mut self, ty: &Type, span: Span) -> Option<()> {
-        let legal = match self.model.unaliased(ty) {
+        let legal = match self.unaliased(ty) {
             Type::Basic(basic) => {
                 basic.is_integer() || matches!(basic, Basic::Char | Basic::WChar | Basic::Boolean)
             }
@@ -277,6 +277,7 @@ impl Resolver<'_> {
         self.check_spelling(id, name);
         let annotations = self.annotations(lead, scope);
         let docs = self.docs(lead.token);
+        let docs = self.kept_docs(docs);
         let (was, is) = (self.side[id.index()].ids.prefix(), self.prefix);
         let (was, is) = (self.prefixes[was as usize].clone(), self.prefixes[is as usize].clone());
         if was != is && !self.side[id.index()].ids.is_explicit() {
@@ -318,8 +319,8 @@ impl Resolver<'_> {
                     name: self.text(declarator.name.name).to_owned(),
                     ty,
                     span: declarator.name.span,
-                    annotations: annotations.clone(),
-                    docs: docs.clone(),
+                    annotations: self.copied_annotations(&annotations, declarator.name.span),
+                    docs: self.kept_docs(docs.clone()),
                 });
             } else if let Some(def) = self.scopes[scope.index()].def {
                 self.side[def.index()].broken = true;

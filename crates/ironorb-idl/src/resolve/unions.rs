@@ -115,6 +115,7 @@ impl Resolver<'_> {
         }
         let annotations = self.annotations(&case.lead, scope);
         let docs = self.docs(case.lead.token);
+        let docs = self.kept_docs(docs);
         let base = self.ty(&case.ty, scope);
         if let Some(base) = &base {
             self.check_constructible(base, case.ty.span, "a member");
@@ -129,7 +130,7 @@ impl Resolver<'_> {
     }
 
     fn discriminator_target(&mut self, ty: &Type, span: Span) -> Option<Target> {
-        let legal = match self.model.unaliased(ty) {
+        let legal = match self.unaliased(ty) {
             Type::Basic(basic) => !matches!(
                 basic,
                 Basic::Float

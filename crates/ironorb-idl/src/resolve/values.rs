@@ -104,7 +104,7 @@ impl Resolver<'_> {
         let span = ty.span;
         match self.ty(ty, scope) {
             Some(ty) => {
-                let is_value = match self.model.unaliased(&ty) {
+                let is_value = match self.unaliased(&ty) {
                     Type::Named(id) => {
                         matches!(self.model.get(*id).kind, DefKind::Value(_) | DefKind::ValueBox(_))
                     }
@@ -204,7 +204,7 @@ impl Resolver<'_> {
         self.member(member, scope, &mut members);
         state.extend(members.into_iter().map(|mut member| {
             member.annotations.splice(0..0, annotations.iter().cloned());
-            member.docs.clone_from(&docs);
+            member.docs = self.kept_docs(docs.clone());
             StateMember { public, member }
         }));
     }

@@ -60,17 +60,27 @@ impl PoaInner {
     }
 
     fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<Upcall, Refusal> {
-        let turn = match self.policies.thread {
-            ThreadModel::OrbControl => None,
-            ThreadModel::SingleThread => Some(Turn::wait(self)),
-            ThreadModel::MainThread if self.orb.adapter.main_thread().is_this() => None,
-            ThreadModel::MainThread => return Err(Refusal::NotThisThread(self.clone())),
-        };
-        let object = match self.find_active(naming, false) {
-            Some(object) => object,
-            None => self.find_inactive(naming, operation)?,
-        };
-        Ok(Upcall::in_turn(object, turn))
+        loop {
+            let turn = match self.policies.thread {
+                ThreadModel::OrbControl => None,
+                ThreadModel::SingleThread => Some(Turn::wait(self)),
+                ThreadModel::MainThread if self.orb.adapter.main_thread().is_this() => None,
+                ThreadModel::MainThread => return Err(Refusal::NotThisThread(self.clone())),
+            };
+            let found = match self.find_active(naming, false) {
+                Some(object) => Ok(object),
+                None => self.find_inactive(naming, operation),
+            };
+            match found {
+                Ok(object) => return Ok(Upcall::in_turn(object, turn)),
+                Err(Missing::Refused(refusal)) => return Err(refusal),
+                Err(Missing::Busy(gate, id)) => {
+                    // Whoever is at it may need the turn.
+                    drop(turn);
+                    self.wait_at(&gate, &id)?;
+                }
+            }
+        }
     }
 
     #[inline]
@@ -90,17 +100,17 @@ impl PoaInner {
         self: &Arc<Self>,
         naming: Naming<'_>,
         operation: &[u8],
-    ) -> Result<Arc<ActiveObject>, Refusal> {
+    ) -> Result<Arc<ActiveObject>, Missing> {
         let id = match naming {
             Naming::Id(id) => ObjectId::from(id),
             Naming::Slot(slot) => match read(&self.objects).id_in_slot(slot) {
                 Some(id) => id.clone(),
-                None => return Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::STALE_KEY))),
+                None => return Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::STALE_KEY)).into()),
             },
         };
         match self.policies.request_processing {
             RequestProcessing::ActiveObjectMapOnly => {
-                Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)))
+                Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)).into())
             }
             RequestProcessing::DefaultServant => {
                 let servant = read(&self.default_servant).clone().ok_or_else(|| {
@@ -112,33 +122,28 @@ impl PoaInner {
                 Ok(ActiveObject::for_one_request(self.clone(), id, servant, Farewell::Drop))
             }
             RequestProcessing::ServantManager if self.policies.retains() => self.incarnate(&id),
-            RequestProcessing::ServantManager => self.locate(id, operation),
+            RequestProcessing::ServantManager => Ok(self.locate(id, operation)?),
         }
     }
 
-    /// Asks the activator for a servant and keeps it; waits where another thread is at that, or the object's last servant
-    /// has not gone yet.
-    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<Arc<ActiveObject>, Refusal> {
-        let (activator, _keeper) = loop {
-            let gate = {
-                let mut objects = write(&self.objects);
-                match objects.find(id.as_bytes()) {
-                    Found::Active(object) => return Ok(count_in(object)),
-                    Found::Busy(gate) => gate.clone(),
-                    Found::Nothing => {
-                        let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone()
-                        else {
-                            return Err(self.lacks_servant_manager());
-                        };
-                        // Before the id is busy: a destruction that has begun would wait for it.
-                        self.come()?;
-                        let keeper = Gate::of_this_thread();
-                        objects.begin_busy(id, &keeper);
-                        break (activator, keeper);
-                    }
-                }
+    /// Asks the activator for a servant and keeps it, unless another thread is at that, or the object's last servant has
+    /// not gone yet.
+    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<Arc<ActiveObject>, Missing> {
+        let (activator, _keeper) = {
+            let mut objects = write(&self.objects);
+            match objects.find(id.as_bytes()) {
+                Found::Active(object) => return Ok(count_in(object)),
+                Found::Busy(gate) => return Err(Missing::Busy(gate.clone(), id.clone())),
+                Found::Nothing => {}
+            }
+            let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone() else {
+                return Err(self.lacks_servant_manager().into());
             };
-            self.wait_at(&gate, id)?;
+            // Before the id is busy: a destruction that has begun would wait for it.
+            self.come()?;
+            let keeper = Gate::of_this_thread();
+            objects.begin_busy(id, &keeper);
+            (activator, keeper)
         };
         let incarnated = {
             let _current = enter_adapter(self);
@@ -177,7 +182,7 @@ impl PoaInner {
             write(&self.objects).end_busy(id);
         }
         self.go();
-        kept
+        Ok(kept?)
     }
 
     /// Asks the locator for a servant for this request.
@@ -240,6 +245,19 @@ impl PoaInner {
                 Some(not_exist(MinorCode::NO_SUCH_ADAPTER))
             }
         }
+    }
+}
+
+/// Why no servant is found.
+enum Missing {
+    Refused(Refusal),
+    /// Another thread incarnates or etherealises the object: wait and look again.
+    Busy(Arc<Gate>, ObjectId),
+}
+
+impl From<Refusal> for Missing {
+    fn from(refusal: Refusal) -> Self {
+        Missing::Refused(refusal)
     }
 }
 

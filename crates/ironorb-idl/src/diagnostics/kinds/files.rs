@@ -112,6 +112,12 @@ impl Diagnostics {
         draft.help("give as many arguments as the macro has parameters");
     }
 
+    pub(crate) fn too_much_read(&mut self, span: Span, limit: u64) {
+        self.error(108, span, format!("the files read so far come to more than {limit} bytes")).help(
+            "a file counts each time that it is included: give it include guards, or include it less often",
+        );
+    }
+
     pub(crate) fn bad_paste(&mut self, span: Span, text: &str) {
         self.error(119, span, format!("`##` makes `{text}`, which is no single token"))
             .help("join parts that make one name or number");

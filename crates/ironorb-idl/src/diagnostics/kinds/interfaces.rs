@@ -65,6 +65,12 @@ impl Diagnostics {
             .help("flatten the inheritance, or raise the limit in the options");
     }
 
+    pub(crate) fn inheritance_too_costly(&mut self, span: Span, count: usize) {
+        self.error(718, span, "the interfaces and valuetypes here inherit too much in all")
+            .label(format!("this one has {count} bases, the most"))
+            .help("let fewer of them derive from those with many bases or many operations");
+    }
+
     pub(crate) fn inherited_clash(&mut self, span: Span, name: &str, one: (&str, Span), other: (&str, Span)) {
         self.error(709, span, format!("`{name}` inherits both `{}` and `{}`", one.0, other.0))
             .also(one.1, "one is here")

@@ -33,6 +33,10 @@ impl Diagnostics {
             .help(format!("the largest is about {max}"));
     }
 
+    pub(crate) fn name_too_long(&mut self, span: Span, limit: usize) {
+        self.error(213, span, format!("a name has at most {limit} characters")).help("choose a shorter one");
+    }
+
     pub(crate) fn nul_in_string(&mut self, span: Span) {
         self.error(206, span, "a string cannot contain the character NUL")
             .help("take the `\\0` out; use `sequence<octet>` for data that may hold zeros");

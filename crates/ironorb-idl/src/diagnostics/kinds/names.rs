@@ -10,6 +10,16 @@ impl Diagnostics {
             .help("take it out, or use a parameter of the declaration");
     }
 
+    pub(crate) fn too_many_parameters(&mut self, span: Span, limit: usize) {
+        self.error(418, span, format!("an annotation has at most {limit} parameters"))
+            .help("divide it into several");
+    }
+
+    pub(crate) fn too_much_text(&mut self, span: Span, limit: usize) {
+        self.error(419, span, format!("the names and constants up to here come to more than {limit} bytes"))
+            .help("shorten names, constants and annotations, or divide the file");
+    }
+
     pub(crate) fn missing_parameter(&mut self, span: Span, name: &str, annotation: &str, declared: Span) {
         self.error(417, span, format!("`@{annotation}` needs a value for `{name}`"))
             .also(declared, "declared here, without a default")

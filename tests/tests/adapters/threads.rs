@@ -1,0 +1,248 @@
+//! Which thread makes an upcall.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use ironorb::poa::{PoaPolicies, ServantActivator, ThreadModel, Unavailable};
+use ironorb::{
+    Deferred, MinorCode, Orb, Poa, Reply, Servant, ServerConcurrency, SystemException, SystemExceptionKind,
+    TypedRef, with_timeout,
+};
+use ironorb_tests::testing::{DeferredUnrelated, Probe, ProbeRef, Unrelated, UnrelatedRef};
+use ironorb_tests::{Hooked, Probing, eventually};
+
+use crate::activators::{ACTIVATED, reference};
+use crate::{client, elsewhere, server};
+
+const SINGLE: PoaPolicies = PoaPolicies { thread: ThreadModel::SingleThread, ..PoaPolicies::PERSISTENT };
+const MAIN: PoaPolicies = PoaPolicies { thread: ThreadModel::MainThread, ..PoaPolicies::PERSISTENT };
+
+/// Sees to it that nobody else is inside.
+#[derive(Clone, Default)]
+struct Alone(Arc<AtomicUsize>);
+
+impl Alone {
+    fn check(&self) {
+        assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "two upcalls at once");
+        for _ in 0..20 {
+            std::thread::yield_now();
+        }
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl ServantActivator for Alone {
+    fn incarnate(&self, _: &ironorb::poa::ObjectId, _: &Poa) -> Result<Arc<dyn Servant>, Unavailable> {
+        self.check();
+        let alone = self.clone();
+        let hooked = Hooked::new(move || {
+            alone.check();
+            Ok(())
+        });
+        Ok(ironorb::servant::<ProbeRef, _>(Arc::new(hooked)))
+    }
+
+    fn etherealize(&self, _: &ironorb::poa::ObjectId, _: &Poa, _: Arc<dyn Servant>, _: bool, _: bool) {
+        self.check();
+    }
+}
+
+/// Calls everything from everywhere; a servant's panic would come back as an exception.
+fn crowd(orb: &Orb, thread: ThreadModel) {
+    let poa = orb.root_poa().create_poa("crowd", None, PoaPolicies { thread, ..ACTIVATED }).unwrap();
+    poa.set_servant_activator(Arc::new(Alone::default())).unwrap();
+    let clients = [client(), client()];
+    std::thread::scope(|scope| {
+        for n in 0..6 {
+            let (poa, client) = (&poa, &clients[n % 2]);
+            scope.spawn(move || {
+                let local = reference(poa, &(n % 3).to_string());
+                let remote = elsewhere(client, &local);
+                for round in 0..30 {
+                    let probe = if n < 2 { &local } else { &remote };
+                    probe.ping().unwrap();
+                    if round % 10 == n {
+                        let _ = poa.deactivate(&(n % 3).to_string().into());
+                    }
+                }
+            });
+        }
+    });
+    poa.destroy(true, true).unwrap();
+}
+
+#[test]
+fn a_single_threaded_adapter_never_makes_two_upcalls_at_once() {
+    for concurrency in
+        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 4 }]
+    {
+        let orb =
+            Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap();
+        crowd(&orb, ThreadModel::SingleThread);
+    }
+}
+
+#[test]
+fn a_main_thread_makes_one_upcall_at_a_time() {
+    let server = server();
+    let running = server.clone();
+    let main = std::thread::spawn(move || running.run());
+    crowd(&server, ThreadModel::MainThread);
+    server.shutdown(true).unwrap();
+    main.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_servant_may_call_others_of_its_single_threaded_adapter() {
+    let (server, client) = (server(), client());
+    let poa = server.root_poa().create_poa("single", None, SINGLE).unwrap();
+    let inner: ProbeRef = poa.activate_with_id("inner", Probing::default()).unwrap();
+    let back = elsewhere(&client, &inner);
+    let outer: ProbeRef = poa
+        .activate_with_id(
+            "outer",
+            Hooked::new(move || {
+                assert_eq!(inner.whoami()?, "inner");
+                // Over the network it cannot be told from any other call, and does not get in.
+                let e = with_timeout(Some(Duration::from_millis(20)), || back.ping()).unwrap_err();
+                assert_eq!(e.kind, SystemExceptionKind::Timeout);
+                Ok(())
+            }),
+        )
+        .unwrap();
+    outer.ping().unwrap();
+    elsewhere(&client, &outer).ping().unwrap();
+}
+
+fn telling_thread(threads: &Arc<Mutex<Vec<ThreadId>>>) -> Hooked {
+    let threads = threads.clone();
+    Hooked::new(move || {
+        threads.lock().unwrap().push(std::thread::current().id());
+        Ok(())
+    })
+}
+
+#[test]
+fn upcalls_are_made_by_the_thread_that_runs_the_orb() {
+    let (server, client) = (server(), client());
+    let threads = Arc::new(Mutex::new(Vec::new()));
+    let poa = server.root_poa().create_poa("main", None, MAIN).unwrap();
+    let local: ProbeRef = poa.activate_with_id("object", telling_thread(&threads)).unwrap();
+    let remote = elsewhere(&client, &local);
+    let running = server.clone();
+    let main = std::thread::spawn(move || {
+        running.run().unwrap();
+        std::thread::current().id()
+    });
+    local.ping().unwrap();
+    remote.ping().unwrap();
+    remote.tick().unwrap();
+    eventually("oneways come as well", || remote.ticks().unwrap() == 1);
+    assert!(remote.object().is_a("IDL:testing/Probe:1.0").unwrap());
+    assert!(!remote.object().non_existent().unwrap());
+    server.shutdown(true).unwrap();
+    let main = main.join().unwrap();
+    assert_eq!(*threads.lock().unwrap(), [main, main]);
+}
+
+#[test]
+fn work_is_performed_piece_by_piece() {
+    let (server, client) = (server(), client());
+    let threads = Arc::new(Mutex::new(Vec::new()));
+    let root = server.root_poa();
+    let poa = root.create_poa("main", None, MAIN).unwrap();
+    let other = root.create_poa("other", None, MAIN).unwrap();
+    let local: ProbeRef = poa.activate_with_id("object", telling_thread(&threads)).unwrap();
+    let held: ProbeRef = other.activate_with_id("held", telling_thread(&threads)).unwrap();
+    let (remote, held) = (elsewhere(&client, &local), elsewhere(&client, &held));
+    assert!(!server.work_pending());
+    assert!(!server.perform_work());
+    // This thread is the main one only while it performs work, but calls of its own wait for nobody.
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| held.ping());
+        eventually("it has arrived", || server.work_pending());
+        other.manager().hold_requests(false).unwrap();
+        assert!(!server.work_pending(), "a manager holds it");
+        assert!(!server.perform_work());
+        let second = scope.spawn(|| remote.ping());
+        eventually("it has arrived", || server.work_pending());
+        assert!(threads.lock().unwrap().is_empty());
+        assert!(server.perform_work());
+        second.join().unwrap().unwrap();
+        assert!(!first.is_finished());
+        other.manager().activate().unwrap();
+        assert!(server.work_pending());
+        assert!(server.perform_work());
+        first.join().unwrap().unwrap();
+        let me = std::thread::current().id();
+        assert_eq!(*threads.lock().unwrap(), [me, me]);
+        // What nobody will look at any more is turned away.
+        let abandoned = scope.spawn(|| remote.ping());
+        eventually("it has arrived", || server.work_pending());
+        server.shutdown(true).unwrap();
+        let e = abandoned.join().unwrap().unwrap_err();
+        assert_eq!(e.kind, SystemExceptionKind::Transient);
+        assert!(!server.work_pending());
+    });
+}
+
+#[test]
+fn so_many_requests_wait_for_the_main_thread_and_no_more() {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    builder.config().held_requests_max = 2;
+    let server = builder.build().unwrap();
+    let client = client();
+    let poa = server.root_poa().create_poa("main", None, MAIN).unwrap();
+    let local: ProbeRef = poa.activate_with_id("object", Probing::default()).unwrap();
+    let remote = elsewhere(&client, &local);
+    remote.tick().unwrap();
+    remote.tick().unwrap();
+    let e = remote.ping().unwrap_err();
+    assert_eq!((e.kind, e.minor), (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED));
+    assert!(server.perform_work() && server.perform_work() && !server.perform_work());
+    std::thread::scope(|scope| {
+        let ticks = scope.spawn(|| remote.ticks());
+        eventually("it has arrived", || server.work_pending());
+        assert!(server.perform_work());
+        assert_eq!(ticks.join().unwrap().unwrap(), 2);
+    });
+}
+
+struct Parking(Arc<Mutex<Vec<Reply<(), SystemException>>>>);
+
+impl DeferredUnrelated for Parking {
+    fn nothing(&self, reply: Reply<(), SystemException>) {
+        self.0.lock().unwrap().push(reply);
+    }
+}
+
+#[test]
+fn an_answer_that_comes_later_holds_no_turn() {
+    let (server, client) = (server(), client());
+    let running = server.clone();
+    let main = std::thread::spawn(move || running.run());
+    for policies in [SINGLE, MAIN] {
+        let poa = server.root_poa().create_poa("later", None, policies).unwrap();
+        let parked = Arc::new(Mutex::new(Vec::new()));
+        let local: UnrelatedRef = poa.activate_with_id("later", Deferred(Parking(parked.clone()))).unwrap();
+        let remote: UnrelatedRef =
+            client.string_to_object(&local.object().to_ior_string()).unwrap().narrow_unchecked();
+        let other: ProbeRef = poa.activate_with_id("other", Probing::default()).unwrap();
+        std::thread::scope(|scope| {
+            let calls = [scope.spawn(|| local.nothing()), scope.spawn(|| remote.nothing())];
+            eventually("both have come", || parked.lock().unwrap().len() == 2);
+            other.ping().unwrap();
+            for reply in std::mem::take(&mut *parked.lock().unwrap()) {
+                reply.send(Ok(()));
+            }
+            for call in calls {
+                call.join().unwrap().unwrap();
+            }
+        });
+        poa.destroy(true, true).unwrap();
+    }
+    server.shutdown(true).unwrap();
+    main.join().unwrap().unwrap();
+}
