@@ -57,6 +57,9 @@ impl<'m> Layout<'m> {
                 Facts { default, ..members.fold(Facts { acyclic: !u.recursive, ..Facts::ALL }, Facts::and) }
             }
             DefKind::Typedef(typedef) => self.facts(&typedef.ty),
+            DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
+                Facts { copy: false, eq: false, ..Facts::ALL }
+            }
             // A reference is a handle that is counted.
             DefKind::Interface(_) => Facts { copy: false, ..Facts::ALL },
             // The struct of the state; where the type is used, there is a link.

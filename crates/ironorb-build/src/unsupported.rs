@@ -1,7 +1,7 @@
 //! Finds what the generator cannot express yet, so that lowering need not look again. Finds all of it in
 //! one run and tells where each use stands.
 
-use ironorb_idl::model::{DefId, DefKind, Definition, Direction, InterfaceKind, Model, Type};
+use ironorb_idl::model::{DefId, DefKind, Definition, Direction, Model, Type};
 use ironorb_idl::source::Span;
 
 use crate::select::{Selection, is_builtin, uses};
@@ -74,9 +74,6 @@ impl Checker<'_> {
     fn definition(&mut self, def: &Definition) {
         match &def.kind {
             DefKind::Interface(interface) => {
-                if interface.kind == InterfaceKind::Abstract {
-                    self.push(def.span, "an `abstract interface`".to_owned());
-                }
                 for &base in &interface.bases {
                     self.named(base, def.span);
                 }
@@ -111,9 +108,6 @@ impl Checker<'_> {
             DefKind::Value(value) => {
                 if !value.defined {
                     self.push(def.span, "a valuetype that is only declared".to_owned());
-                }
-                if value.custom {
-                    self.push(def.span, "a `custom valuetype`".to_owned());
                 }
                 for state in &value.state {
                     self.ty(&state.member.ty, state.member.span);

@@ -1,10 +1,11 @@
 //! Stubs and skeletons over the real ORB: every way for an argument to travel, over a connection and in
 //! the same process.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
-use ironorb::generated::{Deferred, Reply};
+use ironorb::generated::{Any, Deferred, Native, Reply, TypeCode};
+use ironorb::giop::Misuse;
 use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
 
 mod operations {
@@ -13,6 +14,12 @@ mod operations {
 mod bounds {
     include!("../testdata/emit/bounds/out.rs");
 }
+mod any {
+    include!("../testdata/emit/any/out.rs");
+}
+mod local_native {
+    include!("../testdata/emit/local_native/out.rs");
+}
 mod many_results {
     include!("../testdata/emit/many_results/out.rs");
 }
@@ -20,10 +27,12 @@ mod inheritance {
     include!("../testdata/emit/inheritance/out.rs");
 }
 
+use any::dynamic::{Either, Property, Store, StoreRef, TC_PROPERTIES, TC_WORD, Unfit, store::TypeOfError};
 use bounds::bounds::{Checker, CheckerRef, Choice, Holder};
 use inheritance::base::{Shape, ShapeRef, shape};
 use inheritance::shapes::deep::{Tag, TagRef, sprite::DrawError};
 use inheritance::shapes::{Movable, MovableRef, Scalable};
+use local_native::nearby::{Bag, Depot, DepotRef, Guest, Post, Visitor, post, visitor};
 use operations::bank::account::{DepositError, GetGuardedError, SetGuardedError, TransferError};
 use operations::bank::{
     Account, AccountAsync, AccountRef, DeferredAccount, Entry, Frozen, Insufficient, Kind,
@@ -434,5 +443,157 @@ fn more_results_than_a_tuple_has_traits_for() {
         use many_results::Many;
         let results = many.all(4.5).unwrap();
         assert_eq!((results.2.as_str(), results.4, results.12, results.14), ("b", 4.5, 12, 14.0));
+    }
+}
+
+struct Shelf(Mutex<Any>);
+
+impl Store for Shelf {
+    fn echo(&self, value: &Any) -> Result<Any, SystemException> {
+        Ok(value.clone())
+    }
+
+    fn type_of(&self, value: &Any, wanted: &TypeCode) -> Result<(TypeCode, TypeCode), TypeOfError> {
+        if value.type_code().equivalent(wanted) {
+            Ok((value.type_code().clone(), wanted.compact()))
+        } else {
+            Err(Unfit { value: value.clone(), wanted: wanted.clone() }.into())
+        }
+    }
+
+    fn list(&self, values: &[Any], first: &Any) -> Result<(Vec<Property>, Any, Either), SystemException> {
+        let name = |at: usize| format!("value {at}");
+        let named = |(at, value): (usize, &Any)| Property { name: name(at), value: value.clone() };
+        let last = Either::Type(first.type_code().clone());
+        Ok((values.iter().enumerate().map(named).collect(), values[0].clone(), last))
+    }
+
+    fn current(&self) -> Result<Any, SystemException> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn set_current(&self, value: &Any) -> Result<(), SystemException> {
+        *self.0.lock().unwrap() = value.clone();
+        Ok(())
+    }
+}
+
+#[test]
+fn values_of_any_type_travel_with_their_types() {
+    let world = World::new();
+    let local: StoreRef = world.server.root_poa().activate(Shelf(Mutex::default())).unwrap();
+    let account: AccountRef = world.server.root_poa().activate(Vault::new().0).unwrap();
+    for store in world.both(&local) {
+        assert!(store.current().unwrap().is_empty());
+        let properties = vec![
+            Property { name: "a number".to_owned(), value: Any::new(&5i32).unwrap() },
+            Property { name: "an any".to_owned(), value: Any::new(&Any::new("text").unwrap()).unwrap() },
+        ];
+        let list = Any::with_type(&TC_PROPERTIES, &properties).unwrap();
+        let back = store.echo(&list).unwrap();
+        assert_eq!(back, list);
+        assert_eq!(back.type_code().name().unwrap(), "Properties");
+        let found: Vec<Property> = back.extract().unwrap();
+        assert_eq!(found, properties);
+        assert_eq!(found[1].value.extract::<Any>().unwrap().extract::<String>().unwrap(), "text");
+        assert!(back.extract::<i32>().is_err());
+
+        // An array of an alias of `char`, which Rust cannot tell from octets.
+        let word = store.echo(&Any::with_type(&TC_WORD, b"word").unwrap()).unwrap();
+        assert!(word.extract::<[u8; 4]>().is_err(), "it is not an array of octets");
+        assert_eq!(word.extract_as::<[u8; 4]>(&TC_WORD).unwrap(), *b"word");
+
+        // A reference finds the way back to its object, an exception and an enum are what they were.
+        let object = store.echo(&Any::new(&Some(account.clone())).unwrap()).unwrap();
+        let found: Option<AccountRef> = object.extract().unwrap();
+        assert_eq!(found.unwrap().owner().unwrap(), "nobody");
+        let insufficient = store.echo(&Any::new(&Insufficient { missing: 3 }).unwrap()).unwrap();
+        assert_eq!(insufficient.extract::<Insufficient>().unwrap().missing, 3);
+        let kind = store.echo(&Any::new(&Kind::Savings).unwrap()).unwrap();
+        assert_eq!(kind.extract::<Kind>().unwrap(), Kind::Savings);
+
+        let wanted = TypeCode::from(&TC_PROPERTIES);
+        let (found, compact) = store.type_of(&list, &wanted).unwrap();
+        assert_eq!(found, wanted);
+        assert!(compact.equivalent(&wanted));
+        let number = Any::new(&1u64).unwrap();
+        let Err(TypeOfError::Unfit(unfit)) = store.type_of(&number, &wanted) else { panic!() };
+        assert_eq!((unfit.value, unfit.wanted), (number.clone(), wanted));
+
+        let (listed, first, last) = store.list(&[number.clone(), list], &kind).unwrap();
+        assert_eq!((listed[1].name.as_str(), listed.len(), first), ("value 1", 2, number));
+        assert_eq!(last, Either::Type(TypeCode::for_type::<Kind>()));
+        store.set_current(&kind).unwrap();
+        assert_eq!(store.current().unwrap(), kind);
+        store.set_current(&Any::default()).unwrap();
+    }
+}
+
+struct Guide;
+
+impl Visitor for Guide {
+    fn visit(&self, _: &str, _: &Native) -> Result<(), visitor::VisitError> {
+        Ok(())
+    }
+    fn next(
+        &self,
+        after: Option<&Arc<dyn Visitor>>,
+    ) -> Result<(Option<Arc<dyn Visitor>>, Native), SystemException> {
+        Ok((after.cloned(), Native(Arc::new(5))))
+    }
+}
+
+struct Office(Mutex<Option<Bag>>);
+
+impl Post for Office {
+    fn send(
+        &self,
+        what: &Bag,
+        who: Option<&Arc<dyn Visitor>>,
+        _: &Native,
+    ) -> Result<Option<Arc<dyn Visitor>>, post::SendError> {
+        *self.0.lock().unwrap() = Some(what.clone());
+        Ok(who.cloned())
+    }
+    fn take(&self, of: &Guest) -> Result<(Bag, Guest), SystemException> {
+        let bag = self.0.lock().unwrap().take();
+        Ok((bag.unwrap_or_else(empty_bag), of.clone()))
+    }
+}
+
+fn empty_bag() -> Bag {
+    Bag { who: None, all: vec![], mark: Native(Arc::new(())) }
+}
+
+/// In this process a local object is a value like any other; beyond it, it means nothing.
+#[test]
+fn local_objects_stay_where_they_are() {
+    let guide: Arc<dyn Visitor> = Arc::new(Guide);
+    let bag = Bag { who: Some(guide.clone()), all: vec![Some(guide.clone())], ..empty_bag() };
+    let post: Arc<dyn Post> = Arc::new(Office(Mutex::default()));
+    assert_eq!(post.send(&bag, Some(&guide), &bag.mark).unwrap(), Some(guide.clone()));
+    let guest = Guest::Unlisted { label: false };
+    assert_eq!(post.take(&guest).unwrap(), (bag.clone(), guest));
+    let (next, mark) = guide.next(Some(&guide)).unwrap();
+    assert_eq!((next, mark.0.downcast_ref()), (Some(guide.clone()), Some(&5)));
+
+    assert_eq!(Any::new(&bag).unwrap_err(), Misuse::LocalObject);
+    assert_eq!(SystemException::from(Misuse::LocalObject).kind, SystemExceptionKind::Marshal);
+
+    let world = World::new();
+    let local: DepotRef = world.server.root_poa().activate(Keeper).unwrap();
+    let [here, there] = world.both(&local);
+    here.keep(&bag.mark).unwrap();
+    let refused = there.keep(&bag.mark).unwrap_err();
+    assert_eq!((refused.kind, refused.minor), {
+        (SystemExceptionKind::Marshal, ironorb::MinorCode::MARSHAL_LOCAL_OBJECT)
+    });
+}
+
+struct Keeper;
+
+impl Depot for Keeper {
+    fn keep(&self, _: &Native) -> Result<(), SystemException> {
+        Ok(())
     }
 }

@@ -18,7 +18,7 @@ macro_rules! cases {
 }
 
 cases! {
-    bounds boxes building_blocks docs enums_constants external external_base file_scope fixed inheritance local_native many_results names operations
+    abstract_interfaces any bounds boxes building_blocks custom_values docs enums_constants external external_base file_scope fixed inheritance local_native many_results names operations
     recursion structs unions value_operations values
 }
 

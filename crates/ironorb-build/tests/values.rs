@@ -3,9 +3,17 @@
 
 #![deny(warnings)]
 
-use ironorb::generated::{Link, Value, ValueBase};
+use ironorb::generated::value::{CustomMarshal, DataInput, DataOutput};
+use ironorb::generated::{Abstract, Any, Link, Value, ValueBase};
+use ironorb::giop::{Malformed, Misuse};
 use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
 
+mod abstract_interfaces {
+    include!("../testdata/emit/abstract_interfaces/out.rs");
+}
+mod custom_values {
+    include!("../testdata/emit/custom_values/out.rs");
+}
 mod boxes {
     include!("../testdata/emit/boxes/out.rs");
 }
@@ -16,8 +24,13 @@ mod values {
     include!("../testdata/emit/values/out.rs");
 }
 
+use abstract_interfaces::catalogue::{
+    Bid, Describable, DescribableRef, Leaflet, Priced, PricedRef, Shelf, ShelfRef, Shop, ShopRef, Ticket,
+    Unknown, describable,
+};
 use boxes::boxes::{Brief, Keeper, KeeperRef, Labels, Names, Place, Point, Text};
 use boxes::corba::{StringValue, WStringValue};
+use custom_values::packing::{Carrier, CarrierRef, Holder, Never, Packed};
 use value_operations::drawing::{
     Board, BoardRef, Circle, CircleOperations, Drawable, Marked, Printable, Shape, ShapeOperations, Unfit,
     drawable, shape,
@@ -260,9 +273,9 @@ fn values_arrive_as_their_abstract_bases() {
     }
 }
 
-struct Shelf;
+struct Cupboard;
 
-impl Keeper for Shelf {
+impl Keeper for Cupboard {
     fn echo(
         &self,
         what: Option<&Value<Text>>,
@@ -288,7 +301,7 @@ impl Keeper for Shelf {
 #[test]
 fn boxes_travel_and_may_be_null() {
     let world = World::new();
-    let local: KeeperRef = world.server.root_poa().activate(Shelf).unwrap();
+    let local: KeeperRef = world.server.root_poa().activate(Cupboard).unwrap();
     for keeper in world.both(&local) {
         let text = Value::new(Text("żółw".to_owned()));
         let place = Value::new(Place(Point { x: 1, y: -2 }));
@@ -330,4 +343,177 @@ fn unknown_types_are_refused() {
     assert_eq!(walker.echo(Some(&stop), &[]).unwrap().0.unwrap().label, "go");
     client.shutdown(true).unwrap();
     server.shutdown(true).unwrap();
+}
+
+impl Describable for Leaflet {
+    fn describe(&self, language: &str) -> Result<String, describable::DescribeError> {
+        match language {
+            "" => Err(Unknown { what: "the language".to_owned() }.into()),
+            language => Ok(format!("{} in {language}", self.text)),
+        }
+    }
+}
+
+struct Wares(i32);
+
+impl Describable for Wares {
+    fn describe(&self, language: &str) -> Result<String, describable::DescribeError> {
+        Ok(format!("shelf in {language}"))
+    }
+}
+
+impl Priced for Wares {
+    fn price(&self) -> Result<i32, SystemException> {
+        Ok(self.0)
+    }
+}
+
+impl Shelf for Wares {
+    fn fill(&self, all: &[Abstract<DescribableRef>]) -> Result<(), SystemException> {
+        assert!(all.is_empty());
+        Ok(())
+    }
+}
+
+struct Market;
+
+impl Shop for Market {
+    fn find(
+        &self,
+        name: &str,
+        best: &Abstract<PricedRef>,
+    ) -> Result<(Abstract<DescribableRef>, Abstract<PricedRef>, Bid), SystemException> {
+        let what = Abstract::from(&Value::new(Leaflet { text: name.to_owned() }));
+        let bid = Bid { what: what.clone(), paid: best.clone() };
+        Ok((what, best.clone(), bid))
+    }
+
+    fn echo(
+        &self,
+        all: &[Abstract<DescribableRef>],
+        bid: &Bid,
+    ) -> Result<Vec<Abstract<DescribableRef>>, SystemException> {
+        Ok(all.iter().chain([&bid.what]).cloned().collect())
+    }
+
+    fn current(&self) -> Result<Abstract<DescribableRef>, SystemException> {
+        Ok(Abstract::Nil)
+    }
+
+    fn set_current(&self, value: &Abstract<DescribableRef>) -> Result<(), SystemException> {
+        assert!(!value.is_nil());
+        Ok(())
+    }
+}
+
+/// An object or a value stands where an abstract interface is asked for; who calls it need not know which.
+#[test]
+fn abstract_interfaces_are_objects_or_values() {
+    let world = World::new();
+    abstract_interfaces::catalogue::register_values(&world.client);
+    abstract_interfaces::catalogue::register_values(&world.server);
+    let local: ShopRef = world.server.root_poa().activate(Market).unwrap();
+    let wares: ShelfRef = world.server.root_poa().activate(Wares(7)).unwrap();
+    for (shop, wares) in world.both(&local).into_iter().zip(world.both(&wares)) {
+        let ticket = Ticket { base: Leaflet { text: "ticket".to_owned() }, price_paid: 3 };
+        let priced = Abstract::from(&Value::new(ticket));
+        let (leaflet, best, bid) = shop.find("leaflet", &priced).unwrap();
+        assert_eq!(leaflet.describe("Latin").unwrap(), "leaflet in Latin");
+        assert_eq!(
+            bid.what.describe("").unwrap_err().to_string(),
+            "catalogue::Unknown (what: \"the language\")"
+        );
+        // A ticket leaves describing to what it derives from, and nobody tells its price.
+        assert_eq!(best.describe("Greek").unwrap(), "ticket in Greek");
+        assert_eq!(best.price().unwrap_err().kind, SystemExceptionKind::NoImplement);
+        assert_eq!(best.value().unwrap().downcast::<Ticket>().unwrap().price_paid, 3);
+
+        let (_, best, _) = shop.find("", &Abstract::Object(wares.clone().into())).unwrap();
+        assert_eq!((best.price().unwrap(), best.describe("Welsh").unwrap().as_str()), (7, "shelf in Welsh"));
+        assert!(ShelfRef::narrow(best.object().unwrap().object()).unwrap().is_some());
+
+        let things = [leaflet, Abstract::Object(wares.clone().into()), Abstract::Nil];
+        let back = shop.echo(&things, &Bid::default()).unwrap();
+        let told: Vec<Option<String>> = back.iter().map(|thing| thing.describe("C").ok()).collect();
+        assert_eq!(told, [Some("leaflet in C".to_owned()), Some("shelf in C".to_owned()), None, None]);
+        assert_eq!(back[2].describe("C").unwrap_err(), {
+            let describable::DescribeError::System(nil) = back[3].describe("C").unwrap_err() else {
+                panic!()
+            };
+            assert_eq!(nil.kind, SystemExceptionKind::InvObjref);
+            nil.into()
+        });
+        assert!(shop.current().unwrap().is_nil());
+        shop.set_current(&things[1]).unwrap();
+        wares.fill(&[]).unwrap();
+    }
+}
+
+/// What one does not know of a ticket is cut off, as its declaration allows.
+#[test]
+fn a_truncatable_value_arrives_as_what_is_known() {
+    let world = World::new();
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    server.register_value::<Leaflet>();
+    let local: ShopRef = server.root_poa().activate(Market).unwrap();
+    let shop: ShopRef = world.client.resolve(&server.object_to_string(local.object())).unwrap();
+    abstract_interfaces::catalogue::register_values(&world.client);
+    let ticket = Ticket { base: Leaflet { text: "ticket".to_owned() }, price_paid: 3 };
+    let back = shop.echo(&[Abstract::from(&Value::new(ticket))], &Bid::default()).unwrap();
+    let leaflet = back[0].value().unwrap();
+    assert!(leaflet.downcast::<Ticket>().is_none());
+    assert_eq!(leaflet.downcast::<Leaflet>().unwrap().text, "ticket");
+    server.shutdown(true).unwrap();
+}
+
+impl CustomMarshal for Packed {
+    fn marshal(&self, out: &mut DataOutput<'_, '_>) -> Result<(), Misuse> {
+        out.write_string(&self.second)?;
+        out.write_long(-self.first)
+    }
+
+    fn unmarshal(input: &mut DataInput<'_, '_>) -> Result<Self, Malformed> {
+        let second = input.read_string()?;
+        Ok(Packed { first: -input.read_long()?, second })
+    }
+}
+
+struct Truck;
+
+impl Carrier for Truck {
+    fn carry(
+        &self,
+        load: Option<&Value<Packed>>,
+        refused: Option<&Value<Never>>,
+        held: Option<&Value<Holder>>,
+    ) -> Result<Option<Value<Packed>>, SystemException> {
+        assert!(refused.is_none());
+        let held = held.map(|held| (held.inside.get(), held.anything.extract::<i32>()));
+        match held {
+            Some((inside, anything)) => {
+                assert_eq!((inside.as_ref(), anything), (load, Ok(5)));
+                Ok(inside)
+            }
+            None => Ok(load.cloned()),
+        }
+    }
+}
+
+#[test]
+fn a_custom_value_travels_as_its_program_says() {
+    let world = World::new();
+    custom_values::packing::register_values(&world.client);
+    custom_values::packing::register_values(&world.server);
+    let local: CarrierRef = world.server.root_poa().activate(Truck).unwrap();
+    for carrier in world.both(&local) {
+        let load = Value::new(Packed { first: 7, second: "text".to_owned() });
+        let holder = Holder { inside: (&load).into(), anything: Any::new(&5i32).unwrap() };
+        let back = carrier.carry(Some(&load), None, Some(&Value::new(holder))).unwrap().unwrap();
+        assert_eq!(*back, *load);
+        assert!(carrier.carry(None, None, None).unwrap().is_none());
+    }
+    let [_, carrier] = world.both(&local);
+    let never = Value::new(Never { only: 1 });
+    let refused = carrier.carry(None, Some(&never), None).unwrap_err();
+    assert_eq!(refused.kind, SystemExceptionKind::NoImplement, "{refused}");
 }

@@ -116,6 +116,8 @@ pub enum Misuse {
     WrongLabel,
     /// The message would be larger than the configured limit.
     TooLarge,
+    /// The struct of a `custom` valuetype does not say how it is marshalled.
+    NoCustomMarshal,
     /// A local object or a native value, which mean nothing outside of this process.
     LocalObject,
     /// A reference of another kind stands where the signature asks for this one.
@@ -161,6 +163,9 @@ impl fmt::Display for Misuse {
                 f.write_str("the label stored in a union variant does not belong to its case")
             }
             Misuse::TooLarge => f.write_str("the message is larger than the configured limit"),
+            Misuse::NoCustomMarshal => {
+                f.write_str("the struct of a custom valuetype does not implement CustomMarshal")
+            }
             Misuse::LocalObject => f.write_str("a local object or a native value cannot be sent"),
             Misuse::NotAReference => {
                 f.write_str("the object reference is not of the kind the signature asks for")

@@ -241,6 +241,7 @@ impl From<Misuse> for SystemException {
     fn from(error: Misuse) -> Self {
         use SystemExceptionKind as S;
         let (kind, minor) = match error {
+            Misuse::NoCustomMarshal => (S::NoImplement, MinorCode::NO_IMPLEMENT_VALUE),
             Misuse::LocalObject => (S::Marshal, MinorCode::MARSHAL_LOCAL_OBJECT),
             Misuse::BoundExceeded { .. }
             | Misuse::StringHoldsNul

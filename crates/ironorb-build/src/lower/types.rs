@@ -38,6 +38,9 @@ impl Lowerer<'_> {
                 dimensions.iter().rev().fold(self.element(element, at), |inner, n| format!("[{inner}; {n}]"))
             }
             Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
+                    format!("{}<{}>", self.support("Abstract", at), self.reference(*id, at))
+                }
                 DefKind::Interface(_) => format!("Option<{}>", self.reference(*id, at)),
                 _ => self.path(*id, at),
             },
@@ -173,6 +176,9 @@ impl Lowerer<'_> {
                 (format!("Option<&{}>", self.support("ObjectRef", at)), "reference".to_owned())
             }
             Type::Named(id) => match &self.model.get(*id).kind {
+                DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
+                    (format!("&{}", self.rust(ty, at)), "borrowed".to_owned())
+                }
                 DefKind::Interface(_) => {
                     (format!("Option<&{}>", self.reference(*id, at)), "reference".to_owned())
                 }

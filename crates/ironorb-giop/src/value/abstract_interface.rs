@@ -1,9 +1,10 @@
 //! Abstract interfaces: an object reference or a value, decided for each one sent (CORBA 3.3 part 1, 10.3; on the
 //! wire part 2, 9.3.7).
 
-use super::{FormalValue, Link, Value, ValueBase};
+use super::{DerivesFrom, FormalValue, Link, Value, ValueBase};
 use crate::cdr::{Marshal, MarshalNillable, Reader, Unmarshal, UnmarshalNillable, Writer};
 use crate::error::{Malformed, Misuse};
+use crate::typecode::{TypeDef, Typed, TypedNillable};
 
 /// What a parameter or member of an abstract interface type holds: a reference of type `O`, or a value seen as `V`.
 #[derive(Debug, Default)]
@@ -89,5 +90,16 @@ impl<O: UnmarshalNillable, V: FormalValue + ?Sized> Unmarshal for Abstract<O, V>
         }
         let link: Link<V> = r.get()?;
         Ok(if link.is_null() { Abstract::Nil } else { Abstract::Value(link) })
+    }
+}
+
+impl<O: TypedNillable, V: ?Sized> Typed for Abstract<O, V> {
+    const TYPE: &'static TypeDef = O::TYPE;
+}
+
+/// A value.
+impl<O, V: ?Sized, D: DerivesFrom<V> + ?Sized> From<&Value<D>> for Abstract<O, V> {
+    fn from(value: &Value<D>) -> Self {
+        Abstract::Value(value.into())
     }
 }

@@ -318,7 +318,6 @@ impl<I: ?Sized> Codec for Local<I> {
         Err(Misuse::LocalObject)
     }
 
-    #[cold]
     fn get(r: &mut Reader<'_>) -> Result<Option<Arc<I>>, Malformed> {
         Err(r.malformed(MalformedKind::LocalObject))
     }

@@ -674,6 +674,11 @@ macro_rules! __ironorb_interface {
             }
         }
 
+        $crate::__ironorb_abstract_calls! {
+            [$($abstract)?] $interface [$(dyn $base),*]
+            $($operation($($parameter: $type),*) -> $result, $error;)*
+        }
+
         impl<S: $deferred> $crate::generated::DeferredOf<S> for dyn $interface {
             #[allow(unused_variables)]
             fn dispatch_own<'c>(
@@ -723,6 +728,44 @@ macro_rules! __ironorb_interface {
             ) {
                 // A caller in this process waits for the message that answers it.
             }
+        }
+    };
+}
+
+/// The operations of an abstract interface, called on whatever stands where the interface is asked for.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_abstract_calls {
+    ([] $($rest:tt)*) => {};
+    (
+        [abstract] $interface:ident [$(dyn $base:path),*]
+        $($operation:ident($($parameter:ident: $type:ty),*) -> $result:ty, $error:ty;)*
+    ) => {
+        impl<R> $interface for $crate::generated::Abstract<R>
+        where
+            R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+        {
+            $(
+                #[allow(unused_variables)]
+                fn $operation(
+                    &self,
+                    $($parameter: $type),*
+                ) -> ::std::result::Result<<$result as $crate::generated::Codec>::Value, $error> {
+                    if let ::std::option::Option::Some(object) = self.object() {
+                        return $interface::$operation(object, $($parameter),*);
+                    }
+                    let e = match self.value() {
+                        ::std::option::Option::Some(value) => match value.view::<dyn $interface>() {
+                            ::std::option::Option::Some(value) => {
+                                return $interface::$operation(value, $($parameter),*);
+                            }
+                            ::std::option::Option::None => $crate::generated::not_implemented(value.info()),
+                        },
+                        ::std::option::Option::None => $crate::generated::nil_reference(),
+                    };
+                    ::std::result::Result::Err(::std::convert::From::from(e))
+                }
+            )*
         }
     };
 }

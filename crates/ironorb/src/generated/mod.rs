@@ -8,6 +8,7 @@ mod codec;
 mod macros;
 mod reply;
 mod value_macros;
+mod value_support;
 
 pub use bits::*;
 pub use call::{Call, Replied};
@@ -15,25 +16,23 @@ pub use codec::*;
 pub use macros::*;
 pub use reply::{Deferred, Reply};
 pub use value_macros::*;
+pub use value_support::*;
 
 pub use crate::invoke::{invoke, invoke_oneway};
-pub use crate::object::{ObjectRef, TypedRef};
+pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::pending::{Pending, invoke_async};
 pub use ironorb_giop::any::Any;
 pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
 pub use ironorb_giop::fixed::Fixed;
 pub use ironorb_giop::typecode::{TypeCode, TypeDef, Typed, TypedNillable, ValueModifier, Visibility};
-pub use ironorb_giop::value::{self, DerivesFrom, FormalValue, Link, Value, ValueBase, ValueType};
+pub use ironorb_giop::value::{self, Abstract, DerivesFrom, FormalValue, Link, Value, ValueBase, ValueType};
 pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
 };
 
 pub use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use ironorb_giop::exception::{CompletionStatus, SystemExceptionKind};
-use ironorb_giop::minor::MinorCode;
 
 /// An operation of an interface.
 #[derive(Debug)]
@@ -85,23 +84,6 @@ pub trait InterfaceOf<S>: 'static {
 pub trait DeferredOf<S> {
     /// Carries out a request for an operation that the interface itself declares; gives back any other.
     fn dispatch_own<'c>(servant: &S, call: Call<'c>) -> Result<Replied, Call<'c>>;
-}
-
-/// The way from a value to a part of its state: the whole, or what it inherits from a base.
-pub trait Project<T: 'static>: 'static {
-    /// The part, when the value is of the type that the way starts from.
-    fn project(value: &dyn ValueBase) -> Option<&T>;
-}
-
-/// What the operations of a valuetype raise when its type does not implement them.
-#[cold]
-pub fn not_implemented(info: &value::ValueInfo) -> SystemException {
-    let e = SystemException::new(
-        SystemExceptionKind::NoImplement,
-        MinorCode::NO_IMPLEMENT_VALUE,
-        CompletionStatus::No,
-    );
-    e.with_detail(format!("the struct of {} does not implement the trait of its operations", info.id))
 }
 
 /// A user exception.

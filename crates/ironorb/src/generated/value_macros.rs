@@ -44,13 +44,8 @@ macro_rules! __ironorb_valuetype {
                 <Self as $crate::generated::ValueType>::INFO
             }
 
-            fn marshal_state(
-                &self,
-                _w: &mut $crate::generated::Writer<'_>,
-            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
-                $(<$base as $crate::generated::ValueBase>::marshal_state(&self.$field, _w)?;)?
-                $(<$codec as $crate::generated::Codec>::put(&self.$member, _w)?;)*
-                ::std::result::Result::Ok(())
+            $crate::__ironorb_marshal_state! {
+                $modifier $name [$($field: $base)?] { $($member: $codec),* }
             }
         }
 
@@ -59,18 +54,13 @@ macro_rules! __ironorb_valuetype {
                 id: $id,
                 bases: $crate::__ironorb_ancestor_ids!($ancestors),
                 truncatable: $truncatable,
-                kind: $crate::generated::value::ValueKind::Plain,
+                kind: $crate::__ironorb_value_kind!($modifier),
                 type_def: &$type_code,
                 views: $crate::__ironorb_views!($name $ancestors $ancestors [$($abstract,)* $($view,)*]),
             };
 
-            fn unmarshal_state(
-                _r: &mut $crate::generated::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
-                ::std::result::Result::Ok($name {
-                    $($field: <$base as $crate::generated::ValueType>::unmarshal_state(_r)?,)?
-                    $($member: <$codec as $crate::generated::Codec>::get(_r)?,)*
-                })
+            $crate::__ironorb_unmarshal_state! {
+                $modifier $name [$($field: $base)?] { $($member: $codec),* }
             }
         }
 
@@ -81,6 +71,66 @@ macro_rules! __ironorb_valuetype {
             impl $crate::generated::DerivesFrom<dyn $abstract> for $name {}
             $crate::__ironorb_mark! { $abstract_kind $abstract, $name }
         )*
+    };
+}
+
+/// How the state of a value is written: that of its base and then its members, or as its program says.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_marshal_state {
+    (custom $name:ident $base:tt $members:tt) => {
+        fn marshal_state(
+            &self,
+            w: &mut $crate::generated::Writer<'_>,
+        ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+            use $crate::generated::NotCustom as _;
+            $crate::generated::MayBeCustom::<$name>::marshal(self, w)
+        }
+    };
+    ($modifier:ident $name:ident [$($field:ident: $base:ty)?] { $($member:ident: $codec:ty),* }) => {
+        fn marshal_state(
+            &self,
+            _w: &mut $crate::generated::Writer<'_>,
+        ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+            $(<$base as $crate::generated::ValueBase>::marshal_state(&self.$field, _w)?;)?
+            $(<$codec as $crate::generated::Codec>::put(&self.$member, _w)?;)*
+            ::std::result::Result::Ok(())
+        }
+    };
+}
+
+/// How the state of a value is read.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_unmarshal_state {
+    (custom $name:ident $base:tt $members:tt) => {
+        fn unmarshal_state(
+            r: &mut $crate::generated::Reader<'_>,
+        ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+            use $crate::generated::NotCustom as _;
+            $crate::generated::MayBeCustom::<$name>::unmarshal(r)
+        }
+    };
+    ($modifier:ident $name:ident [$($field:ident: $base:ty)?] { $($member:ident: $codec:ty),* }) => {
+        fn unmarshal_state(
+            _r: &mut $crate::generated::Reader<'_>,
+        ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+            ::std::result::Result::Ok($name {
+                $($field: <$base as $crate::generated::ValueType>::unmarshal_state(_r)?,)?
+                $($member: <$codec as $crate::generated::Codec>::get(_r)?,)*
+            })
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_value_kind {
+    (custom) => {
+        $crate::generated::value::ValueKind::Custom
+    };
+    ($modifier:ident) => {
+        $crate::generated::value::ValueKind::Plain
     };
 }
 

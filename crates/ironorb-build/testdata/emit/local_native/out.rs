@@ -65,4 +65,90 @@ pub mod nearby {
     }
 
     g::cdr_struct! { Holder: TC_HOLDER = "IDL:nearby/Holder:1.0" { to: Option<ForwardRef> } }
+
+    /// In what could travel, and now cannot.
+    ///
+    /// IDL struct `nearby::Bag`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct Bag {
+        pub who: Option<::std::sync::Arc<dyn Visitor>>,
+        pub all: Vec<Option<::std::sync::Arc<dyn Visitor>>>,
+        pub mark: Cookie,
+    }
+
+    g::cdr_struct! {
+        Bag: TC_BAG = "IDL:nearby/Bag:1.0" {
+            who: g::Local<dyn Visitor>, all: g::Seq<g::Local<dyn Visitor>>,
+            mark: Cookie = &TC_COOKIE,
+        }
+    }
+
+    /// IDL union `nearby::Guest`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub enum Guest {
+        VisitorInside(Option<::std::sync::Arc<dyn Deep>>),
+        /// A label that carries no value.
+        Unlisted {
+            label: bool,
+        },
+    }
+
+    g::cdr_union! {
+        Guest: TC_GUEST = "IDL:nearby/Guest:1.0" switch bool;
+        one { [true] => VisitorInside(g::Local<dyn Deep>) }
+        rest { Unlisted unless [true] }
+        labels [1 "visitor_inside" g::Local<dyn Deep>];
+        initial One VisitorInside;
+    }
+
+    /// IDL exception `nearby::Lost`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct Lost {
+        pub with: Bag,
+    }
+
+    g::exception! { Lost: TC_LOST = "nearby::Lost", "IDL:nearby/Lost:1.0" { with: Bag } }
+
+    /// IDL local interface `nearby::Post`.
+    pub trait Post: Send + Sync + 'static {
+        /// IDL operation `send`.
+        fn send(
+            &self,
+            what: &Bag,
+            who: Option<&::std::sync::Arc<dyn Visitor>>,
+            mark: &Cookie,
+        ) -> Result<Option<::std::sync::Arc<dyn Visitor>>, post::SendError>;
+
+        /// IDL operation `take`; gives its result, `of`.
+        fn take(&self, of: &Guest) -> Result<(Bag, Guest), g::SystemException>;
+    }
+
+    g::local_interface! { dyn Post: TC_POST = "IDL:nearby/Post:1.0" }
+
+    /// What belongs to the IDL local interface `nearby::Post`.
+    pub mod post {
+        use ::ironorb::generated as g;
+
+        g::operation_error! {
+            /// Why `send` failed.
+            pub enum SendError { Lost(super::Lost) }
+        }
+    }
+
+    /// IDL interface `nearby::Depot`.
+    pub trait Depot: Send + Sync + 'static {
+        /// IDL operation `keep`.
+        fn keep(&self, mark: &Cookie) -> Result<(), g::SystemException>;
+    }
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `nearby::Depot`.
+        pub DepotRef: dyn Depot, DepotSkeleton, DepotAsync, DeferredDepot,
+            TC_DEPOT = "IDL:nearby/Depot:1.0";
+        bases [];
+        operations(1, 0) [0 "keep" => DepotSkeleton::keep];
+        twoway "keep" fn keep / keep_async(
+            mark: &Cookie = borrowed,
+        ) -> g::Results<()>, g::SystemException;
+    }
 }

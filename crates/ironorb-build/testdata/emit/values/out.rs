@@ -89,14 +89,14 @@ pub mod graphs {
     pub struct Apart {
         /// The state that is inherited.
         pub base: Node,
-        pub anything: g::WString,
+        pub anything: g::Any,
     }
 
     g::valuetype! {
         Apart: TC_APART = plain "IDL:graphs/Apart:1.0";
         base base: Node = &TC_NODE;
         bases(0) [Node: (base)]; abstract []; views [];
-        state { public anything: g::WString }
+        state { public anything: g::Any }
     }
 
     /// IDL valuetype `graphs::Empty`.

@@ -1,0 +1,58 @@
+//! What the macros of valuetypes call, and the questions that they ask of the structs: whether these implement what
+//! a program may leave out.
+
+use std::marker::PhantomData;
+
+use ironorb_giop::exception::{CompletionStatus, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::value::{CustomMarshal, DataInput, DataOutput, ValueBase, ValueInfo};
+use ironorb_giop::{Malformed, MalformedKind, Misuse, Reader, SystemException, Writer};
+
+/// The way from a value to a part of its state: the whole, or what it inherits from a base.
+pub trait Project<T: 'static>: 'static {
+    /// The part, when the value is of the type that the way starts from.
+    fn project(value: &dyn ValueBase) -> Option<&T>;
+}
+
+/// The struct of a `custom` valuetype. Its own functions are there when the struct implements [`CustomMarshal`], and go
+/// before those of [`NotCustom`], which are there for any.
+#[derive(Debug)]
+pub struct MayBeCustom<T>(PhantomData<T>);
+
+impl<T: CustomMarshal> MayBeCustom<T> {
+    /// Writes the state as the program says.
+    pub fn marshal(state: &T, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        state.marshal(&mut DataOutput::new(w))
+    }
+
+    /// Reads the state as the program says.
+    pub fn unmarshal(r: &mut Reader<'_>) -> Result<T, Malformed> {
+        T::unmarshal(&mut DataInput::new(r))
+    }
+}
+
+/// What [`MayBeCustom`] does for a struct that does not say how it travels: refuses.
+pub trait NotCustom<T> {
+    /// [`Misuse::NoCustomMarshal`]
+    fn marshal(_: &T, _: &mut Writer<'_>) -> Result<(), Misuse> {
+        Err(Misuse::NoCustomMarshal)
+    }
+
+    /// [`MalformedKind::NoValueFactory`]
+    fn unmarshal(r: &mut Reader<'_>) -> Result<T, Malformed> {
+        Err(r.malformed(MalformedKind::NoValueFactory))
+    }
+}
+
+impl<T> NotCustom<T> for MayBeCustom<T> {}
+
+/// What the operations of a valuetype raise when its type does not implement them.
+#[cold]
+pub fn not_implemented(info: &ValueInfo) -> SystemException {
+    let e = SystemException::new(
+        SystemExceptionKind::NoImplement,
+        MinorCode::NO_IMPLEMENT_VALUE,
+        CompletionStatus::No,
+    );
+    e.with_detail(format!("the struct of {} does not implement the trait of its operations", info.id))
+}
