@@ -397,6 +397,14 @@ fn long_texts_take_time_like_their_length() {
 }
 
 #[test]
+fn a_text_full_of_warnings_is_read_to_its_end() {
+    let outcome =
+        compile(&(0..5_000).map(|i| format!("struct Right{i} {{ long right{i}; }};\n")).collect::<String>());
+    let model = outcome.model.expect("warnings are no errors");
+    assert_eq!(model.definitions().len(), 5_000);
+}
+
+#[test]
 fn a_text_full_of_errors_is_not_read_to_its_end() {
     let outcome = compile(&"typedef Missing T;\nstruct { long; ;\n".repeat(50_000));
     assert!(outcome.diagnostics.error_count() < 10_000, "{} errors", outcome.diagnostics.error_count());

@@ -138,7 +138,7 @@ impl Text {
                     self.put(format_args!("        Block {verb}_{part}{operation}(inout Setting setting);"));
                 }
                 _ => self.put(format_args!(
-                    "        unsigned long long {verb}_{part}{operation}(in NameList names, in State state) raises (Refused);"
+                    "        unsigned long long {verb}_{part}{operation}(in NameList names, in State wanted) raises (Refused);"
                 )),
             }
         }

@@ -91,8 +91,10 @@ mod tests {
             let counted = text.lines().count();
             assert!((lines..lines + 100).contains(&counted), "{counted} lines instead of {lines}");
             let files = MapLoader::new().with(FILE, text.as_str());
-            let rust = front_end(&files).and_then(|outcome| generated(&outcome)).expect("it compiles");
-            assert!(rust.len() > text.len() / 2, "the generator made {} bytes", rust.len());
+            let outcome = front_end(&files).expect("it is correct");
+            assert_eq!(outcome.render(false), "", "nor is there anything to warn of");
+            let rust = generated(&outcome).expect("all of it is generated");
+            assert!(rust.len() > text.len(), "the generator made {} bytes", rust.len());
         }
     }
 

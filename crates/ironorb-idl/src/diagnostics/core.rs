@@ -83,8 +83,8 @@ impl Diagnostics {
         self.suppressed
     }
 
-    /// How many diagnostics are kept. A text with more is not worth reading on: when they are reached, the rest
-    /// is not looked at.
+    /// How many diagnostics are kept. A text with so many errors is not worth reading on: the rest is not looked
+    /// at.
     pub const DIAGNOSTICS_MAX: usize = 1_000;
 
     /// Puts them into the order in which a reader of the unit meets their places, each once.
@@ -111,9 +111,10 @@ impl Diagnostics {
         self.lacks_include = true;
     }
 
-    /// So many errors were found that no more are looked for.
+    /// So many errors were found that no more are looked for. Warnings do not count, as what they are about is
+    /// read to its end.
     pub(crate) fn is_full(&self) -> bool {
-        self.suppressed > 0
+        self.errors >= Self::DIAGNOSTICS_MAX
     }
 
     /// False when a report would not be kept, so that no work is put into it.
