@@ -252,7 +252,7 @@ fn serve(stream: &[u8]) {
                 parse(&message);
                 framer.recycle(message.into_buffer());
             }
-            Ok(Some(Incoming::LocateRequest(message))) => parse(&message),
+            Ok(Some(Incoming::LocateRequest(message) | Incoming::Reply(message))) => parse(&message),
             Ok(Some(Incoming::CancelRequest(_))) => {}
             Ok(Some(Incoming::Goodbye)) => return server.handle_end(),
             Ok(None) => return,

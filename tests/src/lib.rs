@@ -1,11 +1,14 @@
 //! What the end-to-end tests share: an interface with a servant, raw GIOP for misbehaving peers, and the command.
 
 ironorb::include_idl!("probe");
+ironorb::include_idl!("wires");
 
 pub mod command;
+mod exchange;
 pub mod raw;
 mod servant;
 
+pub use exchange::{Exchanging, Listening};
 pub use servant::{Deriving, Hook, Hooked, Probing};
 
 use std::time::{Duration, Instant};

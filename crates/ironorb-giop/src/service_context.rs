@@ -3,7 +3,7 @@
 //! Nothing here interprets a context that it was not asked for: those of a message that has arrived are a view of
 //! its bytes, in which unknown ones are kept as they came.
 
-use crate::cdr::{Marshal, Reader, Writer};
+use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets, WideCharSet};
 
@@ -203,6 +203,38 @@ pub fn code_sets_context(sets: impl Into<CodeSetContext>) -> [u8; CONTEXT_BYTES_
     bytes
 }
 
+/// An address at which the sender of a request listens: requests to references with this address may come over the
+/// connection that the request came over (9.8).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ListenPoint {
+    /// Host name or IP address, as references have it.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl ListenPoint {
+    /// Reads the data of a context with the id [`BI_DIR_IIOP`].
+    pub fn decode_all(data: &[u8]) -> Result<Vec<ListenPoint>, Malformed> {
+        Reader::encapsulated(data, Encoding::NATIVE)?.get()
+    }
+}
+
+impl Marshal for ListenPoint {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.write_str(&self.host)?;
+        w.write_u16(self.port);
+        Ok(())
+    }
+}
+
+impl Unmarshal for ListenPoint {
+    const BYTES_MIN: usize = 6;
+    fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(ListenPoint { host: r.get()?, port: r.read_u16()? })
+    }
+}
+
 /// Service contexts to be sent, encoded as they are added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceContextList {
@@ -229,6 +261,11 @@ impl ServiceContextList {
         w.write_encapsulation(body)?;
         self.count += 1;
         Ok(())
+    }
+
+    /// Adds the addresses at which we listen: BI_DIR_IIOP.
+    pub fn push_listen_points(&mut self, points: &[ListenPoint]) -> Result<(), Misuse> {
+        self.push_encapsulation(BI_DIR_IIOP, |w| w.put(points))
     }
 
     /// Adds words for people about an exception: ExceptionDetailMessage.
@@ -329,6 +366,24 @@ mod tests {
     fn a_context_that_is_no_encapsulation_is_refused() {
         assert_eq!(CodeSetContext::decode(&[]).unwrap_err().kind, MalformedKind::BadEncapsulation);
         assert_eq!(CodeSetContext::decode(&[1, 0, 0, 0, 1]).unwrap_err().kind, MalformedKind::Truncated);
+    }
+
+    #[test]
+    fn listen_points_are_as_the_standard_has_them() {
+        // Big-endian: one point, its host with a terminator, its port.
+        let golden = b"\0\0\0\0\0\0\0\x01\0\0\0\x03ab\0\0\x1f\x90";
+        let point = ListenPoint { host: "ab".to_owned(), port: 8080 };
+        assert_eq!(ListenPoint::decode_all(golden).unwrap(), std::slice::from_ref(&point));
+        for cut in 0..golden.len() {
+            assert!(ListenPoint::decode_all(&golden[..cut]).is_err());
+        }
+        let mut list = ServiceContextList::default();
+        list.push_listen_points(&[point.clone(), point.clone()]).unwrap();
+        let mut bytes = Vec::new();
+        EncodedContexts::write_all(&[list.encoded()], &mut Writer::new(&mut bytes, Encoding::NATIVE));
+        let contexts = ServiceContexts::read(&mut Reader::new(&bytes, Encoding::NATIVE)).unwrap();
+        let context = contexts.find(BI_DIR_IIOP).unwrap();
+        assert_eq!(ListenPoint::decode_all(context.data).unwrap(), [point.clone(), point]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{LocateStatus, Message, Request, Response};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{CODE_SETS, CodeSetContext, ServiceContext};
+use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
 use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
 
 use crate::generated::call::{Later, Responder};
@@ -35,6 +35,12 @@ pub(crate) trait ReplySink {
     /// The same place for an answer that is written after the upcall, from any thread. The connection counts the
     /// request as in progress until it is dropped. `None` when as many answers as it may owe are outstanding.
     fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
+
+    /// The client says that it listens there and may be called over this connection (CORBA 3.3 part 2, 9.8). Only
+    /// where the ORB's configuration wants that.
+    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
+        let _ = listen_points;
+    }
 }
 
 /// What an adapter remembers of one connection: its code sets. Starts as ISO 8859-1 and no wide characters, which
@@ -413,6 +419,9 @@ impl Adapter {
             responder.need_addressing(demanded);
             return;
         }
+        if orb.config.bidirectional && request.version == Version::V1_2 {
+            offer_both_ways(&request, sink);
+        }
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
@@ -535,6 +544,17 @@ pub(crate) enum Ownership {
 
 /// The path of the root adapter.
 const ROOT_PATH: &[u8] = &[];
+
+/// Takes note of where the client listens, if it says so.
+#[cold]
+fn offer_both_ways(request: &Request<'_>, sink: &dyn ReplySink) {
+    // One that cannot be read is as good as none: the call itself has nothing to do with it.
+    if let Some(context) = request.contexts.find(BI_DIR_IIOP)
+        && let Ok(points) = ListenPoint::decode_all(context.data)
+    {
+        sink.use_both_ways(&points);
+    }
+}
 
 /// The client chose a set of strings that we do not list (CORBA 3.3 part 2, 7.10.2.6).
 #[cold]

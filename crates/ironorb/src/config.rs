@@ -60,6 +60,19 @@ pub struct OrbConfig {
     /// How long a message to a server may take from its first byte to its last, its fragments included, unless 64
     /// KiB or more of it come in each such time; then its connection is closed. Default 2 minutes; `None` for ever.
     pub message_timeout: Option<Duration>,
+    /// Whether connections may be used both ways (CORBA 3.3 part 2, 9.8): what the standard calls the
+    /// BidirectionalPolicy with the value BOTH. As a client we tell servers where we listen, and serve what they ask
+    /// over the same connection; as a server we call the objects of a client over the connection that it has made.
+    /// Only GIOP 1.2 has it. Default: no.
+    ///
+    /// A client says itself where it listens, and nobody checks it: who can connect to us can have calls that are
+    /// meant for another come to him, where we have no connection to the other yet. Use it among peers that trust
+    /// each other.
+    pub bidirectional: bool,
+    /// Threads that may serve requests which come over connections that we have made ourselves. Such requests may
+    /// be served at the same time and out of their order. Default 16, at least 1: callbacks that call back nest
+    /// this deep.
+    pub callback_threads_max: usize,
     /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
     pub giop_version: Version,
     /// Code set of strings that references made here call native, and in which we ask others to send them when
@@ -98,6 +111,8 @@ impl Default for OrbConfig {
             server_idle_timeout: Some(Duration::from_secs(600)),
             client_idle_timeout: Some(Duration::from_secs(180)),
             message_timeout: Some(Duration::from_secs(120)),
+            bidirectional: false,
+            callback_threads_max: 16,
             giop_version: Version::V1_2,
             native_char_set: CharSet::Utf8,
             addressing_demanded: None,

@@ -1,6 +1,8 @@
 //! The client's side of a connection: calls in flight, replies matched to them.
 
-use super::{ConnectionConfig, Transmit};
+use std::collections::VecDeque;
+
+use super::{ConnectionConfig, Incoming, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::Framer;
@@ -8,7 +10,7 @@ use crate::message::{
     Message, MessageStart, MessageType, RequestId, RequestTarget, Response, write_cancel_request,
     write_close_connection, write_message_error,
 };
-use crate::service_context::{EncodedContexts, code_sets_context};
+use crate::service_context::{EncodedContexts, ServiceContextList, code_sets_context};
 use crate::version::{Encoding, TransmissionCodeSets, Version, WideCharSet};
 
 /// A call that waits for its reply; valid until it is taken or abandoned.
@@ -78,6 +80,24 @@ pub struct ClientConnection<W> {
     end: Option<ConnectionEnd>,
     /// The code sets, once a request has told the server.
     code_sets: Option<TransmissionCodeSets>,
+    /// Which request ids are ours, on a connection that may be used both ways.
+    side: Option<Side>,
+    /// Slots whose ids are the peer's; they are never free.
+    foreign_slots: usize,
+    /// Contexts for the next request of GIOP 1.2.
+    announcement: Option<ServiceContextList>,
+    /// The peer may ask as well; what it has asked and nobody has taken.
+    incoming: Option<VecDeque<Incoming>>,
+}
+
+/// The side of a connection that may be used both ways (CORBA 3.3 part 2, 9.8): the ids of requests of one side
+/// are even, those of the other odd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The one that has connected.
+    Originator,
+    /// The one that has accepted.
+    Acceptor,
 }
 
 #[derive(Debug)]
@@ -107,7 +127,35 @@ impl<W> ClientConnection<W> {
             free: Vec::new(),
             end: None,
             code_sets: None,
+            side: None,
+            foreign_slots: 0,
+            announcement: None,
+            incoming: None,
         }
+    }
+
+    /// A connection that may be used both ways. The acceptor has no receiving part of its own: what comes is handed
+    /// to it by [`handle_reply`](Self::handle_reply).
+    pub fn bidirectional(config: ConnectionConfig, side: Side) -> Self {
+        let framer = (side == Side::Originator).then(|| Framer::new(config.framer));
+        ClientConnection { framer, side: Some(side), ..ClientConnection::new(config) }
+    }
+
+    /// True when it may be used both ways.
+    pub fn is_bidirectional(&self) -> bool {
+        self.side.is_some()
+    }
+
+    /// Tells the peer with the next request of GIOP 1.2 where we listen. From then on it may ask over this
+    /// connection: see [`poll_incoming`](Self::poll_incoming).
+    pub fn announce(&mut self, listen_points: ServiceContextList) {
+        self.announcement = Some(listen_points);
+    }
+
+    /// What the peer has asked; to be served. Never gives [`Incoming::Reply`] or [`Incoming::Goodbye`].
+    #[inline]
+    pub fn poll_incoming(&mut self) -> Option<Incoming> {
+        self.incoming.as_mut()?.pop_front()
     }
 
     /// Why it carries no more calls, if so.
@@ -119,7 +167,7 @@ impl<W> ClientConnection<W> {
     /// Calls that wait for a reply.
     #[inline]
     pub fn calls_in_flight(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free.len() - self.foreign_slots
     }
 
     /// Writes a request that wants a reply. On an error nothing has been written.
@@ -232,7 +280,11 @@ impl<W> ClientConnection<W> {
             Some(bytes) => EncodedContexts::new(1, bytes),
             None => EncodedContexts::EMPTY,
         };
-        let contexts = [contexts, options.contexts];
+        let announced = match &self.announcement {
+            Some(list) if target.version() == Version::V1_2 => list.encoded(),
+            _ => EncodedContexts::EMPTY,
+        };
+        let contexts = [contexts, announced, options.contexts];
         let written =
             MessageStart::request(buf, target, code_sets, id, options.response, operation, &contexts)
                 .and_then(|message| match arguments(&mut message.body(buf)) {
@@ -254,6 +306,10 @@ impl<W> ClientConnection<W> {
             self.transmit.fragment(origin, fragment_bytes);
         }
         self.code_sets = self.code_sets.or(chosen);
+        if self.announcement.is_some() && target.version() == Version::V1_2 {
+            self.announcement = None;
+            self.incoming.get_or_insert_default();
+        }
         Ok(())
     }
 
@@ -344,11 +400,46 @@ impl<W> ClientConnection<W> {
             }
             MessageType::CloseConnection => self.handle_end(ConnectionEnd::Closed, wake),
             MessageType::MessageError => self.handle_end(ConnectionEnd::MessageError, wake),
-            // 9.4.1: only a server may be asked (bidirectional use is not agreed on here).
+            // 9.4.1: only a server may be asked, or who has offered to be.
             MessageType::Request
             | MessageType::LocateRequest
             | MessageType::CancelRequest
-            | MessageType::Fragment => return Err(Malformed::new(MalformedKind::BadMessageType, 7)),
+            | MessageType::Fragment => return self.handle_request(message, framer),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn handle_request(&mut self, message: Message, framer: &mut Framer) -> Result<(), Malformed> {
+        let bad_type = Malformed::new(MalformedKind::BadMessageType, 7);
+        let Some(incoming) = &mut self.incoming else { return Err(bad_type) };
+        incoming.push_back(match message.header().kind {
+            MessageType::Request => Incoming::Request(message),
+            MessageType::LocateRequest => Incoming::LocateRequest(message),
+            MessageType::CancelRequest => {
+                let id = message.request_id()?;
+                framer.cancel(id);
+                framer.recycle(message.into_buffer());
+                Incoming::CancelRequest(id)
+            }
+            _ => return Err(bad_type),
+        });
+        Ok(())
+    }
+
+    /// Completes a call by a Reply or LocateReply that another receiving part has received.
+    #[cold]
+    pub fn handle_reply(&mut self, mut message: Message, mut wake: impl FnMut(W)) -> Result<(), Malformed> {
+        message.set_code_sets(self.code_sets_of_replies(message.header().version));
+        let id = CallId(message.request_id()?);
+        // Late when there is none: the caller has given up.
+        if let Some(slot) = self.slot_mut(id)
+            && matches!(slot.state, SlotState::Waiting)
+        {
+            slot.state = SlotState::Answered(message);
+            if let Some(waker) = slot.waker.take() {
+                wake(waker);
+            }
         }
         Ok(())
     }
@@ -446,8 +537,11 @@ impl<W> ClientConnection<W> {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
-                let limit = self.config.calls_in_flight_max.min(usize::from(u16::MAX));
-                if self.slots.len() >= limit {
+                if self.side.is_some_and(|side| self.slots.len() % 2 != side as usize) {
+                    self.skip_slot();
+                }
+                let limit = self.config.calls_in_flight_max.min(usize::from(u16::MAX) - self.foreign_slots);
+                if self.slots.len() - self.foreign_slots >= limit {
                     return Err(BeginError::TooManyCalls);
                 }
                 self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None, begins_at: 0 });
@@ -459,6 +553,13 @@ impl<W> ClientConnection<W> {
         slot.state = SlotState::Waiting;
         slot.begins_at = begins_at;
         Ok(CallId::new(index, slot.generation))
+    }
+
+    /// Leaves out an id that is the peer's.
+    #[cold]
+    fn skip_slot(&mut self) {
+        self.foreign_slots += 1;
+        self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None, begins_at: 0 });
     }
 
     #[inline]

@@ -17,7 +17,7 @@ mod server;
 mod transmit;
 
 pub use client::{
-    BeginError, CallId, CallState, ClientConnection, ConnectionEnd, ProtocolError, RequestOptions,
+    BeginError, CallId, CallState, ClientConnection, ConnectionEnd, ProtocolError, RequestOptions, Side,
 };
 pub use server::{Incoming, ServerConnection};
 pub use transmit::Transmit;

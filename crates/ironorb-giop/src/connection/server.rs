@@ -18,6 +18,9 @@ pub enum Incoming {
     Request(Message),
     /// A LocateRequest to answer.
     LocateRequest(Message),
+    /// A Reply or LocateReply to what we asked over this connection: an error unless it is bidirectional (9.8), for
+    /// else we have asked nothing.
+    Reply(Message),
     /// The client no longer waits for this reply; it may be left out.
     CancelRequest(RequestId),
     /// The client says goodbye or did not understand us: close.
@@ -36,8 +39,12 @@ impl ServerConnection {
     /// A connection just accepted, and the part of it that receives: the driver keeps the two apart, so that
     /// one thread can wait for requests while others write replies.
     pub fn new(config: ConnectionConfig) -> (ServerConnection, Framer) {
-        let connection = ServerConnection { config, transmit: Transmit::default(), ended: false };
-        (connection, Framer::new(config.framer))
+        (ServerConnection::sending(config), Framer::new(config.framer))
+    }
+
+    /// Only the sending part: for replies on a connection that we have made ourselves and on which the peer asks.
+    pub fn sending(config: ConnectionConfig) -> ServerConnection {
+        ServerConnection { config, transmit: Transmit::default(), ended: false }
     }
 
     /// The next thing that has arrived, or `None` when more bytes are needed.
@@ -56,10 +63,8 @@ impl ServerConnection {
                 Incoming::CancelRequest(id)
             }
             MessageType::CloseConnection | MessageType::MessageError => Incoming::Goodbye,
-            // 9.4.1: a server asks nothing on this connection, so nothing can be answered.
-            MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
-                return Err(Malformed::new(MalformedKind::BadMessageType, 7));
-            }
+            MessageType::Reply | MessageType::LocateReply => Incoming::Reply(message),
+            MessageType::Fragment => return Err(Malformed::new(MalformedKind::BadMessageType, 7)),
         }))
     }
 

@@ -1,5 +1,7 @@
 use super::*;
+use crate::error::MalformedKind;
 use crate::message::{MessageType, ReplyStatus, RequestTarget};
+use crate::service_context::{BI_DIR_IIOP, ListenPoint, ServiceContextList};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 fn pass(from: &mut Transmit, to: &mut crate::framer::Framer) {
@@ -138,4 +140,85 @@ fn after_a_protocol_error_no_request_that_waits_is_sent() {
     assert!(client.handle_input(framer, |_| {}).is_err());
     assert_eq!(client.transmit().poll_transmit(), b"");
     assert!(matches!(client.poll_call(call), CallState::Ended { sent: true, .. }));
+}
+
+/// 9.8: who has connected numbers its requests evenly, who has accepted oddly, so that both may ask at once.
+#[test]
+fn both_sides_of_one_connection_ask() {
+    let config = ConnectionConfig::default();
+    let mut client = ClientConnection::<()>::bidirectional(config, Side::Originator);
+    let mut back = ClientConnection::<()>::bidirectional(config, Side::Acceptor);
+    assert!(back.take_framer().is_none());
+    let (mut server, mut framer) = ServerConnection::new(config);
+    let target = RequestTarget::new(Version::V1_2, None, b"k");
+    let mut points = ServiceContextList::default();
+    points.push_listen_points(&[ListenPoint { host: "h".to_owned(), port: 7 }]).unwrap();
+    client.announce(points);
+
+    let calls: Vec<_> = (0..3).map(|_| client.begin_call(&target, "to", |_| Ok(())).unwrap()).collect();
+    assert_eq!((client.calls_in_flight(), back.calls_in_flight()), (3, 0));
+    pass(client.transmit(), &mut framer);
+    let mut announced = Vec::new();
+    while let Some(Incoming::Request(message)) = ServerConnection::poll_incoming(&mut framer).unwrap() {
+        let request = message.parse_request().unwrap();
+        assert_eq!(request.id.0 % 2, 0);
+        announced.push(request.contexts.find(BI_DIR_IIOP).is_some());
+        server.reply(Encoding::NATIVE, request.id, ReplyStatus::NoException, |_| Ok(())).unwrap();
+    }
+    assert_eq!(announced, [true, false, false]);
+
+    // The acceptor asks over the same stream of bytes.
+    let asked = back.begin_call(&target, "back", |_| Ok(())).unwrap();
+    let mut framer_of_client = client.take_framer().unwrap();
+    pass(back.transmit(), &mut framer_of_client);
+    pass(server.transmit(), &mut framer_of_client);
+    client.handle_input(framer_of_client, |()| {}).unwrap();
+    for call in calls {
+        assert!(matches!(client.poll_call(call), CallState::Answered(_)));
+    }
+    let Some(Incoming::Request(message)) = client.poll_incoming() else { panic!("no request") };
+    assert!(client.poll_incoming().is_none());
+    let id = message.parse_request().unwrap().id;
+    assert_eq!(id.0 % 2, 1);
+
+    // Its answer goes back among those of the client's own connection.
+    let mut answers = ServerConnection::sending(config);
+    answers.reply(Encoding::NATIVE, id, ReplyStatus::NoException, |_| Ok(())).unwrap();
+    pass(answers.transmit(), &mut framer);
+    let Some(Incoming::Reply(reply)) = ServerConnection::poll_incoming(&mut framer).unwrap() else {
+        panic!("no reply")
+    };
+    assert!(matches!(back.poll_call(asked), CallState::Waiting));
+    back.handle_reply(reply, |()| {}).unwrap();
+    assert!(matches!(back.poll_call(asked), CallState::Answered(_)));
+}
+
+#[test]
+fn who_has_not_said_where_it_listens_is_not_asked() {
+    let target = RequestTarget::new(Version::V1_2, None, b"k");
+    let old = RequestTarget::new(Version::V1_1, None, b"k");
+    let config = ConnectionConfig::default();
+    let mut client = ClientConnection::<()>::bidirectional(config, Side::Originator);
+    client.announce(ServiceContextList::default());
+    // GIOP 1.1 does not know it, so nothing has been offered yet.
+    client.begin_call(&old, "to", |_| Ok(())).unwrap();
+    let mut back = ClientConnection::<()>::bidirectional(config, Side::Acceptor);
+    back.begin_call(&target, "back", |_| Ok(())).unwrap();
+    let mut framer = client.take_framer().unwrap();
+    pass(back.transmit(), &mut framer);
+    assert_eq!(client.handle_input(framer, |()| {}).unwrap_err().0.kind, MalformedKind::BadMessageType);
+}
+
+#[test]
+fn half_of_the_ids_are_enough_for_as_many_calls() {
+    let config = ConnectionConfig { calls_in_flight_max: 4, ..ConnectionConfig::default() };
+    let target = RequestTarget::new(Version::V1_2, None, b"k");
+    for side in [Side::Originator, Side::Acceptor] {
+        let mut client = ClientConnection::<()>::bidirectional(config, side);
+        for in_flight in 1..=4 {
+            client.begin_call(&target, "to", |_| Ok(())).unwrap();
+            assert_eq!(client.calls_in_flight(), in_flight);
+        }
+        assert_eq!(client.begin_call(&target, "to", |_| Ok(())), Err(BeginError::TooManyCalls));
+    }
 }

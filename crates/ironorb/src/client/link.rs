@@ -7,6 +7,7 @@
 //! anything to another thread. What calls without a waiting thread need is in `attended`.
 
 mod attended;
+mod both_ways;
 
 use std::net::{Shutdown, TcpStream};
 use std::ops::{Deref, DerefMut};
@@ -17,18 +18,20 @@ use std::time::{Duration, Instant};
 
 use ironorb_giop::Misuse;
 use ironorb_giop::cdr::Writer;
-use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions};
+use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions, Side};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::service_context::EncodedContexts;
 
+use super::Common;
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
-use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
 use crate::sync::lock;
+use both_ways::BothWays;
+pub(crate) use both_ways::{Acceptor, Callbacks};
 
 /// One outgoing connection.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub(crate) struct Link {
     /// By what the receiver knows it.
     number: u64,
     me: Weak<Link>,
+    /// `None` where only we ask.
+    both_ways: Option<Box<BothWays>>,
 }
 
 /// The connection, and who waits on it.
@@ -95,19 +100,22 @@ const LOOK_AFTER_MS: u64 = 20;
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
 impl Link {
-    pub(super) fn new(
-        stream: TcpStream,
-        config: &OrbConfig,
-        receiver: &Arc<Receiver>,
-        connected: &Arc<AtomicUsize>,
-    ) -> Arc<Self> {
+    pub(super) fn new(stream: TcpStream, common: &Arc<Common>) -> Arc<Self> {
+        let both_ways = common.config.bidirectional.then(|| BothWays::originator(common));
+        Link::made(stream, common, both_ways)
+    }
+
+    fn made(stream: TcpStream, common: &Common, both_ways: Option<BothWays>) -> Arc<Self> {
+        let Common { config, receiver, connected, .. } = common;
         connected.fetch_add(1, Ordering::Relaxed);
-        let state = LinkState {
-            connection: ClientConnection::new(config.connection),
-            parked: Vec::new(),
-            asynchronous: 0,
-            watched: None,
+        let connection = match &both_ways {
+            None => ClientConnection::new(config.connection),
+            Some(both_ways) => ClientConnection::bidirectional(
+                config.connection,
+                if both_ways.acceptor_of().is_some() { Side::Acceptor } else { Side::Originator },
+            ),
         };
+        let state = LinkState { connection, parked: Vec::new(), asynchronous: 0, watched: None };
         Arc::new_cyclic(|me| Link {
             stream,
             state: Mutex::new(state),
@@ -120,6 +128,7 @@ impl Link {
             connected: connected.clone(),
             number: receiver.link_number(),
             me: me.clone(),
+            both_ways: both_ways.map(Box::new),
         })
     }
 
@@ -282,6 +291,11 @@ impl Link {
         clock: &mut Clock,
         deadline: Deadline,
     ) -> Result<Guard<'l>, Passed> {
+        if let Some(both_ways) = &self.both_ways
+            && let Some(acceptor) = both_ways.acceptor_of()
+        {
+            return Ok(self.push_out_accepted(state, acceptor, clock));
+        }
         match net::send_now(&self.stream, state.transmit().poll_transmit()) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
             Ok(Moved::Nothing | Moved::End) => {
@@ -398,6 +412,9 @@ impl Link {
         if handled.is_err() {
             let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
         }
+        if let Some(both_ways) = &self.both_ways {
+            self.take_requests(state, both_ways);
+        }
         if let Some(end) = end {
             state.handle_end(end, |waiter| woken.wake(waiter));
         }
@@ -417,7 +434,14 @@ impl Link {
     fn has_ended(&self, state: &mut Guard<'_>) {
         self.ended.store(true, Ordering::Relaxed);
         self.unwatch(state);
-        let _ = self.stream.shutdown(Shutdown::Both);
+        // An accepted connection is the server's to close.
+        if !self.is_accepted() {
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn is_accepted(&self) -> bool {
+        self.both_ways.as_ref().is_some_and(|both_ways| both_ways.acceptor_of().is_some())
     }
 
     /// The receiving part is free again: another caller who waits must take it, or the receiver.
@@ -473,7 +497,11 @@ impl Link {
         if state.end().is_some() {
             return true;
         }
-        if self.idle_time(now) < limit || state.calls_in_flight() > 0 || state.transmit().pending_bytes() > 0
+        // Over one that may be used both ways the peer may want to ask, and has no other way.
+        if self.both_ways.is_some()
+            || self.idle_time(now) < limit
+            || state.calls_in_flight() > 0
+            || state.transmit().pending_bytes() > 0
         {
             return false;
         }
@@ -485,6 +513,9 @@ impl Link {
     /// Says goodbye and ends all calls that wait.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
+        if self.is_accepted() {
+            return self.end(&mut state, ConnectionEnd::Local);
+        }
         let mut woken = Woken::default();
         state.close(|waiter| woken.wake(waiter));
         self.pass_on(&mut state, woken);

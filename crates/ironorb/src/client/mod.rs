@@ -7,24 +7,28 @@ mod link;
 mod receiver;
 mod resolver;
 
-pub(crate) use link::Link;
+pub(crate) use link::{Acceptor, Link};
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use ironorb_giop::message::RequestTarget;
+use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
 
 use self::asynchronous::AsyncCall;
 use self::errands::Errands;
 use self::idle::Idler;
+use self::link::Callbacks;
 use self::receiver::Receiver;
 use self::resolver::Resolver;
 use crate::config::OrbConfig;
 use crate::deadline::Deadline;
 use crate::net;
+use crate::orb::OrbCore;
 use crate::sync::lock;
 
 /// All outgoing connections of an ORB.
@@ -47,6 +51,9 @@ struct Common {
     connected: Arc<AtomicUsize>,
     /// Where to look for one to close when there are too many.
     endpoints: Weak<Mutex<Endpoints>>,
+    /// For requests that come over connections of our own, where these may be used both ways.
+    callbacks: OnceLock<Callbacks>,
+    callback_threads: Arc<Errands>,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +62,9 @@ struct Endpoints {
     /// At how many entries it is worth looking for those that are of no more use.
     sweep_at: usize,
 }
+
+/// Connections of clients who say that they listen at one endpoint.
+const ACCEPTED_MAX: usize = 64;
 
 /// Fewer endpoints than this are never swept.
 const SWEEP_MIN: usize = 32;
@@ -83,6 +93,8 @@ impl Connector {
             resolver: Resolver::new(),
             connected: Arc::default(),
             endpoints: Arc::downgrade(&endpoints),
+            callbacks: OnceLock::new(),
+            callback_threads: Errands::new(config.callback_threads_max),
             config,
         };
         Connector { endpoints, common: Arc::new(common) }
@@ -115,12 +127,46 @@ impl Connector {
                 .collect(),
             failed_ms: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
+            accepted: Mutex::default(),
             made: Instant::now(),
             common: self.common.clone(),
         });
         self.common.idler.add(&links);
         endpoints.links.insert((host.to_owned(), port), links.clone());
         links
+    }
+
+    /// Serves, from now on, what is asked over connections of our own, and tells peers on each of them that they may.
+    pub(crate) fn serve_callbacks(&self, orb: &Weak<OrbCore>, listen_points: &[ListenPoint]) {
+        let mut list = ServiceContextList::default();
+        if !self.common.config.bidirectional
+            || listen_points.is_empty()
+            || list.push_listen_points(listen_points).is_err()
+        {
+            return;
+        }
+        let _ = self.common.callbacks.set(Callbacks { orb: orb.clone(), listen_points: list });
+        let endpoints: Vec<_> = lock(&self.endpoints).links.values().cloned().collect();
+        for endpoint in endpoints {
+            for slot in &endpoint.slots {
+                let link = lock(slot).link.clone();
+                if let Some(link) = link {
+                    endpoint.announce(&link);
+                }
+            }
+        }
+    }
+
+    /// A way to the client who has made a connection.
+    pub(crate) fn accepted(&self, stream: TcpStream, acceptor: Weak<dyn Acceptor>) -> Arc<Link> {
+        Link::accepted(stream, &self.common, acceptor)
+    }
+
+    /// Calls objects at these addresses over a connection that their owner has made.
+    pub(crate) fn use_accepted(&self, points: &[ListenPoint], link: &Arc<Link>) {
+        for point in points.iter().filter(|point| point.port != 0 && !point.host.is_empty()) {
+            self.endpoint(&point.host, point.port).add_accepted(link);
+        }
     }
 
     /// Says goodbye on every connection; calls that wait end.
@@ -163,6 +209,7 @@ impl Common {
         self.errands.stop();
         self.idler.stop();
         self.resolver.stop();
+        self.callback_threads.stop();
     }
 }
 
@@ -177,6 +224,8 @@ pub(crate) struct EndpointLinks {
     failed_ms: AtomicU64,
     /// Whether there has ever been a connection.
     was_connected: AtomicBool,
+    /// Connections that clients have made who say that they listen there.
+    accepted: Mutex<Vec<Weak<Link>>>,
     made: Instant,
     common: Arc<Common>,
 }
@@ -376,6 +425,26 @@ impl EndpointLinks {
         u64::try_from(now.saturating_duration_since(self.made).as_millis()).unwrap_or(u64::MAX)
     }
 
+    fn announce(&self, link: &Link) {
+        if let Some(callbacks) = self.common.callbacks.get() {
+            link.announce(callbacks);
+        }
+    }
+
+    /// From now on calls to this endpoint that find no connection use this one.
+    fn add_accepted(&self, link: &Arc<Link>) {
+        let mut accepted = lock(&self.accepted);
+        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(Instant::now())));
+        if accepted.len() < ACCEPTED_MAX && !accepted.iter().any(|other| other.as_ptr() == Arc::as_ptr(link))
+        {
+            accepted.push(Arc::downgrade(link));
+        }
+    }
+
+    fn accepted_link(&self, now: Instant) -> Option<Arc<Link>> {
+        lock(&self.accepted).iter().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
+    }
+
     #[cold]
     fn connect(
         &self,
@@ -383,9 +452,15 @@ impl EndpointLinks {
         now: Instant,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
-        let Common { config, receiver, closed, .. } = &*self.common;
+        let Common { config, closed, .. } = &*self.common;
         if closed.load(Ordering::Acquire) {
             return Err(ConnectFailure::ShutDown);
+        }
+        if config.bidirectional
+            && let Some(link) = self.accepted_link(now)
+        {
+            lock(slot).link = Some(link.clone());
+            return Ok(link);
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
@@ -402,7 +477,8 @@ impl EndpointLinks {
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
         self.was_connected.store(true, Ordering::Relaxed);
-        let link = Link::new(stream, config, receiver, &self.common.connected);
+        let link = Link::new(stream, &self.common);
+        self.announce(&link);
         let mut slot = lock(slot);
         match &slot.link {
             Some(other) if other.is_usable(now) => Ok(other.clone()), // another thread was faster
@@ -412,6 +488,7 @@ impl EndpointLinks {
                 }
                 slot.link = Some(link.clone());
                 drop(slot);
+                self.announce(&link); // again, for whoever began to listen meanwhile
                 self.common.idler.connected();
                 Ok(link)
             }

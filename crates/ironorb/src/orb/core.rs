@@ -9,6 +9,7 @@ use std::time::Duration;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::url::Corbaloc;
 
 use super::settings::Settings;
@@ -108,6 +109,9 @@ impl OrbCore {
                 }
             }
         }
+        let listen_points: Vec<ListenPoint> =
+            self.published().iter().map(|p| ListenPoint { host: p.host.clone(), port: p.port }).collect();
+        self.connector.serve_callbacks(&self.this, &listen_points);
         *root = Some(poa.clone());
         Ok(poa)
     }

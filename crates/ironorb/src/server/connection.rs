@@ -3,20 +3,23 @@
 use std::cell::Cell;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Instant;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
+use ironorb_giop::message::Message;
+use ironorb_giop::service_context::ListenPoint;
 
 use crate::adapter::{ReplySink, Session};
+use crate::client::{Acceptor, Link};
 use crate::net::{self, Moved};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 
-use super::Shared;
 use super::watchdog::Activity;
 use super::work::{Stop, Work};
+use super::{Shared, spawn, thread_per_connection};
 
 /// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
 /// another thread waits for requests.
@@ -48,6 +51,10 @@ pub(super) struct Connection {
     stalled: AtomicBool,
     /// Bytes that have come of messages that are not complete, as whoever received saw it last.
     unfinished_bytes: AtomicUsize,
+    /// Our calls to the client, where the connection is used both ways.
+    calls: OnceLock<Arc<Link>>,
+    /// Addresses at which the client says it listens.
+    listen_points: AtomicUsize,
 }
 
 /// Starts a thread that calls [`Connection::flush_stalled`]; false when there is none to be had.
@@ -113,6 +120,8 @@ impl Connection {
             on_stall,
             stalled: AtomicBool::new(false),
             unfinished_bytes: AtomicUsize::new(0),
+            calls: OnceLock::new(),
+            listen_points: AtomicUsize::new(0),
         }
     }
 
@@ -188,7 +197,10 @@ impl Connection {
     pub(super) fn activity(&self) -> Activity {
         Activity {
             served: self.served.load(Ordering::Relaxed),
-            is_busy: self.carried.load(Ordering::SeqCst) > 0 || self.is_stalled(),
+            // A client that may be called may have no other connection.
+            is_busy: self.carried.load(Ordering::SeqCst) > 0
+                || self.is_stalled()
+                || self.calls.get().is_some(),
             unfinished_bytes: self.unfinished_bytes.load(Ordering::Relaxed),
         }
     }
@@ -204,7 +216,7 @@ impl Connection {
         if self.stopping.load(Ordering::Relaxed) {
             return None;
         }
-        match Work::next(framer) {
+        match Work::next_or_reply(framer, |message| self.take_reply(message)) {
             Ok(work) => Some(work),
             Err(Stop::Goodbye) => None,
             Err(Stop::ProtocolError) => {
@@ -243,9 +255,42 @@ impl Connection {
         self.carried.fetch_sub(1, Ordering::SeqCst) == 1 && self.ending.load(Ordering::SeqCst)
     }
 
+    /// An answer of the client to one of our calls.
+    #[cold]
+    fn take_reply(&self, message: Message) -> Result<(), Stop> {
+        match self.calls.get() {
+            Some(link) if link.take_reply(message) => Ok(()),
+            _ => Err(Stop::ProtocolError),
+        }
+    }
+
+    /// Calls the client over this connection from now on.
+    #[cold]
+    fn use_both_ways(&self, points: &[ListenPoint]) {
+        let room =
+            LISTEN_POINTS_MAX.saturating_sub(self.listen_points.fetch_add(points.len(), Ordering::SeqCst));
+        let (Some(itself), Some(server)) = (self.itself.upgrade(), self.server.upgrade()) else { return };
+        if self.calls.get().is_none() {
+            let Ok(stream) = self.stream.try_clone() else { return };
+            let acceptor: Weak<dyn Acceptor> = Arc::downgrade(&(itself.clone() as Arc<dyn Acceptor>));
+            let link = self.orb.connector.accepted(stream, acceptor);
+            if self.calls.set(link).is_ok() && server.pool.is_none() {
+                // While a servant waits for the client's answer somebody must receive it. If the system has no
+                // thread, the watcher finds another way, later.
+                let _ = thread_per_connection::start(&server, &itself);
+            }
+        }
+        if let Some(link) = self.calls.get() {
+            self.orb.connector.use_accepted(&points[..points.len().min(room)], link);
+        }
+    }
+
     /// Nothing more will be received. True when nothing is being carried out: the caller closes.
     #[must_use]
     pub(super) fn end(&self) -> bool {
+        if let Some(link) = self.calls.get() {
+            link.peer_ended(); // servants may be waiting
+        }
         self.ending.store(true, Ordering::SeqCst);
         self.carried.load(Ordering::SeqCst) == 0
     }
@@ -268,8 +313,11 @@ impl Connection {
             if self.unanswered.load(Ordering::SeqCst) == 0 {
                 sender.close(version);
             }
-            let _ = net::send_now(&self.stream, sender.transmit().poll_transmit());
+            self.send_what_goes(&mut sender);
             sender.handle_end();
+        }
+        if let Some(link) = self.calls.get() {
+            link.peer_ended();
         }
         let _ = self.stream.shutdown(Shutdown::Write);
         self.drain();
@@ -348,12 +396,24 @@ impl Connection {
         }
     }
 
+    /// Sends until nothing waits or the socket takes no more.
+    fn send_what_goes(&self, sender: &mut ServerConnection) {
+        while sender.transmit().pending_bytes() > 0
+            && let Ok(Moved::Bytes(count)) = net::send_now(&self.stream, sender.transmit().poll_transmit())
+        {
+            sender.transmit().transmitted(count);
+        }
+    }
+
     #[cold]
     fn give_up(&self, sender: &mut ServerConnection) {
         sender.handle_end();
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
+
+/// Addresses of one client that are taken note of.
+const LISTEN_POINTS_MAX: usize = 64;
 
 /// Reads of 4 KiB after a goodbye, so that a peer that never stops sending is not listened to for ever.
 const DRAIN_READS_MAX: usize = 256;
@@ -381,6 +441,10 @@ impl ReplySink for Unanswered<'_> {
             write(sender);
             self.settle();
         });
+    }
+
+    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
+        self.connection.use_both_ways(listen_points);
     }
 
     #[cold]
@@ -437,6 +501,41 @@ impl Drop for AnswersLater {
                 None => connection.close_now(),
             }
         }
+    }
+}
+
+impl Acceptor for Connection {
+    fn send(&self, messages: Vec<u8>) {
+        self.with(&mut |sender| {
+            if !sender.is_ended() {
+                sender.transmit().buffer().extend_from_slice(&messages);
+            }
+        });
+    }
+
+    fn send_soon(&self, messages: Vec<u8>) {
+        let mut sender = lock(&self.sender);
+        if sender.is_ended() {
+            return;
+        }
+        sender.transmit().buffer().extend_from_slice(&messages);
+        self.send_what_goes(&mut sender);
+        if sender.transmit().pending_bytes() > 0
+            && !self.leave_to_another(&sender)
+            && !self.stalled.swap(true, Ordering::SeqCst)
+        {
+            let connection = self.itself.upgrade();
+            let waits = move || connection.iter().for_each(|connection| connection.flush_stalled());
+            if spawn("ironorb-stalled", waits).is_err() {
+                self.give_up(&mut sender);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

@@ -29,16 +29,38 @@ impl Work {
     /// The next thing that has arrived; `None` when more bytes are needed.
     #[inline]
     pub(crate) fn next(framer: &mut Framer) -> Result<Option<Work>, Stop> {
+        Work::next_or_reply(framer, |_| Err(Stop::ProtocolError))
+    }
+
+    /// The same where the connection may be used both ways: replies to what we have asked go to `on_reply`.
+    #[inline]
+    pub(crate) fn next_or_reply(
+        framer: &mut Framer,
+        mut on_reply: impl FnMut(Message) -> Result<(), Stop>,
+    ) -> Result<Option<Work>, Stop> {
         loop {
-            return match ServerConnection::poll_incoming(framer) {
-                Ok(Some(Incoming::Request(message))) => Ok(Some(Work::Request(message))),
-                Ok(Some(Incoming::LocateRequest(message))) => Ok(Some(Work::Locate(message))),
-                // The reply of a request that is being carried out is sent all the same, which is allowed.
-                Ok(Some(Incoming::CancelRequest(_))) => continue,
-                Ok(Some(Incoming::Goodbye)) => Err(Stop::Goodbye),
-                Ok(None) => Ok(None),
-                Err(_) => Err(Stop::ProtocolError),
-            };
+            let incoming = ServerConnection::poll_incoming(framer).map_err(|_| Stop::ProtocolError)?;
+            match incoming {
+                None => return Ok(None),
+                Some(Incoming::Reply(message)) => on_reply(message)?,
+                Some(incoming) => match Work::of(incoming)? {
+                    Some(work) => return Ok(Some(work)),
+                    None => continue,
+                },
+            }
+        }
+    }
+
+    /// What something that has arrived asks for; `None` when nothing.
+    #[inline]
+    pub(crate) fn of(incoming: Incoming) -> Result<Option<Work>, Stop> {
+        match incoming {
+            Incoming::Request(message) => Ok(Some(Work::Request(message))),
+            Incoming::LocateRequest(message) => Ok(Some(Work::Locate(message))),
+            // The reply of a request that is being carried out is sent all the same, which is allowed.
+            Incoming::CancelRequest(_) => Ok(None),
+            Incoming::Reply(_) => Err(Stop::ProtocolError),
+            Incoming::Goodbye => Err(Stop::Goodbye),
         }
     }
 
@@ -66,6 +88,13 @@ impl Work {
             Work::Locate(message) => {
                 message.parse_locate_request().is_ok_and(|request| orb.adapter.is_held(request.object_key))
             }
+        }
+    }
+
+    /// Bytes of its message.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Work::Request(message) | Work::Locate(message) => message.bytes().len(),
         }
     }
 

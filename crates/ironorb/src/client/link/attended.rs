@@ -87,7 +87,10 @@ impl Link {
     }
 
     /// Sends until the socket takes no more.
-    fn send_some(&self, state: &mut Guard<'_>) {
+    pub(super) fn send_some(&self, state: &mut Guard<'_>) {
+        if let Some(acceptor) = self.both_ways.as_ref().and_then(|both_ways| both_ways.acceptor_of()) {
+            return self.send_some_accepted(state, acceptor);
+        }
         while state.transmit().pending_bytes() > 0 && state.end().is_none() {
             match net::send_now(&self.stream, state.transmit().poll_transmit()) {
                 Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),

@@ -1,0 +1,229 @@
+//! What a connection that may be used both ways has beside calls of ours: what the peer asks over one that we have
+//! made, and how our calls leave by one that the peer has made (CORBA 3.3 part 2, 9.8).
+//!
+//! Whoever receives on our own connection hands requests to other threads at once, for it may be a caller who waits
+//! for a reply that depends on them. On an accepted connection the server's threads receive; our calls only wait.
+
+use std::fmt;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use ironorb_giop::connection::{ConnectionEnd, ServerConnection};
+use ironorb_giop::message::Message;
+use ironorb_giop::service_context::ServiceContextList;
+
+use super::{Clock, Guard, Link, Woken};
+use crate::adapter::{ReplySink, Session};
+use crate::client::Common;
+use crate::deadline::Deadline;
+use crate::orb::OrbCore;
+use crate::server::work::Work;
+use crate::sync::lock;
+
+/// Whom requests that come over connections of our own are for.
+#[derive(Debug)]
+pub(crate) struct Callbacks {
+    pub(crate) orb: Weak<OrbCore>,
+    pub(crate) listen_points: ServiceContextList,
+}
+
+/// An accepted connection as the way of calls to its client.
+pub(crate) trait Acceptor: Send + Sync + fmt::Debug {
+    /// Sends whole messages, and waits while the socket takes no more.
+    fn send(&self, messages: Vec<u8>);
+    /// Sends whole messages without waiting.
+    fn send_soon(&self, messages: Vec<u8>);
+}
+
+/// What a connection that may be used both ways has on top.
+#[derive(Debug)]
+pub(super) struct BothWays {
+    role: Role,
+    /// What the peer's requests have in common.
+    session: Session,
+    has_announced: AtomicBool,
+    /// Requests of the peer that have come and have not been served, and their bytes.
+    backlog: AtomicUsize,
+    backlog_bytes: AtomicUsize,
+}
+
+#[derive(Debug)]
+enum Role {
+    Originator(Arc<Common>),
+    Acceptor(Weak<dyn Acceptor>),
+}
+
+impl BothWays {
+    pub(super) fn originator(common: &Arc<Common>) -> BothWays {
+        BothWays::new(Role::Originator(common.clone()))
+    }
+
+    pub(super) fn acceptor(acceptor: Weak<dyn Acceptor>) -> BothWays {
+        BothWays::new(Role::Acceptor(acceptor))
+    }
+
+    fn new(role: Role) -> BothWays {
+        BothWays {
+            role,
+            session: Session::default(),
+            has_announced: AtomicBool::new(false),
+            backlog: AtomicUsize::new(0),
+            backlog_bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// By what our calls leave when not by a socket of our own.
+    pub(super) fn acceptor_of(&self) -> Option<&Weak<dyn Acceptor>> {
+        match &self.role {
+            Role::Originator(_) => None,
+            Role::Acceptor(acceptor) => Some(acceptor),
+        }
+    }
+
+    fn common(&self) -> Option<&Arc<Common>> {
+        match &self.role {
+            Role::Originator(common) => Some(common),
+            Role::Acceptor(_) => None,
+        }
+    }
+}
+
+/// Requests of a peer that may wait to be served over one connection, as a multiple of the calls in flight that it
+/// would have over a connection of its own. Their bytes together are at most those of the largest message.
+const BACKLOG_PER_CALL: usize = 16;
+
+impl Link {
+    /// Over a connection that the peer has made.
+    pub(in crate::client) fn accepted(
+        stream: TcpStream,
+        common: &Common,
+        acceptor: Weak<dyn Acceptor>,
+    ) -> Arc<Link> {
+        Link::made(stream, common, Some(BothWays::acceptor(acceptor)))
+    }
+
+    /// Tells the peer where we listen, with the next request, and from now on serves what it asks.
+    pub(in crate::client) fn announce(&self, callbacks: &Callbacks) {
+        let Some(both_ways) = &self.both_ways else { return };
+        if both_ways.common().is_none() || both_ways.has_announced.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if self.receiver.start().is_err() {
+            return; // nobody would see the peer's requests, so it is not asked for any
+        }
+        let mut state = lock(&self.state);
+        state.announce(callbacks.listen_points.clone());
+        // The receiver looks after the connection as for a call that never ends.
+        state.asynchronous += 1;
+        self.attend(&mut state);
+    }
+
+    /// Sends what waits by way of the server's connection. Waits without the lock.
+    #[cold]
+    pub(super) fn push_out_accepted<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        acceptor: &Weak<dyn Acceptor>,
+        clock: &mut Clock,
+    ) -> Guard<'l> {
+        let messages = state.transmit().take_all();
+        drop(state);
+        match acceptor.upgrade() {
+            Some(acceptor) => acceptor.send(messages),
+            None => self.peer_ended(),
+        }
+        clock.has_waited();
+        lock(&self.state)
+    }
+
+    /// The same without waiting.
+    #[cold]
+    pub(super) fn send_some_accepted(&self, state: &mut Guard<'_>, acceptor: &Weak<dyn Acceptor>) {
+        let messages = state.transmit().take_all();
+        match acceptor.upgrade() {
+            Some(acceptor) => acceptor.send_soon(messages),
+            None => self.end(state, ConnectionEnd::Lost),
+        }
+    }
+
+    /// A reply to one of our calls has come on the accepted connection. False when it is none.
+    pub(crate) fn take_reply(&self, message: Message) -> bool {
+        let mut state = lock(&self.state);
+        let mut woken = Woken::default();
+        let handled = state.handle_reply(message, |waiter| woken.wake(waiter));
+        self.pass_on(&mut state, woken);
+        handled.is_ok()
+    }
+
+    /// The accepted connection is over.
+    pub(crate) fn peer_ended(&self) {
+        self.end(&mut lock(&self.state), ConnectionEnd::Lost);
+    }
+
+    /// Lets other threads serve what the peer has asked.
+    #[cold]
+    pub(super) fn take_requests(&self, state: &mut Guard<'_>, both_ways: &BothWays) {
+        let Some(common) = both_ways.common() else { return };
+        while let Some(incoming) = state.poll_incoming() {
+            let Ok(Some(work)) = Work::of(incoming) else { continue };
+            let bytes = work.bytes();
+            let config = &common.config.connection;
+            let backlog = both_ways.backlog.fetch_add(1, Ordering::SeqCst);
+            let backlog_bytes = both_ways.backlog_bytes.fetch_add(bytes, Ordering::SeqCst);
+            let has_room = backlog < BACKLOG_PER_CALL * config.calls_in_flight_max
+                && backlog_bytes + bytes <= config.framer.message_bytes_max;
+            let link = self.me.upgrade().filter(|_| has_room);
+            let Some(link) = link else { return self.end(state, ConnectionEnd::Lost) };
+            if common.callback_threads.run(move || link.serve(work)).is_err() {
+                return self.end(state, ConnectionEnd::Lost);
+            }
+        }
+    }
+
+    /// Serves one request of the peer.
+    fn serve(self: Arc<Self>, work: Work) {
+        let Some(both_ways) = &self.both_ways else { return };
+        let bytes = work.bytes();
+        let callbacks = both_ways.common().and_then(|common| common.callbacks.get());
+        if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
+            drop(work.carry_out(&orb, &both_ways.session, &CalledBack(self.clone())));
+        }
+        both_ways.backlog.fetch_sub(1, Ordering::SeqCst);
+        both_ways.backlog_bytes.fetch_sub(bytes, Ordering::SeqCst);
+    }
+}
+
+/// Where the replies to a peer's requests go.
+struct CalledBack(Arc<Link>);
+
+impl ReplySink for CalledBack {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        let link = &self.0;
+        let Some(common) = link.both_ways.as_ref().and_then(|both_ways| both_ways.common()) else { return };
+        let mut reply = ServerConnection::sending(common.config.connection);
+        write(&mut reply);
+        let is_over = reply.is_ended();
+        let bytes = reply.transmit().take_all();
+        let now = Instant::now();
+        let deadline = Deadline::NEVER.at_most(now, common.config.transmit_timeout);
+        match link.wait_for_room(&mut Clock(now), deadline) {
+            Ok(mut state) if state.end().is_none() => {
+                state.transmit().buffer().extend_from_slice(&bytes);
+                link.send_some(&mut state);
+                if is_over {
+                    link.end(&mut state, ConnectionEnd::Local);
+                } else {
+                    link.attend(&mut state);
+                }
+            }
+            Ok(_) => {}
+            Err(_) => link.peer_ended(),
+        }
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        Some(Box::new(CalledBack(self.0.clone())))
+    }
+}

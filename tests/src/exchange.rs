@@ -1,0 +1,89 @@
+//! The servants of `wires.idl`.
+
+use std::sync::Mutex;
+
+use ironorb::{CompletionStatus, MinorCode, SystemException, SystemExceptionKind, WString};
+
+use crate::wires::{Exchange, ExchangeRef, Listener, ListenerRef};
+
+/// Serves `Exchange`.
+#[derive(Debug, Default)]
+pub struct Exchanging {
+    /// How references to it are made, for servants that pass themselves on.
+    pub itself: Mutex<Option<ExchangeRef>>,
+    kept: Mutex<Option<ListenerRef>>,
+}
+
+impl Exchanging {
+    fn kept(&self) -> Result<ListenerRef, SystemException> {
+        self.kept.lock().unwrap().clone().ok_or_else(nobody)
+    }
+}
+
+impl Exchange for Exchanging {
+    fn wide(&self, text: &str) -> Result<WString, SystemException> {
+        Ok(text.into())
+    }
+
+    fn letter(&self, c: char) -> Result<char, SystemException> {
+        Ok(c)
+    }
+
+    fn narrow(&self, text: &str) -> Result<String, SystemException> {
+        Ok(text.to_owned())
+    }
+
+    fn reflect(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(data.to_vec())
+    }
+
+    fn call_back(&self, listener: Option<&ListenerRef>, depth: i32) -> Result<i32, SystemException> {
+        let itself = self.itself.lock().unwrap().clone();
+        listener.ok_or_else(nobody)?.heard(itself.as_ref(), depth)
+    }
+
+    fn keep(&self, listener: Option<&ListenerRef>) -> Result<(), SystemException> {
+        *self.kept.lock().unwrap() = listener.cloned();
+        Ok(())
+    }
+
+    fn tell(&self, what: &str) -> Result<(), SystemException> {
+        self.kept()?.told(what)
+    }
+
+    fn fill(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
+        self.kept()?.filled(data)
+    }
+}
+
+/// Serves `Listener`.
+#[derive(Debug, Default)]
+pub struct Listening {
+    /// What it was told.
+    pub told: Mutex<Vec<String>>,
+    /// How references to it are made.
+    pub itself: Mutex<Option<ListenerRef>>,
+}
+
+impl Listener for Listening {
+    fn heard(&self, back: Option<&ExchangeRef>, depth: i32) -> Result<i32, SystemException> {
+        if depth == 0 {
+            return Ok(1);
+        }
+        let itself = self.itself.lock().unwrap().clone();
+        Ok(1 + back.ok_or_else(nobody)?.call_back(itself.as_ref(), depth - 1)?)
+    }
+
+    fn told(&self, what: &str) -> Result<(), SystemException> {
+        self.told.lock().unwrap().push(what.to_owned());
+        Ok(())
+    }
+
+    fn filled(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(data.iter().rev().copied().collect())
+    }
+}
+
+fn nobody() -> SystemException {
+    SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::NONE, CompletionStatus::No)
+}

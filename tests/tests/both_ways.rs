@@ -1,0 +1,179 @@
+//! Bidirectional GIOP: a server calls the objects of a client over the connection that the client has made.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ironorb::{Orb, ServerConcurrency, SystemExceptionKind, TypedRef};
+use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
+use ironorb_tests::{Exchanging, Listening, eventually, raw};
+
+const BOTH: [ServerConcurrency; 2] =
+    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 8 }];
+
+fn server(concurrency: ServerConcurrency, bidirectional: bool) -> (Orb, ExchangeRef) {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+    builder.config().bidirectional = bidirectional;
+    let orb = builder.build().unwrap();
+    let servant = Arc::new(Exchanging::default());
+    let exchange: ExchangeRef = orb.root_poa().activate_shared(servant.clone()).unwrap();
+    *servant.itself.lock().unwrap() = Some(exchange.clone());
+    (orb, exchange)
+}
+
+/// A client that nobody can connect to: its references lead nowhere but over the connections that it makes.
+fn client(settings: impl FnOnce(&mut ironorb::OrbConfig)) -> (Orb, Arc<Listening>, ListenerRef) {
+    let (listener, port) = raw::listen();
+    drop(listener);
+    let mut builder = Orb::builder().no_endpoint().publish(&format!("127.0.0.1:{port}"));
+    builder.config().bidirectional = true;
+    settings(builder.config());
+    let orb = builder.build().unwrap();
+    let servant = Arc::new(Listening::default());
+    let listener: ListenerRef = orb.root_poa().activate_shared(servant.clone()).unwrap();
+    *servant.itself.lock().unwrap() = Some(listener.clone());
+    (orb, servant, listener)
+}
+
+#[test]
+fn callbacks_during_a_call_and_after_it() {
+    for concurrency in BOTH {
+        let (server, exchange) = server(concurrency, true);
+        let (client, servant, listener) = client(|_| {});
+        let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
+        // Each call waits for the next one in the other direction, over one connection.
+        for depth in 0..4 {
+            assert_eq!(remote.call_back(Some(&listener), depth).unwrap(), depth + 1, "{concurrency:?}");
+        }
+        remote.keep(Some(&listener)).unwrap();
+        // Nobody of the client waits for anything now.
+        exchange.tell("hello").unwrap();
+        eventually("told", || *servant.told.lock().unwrap() == ["hello"]);
+        let data: Vec<u8> = (0..500_000u32).map(|i| i as u8).collect();
+        assert!(exchange.fill(&data).unwrap().iter().rev().eq(data.iter()));
+        // Both directions at once, many times.
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        assert_eq!(exchange.fill(b"abc").unwrap(), b"cba");
+                        assert_eq!(remote.narrow("x").unwrap(), "x");
+                    }
+                });
+            }
+        });
+        client.shutdown(true).unwrap();
+        // The way is gone with the connection.
+        let e = exchange.fill(b"").unwrap_err();
+        assert!(matches!(e.kind, SystemExceptionKind::Transient | SystemExceptionKind::CommFailure), "{e}");
+        server.shutdown(true).unwrap();
+    }
+}
+
+#[test]
+fn large_callbacks_in_fragments() {
+    let (_server, exchange) = server(ServerConcurrency::ThreadPerConnection, true);
+    let (client, _servant, listener) = client(|config| config.connection.fragment_bytes = Some(4096));
+    let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
+    remote.keep(Some(&listener)).unwrap();
+    let data: Vec<u8> = (0..8_000_000u32).map(|i| (i / 3) as u8).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| assert!(exchange.fill(&data).unwrap().iter().rev().eq(data.iter())));
+            scope.spawn(|| assert!(remote.reflect(&data).unwrap() == data));
+        }
+    });
+}
+
+#[test]
+fn a_server_that_does_not_want_it_connects_itself() {
+    let (_server, exchange) = server(ServerConcurrency::ThreadPerConnection, false);
+    let (client, _servant, listener) = client(|_| {});
+    let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
+    let e = remote.call_back(Some(&listener), 0).unwrap_err();
+    assert_eq!(e.kind, SystemExceptionKind::Transient, "{e}");
+}
+
+#[test]
+fn objects_made_after_the_connection_can_be_called_over_it() {
+    let (_server, exchange) = server(ServerConcurrency::ThreadPerConnection, true);
+    let (listener, port) = raw::listen();
+    drop(listener);
+    let mut builder = Orb::builder().no_endpoint().publish(&format!("127.0.0.1:{port}"));
+    builder.config().bidirectional = true;
+    let client = builder.build().unwrap();
+    let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
+    assert_eq!(remote.narrow("before").unwrap(), "before");
+    let listener: ListenerRef = client.root_poa().activate(Listening::default()).unwrap();
+    assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
+}
+
+/// A relay that counts connections: everything goes over the one that the client has made.
+#[test]
+fn one_connection_is_all() {
+    let (_server, exchange) = server(ServerConcurrency::ThreadPerConnection, true);
+    let ior = exchange.object().to_ior_string();
+    let ior: ironorb::giop::Ior = ior.parse().unwrap();
+    let profile = ior.iiop_profiles().next().unwrap();
+    let (port, key) = (profile.port(), profile.object_key().to_vec());
+    let relay = TcpListener::bind("127.0.0.1:0").unwrap();
+    let relay_port = relay.local_addr().unwrap().port();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = connections.clone();
+    std::thread::spawn(move || {
+        for stream in relay.incoming().map_while(Result::ok) {
+            count.fetch_add(1, Ordering::SeqCst);
+            let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            for (mut from, mut to) in [(stream.try_clone().unwrap(), out.try_clone().unwrap()), (out, stream)]
+            {
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 4096];
+                    while let Ok(n @ 1..) = from.read(&mut bytes) {
+                        if to.write_all(&bytes[..n]).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+        }
+    });
+    let (client, servant, listener) = client(|_| {});
+    let profile = ironorb::giop::ior::IiopProfile::new(
+        ironorb::Version::V1_2,
+        "127.0.0.1",
+        relay_port,
+        &key,
+        &profile.components().collect::<Vec<_>>(),
+    )
+    .unwrap();
+    let through = ironorb::giop::Ior::with_profile(ior.type_id.clone(), profile);
+    let remote: ExchangeRef = client.resolve(&through.to_string()).unwrap();
+    assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
+    remote.keep(Some(&listener)).unwrap();
+    exchange.tell("over the relay").unwrap();
+    eventually("told", || servant.told.lock().unwrap().len() == 1);
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
+
+/// A client that never offered to be called is not: that would be a server out of control.
+#[test]
+fn requests_that_nobody_offered_to_serve_end_the_connection() {
+    let (listener, port) = raw::listen();
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let exchange: ExchangeRef =
+        client.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = raw::read_message(&mut stream);
+            raw::write(&mut stream, &request); // back to where it came from
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let answer = raw::read_message(&mut stream);
+            assert_eq!(answer[7], 6, "MessageError");
+        });
+        let e = exchange.narrow("x").unwrap_err();
+        assert_eq!(e.kind, SystemExceptionKind::CommFailure, "{e}");
+    });
+}
