@@ -9,6 +9,7 @@
 pub mod mutate;
 pub mod seeds;
 mod typecode;
+mod value;
 
 use ironorb_giop::cdr::{LongDouble, WString};
 use ironorb_giop::connection::{
@@ -42,10 +43,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "typecode", run: typecode, cost: 2 },
     Target { name: "any", run: any, cost: 4 },
     Target { name: "fixed", run: fixed, cost: 1 },
+    Target { name: "value", run: value, cost: 2 },
     Target { name: "idl", run: idl, cost: 10 },
 ];
 
 pub use typecode::{any, fixed, typecode};
+pub use value::value;
 
 /// Values by a plan: the first byte chooses the encoding, the second how many of the next are types, the
 /// rest are their values.

@@ -38,6 +38,7 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
             }
             seeds.extend(crate::typecode::samples(target));
         }
+        "value" => seeds.extend(crate::value::samples()),
         "fixed" => seeds.extend(crate::typecode::samples(target)),
         "ior" => seeds.extend(references(&golden)?.iter().map(|text| unhex(&text[4..]))),
         "url" => {
@@ -84,6 +85,14 @@ pub fn words(target: &str) -> &'static [&'static str] {
         "typecode" | "any" => {
             &["\0\0\0\x0F", "\0\0\0\x13", "\0\0\0\x15", "\x0F\0\0\0", "\x13\0\0\0", "\x1D\0\0\0"]
         }
+        // Tags, end tags, and indirections that go back a little.
+        "value" => &[
+            "\0\0\0\x04",
+            "\0\0\0\x0AIDL:I:1.0\0",
+            "\0\0\0\x0AIDL:N:1.0\0",
+            "\0\0\0\x0AIDL:B:1.0\0",
+            "\0\0\0\x02",
+        ],
         "fixed" => &["-", ".", "d", "99999999999999999999"],
         "giop" => &["GIOP\x01\x02", "GIOP\x01\x01", "GIOP\x01\x00"],
         _ => &[],

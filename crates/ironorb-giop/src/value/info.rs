@@ -76,6 +76,8 @@ impl<T: FormalValue + ?Sized> Typed for Link<T> {
 /// `dyn ValueBase`.
 pub trait DerivesFrom<B: ?Sized>: FormalValue {}
 
+impl DerivesFrom<dyn ValueBase> for dyn ValueBase {}
+
 /// Makes values of one type from their state on the wire (CORBA 3.3 part 1, 9.4).
 pub trait ValueFactory: Send + Sync {
     /// The type of the values it makes.

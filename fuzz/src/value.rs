@@ -1,0 +1,225 @@
+//! Valuetypes from any bytes.
+
+use std::sync::Arc;
+
+use ironorb_giop::cdr::Environment;
+use ironorb_giop::value::{
+    CustomMarshal, DataInput, DataOutput, DerivesFrom, Link, StateFactory, Value, ValueBase, ValueFactory,
+    ValueInfo, ValueKind, ValueStart, ValueType, View, state,
+};
+use ironorb_giop::{Encoding, Malformed, Misuse, Reader, TypeDef, Writer};
+
+use crate::encoding_of;
+
+/// Values one after the other: the second byte says of which formal types, and whether their derived types are
+/// known. What was read is written, and reads as the same.
+pub fn value(data: &[u8]) {
+    let [encoding, plan, bytes @ ..] = data else { return };
+    let encoding = encoding_of(*encoding);
+    let environment = Known(plan & 1 == 0);
+    let mut r = Reader::new(bytes, encoding).with_environment(&environment);
+    let mut read: Vec<Link<dyn ValueBase>> = Vec::new();
+    for step in [plan >> 1 & 3, plan >> 3 & 3, plan >> 5 & 3] {
+        let value = match step {
+            0 => r.get::<Option<Value<Item>>>().map(|value| Link::from(value)),
+            1 => r.get::<Option<Value<Named>>>().map(|value| Link::from(value)),
+            2 => r.get::<Option<Value<dyn ValueBase>>>().map(|value| Link::from(value)),
+            _ => frame(&mut r).map(|()| Link::null()),
+        };
+        match value {
+            Ok(value) => read.push(value),
+            Err(_) => break,
+        }
+    }
+    drop(r);
+    let mut first = Vec::new();
+    let encoding = Encoding { order: encoding.order, ..Encoding::NATIVE };
+    Writer::new(&mut first, encoding).put(&read).expect("what was read can be written");
+    assert!(first.len() <= 64 + 16 * bytes.len(), "{} bytes from {}", first.len(), bytes.len());
+    let mut r = Reader::new(&first, encoding).with_environment(&Known(true));
+    let again: Vec<Link<dyn ValueBase>> = r.get().expect("what was written can be read");
+    assert_eq!(r.remaining(), 0);
+    let mut second = Vec::new();
+    Writer::new(&mut second, encoding).put(&again).expect("what was read can be written");
+    assert_eq!(first, second);
+}
+
+/// Skips a value by its frame, after some of its state.
+fn frame(r: &mut Reader<'_>) -> Result<(), Malformed> {
+    match r.begin_value()? {
+        ValueStart::Null => Ok(()),
+        ValueStart::Indirection(position) => r.reader_at_value(position).map(drop),
+        ValueStart::Value(header) => {
+            r.read_u32()?;
+            if header.chunked {
+                r.nested(frame)?;
+            }
+            r.end_value(header)
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Item {
+    number: i16,
+    text: String,
+    left: Link<Item>,
+    right: Link<dyn ValueBase>,
+}
+
+#[derive(Debug)]
+struct Named {
+    base: Item,
+    numbers: Vec<u64>,
+    items: Vec<Link<Item>>,
+}
+
+#[derive(Debug)]
+struct Bag(Item, Vec<u8>);
+
+macro_rules! valuetype {
+    ($name:ident, $id:literal, $kind:ident, $bases:expr, [$($view:expr),*], [$($base:ty),*], |$this:ident, $w:ident| $write:expr,
+     |$r:ident| $read:expr) => {
+        impl ValueBase for $name {
+            fn info(&self) -> &'static ValueInfo {
+                Self::INFO
+            }
+            fn marshal_state(&self, $w: &mut Writer<'_>) -> Result<(), Misuse> {
+                let $this = self;
+                $write
+            }
+        }
+        impl ValueType for $name {
+            const INFO: &'static ValueInfo = &ValueInfo {
+                id: $id,
+                bases: $bases,
+                truncatable: {
+                    const BASES: &[&str] = $bases;
+                    BASES.len()
+                },
+                kind: ValueKind::$kind,
+                type_def: &TypeDef::Null,
+                views: &[&View::<$name>(state::<$name>) $(, $view)*],
+            };
+            fn unmarshal_state($r: &mut Reader<'_>) -> Result<Self, Malformed> {
+                $read
+            }
+        }
+        impl DerivesFrom<$name> for $name {}
+        impl DerivesFrom<dyn ValueBase> for $name {}
+        $(impl DerivesFrom<$base> for $name {})*
+    };
+}
+
+valuetype!(
+    Item,
+    "IDL:I:1.0",
+    Plain,
+    &[],
+    [],
+    [],
+    |this, w| {
+        w.put(&this.number)?;
+        w.put(&this.text)?;
+        w.put(&this.left)?;
+        w.put(&this.right)
+    },
+    |r| Ok(Item { number: r.get()?, text: r.get()?, left: r.get()?, right: r.get()? })
+);
+
+valuetype!(
+    Named,
+    "IDL:N:1.0",
+    Plain,
+    &["IDL:I:1.0"],
+    [&View::<Item>(|v| Some(&state::<Named>(v)?.base))],
+    [Item],
+    |this, w| {
+        this.base.marshal_state(w)?;
+        w.put(&this.numbers)?;
+        w.put(&this.items)
+    },
+    |r| Ok(Named { base: Item::unmarshal_state(r)?, numbers: r.get()?, items: r.get()? })
+);
+
+valuetype!(
+    Bag,
+    "IDL:B:1.0",
+    Custom,
+    &["IDL:I:1.0"],
+    [&View::<Item>(|v| Some(&state::<Bag>(v)?.0))],
+    [Item],
+    |this, w| CustomMarshal::marshal(this, &mut DataOutput::new(w)),
+    |r| CustomMarshal::unmarshal(&mut DataInput::new(r))
+);
+
+impl CustomMarshal for Bag {
+    fn marshal(&self, out: &mut DataOutput<'_, '_>) -> Result<(), Misuse> {
+        out.write_octet(self.1.len() as u8)?;
+        out.write_array(&self.1)?;
+        out.write_short(self.0.number)?;
+        out.write_string(&self.0.text)?;
+        out.write(&self.0.left)?;
+        out.write(&self.0.right)
+    }
+
+    fn unmarshal(input: &mut DataInput<'_, '_>) -> Result<Self, Malformed> {
+        let count = input.read_octet()?;
+        let octets = input.read_array(count.into())?;
+        let (number, text) = (input.read_short()?, input.read_string()?);
+        Ok(Bag(Item { number, text, left: input.read()?, right: input.read()? }, octets))
+    }
+}
+
+/// Knows all types, or all but the derived ones.
+struct Known(bool);
+
+impl Environment for Known {
+    fn value_factory(&self, id: &str) -> Option<Arc<dyn ValueFactory>> {
+        Some(match id {
+            "IDL:I:1.0" => Arc::new(StateFactory::<Item>::new()),
+            "IDL:N:1.0" if self.0 => Arc::new(StateFactory::<Named>::new()),
+            "IDL:B:1.0" if self.0 => Arc::new(StateFactory::<Bag>::new()),
+            _ => return None,
+        })
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        Some(Arc::new(Known(self.0)))
+    }
+}
+
+/// Chains, rings and trees of all types.
+pub(crate) fn samples() -> Vec<Vec<u8>> {
+    let item =
+        |number, left: Link<Item>, right: Link<dyn ValueBase>| Item { number, text: "t".into(), left, right };
+    let leaf = Value::new(item(1, Link::null(), Link::null()));
+    let named = Value::new(Named {
+        base: item(2, leaf.clone().into(), Link::null()),
+        numbers: vec![1, 2],
+        items: vec![leaf.clone().into(), Link::null()],
+    });
+    let bag = Value::new(Bag(item(3, named.clone().into(), leaf.clone().into()), vec![7; 3]));
+    let outer = Value::new(item(4, bag.clone().into(), named.clone().into()));
+    let chain =
+        (0..70).fold(Link::from(bag.clone()), |next, n| Value::new(item(n, next, Link::null())).into());
+    let values: [Link<dyn ValueBase>; 5] =
+        [leaf.into(), named.into(), bag.into(), outer.into(), Link::null()];
+    let mut samples = Vec::new();
+    for order in [0u8, 1] {
+        let mut sample = |plan: u8, write: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>| {
+            let mut bytes = Vec::new();
+            let encoding = Encoding { order: encoding_of(order).order, ..Encoding::NATIVE };
+            write(&mut Writer::new(&mut bytes, encoding)).expect("samples can be written");
+            samples.push([&[0b1100 | order, plan], &bytes[..]].concat());
+        };
+        for value in &values {
+            for plan in [0b101_0100, 0b111_0001, 0b101_0110] {
+                sample(plan, &|w| w.put(value));
+                sample(plan, &|w| values.iter().chain([value]).skip(2).try_for_each(|value| w.put(value)));
+            }
+        }
+        sample(0, &|w| w.put(&chain));
+    }
+    samples
+}
