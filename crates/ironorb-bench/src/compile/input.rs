@@ -135,7 +135,7 @@ impl Text {
                 3 => self.put(format_args!("        oneway void {verb}_{part}{operation}(in {ty} value);")),
                 4 => {
                     self.put(format_args!("        // {} one {noun} after another.", capital(verb)));
-                    self.put(format_args!("        Block {verb}_{part}{operation}(inout Setting setting);"));
+                    self.put(format_args!("        Block {verb}_{part}{operation}(inout Setting chosen);"));
                 }
                 _ => self.put(format_args!(
                     "        unsigned long long {verb}_{part}{operation}(in NameList names, in State wanted) raises (Refused);"
