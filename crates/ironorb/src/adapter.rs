@@ -176,7 +176,7 @@ impl Adapter {
                 Step::Found(poa) => return Ok(Some(poa)),
                 Step::Nowhere => return Ok(None),
                 Step::Wait(gate) => {
-                    if gate.wait(activation.patience()) {
+                    if gate.wait(self.patience) {
                         continue;
                     }
                     return Err(Refusal::Exception(SystemException::new(
@@ -279,7 +279,7 @@ impl Adapter {
             return Ok(found);
         }
         if nonce == Nonce::PERSISTENT
-            && let Some(found) = self.find_or_activate(path, Activation::ForRequest(self.patience))?
+            && let Some(found) = self.find_or_activate(path, Activation::ForRequest)?
             && found.accepts(nonce, instance)
         {
             return Ok(found);
@@ -636,19 +636,10 @@ fn nobody_takes_it() -> SystemException {
 /// For whom an adapter that does not exist is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activation {
-    /// A request: what the parent's manager says holds for it too. It waits for others at most this long.
-    ForRequest(Option<Duration>),
+    /// A request: what the parent's manager says holds for it too.
+    ForRequest,
     /// The application asks.
     Direct,
-}
-
-impl Activation {
-    fn patience(self) -> Option<Duration> {
-        match self {
-            Activation::ForRequest(at_most) => at_most,
-            Activation::Direct => None,
-        }
-    }
 }
 
 /// What is next on the way to a path.

@@ -159,7 +159,9 @@ fn work_is_performed_piece_by_piece() {
     let (remote, held) = (elsewhere(&client, &local), elsewhere(&client, &held));
     assert!(!server.work_pending());
     assert!(!server.perform_work());
-    // This thread is the main one only while it performs work, but calls of its own wait for nobody.
+    // This thread is the main one only while it performs work, but its own calls wait for nobody.
+    local.ping().unwrap();
+    assert_eq!(std::mem::take(&mut *threads.lock().unwrap()), [std::thread::current().id()]);
     std::thread::scope(|scope| {
         let first = scope.spawn(|| held.ping());
         eventually("it has arrived", || server.work_pending());

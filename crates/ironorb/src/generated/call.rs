@@ -14,7 +14,7 @@ use super::{OperationError, Raised};
 use crate::adapter::ReplySink;
 use crate::interceptor::{Interception, ServerOutcome};
 use crate::object::OBJECT_ID;
-use crate::poa::{Upcall, current_object};
+use crate::poa::{Share, current_object};
 use crate::servant::Servant;
 
 /// A request to be carried out. Whoever has it must make exactly one answer of it, which gives a
@@ -247,7 +247,7 @@ impl<'c> Responder<'c> {
     /// here.
     fn later(&self) -> Option<Later> {
         let later = self.later_outside_upcall()?;
-        Some(Later { upcall: Upcall::of_this_thread(), ..later })
+        Some(Later { upcall: Share::of_this_thread(), ..later })
     }
 
     /// The same for a request that has not reached its servant.
@@ -441,7 +441,7 @@ pub(crate) struct Later {
     wanted: bool,
     /// Keeps the request in progress: for its object, its adapter and their manager. Let go before the connection is,
     /// so that whoever ends a connection in order finds the adapters done.
-    upcall: Option<Upcall>,
+    upcall: Option<Share>,
     interception: Option<Interception>,
     sink: Box<dyn ReplySink + Send>,
 }

@@ -281,11 +281,11 @@ impl PoaInner {
     /// is not waited for.
     fn on_its_thread(self: &Arc<Self>, tell: impl FnOnce() + Send + 'static) {
         match self.policies.thread {
-            ThreadModel::OrbControl => tell(),
-            ThreadModel::SingleThread => {
+            ThreadModel::OrbControl | ThreadModel::SingleThread => {
                 let _turn = Turn::wait(self);
                 tell();
             }
+            // Where there is no main thread, this one stands in.
             ThreadModel::MainThread => self.orb.adapter.main_thread().carry_out(Box::new(tell)),
         }
     }

@@ -61,18 +61,16 @@ impl PoaInner {
 
     fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<Upcall, Refusal> {
         loop {
-            let turn = match self.policies.thread {
-                ThreadModel::OrbControl => None,
-                ThreadModel::SingleThread => Some(Turn::wait(self)),
-                ThreadModel::MainThread if self.orb.adapter.main_thread().is_this() => None,
-                ThreadModel::MainThread => return Err(Refusal::NotThisThread(self.clone())),
-            };
+            let Some(turn) = Turn::wait(self) else { return Err(Refusal::NotThisThread(self.clone())) };
             let found = match self.find_active(naming, false) {
                 Some(object) => Ok(object),
                 None => self.find_inactive(naming, operation),
             };
             match found {
-                Ok(object) => return Ok(Upcall::in_turn(object, turn)),
+                Ok(object) => {
+                    turn.leave_to_upcall();
+                    return Ok(Upcall::new(object));
+                }
                 Err(Missing::Refused(refusal)) => return Err(refusal),
                 Err(Missing::Busy(gate, id)) => {
                     // Whoever is at it may need the turn.
@@ -209,11 +207,16 @@ impl PoaInner {
         Err(refused)
     }
 
-    /// Waits until an object is not busy any more, unless that depends on this very thread.
-    fn wait_at(self: &Arc<Self>, gate: &Gate, id: &ObjectId) -> Result<(), Refusal> {
+    /// Whether what happens to an object cannot end before this thread's upcalls do.
+    pub(super) fn would_wait_for_itself(self: &Arc<Self>, gate: &Gate, id: &ObjectId) -> bool {
         // A thread that has the turn of an adapter, or is its main thread, keeps others from ending what it waits for.
         let is_needed = self.policies.thread != ThreadModel::OrbControl && is_in_upcall_of_poa(self);
-        if gate.is_ours() || is_being(self, id) || is_needed {
+        gate.is_ours() || is_being(self, id) || is_needed
+    }
+
+    /// Waits until an object is not busy any more, unless that depends on this very thread.
+    fn wait_at(self: &Arc<Self>, gate: &Gate, id: &ObjectId) -> Result<(), Refusal> {
+        if self.would_wait_for_itself(gate, id) {
             let deadlock = MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK;
             return Err(refusal(SystemExceptionKind::BadInvOrder, deadlock));
         }

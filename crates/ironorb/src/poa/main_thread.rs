@@ -27,6 +27,8 @@ pub(crate) struct MainThread {
 struct State {
     /// The main thread, and how often it has become it.
     main: Option<(ThreadId, usize)>,
+    /// The last thread that ran the ORB or performed work.
+    last: Option<ThreadId>,
     requests: VecDeque<Request>,
     /// Calls of servant managers, which are never refused.
     tasks: VecDeque<Task>,
@@ -61,9 +63,15 @@ impl Orb {
 }
 
 impl MainThread {
-    /// Whether this thread is the main one.
-    pub(crate) fn is_this(&self) -> bool {
-        lock(&self.state).is_main()
+    /// Makes an upcall this thread's to make, until [`resign`](Self::resign): if it is the main one, or was the last that
+    /// was and nobody is now.
+    pub(super) fn enter(&self) -> bool {
+        let mut state = lock(&self.state);
+        let may = match state.main {
+            Some(_) => true,
+            None => state.last == Some(std::thread::current().id()),
+        };
+        may && state.become_main()
     }
 
     /// Puts a request into the queue; gives it back when that is full or nobody will look at it.
@@ -110,6 +118,7 @@ impl MainThread {
         if !state.become_main() {
             return false;
         }
+        state.last = Some(std::thread::current().id());
         let task = state.take_next();
         drop(state);
         let did = task.is_some();
@@ -125,7 +134,10 @@ impl MainThread {
         let mut state = lock(&self.state);
         let mut is_main = false;
         loop {
-            is_main = is_main || state.become_main();
+            if !is_main && state.become_main() {
+                is_main = true;
+                state.last = Some(std::thread::current().id());
+            }
             if let Some(task) = is_main.then(|| state.take_next()).flatten() {
                 drop(state);
                 run(task);
@@ -143,7 +155,7 @@ impl MainThread {
     }
 
     /// Ends the thread's turn as the main one, after what only that may do.
-    fn resign(&self) {
+    pub(super) fn resign(&self) {
         let mut state = lock(&self.state);
         while state.is_last_turn() {
             let Some(task) = state.tasks.pop_front() else { break };
@@ -190,10 +202,6 @@ impl MainThread {
 }
 
 impl State {
-    fn is_main(&self) -> bool {
-        self.main.is_some_and(|(thread, _)| thread == std::thread::current().id())
-    }
-
     /// Makes this thread the main one, unless another is.
     fn become_main(&mut self) -> bool {
         let me = std::thread::current().id();

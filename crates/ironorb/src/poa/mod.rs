@@ -42,7 +42,7 @@ pub use policies::{
 pub use servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
 };
-pub(crate) use upcall::{ActiveObject, Refusal, Upcall, not_exist};
+pub(crate) use upcall::{ActiveObject, Refusal, Share, Upcall, not_exist};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -406,7 +406,7 @@ impl PoaInner {
         let Some(activator) = read(&self.adapter_activator).clone() else { return Ok(None) };
         let is_counted = match activation {
             // 15.3.2.1: what the manager says of requests holds for this as well.
-            Activation::ForRequest(_) => {
+            Activation::ForRequest => {
                 self.manager.enter()?;
                 true
             }

@@ -92,7 +92,7 @@ impl Poa {
                     }
                 }
             };
-            if super::current::is_being(&self.0, id) {
+            if self.0.would_wait_for_itself(&gate, id) {
                 return Err(PoaError::WouldDeadlock);
             }
             gate.wait(None);

@@ -13,7 +13,8 @@ pub enum ThreadModel {
     /// told from others, and waits as they do: it ends with the caller's deadline.
     SingleThread,
     /// The thread that is in [`Orb::run`](crate::Orb::run) or [`Orb::perform_work`](crate::Orb::perform_work), one at a
-    /// time for all such adapters of the ORB. Until there is one, requests wait.
+    /// time for all such adapters of the ORB. Until there is one, requests wait. A thread that has performed work calls such
+    /// objects of its own process directly at other times too.
     MainThread,
 }
 

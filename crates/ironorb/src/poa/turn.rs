@@ -1,9 +1,10 @@
-//! One at a time: upcalls of an adapter with [`ThreadModel::SingleThread`](super::ThreadModel::SingleThread).
+//! One upcall at a time: a thread's right to make one in an adapter whose thread policy is not
+//! [`ThreadModel::OrbControl`](super::ThreadModel::OrbControl).
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 
-use super::PoaInner;
+use super::{PoaInner, ThreadModel};
 use crate::sync::lock;
 
 /// Whose turn it is.
@@ -14,42 +15,78 @@ pub(super) struct Turns {
     given_back: Condvar,
 }
 
-/// A thread's turn, given back when dropped.
-pub(super) struct Turn(Arc<PoaInner>);
-
-impl Turn {
+impl Turns {
     /// Blocks until it is this thread's turn; at once when it is already.
-    pub(super) fn wait(poa: &Arc<PoaInner>) -> Turn {
+    fn take(&self) {
         let me = std::thread::current().id();
-        let mut holder = lock(&poa.turns.holder);
+        let mut holder = lock(&self.holder);
         loop {
             match &mut *holder {
                 None => {
                     *holder = Some((me, 1));
-                    break;
+                    return;
                 }
                 Some((thread, times)) if *thread == me => {
                     *times += 1;
-                    break;
+                    return;
                 }
                 Some(_) => {
-                    holder = poa.turns.given_back.wait(holder).unwrap_or_else(PoisonError::into_inner);
+                    holder = self.given_back.wait(holder).unwrap_or_else(PoisonError::into_inner);
                 }
             }
         }
-        Turn(poa.clone())
+    }
+
+    fn give_back(&self) {
+        let mut holder = lock(&self.holder);
+        match &mut *holder {
+            Some((_, times)) if *times > 1 => *times -= 1,
+            _ => {
+                *holder = None;
+                self.given_back.notify_one();
+            }
+        }
+    }
+}
+
+/// A thread's turn, given back when dropped.
+pub(super) struct Turn(Option<Arc<PoaInner>>);
+
+impl Turn {
+    /// Blocks until it is this thread's turn; at once when it is already, and where upcalls need none. `None` when another
+    /// thread must make the upcall.
+    pub(super) fn wait(poa: &Arc<PoaInner>) -> Option<Turn> {
+        match poa.policies.thread {
+            ThreadModel::OrbControl => return Some(Turn(None)),
+            ThreadModel::SingleThread => poa.turns.take(),
+            ThreadModel::MainThread if poa.orb.adapter.main_thread().enter() => {}
+            ThreadModel::MainThread => return None,
+        }
+        Some(Turn(Some(poa.clone())))
+    }
+
+    /// From now on an [`Upcall`](super::Upcall) has it, which gives it back by [`PoaInner::end_turn`].
+    pub(super) fn leave_to_upcall(mut self) {
+        self.0 = None;
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut holder = lock(&self.0.turns.holder);
-        match &mut *holder {
-            Some((_, times)) if *times > 1 => *times -= 1,
-            _ => {
-                *holder = None;
-                self.0.turns.given_back.notify_one();
-            }
+        if let Some(poa) = &self.0 {
+            poa.end_turn();
+        }
+    }
+}
+
+impl PoaInner {
+    /// An upcall is over.
+    #[cold]
+    pub(super) fn end_turn(&self) {
+        match self.policies.thread {
+            ThreadModel::OrbControl => {}
+            ThreadModel::SingleThread => self.turns.give_back(),
+            ThreadModel::MainThread => self.orb.adapter.main_thread().resign(),
         }
     }
 }

@@ -12,7 +12,6 @@ use ironorb_giop::minor::MinorCode;
 
 use super::current::{CurrentGuard, current_object, enter};
 use super::gate::GateKeeper;
-use super::turn::Turn;
 use super::{Cookie, ObjectId, Poa, PoaInner, ServantActivator, ServantLocator, ThreadModel};
 use crate::invoke::servant_panicked;
 use crate::servant::Servant;
@@ -102,6 +101,17 @@ impl ActiveObject {
         self.servant.primary_interface(&self.id, &Poa(self.poa.clone()))
     }
 
+    /// A request is done.
+    #[inline]
+    fn count_out(self: &Arc<Self>) {
+        let last = self.in_flight.fetch_sub(1, Ordering::SeqCst) == 1;
+        // sync: leaving-or-last
+        if last && self.is_leaving.load(Ordering::SeqCst) {
+            self.end();
+        }
+        self.poa.manager.leave();
+    }
+
     #[cold]
     fn end(self: &Arc<Self>) {
         if self.has_ended.swap(true, Ordering::SeqCst) {
@@ -118,11 +128,15 @@ impl fmt::Debug for ActiveObject {
     }
 }
 
-/// A request that has reached its servant; counted in the object and its manager until dropped.
+/// A request that has reached its servant; counted in the object and its manager until dropped, and in its turn where the
+/// adapter makes one upcall at a time.
 pub(crate) struct Upcall {
     object: Arc<ActiveObject>,
-    /// Given back after the request has been counted out.
-    _turn: Option<Turn>,
+}
+
+/// Another share of a request, for an answer that comes later: counted as the upcall is, but without its turn.
+pub(crate) struct Share {
+    object: Arc<ActiveObject>,
 }
 
 /// Why a request does not reach a servant.
@@ -142,13 +156,10 @@ impl From<SystemException> for Refusal {
 }
 
 impl Upcall {
+    /// A request that has been counted in. It is its turn, if that matters.
     #[inline]
     pub(super) fn new(object: Arc<ActiveObject>) -> Upcall {
-        Upcall { object, _turn: None }
-    }
-
-    pub(super) fn in_turn(object: Arc<ActiveObject>, turn: Option<Turn>) -> Upcall {
-        Upcall { object, _turn: turn }
+        Upcall { object }
     }
 
     #[inline]
@@ -166,16 +177,6 @@ impl Upcall {
             .unwrap_or_else(|_| Err(servant_panicked()))
     }
 
-    /// Another share of the request that this thread is carrying out, for an answer that comes later; `None` outside
-    /// an upcall. The thread's turn is not shared: the upcall is over when it returns.
-    pub(crate) fn of_this_thread() -> Option<Upcall> {
-        let object = current_object()?;
-        // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
-        object.in_flight.fetch_add(1, Ordering::SeqCst);
-        object.poa.manager.enter_again();
-        Some(Upcall::new(object))
-    }
-
     /// Makes the object the thread's current one while the guard lives.
     #[inline]
     pub(crate) fn enter(&self) -> CurrentGuard {
@@ -186,12 +187,27 @@ impl Upcall {
 impl Drop for Upcall {
     #[inline]
     fn drop(&mut self) {
-        let last = self.object.in_flight.fetch_sub(1, Ordering::SeqCst) == 1;
-        // sync: leaving-or-last
-        if last && self.object.is_leaving.load(Ordering::SeqCst) {
-            self.object.end();
+        self.object.count_out();
+        if !self.object.is_unbound {
+            self.object.poa.end_turn();
         }
-        self.object.poa.manager.leave();
+    }
+}
+
+impl Share {
+    /// A share of the request that this thread is carrying out; `None` outside an upcall.
+    pub(crate) fn of_this_thread() -> Option<Share> {
+        let object = current_object()?;
+        // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
+        object.in_flight.fetch_add(1, Ordering::SeqCst);
+        object.poa.manager.enter_again();
+        Some(Share { object })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.object.count_out();
     }
 }
 
