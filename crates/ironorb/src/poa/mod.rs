@@ -106,7 +106,8 @@ impl Poa {
     /// The root adapter.
     pub(crate) fn root(orb: &Arc<OrbCore>, state: ManagerState) -> Result<Poa, PoaError> {
         let manager = orb.adapter.managers().create(orb, Some(ROOT_MANAGER), state)?;
-        Poa::register(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, manager)
+        let components = orb.interceptors.ior.establish(&[]);
+        Poa::register(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, components, manager)
     }
 
     /// What the root adapter is after the ORB has been shut down.
@@ -126,11 +127,10 @@ impl Poa {
         name: &str,
         path: Vec<u8>,
         policies: PoaPolicies,
+        components: Vec<TaggedComponent<'static>>,
         manager: PoaManager,
     ) -> Result<Poa, PoaError> {
         let adopter = manager.clone();
-        // Before the adapter can be found, and while no lock is held: interceptors may do as they like.
-        let components = orb.interceptors.ior.establish(&path::names(&path));
         let poa = orb
             .adapter
             .register(path.clone(), |slot, instance| {
@@ -166,10 +166,12 @@ impl Poa {
             Some(manager) => manager,
             None => orb.adapter.managers().create(orb, None, ManagerState::Active)?,
         };
+        // Before the adapter can be found, and while no lock is held: interceptors may do as they like.
+        let components = orb.interceptors.ior.establish(&path::names(&path));
         let mut children = lock(&self.0.children);
         // Under the lock that a destruction needs to see all children.
         self.check_alive()?;
-        let poa = Poa::register(orb, Some(self.clone()), name, path, policies, manager)?;
+        let poa = Poa::register(orb, Some(self.clone()), name, path, policies, components, manager)?;
         children.insert(name.to_owned(), poa.clone());
         Ok(poa)
     }
