@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use ironorb_giop::connection::{
-    BeginError, CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection,
+    BeginError, CallId, CallState, ClientConnection, ConnectionConfig, Incoming, ServerConnection,
 };
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::Framer;
@@ -82,9 +82,42 @@ pub(crate) fn loopback(
             Err(_) => return Err(Next::Fail(timed_out())),
         };
     }
-    let mut framer = client.take_framer().ok_or_else(bug)?;
-    framer.push(replies.connection.transmit().poll_transmit());
+    let reply = replies.connection.transmit().take_all();
     drop(replies);
+    read_reply(client, call, &reply)
+}
+
+/// What became of a call by message.
+pub(crate) type Heard = Box<dyn FnOnce(Result<Message, Next>) + Send>;
+
+/// Calls an object and has `heard` told of its reply: before this returns, or by the thread in which the servant answers
+/// later.
+#[cold]
+pub(crate) fn loopback_later(
+    orb: &Arc<OrbCore>,
+    key: &[u8],
+    operation: &str,
+    encoding: Encoding,
+    arguments: Arguments<'_>,
+    heard: Heard,
+) {
+    let mut client = ClientConnection::<()>::new(config(orb));
+    let begun = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed);
+    let served = begun.and_then(|call| Ok((call, serve(orb, &mut client)?)));
+    let (call, place) = match served {
+        Ok(served) => served,
+        Err(next) => return heard(Err(next)),
+    };
+    let mut replies = lock(&place.replies);
+    replies.heard = Some(Box::new(move |reply| heard(read_reply(client, call, &reply))));
+    let told = replies.tell();
+    drop(replies);
+    told();
+}
+
+fn read_reply(mut client: ClientConnection<()>, call: CallId, reply: &[u8]) -> Result<Message, Next> {
+    let mut framer = client.take_framer().ok_or_else(bug)?;
+    framer.push(reply);
     client.handle_input(framer, |()| {}).map_err(|e| Next::Fail(bad_reply(e.0)))?;
     match client.poll_call(call) {
         CallState::Answered(message) => Ok(message),
@@ -131,7 +164,7 @@ fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<Lo
         return Err(bug());
     };
     let place = Arc::new(LocalPlace {
-        replies: Mutex::new(Replies { connection, outstanding: 0 }),
+        replies: Mutex::new(Replies { connection, outstanding: 0, heard: None }),
         written: Condvar::new(),
     });
     let sink = LocalSink(place.clone());
@@ -149,6 +182,22 @@ struct Replies {
     connection: ServerConnection,
     /// Answers that come later.
     outstanding: usize,
+    /// Who is told of the answer, if nobody waits for it.
+    heard: Option<Box<dyn FnOnce(Vec<u8>) + Send>>,
+}
+
+impl Replies {
+    /// Tells whoever is to be told, if the answer is there or none will come; to be done without the lock.
+    fn tell(&mut self) -> impl FnOnce() + use<> {
+        let is_over = self.outstanding == 0 || !self.connection.transmit().poll_transmit().is_empty();
+        let told = if is_over { self.heard.take() } else { None };
+        let reply = if told.is_some() { self.connection.transmit().take_all() } else { Vec::new() };
+        move || {
+            if let Some(heard) = told {
+                heard(reply);
+            }
+        }
+    }
 }
 
 struct LocalSink(Arc<LocalPlace>);
@@ -179,8 +228,13 @@ impl ReplySink for LaterSink {
 
 impl Drop for LaterSink {
     fn drop(&mut self) {
-        lock(&self.0.replies).outstanding -= 1;
+        let told = {
+            let mut replies = lock(&self.0.replies);
+            replies.outstanding -= 1;
+            replies.tell()
+        };
         self.0.written.notify_all();
+        told();
     }
 }
 

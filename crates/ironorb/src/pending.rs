@@ -17,6 +17,7 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 use crate::client::asynchronous::{AsyncCall, Outcome};
 use crate::generated::{Operation, OperationError, RefTo};
 use crate::invoke::{about, about_named, call_local, direct, read_answer};
+use crate::loopback::with_begun;
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 
@@ -47,7 +48,8 @@ pub(crate) type Results<T> = fn(&mut Reader<'_>) -> Result<T, Malformed>;
 
 /// Begins a twoway operation.
 ///
-/// An object in this process is called by this thread, before this returns. Otherwise `arguments` is called once
+/// An object in this process is called by this thread, before this returns; only the answer of one that answers later
+/// comes later. Otherwise `arguments` is called once
 /// and the request sent by this thread if there is a connection; if one must be made first, another thread does
 /// so. Blocks only while the server takes no bytes and more than
 /// [`transmit_bytes_max`](crate::OrbConfig::transmit_bytes_max) wait for it, until the deadline at most.
@@ -68,10 +70,7 @@ where
         Ok(None) => begin(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
             Some(servant) => Pending::ended(object, call_local(object, operation, &upcall, &*servant, local)),
-            None => {
-                drop(upcall);
-                begin(object, operation, &arguments, results)
-            }
+            None => with_begun(upcall, || begin(object, operation, &arguments, results)),
         },
         Err(e) => Pending::ended(object, Err(about(object, operation, e).into())),
     }

@@ -25,7 +25,7 @@ use crate::generated::Operation;
 use crate::interceptor::Attempt;
 use crate::invocation::{Answered, CallFailure, Invocation, Next};
 use crate::invoke::Arguments;
-use crate::loopback::{Patience, loopback, loopback_oneway};
+use crate::loopback::{self, loopback_later, loopback_oneway};
 use crate::messaging::Rebind;
 use crate::object::ObjectRef;
 use crate::route::{Attempts, Route};
@@ -483,15 +483,13 @@ impl AsyncCall {
     }
 
     fn step(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Instant) -> Result<(), Next> {
-        let core = self.object.core();
         let route = self.object.routes().current(&self.object).map_err(Next::Fail)?;
         self.lock().invocation.on_route(route.is_forwarded());
         let targets = match route.route() {
             Route::Remote(targets) => targets,
             Route::Local(key) => {
-                let encoding = Encoding { version: core.config.giop_version, ..Encoding::NATIVE };
-                self.keep(arguments, encoding)?;
-                return self.call_here(key.clone());
+                self.keep(arguments, loopback::encoding())?;
+                return self.call_here(key.clone(), arguments.is_some());
             }
         };
         loop {
@@ -549,29 +547,37 @@ impl AsyncCall {
         Ok(())
     }
 
-    /// The call has been forwarded into this process: a servant runs, which takes as long as it takes.
-    fn call_here(self: &Arc<Self>, key: Vec<u8>) -> Result<(), Next> {
+    /// The object is in this process and cannot be called directly, so its servant gets the call as a message: in this
+    /// thread where the call begins, as servants that can be called directly do, else in an errand. One that answers
+    /// later keeps no thread meanwhile.
+    fn call_here(self: &Arc<Self>, key: Vec<u8>, is_beginning: bool) -> Result<(), Next> {
+        if is_beginning {
+            self.call_by_message(&key);
+            return Ok(());
+        }
         let call = self.clone();
-        let errand = move || {
-            let core = call.object.core();
-            // Kept for good; a copy, for the servant must not run under the lock.
-            let Some(arguments) = call.lock().arguments.clone() else { return };
-            let patience = Patience::Until(call.deadline);
-            let write = |w: &mut Writer<'_>| {
-                arguments.write(w);
-                Ok(())
-            };
-            if call.is_oneway {
-                let _unheard = loopback_oneway(core, &key, call.operation, &write);
-                return;
-            }
-            match loopback(core, &key, call.operation, arguments.encoding, &write, patience) {
-                Ok(message) => call.on_message(call.lock(), message, None),
-                Err(next) => call.follow_elsewhere(next),
-            }
-        };
-        let sent = self.object.core().connector.errands().run(errand);
+        let sent = self.object.core().connector.errands().run(move || call.call_by_message(&key));
         sent.map_err(|e| Next::Fail(no_thread(&e)))
+    }
+
+    fn call_by_message(self: &Arc<Self>, key: &[u8]) {
+        let core = self.object.core();
+        // A copy, for the servant must not run under the lock.
+        let Some(arguments) = self.lock().arguments.clone() else { return };
+        let write = |w: &mut Writer<'_>| match arguments.write(w) {
+            true => Ok(()),
+            false => Err(Misuse::NotInCharSet),
+        };
+        if self.is_oneway {
+            let _unheard = loopback_oneway(core, key, self.operation, &write);
+            return;
+        }
+        let call = self.clone();
+        let heard = move |heard| match heard {
+            Ok(message) => call.on_message(call.lock(), message, None),
+            Err(next) => call.follow_elsewhere(next),
+        };
+        loopback_later(core, key, self.operation, arguments.encoding, &write, Box::new(heard));
     }
 
     /// Tells whoever has asked, once.
