@@ -36,7 +36,9 @@ pub(super) struct Connection {
     stopping: AtomicBool,
     /// Messages carried out; stands still while a servant blocks.
     pub(super) served: AtomicU64,
-    /// Threads beyond its own that serve it now.
+    /// Threads that receive and serve until it ends.
+    pub(super) threads: AtomicUsize,
+    /// Threads beyond those that serve it now.
     pub(super) helpers: AtomicUsize,
     /// Requests being carried out.
     carried: AtomicUsize,
@@ -113,6 +115,7 @@ impl Connection {
             session: Session::default(),
             stopping: AtomicBool::new(false),
             served: AtomicU64::new(0),
+            threads: AtomicUsize::new(0),
             helpers: AtomicUsize::new(0),
             carried: AtomicUsize::new(0),
             unanswered: AtomicUsize::new(0),
@@ -269,19 +272,29 @@ impl Connection {
     fn use_both_ways(&self, points: &[ListenPoint]) {
         let room =
             LISTEN_POINTS_MAX.saturating_sub(self.listen_points.fetch_add(points.len(), Ordering::SeqCst));
-        let (Some(itself), Some(server)) = (self.itself.upgrade(), self.server.upgrade()) else { return };
+        let Some(itself) = self.itself.upgrade() else { return };
         if self.calls.get().is_none() {
             let Ok(stream) = self.stream.try_clone() else { return };
             let acceptor: Weak<dyn Acceptor> = Arc::downgrade(&(itself.clone() as Arc<dyn Acceptor>));
             let link = self.orb.connector.accepted(stream, acceptor);
-            if self.calls.set(link).is_ok() && server.pool.is_none() {
-                // While a servant waits for the client's answer somebody must receive it. If the system has no
-                // thread, the watcher finds another way, later.
-                let _ = thread_per_connection::start(&server, &itself);
-            }
+            let _ = self.calls.set(link);
         }
         if let Some(link) = self.calls.get() {
             self.orb.connector.use_accepted(&points[..points.len().min(room)], link);
+        }
+    }
+
+    /// A call to the client is about to wait for its answer. If all the connection's threads are in servants, of which
+    /// the caller is one, nobody would receive it.
+    fn see_that_somebody_receives(&self) {
+        let threads = self.threads.load(Ordering::SeqCst);
+        if self.carried.load(Ordering::SeqCst) >= threads
+            && threads < self.orb.config.threads_per_connection_max
+            && let (Some(itself), Some(server)) = (self.itself.upgrade(), self.server.upgrade())
+            && server.pool.is_none()
+        {
+            // If the system has no thread, the watcher finds another way, later.
+            let _ = thread_per_connection::start(&server, &itself);
         }
     }
 
@@ -511,6 +524,7 @@ impl Acceptor for Connection {
                 sender.transmit().buffer().extend_from_slice(&messages);
             }
         });
+        self.see_that_somebody_receives();
     }
 
     fn send_soon(&self, messages: Vec<u8>) {

@@ -17,17 +17,23 @@ use crate::sync::lock;
 const WATCH_EVERY: Duration = Duration::from_millis(25);
 
 pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::Result<()> {
-    let (shared, connection) = (shared.clone(), connection.clone());
-    spawn("ironorb-connection", move || {
+    let (shared, served) = (shared.clone(), connection.clone());
+    connection.threads.fetch_add(1, Ordering::SeqCst);
+    let started = spawn("ironorb-connection", move || {
+        let connection = served;
         let mut spare = Spare::default();
         while let Some(work) = connection.wait_for_work(&mut spare) {
-            // It has not ended: this thread is the one that finds the end.
+            // Should it have ended meanwhile, this thread finds the end as well.
             let _ = connection.carry_out(work, &mut spare);
         }
         if connection.end() {
             shared.close(&connection);
         }
-    })
+    });
+    if started.is_err() {
+        connection.threads.fetch_sub(1, Ordering::SeqCst);
+    }
+    started
 }
 
 pub(super) fn start_watcher(shared: &Arc<Shared>) -> io::Result<()> {
