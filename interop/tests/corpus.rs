@@ -13,20 +13,10 @@ use ironorb_interop::process::ironorb_command;
 const PACKAGES: &[&str] = &["omniorb-idl", "libcos4-dev", "omniorb-doc"];
 
 /// Files that are refused, by the end of their path, and why.
-const EXCEPTIONS: &[(&str, &str)] = &[
-    ("COS/CosTSPortability.idl", "a native type is a parameter of a remote interface"),
-    ("omniORB/boxes.idl", "no valuetypes yet"),
-    ("omniORB/messaging.idl", "no valuetypes yet"),
-    ("omniORB/orb.idl", "no valuetypes yet"),
-    ("omniORB/pollable.idl", "no valuetypes yet"),
-    ("valuetype/simple/value.idl", "no valuetypes yet"),
-];
+const EXCEPTIONS: &[(&str, &str)] = &[];
 
 /// Files whose Rust does not compile, and why.
-const NOT_COMPILED: &[(&str, &str)] = &[
-    ("omniORB/compression.idl", "sequences of local interfaces"),
-    ("omniORB/ziop.idl", "includes compression.idl"),
-];
+const NOT_COMPILED: &[(&str, &str)] = &[];
 
 /// Files that the front end brings along, so that what others include is not what is installed.
 const BUILTIN: &[&str] = &["orb.idl", "corbaidl.idl", "boxes.idl"];

@@ -217,8 +217,8 @@ pub(crate) struct Method {
     pub(crate) joined_codec: String,
     pub(crate) error: String,
     pub(crate) oneway: bool,
-    /// Whether a context follows the arguments.
-    pub(crate) context: bool,
+    /// What the context that follows the arguments may hold, if one does.
+    pub(crate) context: Option<Vec<String>>,
     /// The operation name in the request.
     pub(crate) wire_name: String,
 }

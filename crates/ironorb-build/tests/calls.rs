@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ironorb::generated::{Any, Deferred, Native, Reply, TypeCode};
 use ironorb::giop::Misuse;
-use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::{Context, Orb, SystemException, SystemExceptionKind, TypedRef};
 
 mod operations {
     include!("../testdata/emit/operations/out.rs");
@@ -127,6 +127,9 @@ impl Account for Vault {
     }
 
     fn find(&self, pattern: &str) -> Result<i32, SystemException> {
+        for (name, value) in Context::received().iter() {
+            self.notify(&format!("{name}={value}"))?;
+        }
         Ok(pattern.len() as i32)
     }
 
@@ -595,5 +598,33 @@ struct Keeper;
 impl Depot for Keeper {
     fn keep(&self, _: &Native) -> Result<(), SystemException> {
         Ok(())
+    }
+}
+
+#[test]
+fn a_context_goes_with_the_operations_that_ask_for_it() {
+    let world = World::new();
+    let (vault, notes) = Vault::new();
+    let local: AccountRef = world.server.root_poa().activate(vault).unwrap();
+    let context = Context::new()
+        .with("region", "north")
+        .with("colors", "many")
+        .with("color.front", "red")
+        .with("secret", "no clause names it");
+    for account in world.both(&local) {
+        assert_eq!(account.find("four").unwrap(), 4);
+        assert!(notes.try_recv().is_err(), "nothing was sent");
+        context.enter(|| {
+            account.find("").unwrap();
+            account.find_async("").wait().unwrap();
+            account.set_owner("no clause").unwrap();
+        });
+        for _ in 0..2 {
+            for expected in ["color.front=red", "colors=many", "region=north"] {
+                assert_eq!(notes.recv().unwrap(), expected);
+            }
+        }
+        assert_eq!(notes.recv().unwrap(), "no clause");
+        assert!(Context::received().is_empty());
     }
 }

@@ -13,6 +13,7 @@ mod adapter;
 mod client;
 mod codec;
 mod config;
+mod context;
 mod course;
 mod deadline;
 mod endpoint;
@@ -36,6 +37,7 @@ mod sync;
 
 pub use codec::Codec;
 pub use config::{OrbConfig, ServerConcurrency};
+pub use context::Context;
 pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::{BadAddress, Endpoint};
 pub use generated::{Call, Deferred, Replied, Reply};

@@ -153,7 +153,10 @@ impl Printer {
 
     fn operation(&mut self, method: &Method) {
         let kind = if method.oneway { "oneway" } else { "twoway" };
-        let context = if method.context { ", context" } else { "" };
+        let context = method.context.as_ref().map_or_else(String::new, |patterns| {
+            let patterns: Vec<String> = patterns.iter().map(|pattern| format!("{pattern:?}")).collect();
+            format!(", context({})", patterns.join(", "))
+        });
         let parameters: Vec<String> =
             method.parameters.iter().map(|p| format!("{}: {} = {}", p.name, p.ty, p.mode)).collect();
         let later = if method.oneway { String::new() } else { format!(" / {}", method.later) };

@@ -135,7 +135,7 @@ impl Lowerer<'_> {
             joined_codec: self.support("Results", at),
             error: self.error(interface, &operation.raises, &self.names.of(def.id).error, at),
             oneway: operation.oneway,
-            context: operation.context.is_some(),
+            context: operation.context.clone(),
             wire_name: def.name.clone(),
         }
     }
@@ -158,7 +158,7 @@ impl Lowerer<'_> {
             joined_codec: self.support("Results", at),
             error: self.error(interface, &attribute.get_raises, &names.error, at),
             oneway: false,
-            context: false,
+            context: None,
             wire_name: getter(def),
         }];
         if !attribute.readonly {
@@ -173,7 +173,7 @@ impl Lowerer<'_> {
                 joined_codec: self.support("Results", at),
                 error: self.error(interface, &attribute.set_raises, &names.setter_error, at),
                 oneway: false,
-                context: false,
+                context: None,
                 wire_name: setter(def),
             });
         }

@@ -588,7 +588,7 @@ macro_rules! __ironorb_interface {
         ];
         $($kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
             $($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),* $(,)?
-        ) -> $result:ty, $error:ty $(, $context:ident)?;)*
+        ) -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;)*
     ) => {
         $crate::generated::reference! {
             $(#[$meta])*
@@ -617,7 +617,7 @@ macro_rules! __ironorb_interface {
             $($crate::__ironorb_stub! {
                 $kind $interface $wire
                 fn $operation($($parameter: $type = $mode $(($codec))?),*)
-                -> $result, $error $(, $context)?;
+                -> $result, $error $(, $context($($pattern),*))?;
             })*
         }
 
@@ -629,7 +629,7 @@ macro_rules! __ironorb_interface {
             $($crate::__ironorb_async_stub! {
                 $kind $interface $wire
                 fn $operation $(/ $later)?($($parameter: $type = $mode $(($codec))?),*)
-                -> $result, $error $(, $context)?;
+                -> $result, $error $(, $context($($pattern),*))?;
             })*
         }
 
@@ -649,7 +649,7 @@ macro_rules! __ironorb_interface {
         impl $skeleton {
             $($crate::__ironorb_skeleton! {
                 $kind $interface
-                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context)?;
+                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context($($pattern),*))?;
             })*
         }
 
@@ -689,7 +689,7 @@ macro_rules! __ironorb_interface {
                     $(operation if operation == $wire.as_bytes() => ::std::result::Result::Ok(
                         $crate::__ironorb_deferred_call! {
                             $kind $deferred servant call
-                            fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context)?;
+                            fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context($($pattern),*))?;
                         },
                     ),)*
                     _ => ::std::result::Result::Err(call),
@@ -778,7 +778,7 @@ macro_rules! __ironorb_async_stub {
     (
         twoway $interface:ident $wire:literal
         fn $operation:ident / $later:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty, $error:ty $(, $context:ident)?;
+        -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
     ) => {
         #[doc = ::std::concat!("Begins [`", ::std::stringify!($operation), "`](", ::std::stringify!($interface),
             "::", ::std::stringify!($operation), ").")]
@@ -791,10 +791,13 @@ macro_rules! __ironorb_async_stub {
             $crate::generated::invoke_async(
                 self,
                 &OPERATION,
-                |servant: &dyn $interface| $interface::$operation(servant, $($parameter),*),
+                |servant: &dyn $interface| {
+                    $(let _passed = $crate::generated::pass_context(&[$($pattern),*]);)?
+                    $interface::$operation(servant, $($parameter),*)
+                },
                 |w| {
                     $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::__ironorb_put!($context, w);)?
+                    $($crate::generated::put_context(&[$($pattern),*], w)?;)?
                     ::std::result::Result::Ok(())
                 },
                 |r| <$result as $crate::generated::Codec>::get(r),
@@ -828,11 +831,11 @@ macro_rules! __ironorb_deferred_call {
     (
         oneway $deferred:ident $servant:ident $call:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident)?;
+        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
     ) => {
         $call.oneway(|r| {
             $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-            $(let $context = $crate::__ironorb_hold!($context, r);)?
+            let _received = $crate::__ironorb_received!(r $(, $context)?);
             $deferred::$operation($servant, $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*);
             ::std::result::Result::Ok(::std::result::Result::Ok(()))
         })
@@ -840,15 +843,14 @@ macro_rules! __ironorb_deferred_call {
     (
         twoway $deferred:ident $servant:ident $call:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident)?;
+        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
     ) => {
         $call.deferred(
             |r| {
                 $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-                $(let $context = $crate::__ironorb_hold!($context, r);)?
-                ::std::result::Result::Ok(($($parameter,)*))
+                ::std::result::Result::Ok((($($parameter,)*), $crate::__ironorb_received!(r $(, $context)?)))
             },
-            |($($parameter,)*), reply| {
+            |(($($parameter,)*), _received), reply| {
                 $deferred::$operation(
                     $servant,
                     $($crate::__ironorb_lend!($mode $(($codec))?, $parameter),)*
@@ -867,7 +869,7 @@ macro_rules! __ironorb_stub {
     (
         oneway $interface:ident $wire:literal
         fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty, $error:ty $(, $context:ident)?;
+        -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
     ) => {
         #[allow(unused_variables)]
         fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<(), $error> {
@@ -875,10 +877,13 @@ macro_rules! __ironorb_stub {
             $crate::generated::invoke_oneway(
                 self,
                 &OPERATION,
-                |servant: &dyn $interface| $interface::$operation(servant, $($parameter),*),
+                |servant: &dyn $interface| {
+                    $(let _passed = $crate::generated::pass_context(&[$($pattern),*]);)?
+                    $interface::$operation(servant, $($parameter),*)
+                },
                 |w| {
                     $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::__ironorb_put!($context, w);)?
+                    $($crate::generated::put_context(&[$($pattern),*], w)?;)?
                     ::std::result::Result::Ok(())
                 },
             )
@@ -887,7 +892,7 @@ macro_rules! __ironorb_stub {
     (
         twoway $interface:ident $wire:literal
         fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty, $error:ty $(, $context:ident)?;
+        -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
     ) => {
         #[allow(unused_variables)]
         fn $operation(
@@ -898,10 +903,13 @@ macro_rules! __ironorb_stub {
             $crate::generated::invoke(
                 self,
                 &OPERATION,
-                |servant: &dyn $interface| $interface::$operation(servant, $($parameter),*),
+                |servant: &dyn $interface| {
+                    $(let _passed = $crate::generated::pass_context(&[$($pattern),*]);)?
+                    $interface::$operation(servant, $($parameter),*)
+                },
                 |w| {
                     $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::__ironorb_put!($context, w);)?
+                    $($crate::generated::put_context(&[$($pattern),*], w)?;)?
                     ::std::result::Result::Ok(())
                 },
                 |r| <$result as $crate::generated::Codec>::get(r),
@@ -917,7 +925,7 @@ macro_rules! __ironorb_skeleton {
     (
         oneway $interface:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident)?;
+        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
     ) => {
         #[allow(unused_variables, missing_docs)]
         pub fn $operation<S: $interface + ?Sized>(
@@ -926,7 +934,7 @@ macro_rules! __ironorb_skeleton {
         ) -> $crate::generated::Replied {
             call.oneway(|r| {
                 $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-                $(let $context = $crate::__ironorb_hold!($context, r);)?
+                let _received = $crate::__ironorb_received!(r $(, $context)?);
                 ::std::result::Result::Ok($interface::$operation(
                     servant,
                     $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
@@ -937,7 +945,7 @@ macro_rules! __ironorb_skeleton {
     (
         twoway $interface:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident)?;
+        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
     ) => {
         #[allow(unused_variables, missing_docs)]
         pub fn $operation<S: $interface + ?Sized>(
@@ -947,7 +955,7 @@ macro_rules! __ironorb_skeleton {
             call.twoway(
                 |r| {
                     $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-                $(let $context = $crate::__ironorb_hold!($context, r);)?
+                let _received = $crate::__ironorb_received!(r $(, $context)?);
                     ::std::result::Result::Ok($interface::$operation(
                         servant,
                         $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
@@ -990,10 +998,6 @@ macro_rules! __ironorb_put {
     (checked($codec:ty), $w:ident, $x:ident) => {
         <$codec as $crate::generated::Lend>::put_lent($x, $w)
     };
-    // No context is ever passed on: an empty sequence<string> (CORBA 3.3 part 2, 9.4.2.2).
-    (context, $w:ident) => {
-        $w.write_u32(0)
-    };
 }
 
 /// Reads an argument into what holds it during the call: borrowed from the message where that can be.
@@ -1027,9 +1031,17 @@ macro_rules! __ironorb_hold {
     (checked($codec:ty), $r:ident) => {
         <$codec as $crate::generated::Codec>::get($r)?
     };
-    // Some clients leave the context out.
-    (context, $r:ident) => {
-        if $r.remaining() > 0 { $r.get::<::std::vec::Vec<::std::string::String>>()? } else { ::std::vec![] }
+}
+
+/// Reads the context, if the operation has one, for the time of the upcall.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_received {
+    ($r:ident) => {
+        ()
+    };
+    ($r:ident, $context:ident) => {
+        $crate::generated::get_context($r)?
     };
 }
 

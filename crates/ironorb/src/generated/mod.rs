@@ -18,6 +18,7 @@ pub use reply::{Deferred, Reply};
 pub use value_macros::*;
 pub use value_support::*;
 
+pub use crate::context::{get_context, pass_context, put_context};
 pub use crate::invoke::{invoke, invoke_oneway};
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;

@@ -149,7 +149,7 @@ pub mod bank {
         ) -> g::Results<()>, g::SystemException;
         twoway "find" fn find / find_async(
             pattern: &str = string,
-        ) -> i32, g::SystemException, context;
+        ) -> i32, g::SystemException, context("region", "color*");
         twoway "_get_balance" fn balance / balance_async() -> Cents, g::SystemException;
         twoway "_get_owner" fn owner / owner_async() -> String, g::SystemException;
         twoway "_set_owner" fn set_owner / set_owner_async(

@@ -1,0 +1,166 @@
+//! Contexts: properties that travel beside the arguments of operations with a `context` clause (CORBA 3.3 part 1,
+//! 7.12.5 and 8.6; on the wire part 2, 9.4.2.2).
+//!
+//! Operations without the clause neither look nor pay.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use ironorb_giop::{Malformed, Misuse, Reader, Writer};
+
+/// Named texts that a caller lets operations with a `context` clause see. The clause says which: a name, or the
+/// beginning of names followed by `*`.
+///
+/// ```
+/// use ironorb::Context;
+///
+/// let context = Context::new().with("region", "north").with("color.front", "red");
+/// context.enter(|| {
+///     // Calls of this thread in here send what their clauses name.
+///     assert_eq!(Context::current().get("region"), Some("north"));
+/// });
+/// assert!(Context::current().is_empty());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Context {
+    properties: BTreeMap<String, String>,
+}
+
+thread_local! {
+    /// What calls of this thread may send.
+    static CURRENT: RefCell<Context> = const { RefCell::new(Context { properties: BTreeMap::new() }) };
+    /// What came with the request that this thread serves.
+    static RECEIVED: RefCell<Context> = const { RefCell::new(Context { properties: BTreeMap::new() }) };
+}
+
+impl Context {
+    /// No properties.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one property more, or another value for it (`set_one_value`).
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.properties.insert(name.into(), value.into());
+        self
+    }
+
+    /// The value of a property.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.properties.get(name).map(String::as_str)
+    }
+
+    /// Names and values, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Whether there is no property.
+    pub fn is_empty(&self) -> bool {
+        self.properties.is_empty()
+    }
+
+    /// The properties that a clause names (`get_values`).
+    pub fn matching(&self, patterns: &[&str]) -> Context {
+        let is_named = |name: &str| {
+            patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+                Some(beginning) => name.starts_with(beginning),
+                None => name == *pattern,
+            })
+        };
+        let named = self.iter().filter(|(name, _)| is_named(name));
+        Context { properties: named.map(|(name, value)| (name.to_owned(), value.to_owned())).collect() }
+    }
+
+    /// Runs `body` with this as the context of the thread's calls.
+    pub fn enter<T>(&self, body: impl FnOnce() -> T) -> T {
+        let _back = Exchanged::new(&CURRENT, self.clone());
+        body()
+    }
+
+    /// The context of the thread's calls; empty where none has been [entered](Context::enter).
+    pub fn current() -> Context {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// In a servant: what came with the request. Empty when its operation has no `context` clause. A thread that a
+    /// servant starts has none.
+    pub fn received() -> Context {
+        RECEIVED.with_borrow(Clone::clone)
+    }
+}
+
+/// Puts a thread's context back where it was. For generated code.
+#[derive(Debug)]
+#[must_use]
+pub struct Exchanged {
+    cell: &'static std::thread::LocalKey<RefCell<Context>>,
+    before: Context,
+}
+
+impl Exchanged {
+    fn new(cell: &'static std::thread::LocalKey<RefCell<Context>>, context: Context) -> Self {
+        Exchanged { cell, before: cell.replace(context) }
+    }
+}
+
+impl Drop for Exchanged {
+    fn drop(&mut self) {
+        self.cell.set(std::mem::take(&mut self.before));
+    }
+}
+
+/// Writes what a clause names: names and values in turn.
+#[cold]
+pub fn put_context(patterns: &[&str], w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let context = CURRENT.with_borrow(|current| current.matching(patterns));
+    w.write_length(2 * context.properties.len())?;
+    context.iter().try_for_each(|(name, value)| {
+        w.write_str(name)?;
+        w.write_str(value)
+    })
+}
+
+/// Reads what came, for the time of the upcall. Some clients leave the context out.
+#[cold]
+pub fn get_context(r: &mut Reader<'_>) -> Result<Exchanged, Malformed> {
+    let texts: Vec<String> = if r.remaining() > 0 { r.get()? } else { Vec::new() };
+    let mut texts = texts.into_iter();
+    let mut properties = BTreeMap::new();
+    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
+        properties.insert(name, value);
+    }
+    Ok(Exchanged::new(&RECEIVED, Context { properties }))
+}
+
+/// For an upcall in the same process.
+#[cold]
+pub fn pass_context(patterns: &[&str]) -> Exchanged {
+    Exchanged::new(&RECEIVED, CURRENT.with_borrow(|current| current.matching(patterns)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clause_names_properties_or_their_beginnings() {
+        let context =
+            Context::new().with("region", "north").with("regional", "no").with("color.front", "red");
+        let named: Vec<String> =
+            context.matching(&["region", "color*"]).iter().map(|(name, _)| name.to_owned()).collect();
+        assert_eq!(named, ["color.front", "region"]);
+        assert!(context.matching(&[]).is_empty());
+        assert_eq!(context.matching(&["*"]), context);
+    }
+
+    #[test]
+    fn contexts_nest() {
+        let outer = Context::new().with("a", "1");
+        outer.enter(|| {
+            Context::new().enter(|| assert!(Context::current().is_empty()));
+            assert_eq!(Context::current(), outer);
+        });
+        assert!(Context::current().is_empty());
+    }
+}
