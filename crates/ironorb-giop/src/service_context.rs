@@ -3,7 +3,7 @@
 //! Nothing here interprets a context that it was not asked for: those of a message that has arrived are a view of
 //! its bytes, in which unknown ones are kept as they came.
 
-use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
+use crate::cdr::{Marshal, Place, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets, WideCharSet};
 
@@ -91,8 +91,8 @@ impl Marshal for ServiceContext<'_> {
 /// The contexts of a message: an iterator that borrows and takes no memory.
 #[derive(Debug, Clone)]
 pub struct ServiceContexts<'a> {
-    /// Stands before the next context. All that are left are known to be there.
-    reader: Reader<'a>,
+    /// Before the next context. All that are left are known to be there.
+    place: Place<'a>,
     left: usize,
 }
 
@@ -101,7 +101,7 @@ impl<'a> ServiceContexts<'a> {
     #[inline]
     pub fn read(r: &mut Reader<'a>) -> Result<ServiceContexts<'a>, Malformed> {
         let left = r.read_length(CONTEXT_BYTES_MIN)?;
-        let contexts = ServiceContexts { reader: r.clone(), left };
+        let contexts = ServiceContexts { place: r.place(), left };
         for _ in 0..left {
             ServiceContext::read(r)?;
         }
@@ -110,7 +110,7 @@ impl<'a> ServiceContexts<'a> {
 
     /// Of a message that has none.
     pub fn none() -> ServiceContexts<'a> {
-        ServiceContexts { reader: Reader::new(&[], Encoding::NATIVE), left: 0 }
+        ServiceContexts { place: Reader::new(&[], Encoding::NATIVE).place(), left: 0 }
     }
 
     /// The first context of a kind.
@@ -137,7 +137,10 @@ impl<'a> Iterator for ServiceContexts<'a> {
     #[inline]
     fn next(&mut self) -> Option<ServiceContext<'a>> {
         self.left = self.left.checked_sub(1)?;
-        ServiceContext::read(&mut self.reader).ok()
+        let mut r = self.place.reader();
+        let context = ServiceContext::read(&mut r).ok();
+        self.place = r.place();
+        context
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

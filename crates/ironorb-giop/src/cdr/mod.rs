@@ -19,7 +19,7 @@ pub use impls::{bounded, check_bound};
 pub use long_double::LongDouble;
 pub use nillable::{MarshalNillable, UnmarshalNillable};
 pub use reader::{NESTING_MAX, Number, Reader};
-pub(crate) use segments::NO_CHUNK;
+pub(crate) use segments::{NO_CHUNK, Place};
 pub use wide::WString;
 pub use writer::Writer;
 

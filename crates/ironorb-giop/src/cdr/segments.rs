@@ -8,6 +8,7 @@ use super::Reader;
 use super::reader::Number;
 use crate::error::{Malformed, MalformedKind};
 use crate::value::ReadState;
+use crate::version::Encoding;
 use std::borrow::Cow;
 
 /// What a reader needs beyond the visible piece. Made when the first value is read, or for a message with joints.
@@ -26,6 +27,23 @@ pub(crate) struct Beyond<'a> {
     /// Where in `whole` the chunk ends that is being read; `usize::MAX` outside of chunks.
     chunk_end: usize,
     pub(crate) values: ReadState,
+}
+
+/// A place in a message, outside of values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    whole: &'a [u8],
+    joints: &'a [u32],
+    at: usize,
+    encoding: Encoding,
+}
+
+impl<'a> Place<'a> {
+    /// A reader that goes on from here.
+    #[inline]
+    pub(crate) fn reader(self) -> Reader<'a> {
+        Reader::at(self.whole, self.at, self.encoding).with_joints(self.joints)
+    }
 }
 
 /// Where a chunk ends when there is none.
@@ -67,6 +85,18 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn with_joints(self, joints: &'a [u32]) -> Self {
         if joints.is_empty() { self } else { self.joined_at(joints) }
+    }
+
+    /// Where this reader stands, as something that can be copied.
+    #[inline]
+    pub(crate) fn place(&self) -> Place<'a> {
+        match &self.beyond {
+            None => Place { whole: self.bytes, joints: &[], at: self.at, encoding: self.encoding },
+            Some(beyond) => {
+                let (whole, joints) = (beyond.whole, beyond.joints);
+                Place { whole, joints, at: self.position(), encoding: self.encoding }
+            }
+        }
     }
 
     #[cold]
