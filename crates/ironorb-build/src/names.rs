@@ -199,7 +199,7 @@ impl Names {
             for &item in members(model, base).unwrap_or_default() {
                 let names = self.of(item);
                 let methods = [&names.own, &names.setter, &names.later, &names.setter_later];
-                taken.names.extend(methods.map(String::clone));
+                methods.iter().filter(|name| !name.is_empty()).for_each(|name| taken.add(name));
             }
         }
         let callable = callable(model, items);
@@ -260,22 +260,46 @@ fn callable(model: &Model, items: &[DefId]) -> Vec<DefId> {
 /// Distinct Rust names for things that stand side by side, e.g. parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    names: HashSet<String>,
+    /// The first ones, which are compared one by one.
+    few: Vec<String>,
+    /// Those that are too many for that.
+    many: HashSet<String>,
+    /// Whether names of the prelude are to be left alone.
+    is_prelude_kept: bool,
 }
 
 impl Taken {
     pub(crate) fn with(reserved: &[&str]) -> Self {
-        Taken { names: reserved.iter().map(|&name| name.to_owned()).collect() }
+        Taken { few: reserved.iter().map(|&name| name.to_owned()).collect(), ..Taken::default() }
     }
 
     /// The name itself when it is free, else with as many underscores as it takes.
     pub(crate) fn take(&mut self, mut name: String) -> String {
-        while case::is_reserved(&name) || !self.names.insert(name.clone()) {
+        while case::is_reserved(&name)
+            || self.is_prelude_kept && case::is_unshadowed(&name)
+            || self.has(&name)
+        {
             name.push('_');
         }
+        self.add(&name);
         name
     }
+
+    fn has(&self, name: &str) -> bool {
+        self.few.iter().any(|few| few == name) || !self.many.is_empty() && self.many.contains(name)
+    }
+
+    fn add(&mut self, name: &str) {
+        if self.few.len() < FEW {
+            self.few.push(name.to_owned());
+        } else {
+            self.many.insert(name.to_owned());
+        }
+    }
 }
+
+/// Names compared one by one before they are hashed.
+const FEW: usize = 16;
 
 /// Distinct Rust names for members, parameters or variants, in their order. What needs no change keeps its name.
 pub(crate) fn side_by_side<'n>(
@@ -312,6 +336,7 @@ struct Scope {
 
 impl Default for Scope {
     fn default() -> Self {
-        Scope { types: Taken::with(case::UNSHADOWED), values: Taken::default() }
+        let types = Taken { is_prelude_kept: true, ..Taken::default() };
+        Scope { types, values: Taken::default() }
     }
 }

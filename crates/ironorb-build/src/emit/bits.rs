@@ -8,13 +8,13 @@ impl Printer {
     pub(super) fn bitset(&mut self, bitset: &Bitset, support: &str) {
         self.line("#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]");
         if bitset.fields.is_empty() {
-            self.line(&format!("pub struct {} {{}}", bitset.name));
+            self.put(format_args!("pub struct {} {{}}", bitset.name));
         } else {
-            self.line(&format!("pub struct {} {{", bitset.name));
+            self.put(format_args!("pub struct {} {{", bitset.name));
             self.indented(|out| {
                 for field in &bitset.fields {
                     out.docs(&field.docs);
-                    out.line(&format!("pub {}: {},", field.name, field.ty));
+                    out.put(format_args!("pub {}: {},", field.name, field.ty));
                 }
             });
             self.line("}");
@@ -24,15 +24,15 @@ impl Printer {
         let id = format!("{:?} {}", bitset.type_code.repository_id, bitset.storage);
         let field = |f: &crate::tree::Bitfield| format!("{}: {} = {}, {}", f.name, f.ty, f.offset, f.bits);
         let fields: Vec<String> = bitset.fields.iter().map(field).collect();
-        self.line(&format!("{support}::bitset! {{"));
+        self.put(format_args!("{support}::bitset! {{"));
         self.indented(|out| {
             let whole = format!("{head} {id} {{ {} }}", fields.join("; "));
             if out.fits(&whole) {
                 out.line(&whole);
                 return;
             }
-            out.line(&format!("{head} {id} {{"));
-            out.indented(|out| fields.iter().for_each(|field| out.line(&format!("{field};"))));
+            out.put(format_args!("{head} {id} {{"));
+            out.indented(|out| fields.iter().for_each(|field| out.put(format_args!("{field};"))));
             out.line("}");
         });
         self.line("}");
@@ -40,11 +40,11 @@ impl Printer {
 
     pub(super) fn bitmask(&mut self, mask: &Bitmask, support: &str) {
         self.line("#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]");
-        self.line(&format!("pub struct {}(pub {});", mask.name, mask.storage));
+        self.put(format_args!("pub struct {}(pub {});", mask.name, mask.storage));
         self.blank();
         let head = typed(&mask.name, &mask.type_code);
         let id = format!("{:?} {}", mask.type_code.repository_id, mask.storage);
-        self.line(&format!("{support}::bitmask! {{"));
+        self.put(format_args!("{support}::bitmask! {{"));
         self.indented(|out| {
             if mask.flags.iter().all(|(flag, _)| flag.docs.is_empty()) {
                 let flag = |(flag, position): &(crate::tree::Variant, u8)| {
@@ -54,14 +54,14 @@ impl Printer {
                 out.braced(&format!("{head} {id}"), &flags);
                 return;
             }
-            out.line(&format!("{head} {id} {{"));
+            out.put(format_args!("{head} {id} {{"));
             out.indented(|out| {
                 for (flag, position) in &mask.flags {
                     out.docs(&flag.docs);
                     if !flag.docs.is_empty() {
                         out.line("///");
                     }
-                    out.line(&format!("{} = {position},", named(&flag.name, flag.idl.as_deref())));
+                    out.put(format_args!("{} = {position},", named(&flag.name, flag.idl.as_deref())));
                 }
             });
             out.line("}");

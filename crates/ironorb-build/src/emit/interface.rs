@@ -1,6 +1,6 @@
 //! Interfaces and the errors of their operations.
 
-use super::Printer;
+use super::{Joined, Printer};
 use crate::tree::{Interface, Method, OperationError, Remote};
 
 impl Printer {
@@ -18,7 +18,7 @@ impl Printer {
             if self.fits(&whole) {
                 self.line(&whole);
             } else {
-                self.line(&format!("{support}::local_interface! {{"));
+                self.put(format_args!("{support}::local_interface! {{"));
                 self.indented(|out| out.filled(&head, &[], &format!("{:?}", type_code.repository_id)));
                 self.line("}");
             }
@@ -66,7 +66,7 @@ impl Printer {
                 out.line(&joined);
             } else {
                 out.line(&bounds[0]);
-                bounds[1..].iter().for_each(|bound| out.line(&format!("+ {bound}")));
+                bounds[1..].iter().for_each(|bound| out.put(format_args!("+ {bound}")));
             }
         });
         if methods.is_empty() {
@@ -91,15 +91,15 @@ impl Printer {
             } else {
                 // rustfmt asks for one column more than it uses.
                 self.line(&head);
-                self.line(&format!("{result};"));
+                self.put(format_args!("{result};"));
             }
             return;
         }
-        self.line(&format!("fn {}(", method.name));
-        self.indented(|out| parameters.iter().for_each(|p| out.line(&format!("{p},"))));
+        self.put(format_args!("fn {}(", method.name));
+        self.indented(|out| parameters.iter().for_each(|p| out.put(format_args!("{p},"))));
         // rustfmt measures the result as if it stood alone.
         if !is_wide && self.fits(&result) {
-            self.line(&format!(") {result};"));
+            self.put(format_args!(") {result};"));
             return;
         }
         self.line(") -> Result<");
@@ -109,16 +109,16 @@ impl Printer {
                 out.line(&results);
             } else {
                 out.line("(");
-                out.indented(|out| method.results.iter().for_each(|ty| out.line(&format!("{ty},"))));
+                out.indented(|out| method.results.iter().for_each(|ty| out.put(format_args!("{ty},"))));
                 out.line("),");
             }
-            out.line(&format!("{},", method.error));
+            out.put(format_args!("{},", method.error));
         });
         self.line(">;");
     }
 
     fn remote(&mut self, interface: &Interface, remote: &Remote, support: &str) {
-        self.line(&format!("{support}::interface! {{"));
+        self.put(format_args!("{support}::interface! {{"));
         self.indented(|out| {
             out.docs(&remote.docs);
             let type_code = &interface.type_code;
@@ -130,7 +130,7 @@ impl Printer {
             let id = format!("{kind}{:?}", type_code.repository_id);
             let type_code = format!("{} =", type_code.name);
             if out.fits(&format!("{first} {traits}")) {
-                out.line(&format!("{first} {traits}"));
+                out.put(format_args!("{first} {traits}"));
             } else {
                 out.filled_below(&first, &names, "");
                 out.text.pop(); // nothing closes them
@@ -168,11 +168,11 @@ impl Printer {
             _ => (format!("{}<(", method.joined_codec), ")>".to_owned()),
         };
         let result = format!("-> {open}{}{close}{end}", codecs.join(", "));
-        let whole = format!("{head}{}) {result}", parameters.join(", "));
+        if self.put_if_fits(format_args!("{head}{}) {result}", Joined(&parameters))) {
+            return;
+        }
         let tail = format!(") {result}");
-        if self.fits(&whole) {
-            self.line(&whole);
-        } else if self.fits(&tail) && !parameters.is_empty() {
+        if self.fits(&tail) && !parameters.is_empty() {
             self.filled(&head, &parameters, &tail);
         } else {
             self.filled(&head, &parameters, ")");
@@ -184,16 +184,13 @@ impl Printer {
     }
 
     pub(super) fn operation_errors(&mut self, errors: &[OperationError], support: &str) {
-        self.line(&format!("{support}::operation_error! {{"));
+        self.put(format_args!("{support}::operation_error! {{"));
         self.indented(|out| {
             for error in errors {
                 out.docs(&error.docs);
                 let variants: Vec<String> =
                     error.exceptions.iter().map(|(name, ty)| format!("{name}({ty})")).collect();
-                let whole = format!("pub enum {} {{ {} }}", error.name, variants.join(", "));
-                if out.fits(&whole) {
-                    out.line(&whole);
-                } else {
+                if !out.put_if_fits(format_args!("pub enum {} {{ {} }}", error.name, Joined(&variants))) {
                     out.filled(&format!("pub enum {} {{", error.name), &variants, "}");
                 }
             }

@@ -1,26 +1,26 @@
 //! Structs, enums and unions.
 
-use super::Printer;
+use super::{Joined, Printer};
 use crate::tree::{Alias, Case, CaseKind, Described, Enum, Original, Struct, TypeCode, Union};
 
 impl Printer {
     pub(super) fn structure(&mut self, s: &Struct, support: &str) {
-        self.line(&format!("#[derive({})]", s.derives.join(", ")));
+        self.put(format_args!("#[derive({})]", s.derives.join(", ")));
         if s.fields.is_empty() {
-            self.line(&format!("pub struct {} {{}}", s.name));
+            self.put(format_args!("pub struct {} {{}}", s.name));
         } else {
-            self.line(&format!("pub struct {} {{", s.name));
+            self.put(format_args!("pub struct {} {{", s.name));
             self.indented(|out| {
                 for field in &s.fields {
                     out.docs(&field.docs);
-                    out.line(&format!("pub {}: {},", field.name, field.ty));
+                    out.put(format_args!("pub {}: {},", field.name, field.ty));
                 }
             });
             self.line("}");
         }
         if let Some(defaults) = &s.defaults {
             self.blank();
-            self.line(&format!("impl Default for {} {{", s.name));
+            self.put(format_args!("impl Default for {} {{", s.name));
             self.indented(|out| {
                 out.line("fn default() -> Self {");
                 out.indented(|out| {
@@ -31,10 +31,10 @@ impl Printer {
                         .map(|(field, default)| format!("{}: {default}", field.name))
                         .collect();
                     if fields.join(", ").len() <= STRUCT_LITERAL_WIDTH {
-                        out.line(&format!("{} {{ {} }}", s.name, fields.join(", ")));
+                        out.put(format_args!("{} {{ {} }}", s.name, fields.join(", ")));
                     } else {
-                        out.line(&format!("{} {{", s.name));
-                        out.indented(|out| fields.iter().for_each(|field| out.line(&format!("{field},"))));
+                        out.put(format_args!("{} {{", s.name));
+                        out.indented(|out| fields.iter().for_each(|field| out.put(format_args!("{field},"))));
                         out.line("}");
                     }
                 });
@@ -75,7 +75,7 @@ impl Printer {
             self.line(&whole);
             return;
         }
-        self.line(&format!("{support}::{name}! {{"));
+        self.put(format_args!("{support}::{name}! {{"));
         self.indented(|out| {
             let whole = format!("{head} {id}{tail}");
             if out.fits(&whole) {
@@ -87,7 +87,7 @@ impl Printer {
                 match &original.description {
                     Some(description) if !out.fits(whole) => {
                         out.line(&original.codec);
-                        out.indented(|out| out.line(&format!("= {description}")));
+                        out.indented(|out| out.put(format_args!("= {description}")));
                     }
                     _ => out.line(whole),
                 }
@@ -97,16 +97,16 @@ impl Printer {
     }
 
     pub(super) fn enumeration(&mut self, e: &Enum, support: &str) {
-        self.line(&format!("#[derive({})]", e.derives.join(", ")));
+        self.put(format_args!("#[derive({})]", e.derives.join(", ")));
         self.line("#[repr(u32)]");
-        self.line(&format!("pub enum {} {{", e.name));
+        self.put(format_args!("pub enum {} {{", e.name));
         self.indented(|out| {
             for (at, variant) in e.variants.iter().enumerate() {
                 out.docs(&variant.docs);
                 if at == 0 {
                     out.line("#[default]");
                 }
-                out.line(&format!("{},", variant.name));
+                out.put(format_args!("{},", variant.name));
             }
         });
         self.line("}");
@@ -118,8 +118,8 @@ impl Printer {
     }
 
     pub(super) fn union(&mut self, u: &Union, support: &str) {
-        self.line(&format!("#[derive({})]", u.derives.join(", ")));
-        self.line(&format!("pub enum {} {{", u.name));
+        self.put(format_args!("#[derive({})]", u.derives.join(", ")));
+        self.put(format_args!("pub enum {} {{", u.name));
         // rustfmt writes all struct variants vertically as soon as one variant of several takes more than
         // one line and another does not.
         let is_tall = |case: &Case| {
@@ -132,14 +132,14 @@ impl Printer {
             for case in &u.cases {
                 out.docs(&case.docs);
                 match (&case.kind, variant_fields(u, case)) {
-                    (CaseKind::One { ty, .. }, _) => out.line(&format!("{}({ty}),", case.name)),
+                    (CaseKind::One { ty, .. }, _) => out.put(format_args!("{}({ty}),", case.name)),
                     (_, Some(fields)) if !mixed && fields.join(", ").len() <= STRUCT_VARIANT_WIDTH => {
-                        out.line(&format!("{} {{ {} }},", case.name, fields.join(", ")));
+                        out.put(format_args!("{} {{ {} }},", case.name, fields.join(", ")));
                     }
                     (_, fields) => {
-                        out.line(&format!("{} {{", case.name));
+                        out.put(format_args!("{} {{", case.name));
                         out.indented(|out| {
-                            fields.iter().flatten().for_each(|field| out.line(&format!("{field},")));
+                            fields.iter().flatten().for_each(|field| out.put(format_args!("{field},")));
                         });
                         out.line("},");
                     }
@@ -164,16 +164,16 @@ impl Printer {
                 CaseKind::Default { .. } | CaseKind::Rest { .. } => {}
             }
         }
-        self.line(&format!("{support}::cdr_union! {{"));
+        self.put(format_args!("{support}::cdr_union! {{"));
         self.indented(|out| {
             let head = typed(&u.name, &u.type_code);
             let id = format!("{:?}", u.type_code.repository_id);
             let switch = format!("switch {};", described(&u.discriminator));
             if out.fits(&format!("{head} {id} {switch}")) {
-                out.line(&format!("{head} {id} {switch}"));
+                out.put(format_args!("{head} {id} {switch}"));
             } else {
                 out.line(&head);
-                out.line(&format!("{id} {switch}"));
+                out.put(format_args!("{id} {switch}"));
             }
             for (head, cases) in [("one", &one), ("many", &many)] {
                 if !cases.is_empty() {
@@ -183,14 +183,17 @@ impl Printer {
             for case in &u.cases {
                 match &case.kind {
                     CaseKind::Default { unless, codec, .. } if unless.is_empty() => {
-                        out.line(&format!("default {{ {}({codec}) }}", case.name));
+                        out.put(format_args!("default {{ {}({codec}) }}", case.name));
                     }
                     CaseKind::Default { unless, codec, .. } => {
                         let name = &case.name;
-                        out.line(&format!("default {{ {name}({codec}) unless [{}] }}", unless.join(" | ")));
+                        out.put(format_args!(
+                            "default {{ {name}({codec}) unless [{}] }}",
+                            unless.join(" | ")
+                        ));
                     }
                     CaseKind::Rest { unless } => {
-                        out.line(&format!("rest {{ {} unless [{}] }}", case.name, unless.join(" | ")));
+                        out.put(format_args!("rest {{ {} unless [{}] }}", case.name, unless.join(" | ")));
                     }
                     CaseKind::One { .. } | CaseKind::Many { .. } => {}
                 }
@@ -203,8 +206,8 @@ impl Printer {
             let default = u.default_label.map_or_else(String::new, |at| format!(" default {at}"));
             out.filled("labels [", &labels, &format!("]{default};"));
             match &u.default {
-                Some((variant, Some(label))) => out.line(&format!("initial Many {variant} ({label});")),
-                Some((variant, None)) => out.line(&format!("initial One {variant};")),
+                Some((variant, Some(label))) => out.put(format_args!("initial Many {variant} ({label});")),
+                Some((variant, None)) => out.put(format_args!("initial One {variant};")),
                 None => {}
             }
         });
@@ -214,19 +217,18 @@ impl Printer {
     /// `name! { head "id" { parts } }` on one line or on several.
     fn macro_with(&mut self, macro_name: &str, head: &str, type_code: &TypeCode, parts: &[String]) {
         let id = format!("{:?}", type_code.repository_id);
-        let body = match parts {
-            [] => "{}".to_owned(),
-            parts => format!("{{ {} }}", parts.join(", ")),
-        };
-        let whole = format!("{macro_name} {{ {head} {id} {body} }}");
-        if self.fits(&whole) {
-            self.line(&whole);
+        let (open, close) = if parts.is_empty() { ("{", "}") } else { ("{ ", " }") };
+        let parts_joined = Joined(parts);
+        if self.put_if_fits(format_args!("{macro_name} {{ {head} {id} {open}{parts_joined}{close} }}")) {
             return;
         }
-        self.line(&format!("{macro_name} {{"));
+        self.put(format_args!("{macro_name} {{"));
         self.indented(|out| {
             // A long id does not push the parts below it.
-            if out.fits(&format!("{head} {id} {body}")) || out.fits(&format!("{head} {id} {{")) {
+            if out.put_if_fits(format_args!("{head} {id} {open}{parts_joined}{close}")) {
+                return;
+            }
+            if out.fits(&format!("{head} {id} {{")) {
                 out.braced(&format!("{head} {id}"), parts);
             } else {
                 out.line(head);
@@ -238,13 +240,10 @@ impl Printer {
 
     pub(super) fn braced(&mut self, head: &str, parts: &[String]) {
         if parts.is_empty() {
-            self.line(&format!("{head} {{}}"));
+            self.put(format_args!("{head} {{}}"));
             return;
         }
-        let whole = format!("{head} {{ {} }}", parts.join(", "));
-        if self.fits(&whole) {
-            self.line(&whole);
-        } else {
+        if !self.put_if_fits(format_args!("{head} {{ {} }}", Joined(parts))) {
             self.filled_below(&format!("{head} {{"), parts, "}");
         }
     }

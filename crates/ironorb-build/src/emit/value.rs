@@ -6,31 +6,31 @@ use crate::tree::{AbstractValue, Method, Operations, RegisterValues, Value, Valu
 
 impl Printer {
     pub(super) fn value(&mut self, value: &Value, support: &str) {
-        self.line(&format!("#[derive({})]", value.derives.join(", ")));
+        self.put(format_args!("#[derive({})]", value.derives.join(", ")));
         if value.base.is_none() && value.fields.is_empty() {
-            self.line(&format!("pub struct {} {{}}", value.name));
+            self.put(format_args!("pub struct {} {{}}", value.name));
         } else {
-            self.line(&format!("pub struct {} {{", value.name));
+            self.put(format_args!("pub struct {} {{", value.name));
             self.indented(|out| {
                 if let Some((field, ty, _)) = &value.base {
                     out.line("/// The state that is inherited.");
-                    out.line(&format!("pub {field}: {ty},"));
+                    out.put(format_args!("pub {field}: {ty},"));
                 }
                 for (field, _) in &value.fields {
                     out.docs(&field.docs);
-                    out.line(&format!("pub {}: {},", field.name, field.ty));
+                    out.put(format_args!("pub {}: {},", field.name, field.ty));
                 }
             });
             self.line("}");
         }
         self.blank();
-        self.line(&format!("{support}::valuetype! {{"));
+        self.put(format_args!("{support}::valuetype! {{"));
         self.indented(|out| {
             let head = typed(&value.name, &value.type_code);
             let id = format!("{} {:?}", value.modifier, value.type_code.repository_id);
             out.assignment(&head, &id);
             if let Some((field, ty, description)) = &value.base {
-                out.line(&format!("base {field}: {ty} = {description};"));
+                out.put(format_args!("base {field}: {ty} = {description};"));
             }
             let bases: Vec<String> = value.bases.iter().map(|(ty, way)| format!("{ty}: ({way})")).collect();
             let abstract_bases: Vec<String> = value
@@ -81,7 +81,7 @@ impl Printer {
             self.line(&whole);
             return;
         }
-        self.line(&format!("{support}::abstract_value! {{"));
+        self.put(format_args!("{support}::abstract_value! {{"));
         self.indented(|out| {
             if out.fits(&format!("{head} {id} [")) {
                 out.filled(&format!("{head} {id} ["), &bases, "]");
@@ -101,7 +101,7 @@ impl Printer {
             return;
         }
         self.blank();
-        self.line(&format!("{support}::value_operations! {{"));
+        self.put(format_args!("{support}::value_operations! {{"));
         self.indented(|out| {
             let bases: Vec<String> =
                 operations.supertraits.iter().map(|path| format!("dyn {path}")).collect();
@@ -135,13 +135,13 @@ impl Printer {
     }
 
     pub(super) fn value_factory(&mut self, factory: &ValueFactory) {
-        self.line(&format!("pub trait {} {{", factory.name));
+        self.put(format_args!("pub trait {} {{", factory.name));
         self.methods(&factory.methods);
         self.line("}");
     }
 
     pub(super) fn value_box(&mut self, value: &ValueBox, support: &str) {
-        self.line(&format!("#[derive({})]", value.derives.join(", ")));
+        self.put(format_args!("#[derive({})]", value.derives.join(", ")));
         self.assignment_to(&format!("pub struct {}(pub", value.name), &value.ty, ");");
         self.blank();
         let head = typed(&value.name, &value.type_code);
@@ -152,10 +152,10 @@ impl Printer {
             self.line(&whole);
             return;
         }
-        self.line(&format!("{support}::value_box! {{"));
+        self.put(format_args!("{support}::value_box! {{"));
         self.indented(|out| {
             if out.fits(&format!("{head} {id}, {content}")) {
-                out.line(&format!("{head} {id}, {content}"));
+                out.put(format_args!("{head} {id}, {content}"));
             } else {
                 out.assignment_to(&head, &id, ",");
                 out.line(&content);
@@ -165,10 +165,13 @@ impl Printer {
     }
 
     pub(super) fn register_values(&mut self, register: &RegisterValues, support: &str) {
-        self.line(&format!("pub fn {}(orb: &{support}::Orb) {{", register.name));
+        self.put(format_args!("pub fn {}(orb: &{support}::Orb) {{", register.name));
         self.indented(|out| {
-            register.values.iter().for_each(|value| out.line(&format!("orb.register_value::<{value}>();")));
-            register.others.iter().for_each(|other| out.line(&format!("{other}(orb);")));
+            register
+                .values
+                .iter()
+                .for_each(|value| out.put(format_args!("orb.register_value::<{value}>();")));
+            register.others.iter().for_each(|other| out.put(format_args!("{other}(orb);")));
         });
         self.line("}");
     }

@@ -255,31 +255,41 @@ impl Lowerer<'_> {
     /// The path to something called `name` that stands beside the definition.
     pub(super) fn path_to(&self, id: DefId, name: &str, at: &Place) -> String {
         let home = self.home(id);
-        let (leading, modules) = match self.config.external_of(self.model, id) {
-            Some(path) => (format!("{path}::"), home.0.as_slice()),
+        let mut whole = String::with_capacity(name.len() + 16);
+        let modules = match self.config.external_of(self.model, id) {
+            Some(path) => {
+                whole.push_str(path);
+                whole.push_str("::");
+                home.as_slice()
+            }
             None => {
-                let shared = home.0.iter().zip(&at.0).take_while(|(a, b)| a == b).count();
-                ("super::".repeat(at.0.len() - shared), &home.0[shared..])
+                let shared = home.iter().zip(&at.0).take_while(|(a, b)| a == b).count();
+                (shared..at.0.len()).for_each(|_| whole.push_str("super::"));
+                &home[shared..]
             }
         };
-        let modules: String = modules.iter().map(|module| format!("{module}::")).collect();
-        format!("{leading}{modules}{name}")
+        for module in modules {
+            whole.push_str(module);
+            whole.push_str("::");
+        }
+        whole.push_str(name);
+        whole
     }
 
     /// The Rust module that a definition stands in.
-    fn home(&self, id: DefId) -> Place {
+    fn home(&self, id: DefId) -> Vec<&str> {
         let mut path = Vec::new();
         let mut parent = self.model.get(id).parent;
         while let Some(id) = parent {
             let names = self.names.of(id);
             path.push(match self.model.get(id).kind {
-                DefKind::Module(_) => names.own.clone(),
-                _ => names.inner.clone(),
+                DefKind::Module(_) => names.own.as_str(),
+                _ => names.inner.as_str(),
             });
             parent = self.model.get(id).parent;
         }
         path.reverse();
-        Place(path)
+        path
     }
 }
 

@@ -3,72 +3,72 @@
 /// `UpperCamelCase`, for types and variants: `missing_node` and `MISSING_NODE` give `MissingNode`,
 /// `URLString` gives `UrlString`.
 pub(crate) fn camel(idl: &str) -> String {
-    let mut name = String::new();
-    for word in words(idl) {
+    let mut name = String::with_capacity(idl.len() + 1);
+    letters(idl, |c, starts| {
         // `V1_0` is not `V10`; Rust allows the underscore between digits.
-        if name.ends_with(|c: char| c.is_ascii_digit()) && word.starts_with(|c: char| c.is_ascii_digit()) {
+        if starts && c.is_ascii_digit() && name.ends_with(|c: char| c.is_ascii_digit()) {
             name.push('_');
         }
-        let mut chars = word.chars();
-        name.extend(chars.next().map(|c| c.to_ascii_uppercase()));
-        name.push_str(chars.as_str());
-    }
+        name.push(if starts { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+    });
     started_with_letter(name, 'X')
 }
 
 /// `snake_case`, for modules, methods, members and parameters.
 pub(crate) fn snake(idl: &str) -> String {
-    started_with_letter(words(idl).join("_"), 'x')
+    let mut name = String::with_capacity(idl.len() + 2);
+    letters(idl, |c, starts| {
+        if starts && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    });
+    started_with_letter(name, 'x')
 }
 
 /// `SCREAMING_SNAKE_CASE`, for constants.
 pub(crate) fn screaming(idl: &str) -> String {
-    snake(idl).to_ascii_uppercase()
+    let mut name = snake(idl);
+    name.make_ascii_uppercase();
+    name
 }
 
 /// Whether Rust forbids the name, or generated code needs it to mean what it always means.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    KEYWORDS.contains(&name)
+    KEYWORDS.binary_search(&name).is_ok()
 }
 
-/// The words of an IDL name in lower case. A word ends at an underscore, before an upper case letter
-/// that follows a lower case one or a digit, and before the last letter of a run of upper case letters
-/// that goes on in lower case (`URLString` is `url string`).
-fn words(idl: &str) -> Vec<String> {
-    let chars: Vec<char> = idl.chars().collect();
-    let mut words = Vec::new();
-    let mut word = String::new();
-    for (at, &c) in chars.iter().enumerate() {
-        let before = at.checked_sub(1).map(|at| chars[at]);
-        let after = chars.get(at + 1);
-        let starts = c.is_ascii_uppercase()
-            && match before {
-                Some(b) if b.is_ascii_lowercase() => true,
-                Some(b) if b.is_ascii_uppercase() || b.is_ascii_digit() => {
-                    after.is_some_and(char::is_ascii_lowercase)
-                }
-                _ => false,
-            };
-        if (starts || c == '_') && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
+/// The letters of an IDL name without underscores, and which of them start a word. A word ends at an
+/// underscore, before an upper case letter that follows a lower case one or a digit, and before the last
+/// letter of a run of upper case letters that goes on in lower case (`URLString` is `url string`).
+fn letters(idl: &str, mut take: impl FnMut(char, bool)) {
+    let mut before = '_';
+    let mut rest = idl.chars();
+    while let Some(c) = rest.next() {
+        let starts = before == '_'
+            || c.is_ascii_uppercase()
+                && (before.is_ascii_lowercase()
+                    || (before.is_ascii_uppercase() || before.is_ascii_digit())
+                        && rest.clone().next().is_some_and(|after| after.is_ascii_lowercase()));
         if c != '_' {
-            word.push(c.to_ascii_lowercase());
+            take(c, starts);
         }
+        before = c;
     }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
 }
 
 fn started_with_letter(name: String, letter: char) -> String {
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name } else { format!("{letter}{name}") }
 }
 
+/// Whether a generated module must not have a type of this name.
+pub(crate) fn is_unshadowed(name: &str) -> bool {
+    UNSHADOWED.binary_search(&name).is_ok()
+}
+
 /// Names that a generated module must not shadow: what the prelude gives, the primitive types, and `g`,
-/// the support module.
-pub(crate) const UNSHADOWED: &[&str] = &[
+/// the support module. Sorted.
+const UNSHADOWED: &[&str] = &[
     "Box",
     "Clone",
     "Copy",
@@ -116,6 +116,7 @@ pub(crate) const UNSHADOWED: &[&str] = &[
     "usize",
 ];
 
+/// Sorted.
 const KEYWORDS: &[&str] = &[
     "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
     "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -127,6 +128,12 @@ const KEYWORDS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lists_can_be_searched() {
+        assert!(UNSHADOWED.is_sorted());
+        assert!(KEYWORDS.is_sorted());
+    }
 
     #[test]
     fn cases() {
