@@ -23,10 +23,8 @@ impl fmt::Display for LongDouble {
         let exact = magnitude.decimal();
         let names_it =
             |(digits, point): &(String, i32)| format!("0.{digits}e{point}").parse() == Ok(magnitude);
-        let (digits, point) = DIGITS
-            .into_iter()
-            .find_map(|&count| Some(rounded(&exact, count)).filter(names_it))
-            .unwrap_or(exact);
+        let (digits, point) =
+            DIGITS.iter().find_map(|&count| Some(rounded(&exact, count)).filter(names_it)).unwrap_or(exact);
         let text = match point {
             _ if digits.is_empty() => "0".to_owned(),
             1..=21 if digits.len() <= point as usize => {
@@ -66,7 +64,7 @@ impl LongDouble {
         } else {
             number.times_power(5, power.unsigned_abs());
         }
-        let digits = number.to_decimal();
+        let digits = number.into_decimal();
         let point = digits.len() as i32 + power.min(0);
         (digits, point)
     }
@@ -218,7 +216,7 @@ impl Big {
         big
     }
 
-    fn to_decimal(mut self) -> String {
+    fn into_decimal(mut self) -> String {
         let mut chunks = Vec::new();
         while !self.0.is_empty() {
             chunks.push(self.divide(1_000_000_000));
