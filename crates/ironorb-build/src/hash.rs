@@ -15,13 +15,15 @@ pub(crate) fn perfect(names: &[&str]) -> Table {
     // is hopeless are not tried.
     let least = names.len().max(names.len().pow(2) / 14);
     let mut slots = least.next_power_of_two();
+    let names: Vec<Vec<u64>> = names.iter().map(|name| chunks(name.as_bytes()).collect()).collect();
     loop {
         // The seed, plus one, that used a slot last.
-        let mut used = vec![0; slots];
+        let mut used = vec![0u16; slots];
         for seed in 0..SEEDS_PER_SIZE {
-            let is_free = |name: &&str| {
-                let slot = operation_hash(name.as_bytes(), seed) as usize & (slots - 1);
-                std::mem::replace(&mut used[slot], seed + 1) != seed + 1
+            let mark = seed as u16 + 1;
+            let is_free = |name: &Vec<u64>| {
+                let slot = hash_of(name, seed) as usize & (slots - 1);
+                std::mem::replace(&mut used[slot], mark) != mark
             };
             if names.iter().all(is_free) {
                 return Table { slots, seed };
@@ -33,12 +35,25 @@ pub(crate) fn perfect(names: &[&str]) -> Table {
 }
 
 /// Must stay what `ironorb::generated::operation_hash` is; a test compares the two.
+#[cfg(test)]
 pub(crate) fn operation_hash(name: &[u8], seed: u64) -> u32 {
-    let mut hash = seed ^ name.len() as u64;
-    for chunk in name.chunks(8) {
+    hash_of(&chunks(name).collect::<Vec<u64>>(), seed)
+}
+
+/// The length of a name and its bytes, eight at a time.
+fn chunks(name: &[u8]) -> impl Iterator<Item = u64> {
+    std::iter::once(name.len() as u64).chain(name.chunks(8).map(|chunk| {
         let mut padded = [0; 8];
         padded[..chunk.len()].copy_from_slice(chunk);
-        hash = (hash ^ u64::from_le_bytes(padded)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        u64::from_le_bytes(padded)
+    }))
+}
+
+fn hash_of(chunks: &[u64], seed: u64) -> u32 {
+    let [length, chunks @ ..] = chunks else { return 0 };
+    let mut hash = seed ^ length;
+    for chunk in chunks {
+        hash = (hash ^ chunk).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         hash ^= hash >> 29;
     }
     (hash >> 32) as u32

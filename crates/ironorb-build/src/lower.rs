@@ -121,7 +121,7 @@ impl Lowerer<'_> {
         if first.is_empty() {
             return None;
         }
-        let docs = vec![format!("What belongs to the IDL {what} `{}`.", self.scoped(def))];
+        let docs = vec![["What belongs to the IDL ", what, " `", &self.scoped(def), "`."].concat()];
         Some(tree::Item { docs, kind: tree::ItemKind::Module(tree::Module { name, items: first }) })
     }
 
@@ -376,13 +376,24 @@ impl Lowerer<'_> {
         derives
     }
 
+    fn add_scoped(&self, def: &Definition, whole: &mut String) {
+        // As deep as the front end lets scopes nest.
+        if let Some(parent) = def.parent {
+            self.add_scoped(self.model.get(parent), whole);
+            whole.push_str("::");
+        }
+        whole.push_str(&def.name);
+    }
+
     /// The comment above a definition, and what the definition is in IDL.
     fn docs(&self, def: &Definition, what: &str) -> Vec<String> {
-        with_docs(&def.docs, format!("IDL {what} `{}`.", self.scoped(def)))
+        with_docs(&def.docs, ["IDL ", what, " `", &self.scoped(def), "`."].concat())
     }
 
     fn scoped(&self, def: &Definition) -> String {
-        self.model.scoped_name(def.id).join("::")
+        let mut whole = String::with_capacity(64);
+        self.add_scoped(def, &mut whole);
+        whole
     }
 }
 

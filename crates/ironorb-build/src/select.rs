@@ -39,7 +39,7 @@ impl Selection {
 
 /// Whether a definition comes with the front end.
 pub(crate) fn is_builtin(model: &Model, id: DefId) -> bool {
-    model.files()[model.get(id).file.index()].path.starts_with("<builtin>")
+    model.files()[model.get(id).file.index()].is_builtin
 }
 
 /// The definitions that one names directly, with what stands inside it and what it stands in.

@@ -79,7 +79,7 @@ impl Printer {
 
     fn signature(&mut self, method: &Method) {
         let parameters: Vec<String> = std::iter::once("&self".to_owned())
-            .chain(method.parameters.iter().map(|p| format!("{}: {}", p.name, p.ty)))
+            .chain(method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty].concat()))
             .collect();
         let is_wide = method.results.len() > 1 && method.results.join(", ").len() > TUPLE_WIDTH;
         let result = format!("-> Result<{}, {}>", tuple(&method.results), method.error);
@@ -143,7 +143,7 @@ impl Printer {
                 .operations
                 .iter()
                 .enumerate()
-                .map(|(at, (name, function))| format!("{at} {name:?} => {function}"))
+                .map(|(at, (name, function))| [&at.to_string(), " \"", name, "\" => ", function].concat())
                 .collect();
             out.filled(&format!("operations({}, {}) [", remote.slots, remote.seed), &operations, "];");
             interface.methods.iter().for_each(|method| out.operation(method));
@@ -158,7 +158,7 @@ impl Printer {
             format!(", context({})", patterns.join(", "))
         });
         let parameters: Vec<String> =
-            method.parameters.iter().map(|p| format!("{}: {} = {}", p.name, p.ty, p.mode)).collect();
+            method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty, " = ", &p.mode].concat()).collect();
         let later = if method.oneway { String::new() } else { format!(" / {}", method.later) };
         let head = format!("{kind} {:?} fn {}{later}(", method.wire_name, method.name);
         let end = format!(", {}{context};", method.error);

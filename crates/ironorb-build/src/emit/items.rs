@@ -1,5 +1,7 @@
 //! Structs, enums and unions.
 
+use std::borrow::Cow;
+
 use super::{Joined, Printer};
 use crate::tree::{Alias, Case, CaseKind, Described, Enum, Original, Struct, TypeCode, Union};
 
@@ -45,7 +47,7 @@ impl Printer {
         let fields: Vec<String> = s
             .fields
             .iter()
-            .map(|field| format!("{}: {}", named(&field.name, field.idl.as_deref()), described(&field.codec)))
+            .map(|field| [&named(&field.name, field.idl.as_deref()), ": ", &described(&field.codec)].concat())
             .collect();
         self.blank();
         match &s.exception {
@@ -111,8 +113,11 @@ impl Printer {
         });
         self.line("}");
         self.blank();
-        let variants: Vec<String> =
-            e.variants.iter().map(|variant| named(&variant.name, variant.idl.as_deref())).collect();
+        let variants: Vec<String> = e
+            .variants
+            .iter()
+            .map(|variant| named(&variant.name, variant.idl.as_deref()).into_owned())
+            .collect();
         let head = typed(&e.name, &e.type_code);
         self.macro_with(&format!("{support}::cdr_enum!"), &head, &e.type_code, &variants);
     }
@@ -250,20 +255,23 @@ impl Printer {
 }
 
 /// A Rust name, followed by the IDL name where that differs.
-pub(super) fn named(name: &str, idl: Option<&str>) -> String {
-    idl.map_or_else(|| name.to_owned(), |idl| format!("{name} {idl:?}"))
+pub(super) fn named<'n>(name: &'n str, idl: Option<&str>) -> Cow<'n, str> {
+    match idl {
+        None => Cow::Borrowed(name),
+        Some(idl) => Cow::Owned([name, " \"", idl, "\""].concat()),
+    }
 }
 
 /// Up to the repository id: the type and the static that describes it.
 pub(super) fn typed(name: &str, type_code: &TypeCode) -> String {
-    format!("{}: {} =", named(name, type_code.idl.as_deref()), type_code.name)
+    [&named(name, type_code.idl.as_deref()), ": ", &type_code.name, " ="].concat()
 }
 
 /// A codec, followed by its description where the codec does not tell.
-pub(super) fn described(it: &Described) -> String {
+pub(super) fn described(it: &Described) -> Cow<'_, str> {
     match &it.description {
-        Some(description) => format!("{} = {description}", it.codec),
-        None => it.codec.clone(),
+        Some(description) => Cow::Owned([&it.codec, " = ", description].concat()),
+        None => Cow::Borrowed(&it.codec),
     }
 }
 

@@ -69,11 +69,13 @@ impl Lowerer<'_> {
         for &id in items {
             let (def, names) = (self.model.get(id), self.names.of(id));
             match &def.kind {
-                DefKind::Operation(_) => found.push((def.name.clone(), format!("{skeleton}::{}", names.own))),
+                DefKind::Operation(_) => {
+                    found.push((def.name.clone(), [&skeleton, "::", &names.own].concat()))
+                }
                 DefKind::Attribute(attribute) => {
-                    found.push((getter(def), format!("{skeleton}::{}", names.own)));
+                    found.push((getter(def), [&skeleton, "::", &names.own].concat()));
                     if !attribute.readonly {
-                        found.push((setter(def), format!("{skeleton}::{}", names.setter)));
+                        found.push((setter(def), [&skeleton, "::", &names.setter].concat()));
                     }
                 }
                 _ => {}
@@ -126,7 +128,7 @@ impl Lowerer<'_> {
             words => format!("; gives {}", words.join(", ")),
         };
         tree::Method {
-            docs: with_docs(&def.docs, format!("IDL operation `{}`{gives}.", def.name)),
+            docs: with_docs(&def.docs, ["IDL operation `", &def.name, "`", &gives, "."].concat()),
             name: self.names.of(def.id).own.clone(),
             later: self.names.of(def.id).later.clone(),
             parameters,
@@ -149,7 +151,7 @@ impl Lowerer<'_> {
     ) -> Vec<tree::Method> {
         let names = self.names.of(def.id);
         let mut methods = vec![tree::Method {
-            docs: with_docs(&def.docs, format!("Reads the IDL attribute `{}`.", def.name)),
+            docs: with_docs(&def.docs, ["Reads the IDL attribute `", &def.name, "`."].concat()),
             name: names.own.clone(),
             later: names.later.clone(),
             parameters: Vec::new(),
@@ -164,7 +166,7 @@ impl Lowerer<'_> {
         if !attribute.readonly {
             let (ty, mode) = self.parameter(&attribute.ty, at);
             methods.push(tree::Method {
-                docs: vec![format!("Writes the IDL attribute `{}`.", def.name)],
+                docs: vec![["Writes the IDL attribute `", &def.name, "`."].concat()],
                 name: names.setter.clone(),
                 later: names.setter_later.clone(),
                 parameters: vec![tree::Parameter { name: "value".to_owned(), ty, mode }],
@@ -185,7 +187,7 @@ impl Lowerer<'_> {
         if raises.is_empty() {
             self.support("SystemException", at)
         } else {
-            format!("{}::{own}", self.names.of(interface.id).inner)
+            [&self.names.of(interface.id).inner, "::", own].concat()
         }
     }
 
@@ -232,7 +234,7 @@ impl Lowerer<'_> {
         let exceptions =
             raises.iter().map(|&id| (variants.take(camel(&self.model.get(id).name)), self.path(id, at)));
         let error = tree::OperationError {
-            docs: vec![format!("Why {verb}`{idl}` failed.")],
+            docs: vec![["Why ", verb, "`", idl, "` failed."].concat()],
             name: name.to_owned(),
             exceptions: exceptions.collect(),
         };
@@ -242,9 +244,9 @@ impl Lowerer<'_> {
 
 // CORBA 3.3 part 2, 9.4.2: the operation names of attributes.
 fn getter(def: &Definition) -> String {
-    format!("_get_{}", def.name)
+    ["_get_", &def.name].concat()
 }
 
 fn setter(def: &Definition) -> String {
-    format!("_set_{}", def.name)
+    ["_set_", &def.name].concat()
 }

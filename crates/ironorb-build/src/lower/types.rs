@@ -33,7 +33,7 @@ impl Lowerer<'_> {
                 let (key, value) = (self.element(key, at), self.element(value, at));
                 format!("{}<{key}, {value}>", self.support("BTreeMap", at))
             }
-            Type::Sequence { element, .. } => format!("Vec<{}>", self.element(element, at)),
+            Type::Sequence { element, .. } => ["Vec<", &self.element(element, at), ">"].concat(),
             Type::Array { element, dimensions } => {
                 dimensions.iter().rev().fold(self.element(element, at), |inner, n| format!("[{inner}; {n}]"))
             }
@@ -41,7 +41,7 @@ impl Lowerer<'_> {
                 DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
                     format!("{}<{}>", self.support("Abstract", at), self.reference(*id, at))
                 }
-                DefKind::Interface(_) => format!("Option<{}>", self.reference(*id, at)),
+                DefKind::Interface(_) => ["Option<", &self.reference(*id, at), ">"].concat(),
                 _ => self.path(*id, at),
             },
         }
@@ -126,10 +126,10 @@ impl Lowerer<'_> {
     pub(super) fn description(&self, ty: &Type, at: &Place) -> String {
         let def = || self.support("TypeDef", at);
         match ty {
-            Type::Named(id) => format!("&{}", self.path_to(*id, &self.names.of(*id).type_code, at)),
+            Type::Named(id) => ["&", &self.path_to(*id, &self.names.of(*id).type_code, at)].concat(),
             Type::Basic(Basic::Char) => format!("&{}::Char", def()),
             _ if self.tells(ty) => {
-                format!("<{} as {}>::TYPE", self.codec(ty, at), self.support("Typed", at))
+                ["<", &self.codec(ty, at), " as ", &self.support("Typed", at), ">::TYPE"].concat()
             }
             Type::Sequence { element, bound } => {
                 let (element, bound) = (self.description(element, at), bound.unwrap_or(0));
@@ -154,7 +154,7 @@ impl Lowerer<'_> {
     pub(super) fn parameter(&self, ty: &Type, at: &Place) -> (String, String) {
         let plain = |mode: &str| {
             if self.layout.has_codec(ty) {
-                format!("checked({})", self.codec(ty, at))
+                ["checked(", &self.codec(ty, at), ")"].concat()
             } else {
                 mode.to_owned()
             }
@@ -166,24 +166,24 @@ impl Lowerer<'_> {
             Type::String { .. } => ("&str".to_owned(), plain("string")),
             Type::WString { .. } => ("&str".to_owned(), plain("wide")),
             Type::Sequence { element, .. } => {
-                (format!("&[{}]", self.element(element, at)), plain(&self.sequence_mode(element, at)))
+                (["&[", &self.element(element, at), "]"].concat(), plain(&self.sequence_mode(element, at)))
             }
-            Type::Array { .. } | Type::Map { .. } => (format!("&{}", self.rust(ty, at)), plain("borrowed")),
+            Type::Array { .. } | Type::Map { .. } => (["&", &self.rust(ty, at)].concat(), plain("borrowed")),
             Type::Basic(Basic::Any | Basic::TypeCode) => {
-                (format!("&{}", self.rust(ty, at)), "borrowed".to_owned())
+                (["&", &self.rust(ty, at)].concat(), "borrowed".to_owned())
             }
             Type::Basic(Basic::Object) => {
                 (format!("Option<&{}>", self.support("ObjectRef", at)), "reference".to_owned())
             }
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
-                    (format!("&{}", self.rust(ty, at)), "borrowed".to_owned())
+                    (["&", &self.rust(ty, at)].concat(), "borrowed".to_owned())
                 }
                 DefKind::Interface(_) => {
-                    (format!("Option<&{}>", self.reference(*id, at)), "reference".to_owned())
+                    (["Option<&", &self.reference(*id, at), ">"].concat(), "reference".to_owned())
                 }
                 DefKind::Enum(_) | DefKind::Bitmask(_) => (self.rust(ty, at), "value".to_owned()),
-                _ => (format!("&{}", self.rust(ty, at)), "borrowed".to_owned()),
+                _ => (["&", &self.rust(ty, at)].concat(), "borrowed".to_owned()),
             },
             _ => (self.rust(ty, at), "value".to_owned()),
         }
@@ -202,7 +202,7 @@ impl Lowerer<'_> {
                 | Basic::ULongLong
                 | Basic::Float
                 | Basic::Double),
-            ) => format!("numbers({})", self.basic(*number, at)),
+            ) => ["numbers(", &self.basic(*number, at), ")"].concat(),
             _ => "sequence".to_owned(),
         }
     }
@@ -244,7 +244,8 @@ impl Lowerer<'_> {
     /// A name of the support module.
     pub(super) fn support(&self, name: &str, at: &Place) -> String {
         // At the top of a file there is no `use`: several files may be included side by side.
-        if at.0.is_empty() { format!("{}::{name}", self.config.support_path()) } else { format!("g::{name}") }
+        let support = if at.0.is_empty() { self.config.support_path() } else { "g" };
+        [support, "::", name].concat()
     }
 
     /// The path to a definition.
