@@ -271,3 +271,20 @@ fn dropping_the_orb_stops_serving() {
     drop(server);
     assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
 }
+
+#[test]
+fn a_server_says_why_where_it_is_allowed_to() {
+    for allowed in [false, true] {
+        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+        builder.config().connection.exception_details = allowed;
+        let server = builder.build().unwrap();
+        let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let client = client();
+        let remote: ProbeRef = client.resolve(&probe.object().to_ior_string()).unwrap();
+        // The servant gives more than its type allows, which only the server knows.
+        let e = remote.shorten("far too long for it").unwrap_err();
+        assert_eq!(e.kind, SystemExceptionKind::BadParam);
+        let says = e.detail().unwrap_or_default().contains("exceeds its bound");
+        assert_eq!(says, allowed, "{e}");
+    }
+}

@@ -276,6 +276,14 @@ impl ServiceContextList {
         self.push_encapsulation(EXCEPTION_DETAIL_MESSAGE, |w| w.write_wstr(detail))
     }
 
+    /// Adds all contexts of another list.
+    pub fn append(&mut self, others: EncodedContexts<'_>) {
+        self.count += others.count;
+        let mut w = Writer::continuing(&mut self.bytes, 0, Encoding::NATIVE);
+        w.align(4);
+        w.write_bytes(others.bytes);
+    }
+
     /// True when there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -9,6 +9,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::ior::Ior;
 use ironorb_giop::message::{AddressingDisposition, LocateStatus, Message, ReplyStatus};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::{ServiceContexts, UNKNOWN_EXCEPTION_INFO};
 use ironorb_giop::{Malformed, Misuse};
 
 use crate::interceptor::Interrupt;
@@ -141,7 +142,8 @@ impl Invocation {
                     user_exception: reply.status == ReplyStatus::UserException,
                 },
                 ReplyStatus::SystemException => {
-                    Answered::Next(self.on_body(reply.body.reader().get(), Self::on_system_exception))
+                    let exception = reply.body.reader().get().map(|e| with_words(e, &reply.contexts));
+                    Answered::Next(self.on_body(exception, Self::on_system_exception))
                 }
                 ReplyStatus::LocationForward => {
                     Answered::Next(self.on_body(reply.body.reader().get(), Self::on_forward))
@@ -370,6 +372,28 @@ fn addressing_not_understood() -> SystemException {
         CompletionStatus::No,
     )
 }
+
+/// Adds what the server says about an exception in words, which some ORBs do.
+#[cold]
+fn with_words(e: SystemException, contexts: &ServiceContexts<'_>) -> SystemException {
+    let words = match contexts.exception_detail() {
+        Some(words) => words,
+        None if contexts.find(UNKNOWN_EXCEPTION_INFO).is_some() => {
+            "the servant raised an exception of its own language".to_owned()
+        }
+        None => return e,
+    };
+    // Some send the whole stack of calls.
+    let words: String = words.chars().take(WORDS_MAX).collect();
+    let detail = match e.detail() {
+        Some(detail) => format!("{detail}; the server says: {words}"),
+        None => format!("the server says: {words}"),
+    };
+    e.with_detail(detail)
+}
+
+/// Characters of a server's words about an exception that are kept.
+const WORDS_MAX: usize = 4096;
 
 #[cold]
 fn shut_down_meanwhile() -> SystemException {

@@ -37,6 +37,9 @@ pub struct ConnectionConfig {
     /// it that gets a cancellation while it serves the request reads the same message for ever, with a whole
     /// processor, and nothing that follows on the connection.
     pub cancel_requests: bool,
+    /// Sends what the detail of a system exception says to the client as well (the service context
+    /// ExceptionDetailMessage). Default: no, for it may tell strangers more of a server than they should know.
+    pub exception_details: bool,
 }
 
 impl Default for ConnectionConfig {
@@ -46,6 +49,7 @@ impl Default for ConnectionConfig {
             calls_in_flight_max: 1024,
             fragment_bytes: None,
             cancel_requests: false,
+            exception_details: false,
         }
     }
 }

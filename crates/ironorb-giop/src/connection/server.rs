@@ -3,12 +3,13 @@
 use super::{ConnectionConfig, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::exception::SystemException;
 use crate::framer::Framer;
 use crate::message::{
     LocateStatus, Message, MessageStart, MessageType, ReplyStatus, RequestId, write_close_connection,
     write_message_error,
 };
-use crate::service_context::EncodedContexts;
+use crate::service_context::{EncodedContexts, ServiceContextList};
 use crate::version::{Encoding, Version};
 
 /// What has come from the client.
@@ -91,6 +92,24 @@ impl ServerConnection {
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
         self.write(|buf| MessageStart::reply_with(buf, encoding, id, status, contexts), body)
+    }
+
+    /// Writes a system exception, with its words for people where [`ConnectionConfig::exception_details`] says so.
+    #[cold]
+    pub fn raise(
+        &mut self,
+        encoding: Encoding,
+        id: RequestId,
+        contexts: EncodedContexts<'_>,
+        exception: &SystemException,
+    ) -> Result<(), Misuse> {
+        let mut list = ServiceContextList::default();
+        if let Some(detail) = exception.detail().filter(|_| self.config.exception_details) {
+            list.append(contexts);
+            list.push_exception_detail(detail)?;
+        }
+        let contexts = if list.is_empty() { contexts } else { list.encoded() };
+        self.reply_with(encoding, id, ReplyStatus::SystemException, contexts, |w| w.put(exception))
     }
 
     /// Writes a LocateReply. On an error nothing of it has been written.

@@ -308,6 +308,14 @@ impl<'c> Responder<'c> {
         });
     }
 
+    #[cold]
+    fn reply_exception(&self, contexts: EncodedContexts<'_>, e: &SystemException) {
+        self.sink.with(&mut |connection| {
+            // A system exception can always be written.
+            let _ = connection.raise(self.encoding, self.id, contexts, e);
+        });
+    }
+
     /// Writes what interceptors have made of the reply.
     #[cold]
     fn reply_instead(&self, outcome: &ServerOutcome, contexts: EncodedContexts<'_>) {
@@ -316,7 +324,7 @@ impl<'c> Responder<'c> {
         }
         match outcome {
             ServerOutcome::SystemException(e) => {
-                self.reply(ReplyStatus::SystemException, contexts, |w| w.put(e));
+                self.reply_exception(contexts, e);
             }
             ServerOutcome::Forward(object) => {
                 self.reply(ReplyStatus::LocationForward, contexts, |w| w.put(object.ior()));
@@ -363,7 +371,7 @@ impl<'c> Responder<'c> {
                     });
                 }
                 Raised::System(e) => {
-                    self.reply(ReplyStatus::SystemException, contexts.encoded(), |w| w.put(e));
+                    self.reply_exception(contexts.encoded(), e);
                 }
             }
         }
@@ -430,7 +438,7 @@ impl<'c> Responder<'c> {
             _ if e.minor == MinorCode::UNSENDABLE_ARGUMENT => e.with_minor(MinorCode::UNSENDABLE_RESULT),
             _ => e,
         };
-        let _ = connection.reply(self.encoding, self.id, ReplyStatus::SystemException, |w| w.put(&e));
+        let _ = connection.raise(self.encoding, self.id, EncodedContexts::EMPTY, &e);
     }
 }
 

@@ -364,6 +364,9 @@ static SETTINGS: &[Setting] = &[
     once("cancelRequests", "yes | no", "Tells servers of calls that were given up. Default: no.", |s, v| {
         assign(&mut s.config.connection.cancel_requests, yes(v))
     }),
+    once("exceptionDetails", "yes | no", "Tells clients in words why a call failed. Default: no.", |s, v| {
+        assign(&mut s.config.connection.exception_details, yes(v))
+    }),
     once("connectionsPerEndpointMax", "NUMBER", "Connections to one server. Default: 4.", |s, v| {
         assign(&mut s.config.connections_per_endpoint_max, at_least_one(v))
     }),
