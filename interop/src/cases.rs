@@ -2,6 +2,7 @@
 //! `idl/interop.idl` says.
 
 mod objects;
+mod parts;
 mod runner;
 mod time;
 mod types;
@@ -26,6 +27,10 @@ pub fn run(target: &Target, skips: &[(&str, &str)]) -> Report {
     objects::faults(&mut cases);
     objects::references(&mut cases);
     objects::callbacks(&mut cases);
+    parts::anys(&mut cases);
+    parts::typecodes(&mut cases);
+    parts::fixed(&mut cases);
+    parts::long_double(&mut cases);
     time::control(&mut cases);
     time::threads(&mut cases);
     cases.finish()

@@ -1,6 +1,7 @@
 //! IronORB's servant of `interop::Suite`. Every operation does what `idl/interop.idl` says beside it.
 
 mod objects;
+mod parts;
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -163,6 +164,8 @@ macro_rules! echo_references {
     )*};
 }
 
+use {echo_lent, echo_values};
+
 /// Attributes that are kept and given back.
 macro_rules! attributes {
     ($($get:ident $set:ident: $lent:ty, $type:ty;)*) => {$(
@@ -180,6 +183,10 @@ macro_rules! attributes {
 impl interop::Suite for SuiteServant {
     fn orb_name(&self) -> Result<String, SystemException> {
         Ok("IronORB".to_owned())
+    }
+
+    fn part(&self, name: &str) -> Result<Option<ObjectRef>, SystemException> {
+        parts::part(&root_poa()?, name)
     }
 }
 

@@ -31,15 +31,15 @@ fn check(version: Version, setup: &str, reference: &str) {
 
 /// Every version by an IOR and by a corbaloc.
 #[track_caller]
-fn check_all_forms(server: &[&str]) {
-    let mut arguments = vec!["--key", "suite", "-ORBendPoint", "giop:tcp:127.0.0.1:0"];
-    arguments.extend(server);
+fn check_all_forms(concurrency: &str) {
+    let endpoint = "giop:tcp:127.0.0.1:0";
+    let arguments = ["--key", "suite", "-ORBendPoint", endpoint, "--concurrency", concurrency];
     let (server, ior, address) = start(&arguments);
     for version in [Version::V1_2, Version::V1_1, Version::V1_0] {
         let minor = version.minor();
-        check(version, &format!("GIOP 1.{minor}"), &ior);
+        check(version, &format!("GIOP 1.{minor}, {concurrency}"), &ior);
         let url = format!("corbaloc:iiop:1.{minor}@{address}/suite");
-        check(version, &format!("GIOP 1.{minor}, corbaloc"), &url);
+        check(version, &format!("GIOP 1.{minor}, {concurrency}, corbaloc"), &url);
     }
     let finished = server.terminate();
     assert!(finished.status.success() && finished.errors.is_empty(), "{finished:?}");
@@ -47,18 +47,18 @@ fn check_all_forms(server: &[&str]) {
 
 #[test]
 fn all_cases_pass_with_a_thread_per_connection() {
-    check_all_forms(&["--concurrency", "connection"]);
+    check_all_forms("connection");
 }
 
 #[test]
 fn all_cases_pass_with_leader_and_followers() {
-    check_all_forms(&["--concurrency", "leader-followers"]);
+    check_all_forms("leader-followers");
 }
 
 #[test]
 fn replies_in_fragments_are_understood() {
     let (_server, ior, _) = start(&["--fragment", "1000"]);
-    check(Version::V1_2, "fragments of 1000 bytes", &ior);
+    check(Version::V1_2, "GIOP 1.2, fragments of 1000 bytes", &ior);
 }
 
 #[test]

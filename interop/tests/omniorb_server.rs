@@ -67,7 +67,7 @@ fn requests_in_fragments_are_understood() {
     let target = Target { orb, suite, version: Version::V1_2, code_sets: true };
     let version = Version::V1_2;
     let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: true };
-    run_cases(&of, "fragments of 1000 bytes", &target);
+    run_cases(&of, "GIOP 1.2, fragments of 1000 bytes", &target);
 }
 
 #[test]

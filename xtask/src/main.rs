@@ -14,8 +14,8 @@ cargo xtask <command>
   test       everything that must hold: formatting, lints, documentation, all tests with their peers,
              and a bounded fuzz run; installs missing Debian packages when it may
   quick      formatting, lints and the tests that need no other ORB
-  interop    only the tests against other ORBs
-  peers      only installs the Debian packages that the tests need
+  interop    only the tests against other ORBs; writes what they found into docs/interop.md
+  peers      only installs the Debian packages that the tests need, and builds the other ORBs' programs
   fuzz [N]   only the bounded fuzz run, N inputs a target (default 20000)
 ";
 
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         ["test" | "ci"] => test(),
         ["quick"] => quick(),
         ["interop"] => interop(),
-        ["peers"] => packages::install_missing(),
+        ["peers"] => peers(),
         ["fuzz"] => fuzz(FUZZ_INPUTS),
         ["fuzz", count] => match count.parse() {
             Ok(count) => fuzz(count),
@@ -53,8 +53,10 @@ fn test() -> Result<(), String> {
     packages::install_missing()?;
     check_style()?;
     fuzz(FUZZ_INPUTS)?;
-    // Last, so that the summary of the tests is what is seen at the end.
-    step("tests", cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]))
+    // Late, so that the summary of the tests is what is seen at the end.
+    let results = Results::begin()?;
+    step("tests", results.of(cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])))?;
+    step("the matrix of docs/interop.md", results.matrix("check"))
 }
 
 fn quick() -> Result<(), String> {
@@ -63,8 +65,51 @@ fn quick() -> Result<(), String> {
 }
 
 fn interop() -> Result<(), String> {
+    peers()?;
+    let results = Results::begin()?;
+    let test = cargo(&["test", "--locked", "-p", "ironorb-interop", "--no-fail-fast"]);
+    let tested = step("interoperability", results.of(test));
+    // Also what failed is written down.
+    step("the matrix of docs/interop.md", results.matrix("write"))?;
+    tested
+}
+
+fn peers() -> Result<(), String> {
     packages::install_missing()?;
-    step("interoperability", cargo(&["test", "--locked", "-p", "ironorb-interop"]))
+    let build = ["run", "--quiet", "--locked", "-p", "ironorb-interop", "--bin", "interop-peers"];
+    step("the peers of other ORBs", cargo(&build))
+}
+
+/// What the tests against other ORBs find in this run.
+struct Results {
+    folder: PathBuf,
+}
+
+impl Results {
+    /// Forgets every earlier run.
+    fn begin() -> Result<Results, String> {
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        let folder = target.join("interop-results");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        }
+        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        Ok(Results { folder })
+    }
+
+    /// A command whose tests write down what they find.
+    fn of(&self, mut command: Command) -> Command {
+        command.env("IRONORB_INTEROP_RESULTS", &self.folder);
+        command
+    }
+
+    /// Prints the matrix, and compares it with the document or writes it there.
+    fn matrix(&self, mode: &str) -> Command {
+        let mut run = cargo(&["run", "--quiet", "--locked", "-p", "ironorb-interop"]);
+        run.args(["--bin", "interop-matrix", "--"]).arg(&self.folder).args([mode, "docs/interop.md"]);
+        run
+    }
 }
 
 fn check_style() -> Result<(), String> {

@@ -275,10 +275,7 @@ impl Framer {
         };
         self.take(length);
         if header.more_fragments {
-            // Only once the peer has sent as much: a few bytes must not take that from every connection.
-            if self.buf.len() < ASSEMBLY_BUFFER_BYTES
-                && self.assemblies.iter().any(|assembly| assembly.bytes.len() >= ASSEMBLY_BUFFER_BYTES)
-            {
+            if self.buf.len() < ASSEMBLY_BUFFER_BYTES {
                 self.buf.resize(ASSEMBLY_BUFFER_BYTES, 0);
             }
             return Ok(None);

@@ -12,6 +12,10 @@ void wide();
 void attributes();
 void faults();
 void references();
+void anys();
+void typecodes();
+void fixed();
+void long_double();
 void control();
 void big_messages();
 

@@ -10,6 +10,8 @@
 // -ORBmaxGIOPVersion 1.0 (or 1.1, 1.2) chooses the protocol. --shutdown ends the server after the last
 // case.
 
+#include <unistd.h>
+
 #include "cases.hh"
 #include "harness.hh"
 
@@ -64,13 +66,19 @@ int main(int argc, char** argv) {
     attributes();
     faults();
     references();
+    anys();
+    typecodes();
+    fixed();
+    long_double();
     control();
     big_messages();
     if (shutdown) run("shutdown", [] { suite->shutdown(); });
     printf("%d passed, %d failed\n", passed, failed);
     suite = Suite::_nil();
     orb->destroy();
-    return failed == 0 && passed > 0 ? 0 : 1;
+    // omniORB ends with an assertion when it destroys the TypeCode of Expr at exit.
+    fflush(stdout);
+    _exit(failed == 0 && passed > 0 ? 0 : 1);
   } catch (const CORBA::Exception& e) {
     fprintf(stderr, "client: %s\n", describe(e).c_str());
   } catch (const Mismatch& m) {

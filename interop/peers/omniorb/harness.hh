@@ -24,7 +24,7 @@
 #include <omniORB4/CORBA.h>
 #include <omniORB4/codeSets.h>
 
-#include "interop.hh"
+#include "all_idl.hh"
 
 using namespace interop;
 using std::string;

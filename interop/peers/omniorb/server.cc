@@ -24,52 +24,15 @@
 #include <omniORB4/CORBA.h>
 #include <omniORB4/Naming.hh>
 
-#include "interop.hh"
+#include "all_idl.hh"
+#include "echoes.hh"
+#include "parts.hh"
 
 using namespace interop;
 
 static CORBA::ORB_var orb;
 static PortableServer::POA_var root_poa;
 static PortableServer::POA_var forwarder_poa;
-
-// ---- echoes: the result is x, z is y as it arrived, y leaves as x --------------------------------
-
-#define ECHO_SCALAR(op, T) \
-  T op(T x, T& y, T& z) override { z = y; y = x; return x; }
-#define ECHO_FIXED(op, T) \
-  T op(const T& x, T& y, T& z) override { z = y; y = x; return x; }
-#define ECHO_VARIABLE(op, T) \
-  T* op(const T& x, T& y, T##_out z) override { z = new T(y); y = x; return new T(x); }
-#define ECHO_STRING(op, OUT)                                       \
-  char* op(const char* x, char*& y, OUT z) override {              \
-    z = y;                                                         \
-    y = CORBA::string_dup(x);                                      \
-    return CORBA::string_dup(x);                                   \
-  }
-#define ECHO_WSTRING(op, OUT)                                                    \
-  CORBA::WChar* op(const CORBA::WChar* x, CORBA::WChar*& y, OUT z) override {    \
-    z = y;                                                                       \
-    y = CORBA::wstring_dup(x);                                                   \
-    return CORBA::wstring_dup(x);                                                \
-  }
-#define ECHO_FIXED_ARRAY(op, T)                                \
-  T##_slice* op(const T x, T y, T z) override {                \
-    T##_copy(z, y);                                            \
-    T##_copy(y, x);                                            \
-    return T##_dup(x);                                         \
-  }
-#define ECHO_VARIABLE_ARRAY(op, T)                             \
-  T##_slice* op(const T x, T y, T##_out z) override {          \
-    z = T##_dup(y);                                            \
-    T##_copy(y, x);                                            \
-    return T##_dup(x);                                         \
-  }
-#define ECHO_REFERENCE(op, T)                                  \
-  T##_ptr op(T##_ptr x, T##_ptr& y, T##_out z) override {      \
-    z = y;                                                     \
-    y = T::_duplicate(x);                                      \
-    return T::_duplicate(x);                                   \
-  }
 
 // ---- small servants ------------------------------------------------------------------------------
 
@@ -151,6 +114,14 @@ struct Forwarder : virtual PortableServer::ServantLocator {
 
 struct SuiteServant : virtual POA_interop::Suite, virtual PortableServer::RefCountServantBase {
   char* orb_name() override { return CORBA::string_dup("omniORB"); }
+  CORBA::Object_ptr part(const char* name) override {
+    PortableServer::ServantBase* servant = make_part(name);
+    if (!servant) return CORBA::Object::_nil();
+    PortableServer::ObjectId_var id = root_poa->activate_object(servant);
+    CORBA::Object_var reference = root_poa->id_to_reference(id);
+    servant->_remove_ref();
+    return reference._retn();
+  }
 
   // Basics
   void nothing() override {}
@@ -604,7 +575,9 @@ int main(int argc, char** argv) {
 
     orb->run();
     orb->destroy();
-    return 0;
+    // omniORB ends with an assertion when it destroys the TypeCode of Expr at exit.
+    fflush(stdout);
+    _exit(0);
   } catch (const CORBA::SystemException& e) {
     fprintf(stderr, "server: %s %s\n", e._name(), e.NP_minorString() ? e.NP_minorString() : "");
   } catch (const CORBA::Exception& e) {

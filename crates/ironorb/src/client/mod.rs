@@ -3,7 +3,6 @@
 pub(crate) mod asynchronous;
 mod errands;
 mod idle;
-mod kept;
 mod link;
 mod receiver;
 mod resolver;

@@ -43,6 +43,10 @@ public final class Client {
         objects.attributes();
         objects.faults();
         objects.references();
+        Parts parts = new Parts(cases, suite, start.orb);
+        parts.anys();
+        parts.typecodes();
+        parts.fixed();
         types.others();
         types.edges();
         objects.control();

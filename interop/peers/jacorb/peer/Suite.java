@@ -33,6 +33,11 @@ public final class Suite {
 
     public String orb_name() { return "JacORB"; }
 
+    public org.omg.CORBA.Object part(String name) throws Exception {
+        Servant servant = new PartServants(orb).make(name);
+        return servant == null ? null : activate(servant);
+    }
+
     // ---- Basics
 
     public void nothing() {}

@@ -9,7 +9,7 @@ mod numbers;
 mod plan;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -74,9 +74,9 @@ pub(super) struct Copy<'t> {
     /// Whether what was copied needs an environment to be extracted.
     pub(super) environment_needed: bool,
     /// Where values start: in what is read, and in what has been written.
-    values: BTreeMap<usize, usize>,
+    values: HashMap<usize, usize>,
     /// Flat forms of element types; `None` for a type that has none.
-    plans: BTreeMap<TypeKey, Option<Rc<Plan>>>,
+    plans: HashMap<TypeKey, Option<Rc<Plan>>>,
     /// To compare two copies: TypeCodes become their numbers in this table, in which equal ones are one.
     pub(super) types: Option<&'t mut Vec<TypeCode>>,
 }
@@ -109,8 +109,8 @@ impl<'t> Copy<'t> {
             steps: 0,
             steps_free: STEPS_FREE,
             environment_needed: false,
-            values: BTreeMap::new(),
-            plans: BTreeMap::new(),
+            values: HashMap::new(),
+            plans: HashMap::new(),
             types: None,
         }
     }
@@ -165,21 +165,8 @@ impl<'t> Copy<'t> {
         ty: TypeRef<'a>,
         work: &mut Vec<Frame<'a, 'r>>,
     ) -> Result<(), CopyError> {
-        let (ty, shape) = ty.resolved_shape();
-        self.shape(r, w, ty, shape, work)
-    }
-
-    /// The same for a type that has been taken apart, and is none that is named by a typedef.
-    #[inline]
-    fn shape<'a, 'r>(
-        &mut self,
-        r: &mut Reader<'r>,
-        w: &mut Writer<'_>,
-        ty: TypeRef<'a>,
-        shape: Shape<'a>,
-        work: &mut Vec<Frame<'a, 'r>>,
-    ) -> Result<(), CopyError> {
         self.step(r)?;
+        let (ty, shape) = ty.resolved_shape();
         match shape {
             Shape::Basic(kind) => self.basic(r, w, kind)?,
             Shape::String { bound } => {
@@ -192,7 +179,10 @@ impl<'t> Copy<'t> {
                 in_bound(r, &text, bound)?;
                 w.write_wstr(&text)?;
             }
-            Shape::Fixed { digits, .. } => fixed::copy_digits(r, w, digits)?,
+            Shape::Fixed { digits, .. } => {
+                let unscaled = fixed::read_digits(r, digits)?;
+                fixed::write_digits(w, unscaled, digits);
+            }
             Shape::Sequence { element, bound } => {
                 let count = r.read_u32()?;
                 if bound > 0 && count > bound {
@@ -312,16 +302,8 @@ impl<'t> Copy<'t> {
         {
             return plan.copy(r, w, count);
         }
-        match shape {
-            // What has no parts need not wait on the list.
-            Shape::Basic(_) | Shape::String { .. } | Shape::WString { .. } | Shape::Fixed { .. } => {
-                (0..count).try_for_each(|_| self.shape(r, w, element, shape, work))
-            }
-            _ => {
-                work.push(Frame::Elements { element, left: count });
-                Ok(())
-            }
-        }
+        work.push(Frame::Elements { element, left: count });
+        Ok(())
     }
 
     fn plan(&mut self, element: TypeRef<'_>) -> Option<Rc<Plan>> {

@@ -1,0 +1,11 @@
+// The servants of what not every ORB can do.
+
+#ifndef IRONORB_INTEROP_PARTS_HH
+#define IRONORB_INTEROP_PARTS_HH
+
+#include <omniORB4/CORBA.h>
+
+// The servant of a part of the contract, for the root POA; null for one that omniORB has not.
+PortableServer::ServantBase* make_part(const char* name);
+
+#endif

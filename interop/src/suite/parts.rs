@@ -1,0 +1,135 @@
+//! What not every ORB can do: one servant for each part of the contract that stands in a file of its own.
+
+use std::sync::{Mutex, PoisonError};
+
+use ironorb::{
+    Any, CompletionStatus, Decimal, LongDouble, MinorCode, ObjectRef, Poa, SystemException,
+    SystemExceptionKind, TypeCode,
+};
+
+use super::{Echo, adapter_error, echo_lent, echo_values};
+use crate::interop::{self, *};
+use crate::samples;
+
+/// The object of a part; nil for one that IronORB has not.
+pub(super) fn part(root: &Poa, name: &str) -> Result<Option<ObjectRef>, SystemException> {
+    let object = match name {
+        "anys" => root.activate::<AnysRef, _>(AnysServant::default()).map(ObjectRef::from),
+        "typecodes" => root.activate::<TypeCodesRef, _>(TypeCodesServant).map(ObjectRef::from),
+        "fixed" => root.activate::<FixedsRef, _>(FixedsServant).map(ObjectRef::from),
+        "long_double" => root.activate::<LongDoublesRef, _>(LongDoublesServant).map(ObjectRef::from),
+        _ => return Ok(None),
+    };
+    object.map(Some).map_err(adapter_error)
+}
+
+fn unknown(sample: &str) -> SystemException {
+    SystemException::new(SystemExceptionKind::BadParam, MinorCode::NONE, CompletionStatus::No)
+        .with_detail(format!("nobody knows the sample {sample:?}"))
+}
+
+#[derive(Debug, Default)]
+struct AnysServant {
+    held: Mutex<Any>,
+}
+
+impl interop::Anys for AnysServant {
+    echo_lent! {
+        echo_any: Any, Any;
+        echo_anys: [Any], AnySeq;
+        echo_property: Property, Property;
+        echo_properties: [Property], PropertySeq;
+        echo_any_or_name: AnyOrName, AnyOrName;
+    }
+
+    fn raise_unfit(&self, what: &Any) -> Result<(), anys::RaiseUnfitError> {
+        Err(Unfit { why: "asked".to_owned(), what: what.clone() }.into())
+    }
+
+    fn held(&self) -> Result<Any, SystemException> {
+        Ok(self.held.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn set_held(&self, value: &Any) -> Result<(), SystemException> {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = value.clone();
+        Ok(())
+    }
+
+    fn make(&self, sample: &str) -> Result<Any, SystemException> {
+        samples::make(sample).ok_or_else(|| unknown(sample))
+    }
+
+    fn check(&self, sample: &str, what: &Any) -> Result<String, SystemException> {
+        Ok(samples::check(sample, what).err().unwrap_or_default())
+    }
+}
+
+#[derive(Debug)]
+struct TypeCodesServant;
+
+impl interop::TypeCodes for TypeCodesServant {
+    echo_lent! {
+        echo_typecode: TypeCode, TypeCode;
+        echo_typecodes: [TypeCode], TypeCodeSeq;
+    }
+
+    fn type_of(&self, sample: &str) -> Result<TypeCode, SystemException> {
+        Ok(samples::make(sample).ok_or_else(|| unknown(sample))?.type_code().clone())
+    }
+
+    fn are_equal(&self, a: &TypeCode, b: &TypeCode) -> Result<bool, SystemException> {
+        Ok(a == b)
+    }
+
+    fn are_equivalent(&self, a: &TypeCode, b: &TypeCode) -> Result<bool, SystemException> {
+        Ok(a.equivalent(b))
+    }
+}
+
+#[derive(Debug)]
+struct FixedsServant;
+
+impl interop::Fixeds for FixedsServant {
+    echo_values! {
+        echo_price: Price;
+        echo_whole: Whole;
+        echo_fraction: Fraction;
+        echo_huge: Huge;
+        echo_digit: Digit;
+    }
+
+    echo_lent! {
+        echo_prices: [Price], PriceSeq;
+        echo_huge_pair: HugePair, HugePair;
+        echo_bill: Bill, Bill;
+        echo_by_price: ByPrice, ByPrice;
+    }
+
+    fn total(&self, prices: &[Price]) -> Result<Price, SystemException> {
+        let unfit = |_| {
+            let kind = SystemExceptionKind::DataConversion;
+            SystemException::new(kind, MinorCode::NONE, CompletionStatus::No)
+        };
+        let mut total = Decimal::from(Price::default());
+        for price in prices {
+            total = total.try_add((*price).into()).map_err(unfit)?;
+        }
+        Price::try_from(total).map_err(unfit)
+    }
+}
+
+#[derive(Debug)]
+struct LongDoublesServant;
+
+impl interop::LongDoubles for LongDoublesServant {
+    echo_values! { echo_long_double: LongDouble; }
+
+    echo_lent! {
+        echo_long_doubles: [LongDouble], LongDoubleSeq;
+        echo_precise: Precise, Precise;
+    }
+
+    fn half(&self, x: LongDouble) -> Result<LongDouble, SystemException> {
+        Ok(samples::half(x))
+    }
+}
