@@ -70,12 +70,11 @@ pub fn id_of(request: &[u8]) -> [u8; 4] {
 /// CloseConnection.
 pub const CLOSE: u8 = 5;
 
-/// Calls an operation without arguments by a message written here, in GIOP 1.2; the reply's status and the bytes after its
-/// header, in the server's order.
+/// A Request of GIOP 1.2 with the id 9, big-endian; the arguments begin at a multiple of 8.
 ///
 /// # Panics
-/// When the server does not answer, or not in GIOP 1.2.
-pub fn ask(address: &str, operation: &str, object: &ironorb::ObjectRef) -> (u32, Vec<u8>) {
+/// When the reference has no address.
+pub fn request(object: &ironorb::ObjectRef, operation: &str, arguments: &[u8]) -> Vec<u8> {
     let profile = object.ior().iiop_profiles().next().expect("it has an address");
     let key = profile.object_key();
     let mut body = vec![0, 0, 0, 9, 3, 0, 0, 0, 0, 0, 0, 0];
@@ -87,8 +86,21 @@ pub fn ask(address: &str, operation: &str, object: &ironorb::ObjectRef) -> (u32,
     body.push(0);
     body.resize(body.len().next_multiple_of(4), 0);
     body.extend([0; 4]); // no contexts
+    if !arguments.is_empty() {
+        // After the 12 octets of the message's header.
+        body.resize((body.len() + 12).next_multiple_of(8) - 12, 0);
+        body.extend(arguments);
+    }
+    message(0, &body)
+}
+
+/// Calls an operation without arguments; the reply's status and the bytes after its header, in the server's order.
+///
+/// # Panics
+/// When the server does not answer, or not in GIOP 1.2.
+pub fn ask(address: &str, operation: &str, object: &ironorb::ObjectRef) -> (u32, Vec<u8>) {
     let mut stream = TcpStream::connect(address).unwrap();
-    write(&mut stream, &message(0, &body));
+    write(&mut stream, &request(object, operation, &[]));
     let reply = read_message(&mut stream);
     assert_eq!(reply[4..6], [1, 2]);
     let little = reply[6] & 1 != 0;

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
 use ironorb::generated::{Call, Replied};
 use ironorb::{
     CompletionStatus, MinorCode, Orb, Reply, Servant, ServerConcurrency, SystemException,
     SystemExceptionKind, TypedRef, with_timeout,
 };
-use ironorb_tests::eventually;
 use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{eventually, raw};
 
 type Parked = (i32, Reply<i32, SystemException>);
 
@@ -202,4 +203,46 @@ fn one_connection_can_be_owed_so_many_answers_and_no_more() {
         parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
         calls.into_iter().for_each(|call| assert!(call.join().unwrap().is_ok()));
     });
+}
+
+#[test]
+fn an_engine_sends_an_answer_when_it_comes() {
+    let orb = Orb::builder().no_endpoint().publish("somewhere:1").build().unwrap();
+    let parking = Arc::new(Parking::default());
+    let poa = orb.root_poa();
+    let id = poa.activate_object(Arc::new(ParkingServant(parking.clone()))).unwrap();
+    let reference = poa.id_to_reference(&id).unwrap();
+    let add = raw::request(&reference, "add", &[0, 0, 0, 1, 0, 0, 0, 2]);
+    let mut engine = ServerEngine::new(&orb);
+    let (connection, now) = (ConnectionId(1), Time::ZERO);
+    engine.handle(ServerEvent::Accepted { connection }, now);
+    let ask = |engine: &mut ServerEngine| {
+        engine.handle(ServerEvent::Received { connection, bytes: &add }, now);
+        let Some(ServerAction::Upcall { upcall, .. }) = engine.poll_action() else { panic!() };
+        engine.handle(ServerEvent::CarryOut { upcall }, now);
+        assert_eq!(engine.poll_action(), None, "the answer is still to come");
+        parking.take().pop().unwrap()
+    };
+    let (sum, reply) = ask(&mut engine);
+    std::thread::spawn(move || reply.send(Ok(sum))).join().unwrap();
+    let Some(ServerAction::Transmit { bytes, .. }) = engine.poll_action() else { panic!() };
+    assert!(bytes.ends_with(&3_i32.to_ne_bytes()));
+    assert_eq!(engine.poll_action(), None);
+    // The client's goodbye does not cut off what it is still owed.
+    let (sum, reply) = ask(&mut engine);
+    engine.handle(ServerEvent::Received { connection, bytes: &raw::message(raw::CLOSE, &[]) }, now);
+    assert_eq!(engine.poll_action(), None);
+    reply.send(Ok(sum));
+    assert!(matches!(engine.poll_action(), Some(ServerAction::Transmit { .. })));
+    assert!(matches!(engine.poll_action(), Some(ServerAction::Close { .. })));
+    // And one that has just gone is owed nothing.
+    let connection = ConnectionId(2);
+    engine.handle(ServerEvent::Accepted { connection }, now);
+    engine.handle(ServerEvent::Received { connection, bytes: &add }, now);
+    let Some(ServerAction::Upcall { upcall, .. }) = engine.poll_action() else { panic!() };
+    engine.handle(ServerEvent::CarryOut { upcall }, now);
+    engine.handle(ServerEvent::Closed { connection }, now);
+    let (sum, reply) = parking.take().pop().unwrap();
+    reply.send(Ok(sum));
+    assert_eq!(engine.poll_action(), None);
 }

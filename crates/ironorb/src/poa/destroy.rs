@@ -128,9 +128,12 @@ impl PoaInner {
     /// Blocks until something is so that changes when objects or the adapter have ended.
     pub(super) fn wait_until(&self, is_so: impl Fn(&Self) -> bool) {
         let mut guard = lock(&self.ended.0);
+        // sync: waiter-or-ended. Either this sees what has ended, or whoever ends it sees that somebody waits.
+        self.awaited.fetch_add(1, Ordering::SeqCst);
         while !is_so(self) {
             guard = self.ended.1.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
+        self.awaited.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Blocks until no object is on its way out.
@@ -219,8 +222,11 @@ impl PoaInner {
     }
 
     fn tell_waiters(&self) {
-        let _guard = lock(&self.ended.0);
-        self.ended.1.notify_all();
+        // sync: waiter-or-ended. Mostly nobody waits.
+        if self.awaited.load(Ordering::SeqCst) > 0 {
+            let _guard = lock(&self.ended.0);
+            self.ended.1.notify_all();
+        }
     }
 
     /// What is left to do for an object after its last request.

@@ -100,6 +100,8 @@ pub(crate) struct PoaInner {
     doomed: Mutex<Vec<Arc<ActiveObject>>>,
     /// Notified when objects or the adapter have ended.
     ended: (Mutex<()>, Condvar),
+    /// Those who wait for that.
+    awaited: AtomicUsize,
 }
 
 impl Poa {
@@ -360,6 +362,7 @@ impl PoaInner {
             leaving: AtomicUsize::new(0),
             doomed: Mutex::default(),
             ended: Default::default(),
+            awaited: AtomicUsize::new(0),
         }
     }
 
