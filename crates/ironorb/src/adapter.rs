@@ -223,34 +223,41 @@ impl Adapter {
     /// servant locator is told.
     #[inline]
     pub(crate) fn begin_upcall(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
+        match self.begin_upcall_now(key) {
+            Some(upcall) => Ok(upcall),
+            None => self.begin_upcall_slowly(key, operation),
+        }
+    }
+
+    /// The same where nothing is in the way, as mostly nothing is. Adapters are used under the table's lock, which spares a
+    /// count of their users.
+    #[inline]
+    pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
+        match key::parse(key) {
+            ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
+                read(&self.table).in_slot(poa)?.begin_upcall_now(|objects| objects.in_slot(object))
+            }
+            ParsedKey::Path { nonce, instance, path, id } => {
+                let table = read(&self.table);
+                let found = table.by_path.get(path).filter(|found| found.accepts(nonce, instance))?;
+                found.begin_upcall_now(|objects| objects.by_id(id))
+            }
+            ParsedKey::Slot { .. } | ParsedKey::Foreign => None,
+        }
+    }
+
+    #[cold]
+    fn begin_upcall_slowly(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } => {
                 if nonce != self.nonce {
                     return Err(not_exist(MinorCode::STALE_KEY));
                 }
-                let found = {
-                    let table = read(&self.table);
-                    match table.slots.get(poa.index as usize) {
-                        Some((generation, Some(found))) if *generation == poa.generation => {
-                            // Mostly nothing is in the way, and then the table's lock spares a count of the
-                            // adapter's users.
-                            if let Some(upcall) = found.begin_upcall_now(Naming::Slot(object)) {
-                                return Ok(upcall);
-                            }
-                            found.clone()
-                        }
-                        _ => return Err(not_exist(MinorCode::NO_SUCH_ADAPTER)),
-                    }
-                };
+                let found = read(&self.table).in_slot(poa).cloned();
+                let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
                 found.begin_upcall(Naming::Slot(object), operation)
             }
             ParsedKey::Path { nonce, instance, path, id } => {
-                if let Some(found) = read(&self.table).by_path.get(path)
-                    && found.accepts(nonce, instance)
-                    && let Some(upcall) = found.begin_upcall_now(Naming::Id(id))
-                {
-                    return Ok(upcall);
-                }
                 self.find_by_path(nonce, instance, path)?.begin_upcall(Naming::Id(id), operation)
             }
             ParsedKey::Foreign => {
@@ -658,6 +665,15 @@ enum Step {
 }
 
 impl Table {
+    /// The adapter in a slot, if it is still the one that the slot was given out for.
+    #[inline]
+    fn in_slot(&self, slot: Slot) -> Option<&Arc<PoaInner>> {
+        match self.slots.get(slot.index as usize) {
+            Some((generation, Some(found))) if *generation == slot.generation => Some(found),
+            _ => None,
+        }
+    }
+
     /// An adapter, if this thread may see it.
     fn visible(&self, path: &[u8]) -> Option<&Arc<PoaInner>> {
         self.by_path.get(path).or_else(|| {

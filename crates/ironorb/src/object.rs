@@ -244,13 +244,20 @@ impl ObjectRef {
     /// be called by message.
     #[inline]
     pub(crate) fn local(&self, operation: &Operation) -> Result<Option<Upcall>, SystemException> {
-        let operation = operation.name().as_bytes();
         match self.routes().current(self)?.route() {
             Route::Remote(_) => Ok(None),
-            Route::Local(key) => match self.0.orb.adapter.begin_upcall(key, operation) {
-                Ok(upcall) => Ok(Some(upcall)),
-                Err(refusal) => self.refused_here(refusal, operation),
+            Route::Local(key) => match self.0.orb.adapter.begin_upcall_now(key) {
+                Some(upcall) => Ok(Some(upcall)),
+                None => self.local_slowly(key, operation.name().as_bytes()),
             },
+        }
+    }
+
+    #[cold]
+    fn local_slowly(&self, key: &[u8], operation: &[u8]) -> Result<Option<Upcall>, SystemException> {
+        match self.0.orb.adapter.begin_upcall(key, operation) {
+            Ok(upcall) => Ok(Some(upcall)),
+            Err(refusal) => self.refused_here(refusal, operation),
         }
     }
 

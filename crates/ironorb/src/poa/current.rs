@@ -10,12 +10,13 @@ use crate::orb::OrbCore;
 use crate::servant::Servant;
 
 thread_local! {
-    /// Upcalls within upcalls, the innermost last. Grows to the deepest nesting that the thread has seen.
-    static UPCALLS: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    /// The object that the thread's servant is being; nearly always all there is to know.
+    static CURRENT: RefCell<Option<Arc<ActiveObject>>> = const { RefCell::new(None) };
+    /// The upcalls around it, the innermost last.
+    static OUTER: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What a thread is in.
-#[derive(Clone)]
 enum Frame {
     /// A servant.
     Object(Arc<ActiveObject>),
@@ -53,69 +54,106 @@ impl PoaCurrent {
 
 /// The object that this thread's servant is being.
 pub(crate) fn current_object() -> Option<Arc<ActiveObject>> {
-    UPCALLS.with_borrow(|upcalls| match upcalls.last() {
-        Some(Frame::Object(object)) => Some(object.clone()),
-        _ => None,
-    })
+    CURRENT.with_borrow(Clone::clone)
 }
 
 /// Whether this thread is in an upcall of an ORB.
 pub(crate) fn is_in_upcall_of(orb: &Arc<OrbCore>) -> bool {
-    any(|frame| Arc::ptr_eq(&frame.poa().orb, orb))
+    any(|poa, _| Arc::ptr_eq(&poa.orb, orb))
 }
 
 /// Whether this thread is in an upcall of an adapter.
 pub(super) fn is_in_upcall_of_poa(poa: &Arc<PoaInner>) -> bool {
-    any(|frame| Arc::ptr_eq(frame.poa(), poa))
+    any(|other, _| Arc::ptr_eq(other, poa))
 }
 
 /// Whether this thread's servant, or one further out, is being an object.
 pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
-    any(|frame| match frame {
-        Frame::Object(object) => Arc::ptr_eq(&object.poa, poa) && object.id == *id,
-        Frame::Adapter(_) => false,
-    })
+    any(|other, object| Arc::ptr_eq(other, poa) && object == Some(id))
 }
 
-fn any(is_so: impl FnMut(&Frame) -> bool) -> bool {
-    UPCALLS.with_borrow(|upcalls| upcalls.iter().any(is_so))
+/// Whether something is so of an adapter, and the object if it is a servant's, that this thread is in an upcall of.
+fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&ObjectId>) -> bool) -> bool {
+    let is_so_of = |object: &Arc<ActiveObject>| is_so(&object.poa, Some(&object.id));
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(is_so_of))
+        || OUTER.with_borrow(|outer| {
+            outer.iter().any(|frame| match frame {
+                Frame::Object(object) => is_so_of(object),
+                Frame::Adapter(poa) => is_so(poa, None),
+            })
+        })
 }
 
-impl Frame {
-    fn poa(&self) -> &Arc<PoaInner> {
-        match self {
-            Frame::Object(object) => &object.poa,
-            Frame::Adapter(poa) => poa,
-        }
-    }
-}
-
-/// Ends the thread's innermost upcall.
+/// Ends the thread's innermost upcall to a servant.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct CurrentGuard(());
+pub(crate) struct CurrentGuard {
+    /// Whether there is one around it.
+    is_inner: bool,
+}
 
 #[inline]
 pub(super) fn enter(object: Arc<ActiveObject>) -> CurrentGuard {
-    push(Frame::Object(object))
-}
-
-/// Before an upcall to a servant manager or an adapter activator.
-pub(super) fn enter_adapter(poa: &Arc<PoaInner>) -> CurrentGuard {
-    push(Frame::Adapter(poa.clone()))
-}
-
-#[inline]
-fn push(frame: Frame) -> CurrentGuard {
-    UPCALLS.with_borrow_mut(|upcalls| upcalls.push(frame));
-    CurrentGuard(())
+    match CURRENT.replace(Some(object)) {
+        None => CurrentGuard { is_inner: false },
+        Some(outer) => {
+            push(Frame::Object(outer));
+            CurrentGuard { is_inner: true }
+        }
+    }
 }
 
 impl Drop for CurrentGuard {
     #[inline]
     fn drop(&mut self) {
-        // The thread may be going down; then nobody asks any more. What is taken out is dropped outside of the borrow:
-        // it may be the last of an adapter, and servants go with it.
-        let _last = UPCALLS.try_with(|upcalls| upcalls.borrow_mut().pop());
+        let outer = if self.is_inner { pop_object() } else { None };
+        // The thread may be going down; then nobody asks any more. What was current is dropped outside of the borrow: it
+        // may be the last of an adapter, and servants go with it.
+        let _ended = CURRENT.try_with(|current| current.replace(outer));
+    }
+}
+
+/// Ends the thread's innermost upcall to a servant manager or an adapter activator.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct AdapterGuard {
+    /// Whether a servant has called it.
+    is_in_servant: bool,
+}
+
+/// Before an upcall to a servant manager or an adapter activator.
+pub(super) fn enter_adapter(poa: &Arc<PoaInner>) -> AdapterGuard {
+    let servant = CURRENT.take();
+    let is_in_servant = servant.is_some();
+    if let Some(object) = servant {
+        push(Frame::Object(object));
+    }
+    push(Frame::Adapter(poa.clone()));
+    AdapterGuard { is_in_servant }
+}
+
+impl Drop for AdapterGuard {
+    fn drop(&mut self) {
+        drop(pop());
+        let outer = if self.is_in_servant { pop_object() } else { None };
+        let _none = CURRENT.try_with(|current| current.replace(outer));
+    }
+}
+
+#[cold]
+fn push(frame: Frame) {
+    OUTER.with_borrow_mut(|outer| outer.push(frame));
+}
+
+#[cold]
+fn pop() -> Option<Frame> {
+    OUTER.try_with(|outer| outer.borrow_mut().pop()).ok().flatten()
+}
+
+#[cold]
+fn pop_object() -> Option<Arc<ActiveObject>> {
+    match pop() {
+        Some(Frame::Object(object)) => Some(object),
+        Some(Frame::Adapter(_)) | None => None,
     }
 }

@@ -11,7 +11,7 @@ use ironorb_giop::minor::MinorCode;
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
 use super::gate::Gate;
 use super::key::Slot;
-use super::object_map::Found;
+use super::object_map::{Found, ObjectMap};
 use super::turn::Turn;
 use super::upcall::{Farewell, refusal};
 use super::{
@@ -48,21 +48,29 @@ impl PoaInner {
     /// The same where nothing is in the way; `None` when the manager does not let it through at once, the object is
     /// not active, or its thread matters. Never waits, so that the caller may hold a lock.
     #[inline]
-    pub(crate) fn begin_upcall_now(&self, naming: Naming<'_>) -> Option<Upcall> {
+    pub(crate) fn begin_upcall_now(
+        &self,
+        find: impl FnOnce(&ObjectMap) -> Option<&Arc<ActiveObject>>,
+    ) -> Option<Upcall> {
         if !self.manager.enter_now() {
             return None;
         }
-        let found = self.find_active(naming, true);
-        if found.is_none() {
-            self.manager.leave();
+        let objects = read(&self.objects);
+        match find(&objects) {
+            // Counted under the lock: whoever takes the object out of the map sees the count.
+            Some(object) if object.is_unbound => Some(Upcall::new(count_in(object))),
+            _ => {
+                drop(objects);
+                self.manager.leave();
+                None
+            }
         }
-        found.map(Upcall::new)
     }
 
     fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<Upcall, Refusal> {
         loop {
             let Some(turn) = Turn::wait(self) else { return Err(Refusal::NotThisThread(self.clone())) };
-            let found = match self.find_active(naming, false) {
+            let found = match self.find_active(naming) {
                 Some(object) => Ok(object),
                 None => self.find_inactive(naming, operation),
             };
@@ -81,15 +89,13 @@ impl PoaInner {
         }
     }
 
-    #[inline]
-    fn find_active(&self, naming: Naming<'_>, only_unbound: bool) -> Option<Arc<ActiveObject>> {
+    fn find_active(&self, naming: Naming<'_>) -> Option<Arc<ActiveObject>> {
         let objects = read(&self.objects);
         let object = match naming {
             Naming::Slot(slot) => objects.in_slot(slot),
             Naming::Id(id) => objects.by_id(id),
-        }?;
-        // Counted under the lock: whoever takes the object out of the map sees the count.
-        (object.is_unbound || !only_unbound).then(|| count_in(object))
+        };
+        object.map(count_in)
     }
 
     /// Asks the servant manager or takes the default servant.

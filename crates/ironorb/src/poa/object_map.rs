@@ -11,7 +11,7 @@ use super::{ActiveObject, ObjectId, PoaPolicies, RequestProcessing};
 use crate::servant::Servant;
 
 /// Objects by slot, id and servant.
-pub(super) struct ObjectMap {
+pub(crate) struct ObjectMap {
     slots: Vec<Entry>,
     /// Slots to be given out; those that are not [`State::Free`] any more are skipped.
     free: Vec<u32>,
@@ -61,7 +61,7 @@ impl ObjectMap {
 
     /// The object in a slot, if it is still the one that the slot was given out for.
     #[inline]
-    pub(super) fn in_slot(&self, slot: Slot) -> Option<&Arc<ActiveObject>> {
+    pub(crate) fn in_slot(&self, slot: Slot) -> Option<&Arc<ActiveObject>> {
         match self.slots.get(slot.index as usize) {
             Some(Entry { generation, state: State::Active(object), .. })
                 if *generation == slot.generation =>
@@ -84,7 +84,7 @@ impl ObjectMap {
     }
 
     #[inline]
-    pub(super) fn by_id(&self, id: &[u8]) -> Option<&Arc<ActiveObject>> {
+    pub(crate) fn by_id(&self, id: &[u8]) -> Option<&Arc<ActiveObject>> {
         match &self.slots.get(*self.by_id.get(id)? as usize)?.state {
             State::Active(object) => Some(object),
             _ => None,
