@@ -71,8 +71,8 @@ pub mod type_ {
 
     g::interface! {
         /// A reference to an object of the IDL interface `type::Thing`.
-        pub ThingRef_: dyn Thing, ThingSkeleton_, ThingAsync, DeferredThing,
-            TC_THING = "IDL:type/Thing:1.0";
+        pub ThingRef_: dyn Thing, ThingSkeleton_, ThingAsync_, DeferredThing_,
+            TC_THING_ = "IDL:type/Thing:1.0";
         bases [];
         operations(1, 0) [0 "x" => ThingSkeleton_::x];
         twoway "x" fn x / x_async() -> g::Results<()>, g::SystemException;
@@ -245,4 +245,242 @@ pub mod type_ {
         pub type Orb = i32;
         g::alias! { Orb "ORB": TC_ORB = "IDL:type/V10/ORB:1.0" }
     }
+
+    /// Names that the mapping makes up step back.
+    ///
+    /// IDL struct `type::ThingAsync`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct ThingAsync {
+        pub x: i32,
+    }
+
+    g::cdr_struct! { ThingAsync: TC_THING_ASYNC = "IDL:type/ThingAsync:1.0" { x: i32 } }
+
+    /// IDL struct `type::DeferredThing`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct DeferredThing {
+        pub x: i32,
+    }
+
+    g::cdr_struct! { DeferredThing: TC_DEFERRED_THING = "IDL:type/DeferredThing:1.0" { x: i32 } }
+
+    /// IDL constant `type::TC_THING`.
+    pub const TC_THING: i32 = 1;
+    /// IDL constant `type::tc_Point`.
+    pub const TC_POINT: i32 = 2;
+
+    /// IDL struct `type::Point`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Point {
+        pub x: i32,
+    }
+
+    g::cdr_struct! { Point: TC_POINT_ = "IDL:type/Point:1.0" { x: i32 } }
+
+    /// IDL interface `type::Twice`.
+    pub trait Twice: Send + Sync + 'static {
+        /// IDL operation `run`.
+        fn run(&self) -> Result<(), g::SystemException>;
+
+        /// IDL operation `run_async`.
+        fn run_async(&self) -> Result<(), g::SystemException>;
+
+        /// IDL operation `run_Async_`.
+        fn run_async_(&self) -> Result<(), g::SystemException>;
+
+        /// IDL operation `clone_`.
+        fn clone_(&self) -> Result<(), g::SystemException>;
+
+        /// IDL operation `clone`.
+        fn clone(
+            &self,
+            reply: i32,
+            context: i32,
+            object: i32,
+            e: i32,
+            received: i32,
+        ) -> Result<(), g::SystemException>;
+
+        /// IDL operation `lock`; gives `operation`, `reply`.
+        fn lock(&self, servant: i32) -> Result<(i32, i32), twice::LockError>;
+    }
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `type::Twice`.
+        pub TwiceRef: dyn Twice, TwiceSkeleton, TwiceAsync, DeferredTwice,
+            TC_TWICE = "IDL:type/Twice:1.0";
+        bases [];
+        operations(8, 14) [
+            0 "run" => TwiceSkeleton::run, 1 "run_async" => TwiceSkeleton::run_async,
+            2 "run_Async_" => TwiceSkeleton::run_async_, 3 "clone_" => TwiceSkeleton::clone_,
+            4 "clone" => TwiceSkeleton::clone, 5 "lock" => TwiceSkeleton::lock,
+        ];
+        twoway "run" fn run / run_async__() -> g::Results<()>, g::SystemException;
+        twoway "run_async" fn run_async / run_async_async() -> g::Results<()>, g::SystemException;
+        twoway "run_Async_" fn run_async_ / run_async_async_()
+            -> g::Results<()>, g::SystemException;
+        twoway "clone_" fn clone_ / clone_async() -> g::Results<()>, g::SystemException;
+        twoway "clone" fn clone / clone_async_(
+            reply: i32 = value, context: i32 = value, object: i32 = value, e: i32 = value,
+            received: i32 = value,
+        ) -> g::Results<()>, g::SystemException, context("context", "reply*");
+        twoway "lock" fn lock / lock_async(
+            servant: i32 = value,
+        ) -> g::Results<(i32, i32)>, twice::LockError;
+    }
+
+    /// What belongs to the IDL interface `type::Twice`.
+    pub mod twice {
+        use ::ironorb::generated as g;
+
+        g::operation_error! {
+            /// Why `lock` failed.
+            pub enum LockError { System_(super::clash::System) }
+        }
+    }
+
+    /// IDL struct `type::NodeOperations`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct NodeOperations {
+        pub x: i32,
+    }
+
+    g::cdr_struct! { NodeOperations: TC_NODE_OPERATIONS = "IDL:type/NodeOperations:1.0" { x: i32 } }
+
+    /// IDL struct `type::NodeFactory`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct NodeFactory {
+        pub x: i32,
+    }
+
+    g::cdr_struct! { NodeFactory: TC_NODE_FACTORY = "IDL:type/NodeFactory:1.0" { x: i32 } }
+
+    /// IDL valuetype `type::Node`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Node {
+        pub base: i32,
+        pub value: i32,
+        pub w: i32,
+        pub r: i32,
+        pub state: i32,
+        pub register_values: i32,
+    }
+
+    g::valuetype! {
+        Node: TC_NODE = plain "IDL:type/Node:1.0";
+        bases(0) []; abstract []; views [dyn NodeOperations_];
+        state {
+            public base: i32, public value: i32, public w: i32, public r: i32, public state: i32,
+            public register_values: i32,
+        }
+    }
+
+    /// The operations of the IDL valuetype `type::Node`; its struct may implement them.
+    pub trait NodeOperations_: Send + Sync + 'static {
+        /// IDL operation `self`.
+        fn self_(&self, value: i32, view: i32) -> Result<(), g::SystemException>;
+    }
+
+    g::value_operations! {
+        NodeOperations_ for Node [];
+        fn self_(value: i32, view: i32) -> (), g::SystemException;
+    }
+
+    /// Makes values of the IDL valuetype `type::Node`.
+    pub trait NodeFactory_ {
+        /// IDL factory `super`.
+        fn super_(&self, value: i32) -> Result<g::Value<Node>, g::SystemException>;
+
+        /// IDL factory `node_`.
+        fn node(&self, orb: i32) -> Result<g::Value<Node>, g::SystemException>;
+    }
+
+    /// IDL valuetype `type::Leaf`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Leaf {
+        /// The state that is inherited.
+        pub base_: Node,
+        pub base: i32,
+        pub leaf: i32,
+    }
+
+    g::valuetype! {
+        Leaf: TC_LEAF = plain "IDL:type/Leaf:1.0";
+        base base_: Node = &TC_NODE;
+        bases(0) [Node: (base_)]; abstract []; views [dyn NodeOperations_];
+        state { public base "base_": i32, public leaf "Leaf_": i32 }
+    }
+
+    /// IDL abstract valuetype `type::Told`.
+    pub trait Told: Send + Sync + 'static {
+        /// IDL operation `value`.
+        fn value(&self, value: i32, self_: i32) -> Result<i32, g::SystemException>;
+    }
+
+    g::value_operations! {
+        Told for dyn Told [];
+        fn value(value: i32, self_: i32) -> i32, g::SystemException;
+    }
+
+    g::abstract_value! { dyn Told: TC_TOLD = "IDL:type/Told:1.0" [] }
+
+    /// IDL bitmask `type::Bits`.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+    pub struct Bits(pub u32);
+
+    g::bitmask! {
+        Bits: TC_BITS = "IDL:type/Bits:1.0" u32 {
+            NONE_ "none" = 0, ALL_ "all" = 1, NONE__ "NONE_" = 2, SELF "self" = 3,
+        }
+    }
+
+    /// IDL bitset `type::Parts`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Parts {
+        pub self_: u8,
+        pub bits: bool,
+        pub bits2: u8,
+    }
+
+    g::bitset! {
+        Parts: TC_PARTS = "IDL:type/Parts:1.0" u8 {
+            self_: u8 = 0, 3;
+            bits: bool = 3, 1;
+            bits2: u8 = 4, 2;
+        }
+    }
+
+    /// IDL union `type::Tagged`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Tagged {
+        Unlisted(i32),
+        Label(i32),
+        Value(i32),
+        /// A label that carries no value.
+        Unlisted_ {
+            label: i32,
+        },
+    }
+
+    g::cdr_union! {
+        Tagged: TC_TAGGED = "IDL:type/Tagged:1.0" switch i32;
+        one { [1] => Unlisted(i32), [2] => Label(i32), [3] => Value(i32) }
+        rest { Unlisted_ unless [1 | 2 | 3] }
+        labels [1 "Unlisted" i32, 2 "label" i32, 3 "value" i32];
+        initial One Unlisted;
+    }
+
+    /// Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may
+    /// arrive where a base of theirs is asked for.
+    pub fn register_values(orb: &g::Orb) {
+        orb.register_value::<Node>();
+        orb.register_value::<Leaf>();
+    }
+}
+
+/// Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may
+/// arrive where a base of theirs is asked for.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
+pub fn register_in_values(orb: &::ironorb::generated::Orb) {
+    type_::register_values(orb);
 }
