@@ -14,6 +14,8 @@ pub(crate) struct Facts {
     pub(crate) default: bool,
     /// No way leads from it to a type that contains itself.
     pub(crate) acyclic: bool,
+    /// No string, sequence or map in it has a bound. Values are not looked into.
+    pub(crate) unbounded: bool,
 }
 
 /// Facts of every definition that is a type.
@@ -81,13 +83,20 @@ impl<'m> Layout<'m> {
             Type::Basic(Basic::Float | Basic::Double) => Facts { eq: false, ..Facts::ALL },
             Type::Basic(Basic::Any | Basic::TypeCode) => Facts { copy: false, eq: false, ..Facts::ALL },
             Type::Basic(Basic::ValueBase) => Facts { acyclic: true, ..Facts::LINK },
-            Type::Basic(Basic::Object) | Type::String { .. } | Type::WString { .. } => {
-                Facts { copy: false, ..Facts::ALL }
+            Type::Basic(Basic::Object) => Facts { copy: false, ..Facts::ALL },
+            Type::String { bound } | Type::WString { bound } => {
+                Facts { copy: false, unbounded: bound.is_none(), ..Facts::ALL }
             }
             Type::Void | Type::Basic(_) | Type::Fixed { .. } => Facts::ALL,
-            Type::Sequence { element, .. } => Facts { copy: false, default: true, ..self.facts(element) },
-            Type::Map { key, value, .. } => {
-                Facts { copy: false, default: true, ..self.facts(key).and(self.facts(value)) }
+            Type::Sequence { element, bound } => {
+                let element = self.facts(element);
+                let unbounded = bound.is_none() && element.unbounded;
+                Facts { copy: false, default: true, unbounded, ..element }
+            }
+            Type::Map { key, value, bound } => {
+                let pair = self.facts(key).and(self.facts(value));
+                let unbounded = bound.is_none() && pair.unbounded;
+                Facts { copy: false, default: true, unbounded, ..pair }
             }
             Type::Array { element, dimensions } => {
                 let element = self.facts(element);
@@ -123,10 +132,10 @@ impl<'m> Layout<'m> {
 }
 
 impl Facts {
-    const ALL: Facts = Facts { copy: true, eq: true, default: true, acyclic: true };
+    const ALL: Facts = Facts { copy: true, eq: true, default: true, acyclic: true, unbounded: true };
 
     /// Links to values are not hashed, and may lead in circles.
-    const LINK: Facts = Facts { copy: false, eq: false, default: true, acyclic: false };
+    const LINK: Facts = Facts { copy: false, eq: false, default: true, acyclic: false, unbounded: true };
 
     fn and(self, other: Facts) -> Facts {
         Facts {
@@ -134,6 +143,7 @@ impl Facts {
             eq: self.eq && other.eq,
             default: self.default && other.default,
             acyclic: self.acyclic && other.acyclic,
+            unbounded: self.unbounded && other.unbounded,
         }
     }
 }

@@ -217,6 +217,8 @@ pub(crate) struct Method {
     pub(crate) joined_codec: String,
     pub(crate) error: String,
     pub(crate) oneway: bool,
+    /// Whether a bound is to be checked in what goes in or comes out.
+    pub(crate) bounded: bool,
     /// What the context that follows the arguments may hold, if one does.
     pub(crate) context: Option<Vec<String>>,
     /// The operation name in the request.

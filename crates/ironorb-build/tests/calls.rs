@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ironorb::generated::{Any, Deferred, Native, Reply, TypeCode};
 use ironorb::giop::Misuse;
-use ironorb::{Context, Orb, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::{CompletionStatus, Context, Orb, SystemException, SystemExceptionKind, TypedRef};
 
 mod operations {
     include!("../testdata/emit/operations/out.rs");
@@ -212,12 +212,15 @@ impl Checker for Echo {
     }
 }
 
-/// Bounds are those of the wire: collocated calls pass no bytes and are not measured.
+/// Also in the same process, where nothing is sent.
 #[test]
 fn bounds_hold_on_the_way_out_and_back() {
     let world = World::new();
     let local: CheckerRef = world.server.root_poa().activate(Echo).unwrap();
-    let [_, checker] = world.both(&local);
+    world.both(&local).iter().for_each(check_bounds);
+}
+
+fn check_bounds(checker: &CheckerRef) {
     let code = |text: &str| text.to_owned();
     let (joined, marked) = checker.check("abc", &[code("1234")], "de").unwrap();
     assert_eq!((joined.as_str(), marked), ("abcde", vec![code("1234!")]));
@@ -234,7 +237,10 @@ fn bounds_hold_on_the_way_out_and_back() {
     assert_eq!(kind(checker.set_current(&vec![code(""); 4])), bad);
     // Here the server breaks the bound, and says so.
     assert!(checker.current().is_err());
-    assert!(checker.check("abc", &[code("12345")], "").is_err());
+    let exceeded = checker.check("abc", &[code("12345")], "").unwrap_err();
+    assert_eq!(exceeded.completed, CompletionStatus::Yes, "{exceeded}");
+    let deep = Holder { tags: vec![code(""); 4], ..Holder::default() };
+    assert_eq!(kind(checker.all(&deep, &pages, &Choice::default())), bad);
 }
 
 struct Label(Mutex<String>);

@@ -153,6 +153,7 @@ impl Printer {
 
     fn operation(&mut self, method: &Method) {
         let kind = if method.oneway { "oneway" } else { "twoway" };
+        let bounds = if method.bounded { ", bounds()" } else { "" };
         let context = method.context.as_ref().map_or_else(String::new, |patterns| {
             let patterns: Vec<String> = patterns.iter().map(|pattern| format!("{pattern:?}")).collect();
             format!(", context({})", patterns.join(", "))
@@ -161,7 +162,7 @@ impl Printer {
             method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty, " = ", &p.mode].concat()).collect();
         let later = if method.oneway { String::new() } else { format!(" / {}", method.later) };
         let head = format!("{kind} {:?} fn {}{later}(", method.wire_name, method.name);
-        let end = format!(", {}{context};", method.error);
+        let end = format!(", {}{bounds}{context};", method.error);
         let codecs = &method.result_codecs;
         let (open, close) = match codecs.len() {
             1 => (String::new(), String::new()),

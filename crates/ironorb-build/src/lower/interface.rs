@@ -137,6 +137,9 @@ impl Lowerer<'_> {
             joined_codec: self.support("Results", at),
             error: self.error(interface, &operation.raises, &self.names.of(def.id).error, at),
             oneway: operation.oneway,
+            bounded: std::iter::once(&operation.result)
+                .chain(operation.parameters.iter().map(|parameter| &parameter.ty))
+                .any(|ty| !self.layout.facts(ty).unbounded),
             context: operation.context.clone(),
             wire_name: def.name.clone(),
         }
@@ -160,6 +163,7 @@ impl Lowerer<'_> {
             joined_codec: self.support("Results", at),
             error: self.error(interface, &attribute.get_raises, &names.error, at),
             oneway: false,
+            bounded: !self.layout.facts(&attribute.ty).unbounded,
             context: None,
             wire_name: getter(def),
         }];
@@ -175,6 +179,7 @@ impl Lowerer<'_> {
                 joined_codec: self.support("Results", at),
                 error: self.error(interface, &attribute.set_raises, &names.setter_error, at),
                 oneway: false,
+                bounded: !self.layout.facts(&attribute.ty).unbounded,
                 context: None,
                 wire_name: setter(def),
             });

@@ -10,7 +10,10 @@ use std::sync::Arc;
 
 use ironorb_giop::cdr::{Marshal, Reader, Unmarshal, WString, Writer, bounded, check_bound};
 use ironorb_giop::error::{Malformed, MalformedKind, Misuse};
+use ironorb_giop::exception::{CompletionStatus, SystemException};
+use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::{TypeDef, Typed};
+use ironorb_giop::version::Encoding;
 
 /// A type of the wire, and the Rust type that holds its values.
 ///
@@ -368,6 +371,22 @@ macro_rules! results_up_to {
 results_up_to! {
     A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14 P 15 Q 16 R 17 S 18 T 19 U 20 V 21 W 22 X 23
     Y 24 Z 25 Aa 26 Ab 27 Ac 28 Ad 29 Ae 30 Af 31
+}
+
+/// Checks the arguments of a call in this process as if they were sent: for operations whose types have bounds.
+pub fn check_arguments(
+    write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+) -> Result<(), SystemException> {
+    let mut unsent = Vec::new();
+    write(&mut Writer::new(&mut unsent, Encoding::NATIVE)).map_err(SystemException::from)
+}
+
+/// The same for what the servant gave.
+pub fn check_results(
+    write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+) -> Result<(), SystemException> {
+    check_arguments(write)
+        .map_err(|e| e.with_minor(MinorCode::UNSENDABLE_RESULT).with_completed(CompletionStatus::Yes))
 }
 
 /// [`Unmarshal::BYTES_MIN`] of a value without members: it may not be 0.

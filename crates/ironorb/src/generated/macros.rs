@@ -588,7 +588,7 @@ macro_rules! __ironorb_interface {
         ];
         $($kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
             $($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),* $(,)?
-        ) -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;)*
+        ) -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;)*
     ) => {
         $crate::generated::reference! {
             $(#[$meta])*
@@ -617,7 +617,7 @@ macro_rules! __ironorb_interface {
             $($crate::__ironorb_stub! {
                 $kind $interface $wire
                 fn $operation($($parameter: $type = $mode $(($codec))?),*)
-                -> $result, $error $(, $context($($pattern),*))?;
+                -> $result, $error $(, $clause($($pattern),*))*;
             })*
         }
 
@@ -629,7 +629,7 @@ macro_rules! __ironorb_interface {
             $($crate::__ironorb_async_stub! {
                 $kind $interface $wire
                 fn $operation $(/ $later)?($($parameter: $type = $mode $(($codec))?),*)
-                -> $result, $error $(, $context($($pattern),*))?;
+                -> $result, $error $(, $clause($($pattern),*))*;
             })*
         }
 
@@ -649,7 +649,7 @@ macro_rules! __ironorb_interface {
         impl $skeleton {
             $($crate::__ironorb_skeleton! {
                 $kind $interface
-                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context($($pattern),*))?;
+                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $clause($($pattern),*))*;
             })*
         }
 
@@ -689,7 +689,7 @@ macro_rules! __ironorb_interface {
                     $(operation if operation == $wire.as_bytes() => ::std::result::Result::Ok(
                         $crate::__ironorb_deferred_call! {
                             $kind $deferred servant call
-                            fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $context($($pattern),*))?;
+                            fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $clause($($pattern),*))*;
                         },
                     ),)*
                     _ => ::std::result::Result::Err(call),
@@ -778,7 +778,7 @@ macro_rules! __ironorb_async_stub {
     (
         twoway $interface:ident $wire:literal
         fn $operation:ident / $later:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
+        -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         #[doc = ::std::concat!("Begins [`", ::std::stringify!($operation), "`](", ::std::stringify!($interface),
             "::", ::std::stringify!($operation), ").")]
@@ -792,12 +792,15 @@ macro_rules! __ironorb_async_stub {
                 self,
                 &OPERATION,
                 |servant: &dyn $interface| {
-                    $(let _passed = $crate::generated::pass_context(&[$($pattern),*]);)?
-                    $interface::$operation(servant, $($parameter),*)
+                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
+                    $crate::__ironorb_local_call!(
+                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
+                        $result; [$($mode $(($codec))? $parameter),*]
+                    )
                 },
                 |w| {
                     $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::generated::put_context(&[$($pattern),*], w)?;)?
+                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
                     ::std::result::Result::Ok(())
                 },
                 |r| <$result as $crate::generated::Codec>::get(r),
@@ -831,11 +834,11 @@ macro_rules! __ironorb_deferred_call {
     (
         oneway $deferred:ident $servant:ident $call:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         $call.oneway(|r| {
             $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-            let _received = $crate::__ironorb_received!(r $(, $context)?);
+            let _received = ($($crate::__ironorb_received!($clause r),)*);
             $deferred::$operation($servant, $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*);
             ::std::result::Result::Ok(::std::result::Result::Ok(()))
         })
@@ -843,12 +846,12 @@ macro_rules! __ironorb_deferred_call {
     (
         twoway $deferred:ident $servant:ident $call:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         $call.deferred(
             |r| {
                 $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-                ::std::result::Result::Ok((($($parameter,)*), $crate::__ironorb_received!(r $(, $context)?)))
+                ::std::result::Result::Ok((($($parameter,)*), ($($crate::__ironorb_received!($clause r),)*)))
             },
             |(($($parameter,)*), _received), reply| {
                 $deferred::$operation(
@@ -869,7 +872,7 @@ macro_rules! __ironorb_stub {
     (
         oneway $interface:ident $wire:literal
         fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
+        -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         #[allow(unused_variables)]
         fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<(), $error> {
@@ -878,12 +881,15 @@ macro_rules! __ironorb_stub {
                 self,
                 &OPERATION,
                 |servant: &dyn $interface| {
-                    $(let _passed = $crate::generated::pass_context(&[$($pattern),*]);)?
-                    $interface::$operation(servant, $($parameter),*)
+                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
+                    $crate::__ironorb_local_call!(
+                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
+                        $result; [$($mode $(($codec))? $parameter),*]
+                    )
                 },
                 |w| {
                     $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::generated::put_context(&[$($pattern),*], w)?;)?
+                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
                     ::std::result::Result::Ok(())
                 },
             )
@@ -892,7 +898,7 @@ macro_rules! __ironorb_stub {
     (
         twoway $interface:ident $wire:literal
         fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty, $error:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
+        -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         #[allow(unused_variables)]
         fn $operation(
@@ -904,12 +910,15 @@ macro_rules! __ironorb_stub {
                 self,
                 &OPERATION,
                 |servant: &dyn $interface| {
-                    $(let _passed = $crate::generated::pass_context(&[$($pattern),*]);)?
-                    $interface::$operation(servant, $($parameter),*)
+                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
+                    $crate::__ironorb_local_call!(
+                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
+                        $result; [$($mode $(($codec))? $parameter),*]
+                    )
                 },
                 |w| {
                     $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::generated::put_context(&[$($pattern),*], w)?;)?
+                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
                     ::std::result::Result::Ok(())
                 },
                 |r| <$result as $crate::generated::Codec>::get(r),
@@ -925,7 +934,7 @@ macro_rules! __ironorb_skeleton {
     (
         oneway $interface:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         #[allow(unused_variables, missing_docs)]
         pub fn $operation<S: $interface + ?Sized>(
@@ -934,7 +943,7 @@ macro_rules! __ironorb_skeleton {
         ) -> $crate::generated::Replied {
             call.oneway(|r| {
                 $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-                let _received = $crate::__ironorb_received!(r $(, $context)?);
+                let _received = ($($crate::__ironorb_received!($clause r),)*);
                 ::std::result::Result::Ok($interface::$operation(
                     servant,
                     $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
@@ -945,7 +954,7 @@ macro_rules! __ironorb_skeleton {
     (
         twoway $interface:ident
         fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
-        -> $result:ty $(, $context:ident($($pattern:literal),* $(,)?))?;
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         #[allow(unused_variables, missing_docs)]
         pub fn $operation<S: $interface + ?Sized>(
@@ -955,7 +964,7 @@ macro_rules! __ironorb_skeleton {
             call.twoway(
                 |r| {
                     $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-                let _received = $crate::__ironorb_received!(r $(, $context)?);
+                let _received = ($($crate::__ironorb_received!($clause r),)*);
                     ::std::result::Result::Ok($interface::$operation(
                         servant,
                         $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
@@ -1033,15 +1042,58 @@ macro_rules! __ironorb_hold {
     };
 }
 
+/// What follows the arguments: the context, if the operation has one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_put_clause {
+    (bounds [] $w:ident) => {};
+    (context [$($pattern:literal),*] $w:ident) => {
+        $crate::generated::put_context(&[$($pattern),*], $w)?;
+    };
+}
+
 /// Reads the context, if the operation has one, for the time of the upcall.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_received {
-    ($r:ident) => {
+    (bounds $r:ident) => {
         ()
     };
-    ($r:ident, $context:ident) => {
+    (context $r:ident) => {
         $crate::generated::get_context($r)?
+    };
+}
+
+/// The same for an upcall in this process.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_passed {
+    (bounds []) => {
+        ()
+    };
+    (context [$($pattern:literal),*]) => {
+        $crate::generated::pass_context(&[$($pattern),*])
+    };
+}
+
+/// An upcall in this process: as it is, or, where bounds are to be checked, between two looks at what is passed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_local_call {
+    (
+        [bounds $($rest:ident)*] $call:expr;
+        $result:ty; [$($mode:ident $(($codec:ty))? $parameter:ident),*]
+    ) => {{
+        $crate::generated::check_arguments(|_w| {
+            $($crate::__ironorb_put!($mode $(($codec))?, _w, $parameter)?;)*
+            ::std::result::Result::Ok(())
+        })?;
+        let results = $call?;
+        $crate::generated::check_results(|w| <$result as $crate::generated::Codec>::put(&results, w))?;
+        ::std::result::Result::Ok(results)
+    }};
+    ([$($rest:ident)*] $call:expr; $result:ty; $parameters:tt) => {
+        $call
     };
 }
 

@@ -100,15 +100,15 @@ pub mod bounds {
         twoway "check" fn check / check_async(
             a: &str = checked(g::Str<5>), b: &[Code] = checked(g::Seq<g::Str<5>, 3>),
             wide: &str = checked(g::WStr<3>),
-        ) -> g::Results<(g::Str<5>, g::Seq<g::Str<5>, 3>)>, g::SystemException;
+        ) -> g::Results<(g::Str<5>, g::Seq<g::Str<5>, 3>)>, g::SystemException, bounds();
         twoway "all" fn all / all_async(
             a: &Holder = borrowed, b: &Pages = checked(g::Arr<g::Seq<g::Str<5>, 3>, 2>),
             c: &Choice = borrowed,
-        ) -> g::Results<()>, g::SystemException;
+        ) -> g::Results<()>, g::SystemException, bounds();
         twoway "_get_current" fn current / current_async()
-            -> g::Seq<g::Str<5>, 3>, g::SystemException;
+            -> g::Seq<g::Str<5>, 3>, g::SystemException, bounds();
         twoway "_set_current" fn set_current / set_current_async(
             value: &[Code] = checked(g::Seq<g::Str<5>, 3>),
-        ) -> g::Results<()>, g::SystemException;
+        ) -> g::Results<()>, g::SystemException, bounds();
     }
 }

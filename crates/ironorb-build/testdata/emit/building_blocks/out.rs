@@ -316,7 +316,10 @@ pub mod blocks {
         ];
         twoway "echo" fn echo / echo_async(
             first: &Ages = borrowed, second: &Few = checked(g::Map<g::Str<5>, g::Seq<i32, 2>, 3>),
-        ) -> g::Results<(Ages, g::Map<g::Str<5>, g::Seq<i32, 2>, 3>, Letters)>, g::SystemException;
+        )
+            -> g::Results<(
+                Ages, g::Map<g::Str<5>, g::Seq<i32, 2>, 3>, Letters,
+            )>, g::SystemException, bounds();
         twoway "allowed" fn allowed / allowed_async(
             asked: Rights = value, head: &Header = borrowed, tail: &Wide = borrowed,
             small: i8 = value, byte: u8 = value,
@@ -324,7 +327,7 @@ pub mod blocks {
         twoway "label" fn label / label_async(
             some_labels: &Labels = checked(g::Map<u64, g::Str<2>, 2>), many: &[i8] = sequence,
             bytes: &[u8] = octets,
-        ) -> g::Map<u64, g::Str<2>, 2>, g::SystemException;
+        ) -> g::Map<u64, g::Str<2>, 2>, g::SystemException, bounds();
         twoway "unions" fn unions / unions_async(
             a: &ByByte = borrowed, b: &BySmall = borrowed, c: &ByWide = borrowed,
             d: &ByUint8 = borrowed,

@@ -87,7 +87,7 @@ pub trait Parrot: Send + Sync + 'static {
     twoway "echo" fn echo / echo_async(text: &str = string) -> String, parrot::EchoError;
     twoway "history" fn history / history_async(
         last: i32 = value, pair: &[String] = checked(::ironorb::generated::Seq<String, 2>),
-    ) -> Messages, ::ironorb::generated::SystemException;
+    ) -> Messages, ::ironorb::generated::SystemException, bounds();
     oneway "forget" fn forget()
         -> ::ironorb::generated::Results<()>, ::ironorb::generated::SystemException;
 }

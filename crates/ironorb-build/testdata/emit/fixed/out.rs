@@ -87,7 +87,7 @@ pub mod money {
         ];
         twoway "pay" fn pay / pay_async(
             price: Amount = value, tip: Tip = value, more: &[Amount] = checked(g::Seq<Amount, 3>),
-        ) -> g::Results<(Amount, Tip)>, g::SystemException;
+        ) -> g::Results<(Amount, Tip)>, g::SystemException, bounds();
         twoway "_get_till" fn till / till_async() -> Amount, g::SystemException;
         twoway "_set_till" fn set_till / set_till_async(
             value: Amount = value,
