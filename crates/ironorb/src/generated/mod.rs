@@ -2,9 +2,11 @@
 //!
 //! Not for use by hand, except in bounds of generic code: its contents may change with the generator.
 
+mod argument_macros;
 mod bits;
 pub(crate) mod call;
 mod codec;
+mod interface_macros;
 mod macros;
 mod reply;
 mod value_macros;
@@ -13,6 +15,7 @@ mod value_support;
 pub use bits::*;
 pub use call::{Call, Replied};
 pub use codec::*;
+pub use interface_macros::*;
 pub use macros::*;
 pub use reply::{Deferred, Reply};
 pub use value_macros::*;

@@ -1,0 +1,489 @@
+//! The macros that generated interfaces are made of: references, stubs, skeletons, and the traits of asynchronous calls
+//! and of servants that answer later, all from one line an operation.
+//!
+//! Not for use by hand, as the macros beside them.
+
+pub use crate::{__ironorb_interface as interface, __ironorb_reference as reference};
+
+/// A typed reference: a newtype of `ObjectRef` that converts to the references of its bases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_reference {
+    (
+        $(#[$meta:meta])*
+        pub $reference:ident: dyn $interface:ident = $id:literal,
+        bases [$($base_reference:ty: dyn $base:path),* $(,)?];
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct $reference($crate::generated::ObjectRef);
+
+        impl $crate::generated::TypedRef for $reference {
+            type Interface = dyn $interface;
+            const REPOSITORY_ID: &'static str = $id;
+
+            #[inline]
+            fn object(&self) -> &$crate::generated::ObjectRef {
+                &self.0
+            }
+
+            #[inline]
+            fn from_object(object: $crate::generated::ObjectRef) -> Self {
+                $reference(object)
+            }
+        }
+
+        impl $crate::generated::RefTo<dyn $interface> for $reference {}
+        $(impl $crate::generated::RefTo<dyn $base> for $reference {})*
+
+        impl ::std::convert::From<$reference> for $crate::generated::ObjectRef {
+            fn from(reference: $reference) -> Self {
+                reference.0
+            }
+        }
+
+        $(
+            impl ::std::convert::From<$reference> for $base_reference {
+                fn from(reference: $reference) -> Self {
+                    <Self as $crate::generated::TypedRef>::from_object(reference.0)
+                }
+            }
+        )*
+
+        impl $crate::generated::MarshalNillable for $reference {
+            fn marshal_some(
+                &self,
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $crate::generated::MarshalNillable::marshal_some(&self.0, w)
+            }
+
+            fn marshal_nil(
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                <$crate::generated::ObjectRef as $crate::generated::MarshalNillable>::marshal_nil(w)
+            }
+        }
+
+        impl $crate::generated::UnmarshalNillable for $reference {
+            const NIL_BYTES_MIN: usize =
+                <$crate::generated::ObjectRef as $crate::generated::UnmarshalNillable>::NIL_BYTES_MIN;
+
+            fn unmarshal_nillable(
+                r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<::std::option::Option<Self>, $crate::generated::Malformed> {
+                let object =
+                    <$crate::generated::ObjectRef as $crate::generated::UnmarshalNillable>::unmarshal_nillable(r)?;
+                ::std::result::Result::Ok(object.map($reference))
+            }
+        }
+    };
+}
+
+/// Everything of an interface but its trait: the typed reference, the stubs (one blanket implementation
+/// of the trait for all references to the interface or to one derived from it), the skeletons, the trait of
+/// asynchronous calls and the one of servants that answer later.
+///
+/// After a parameter's type stands how it travels: `value`, `borrowed`, `string`, `wide`, `octets`,
+/// `numbers(T)`, `sequence`, `reference`, or `checked(codec)` where bounds are to be checked.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_interface {
+    (
+        $(#[$meta:meta])*
+        pub $reference:ident: dyn $interface:ident $($idl:literal)?,
+        $skeleton:ident, $asynchronous:ident, $deferred:ident,
+        $type_code:ident = $($abstract:ident)? $id:literal;
+        bases [$($base_reference:ty: dyn $base:path),* $(,)?];
+        operations($slots:literal, $seed:literal) [
+            $($index:literal $name:literal => $upcall:path),* $(,)?
+        ];
+        $($kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
+            $($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),* $(,)?
+        ) -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;)*
+    ) => {
+        $crate::generated::reference! {
+            $(#[$meta])*
+            pub $reference: dyn $interface = $id, bases [$($base_reference: dyn $base),*];
+        }
+
+        $crate::__ironorb_static_type! {
+            $interface: $type_code = $crate::__ironorb_interface_type! {
+                $($abstract)?, $id, $crate::__ironorb_idl_name!($interface $($idl)?)
+            }
+        }
+
+        impl $crate::generated::TypedNillable for $reference {
+            const TYPE: &'static $crate::generated::TypeDef = &$type_code;
+        }
+
+        /// One function per operation that unmarshals, calls the servant and marshals the reply.
+        #[doc(hidden)]
+        #[derive(Debug)]
+        pub struct $skeleton;
+
+        impl<R> $interface for R
+        where
+            R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+        {
+            $($crate::__ironorb_stub! {
+                $kind $interface $wire
+                fn $operation($($parameter: $type = $mode $(($codec))?),*)
+                -> $result, $error $(, $clause($($pattern),*))*;
+            })*
+        }
+
+        #[doc = ::std::concat!(
+            "The operations of `", ::std::stringify!($interface),
+            "`, called without waiting: each gives what its reply will be. For references to the interface.",
+        )]
+        pub trait $asynchronous: $crate::generated::RefTo<dyn $interface> {
+            $($crate::__ironorb_async_stub! {
+                $kind $interface $wire
+                fn $operation $(/ $later)?($($parameter: $type = $mode $(($codec))?),*)
+                -> $result, $error $(, $clause($($pattern),*))*;
+            })*
+        }
+
+        impl<R: $crate::generated::RefTo<dyn $interface>> $asynchronous for R {}
+
+        #[doc = ::std::concat!(
+            "A servant of `", ::std::stringify!($interface),
+            "` that answers later, from any thread; activated as `Deferred(servant)`. Those of the bases are traits of \
+            their own.",
+        )]
+        pub trait $deferred: ::std::marker::Send + ::std::marker::Sync + 'static {
+            $($crate::__ironorb_deferred! {
+                $kind fn $operation($($parameter: $type),*) -> $result, $error;
+            })*
+        }
+
+        impl $skeleton {
+            $($crate::__ironorb_skeleton! {
+                $kind $interface
+                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $clause($($pattern),*))*;
+            })*
+        }
+
+        impl<S: $interface> $crate::generated::InterfaceOf<S> for dyn $interface {
+            const REPOSITORY_IDS: &'static [&'static str] =
+                &[$id $(, <$base_reference as $crate::generated::TypedRef>::REPOSITORY_ID)*];
+
+            fn dispatch(servant: &S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
+                static OPERATIONS: $crate::generated::OperationTable<$slots> =
+                    $crate::generated::OperationTable::new($seed, &[$($name),*]);
+                match OPERATIONS.find(call.operation()) {
+                    $(::std::option::Option::Some($index) => $upcall(servant, call),)*
+                    _ => call.standard_operation(
+                        <Self as $crate::generated::InterfaceOf<S>>::REPOSITORY_IDS,
+                    ),
+                }
+            }
+
+            fn provide(servant: &::std::sync::Arc<S>, slot: &mut $crate::generated::LocalSlot<'_>) {
+                slot.offer::<dyn $interface>(|| servant.clone());
+                $(slot.offer::<dyn $base>(|| servant.clone());)*
+            }
+        }
+
+        $crate::__ironorb_abstract_calls! {
+            [$($abstract)?] $interface [$(dyn $base),*]
+            $($operation($($parameter: $type),*) -> $result, $error;)*
+        }
+
+        impl<S: $deferred> $crate::generated::DeferredOf<S> for dyn $interface {
+            #[allow(unused_variables)]
+            fn dispatch_own<'c>(
+                servant: &S,
+                call: $crate::generated::Call<'c>,
+            ) -> ::std::result::Result<$crate::generated::Replied, $crate::generated::Call<'c>> {
+                match call.operation() {
+                    $(operation if operation == $wire.as_bytes() => ::std::result::Result::Ok(
+                        $crate::__ironorb_deferred_call! {
+                            $kind $deferred servant call
+                            fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $clause($($pattern),*))*;
+                        },
+                    ),)*
+                    _ => ::std::result::Result::Err(call),
+                }
+            }
+        }
+
+        impl<S> $crate::generated::InterfaceOf<$crate::generated::Deferred<S>> for dyn $interface
+        where
+            S: $deferred,
+            $(dyn $base: $crate::generated::DeferredOf<S>,)*
+        {
+            const REPOSITORY_IDS: &'static [&'static str] =
+                &[$id $(, <$base_reference as $crate::generated::TypedRef>::REPOSITORY_ID)*];
+
+            fn dispatch(
+                servant: &$crate::generated::Deferred<S>,
+                call: $crate::generated::Call<'_>,
+            ) -> $crate::generated::Replied {
+                let call = match <Self as $crate::generated::DeferredOf<S>>::dispatch_own(&servant.0, call) {
+                    ::std::result::Result::Ok(replied) => return replied,
+                    ::std::result::Result::Err(call) => call,
+                };
+                $(let call = match <dyn $base as $crate::generated::DeferredOf<S>>::dispatch_own(&servant.0, call) {
+                    ::std::result::Result::Ok(replied) => return replied,
+                    ::std::result::Result::Err(call) => call,
+                };)*
+                call.standard_operation(
+                    <Self as $crate::generated::InterfaceOf<$crate::generated::Deferred<S>>>::REPOSITORY_IDS,
+                )
+            }
+
+            fn provide(
+                _: &::std::sync::Arc<$crate::generated::Deferred<S>>,
+                _: &mut $crate::generated::LocalSlot<'_>,
+            ) {
+                // A caller in this process waits for the message that answers it.
+            }
+        }
+    };
+}
+
+/// The operations of an abstract interface, called on whatever stands where the interface is asked for.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_abstract_calls {
+    ([] $($rest:tt)*) => {};
+    (
+        [abstract] $interface:ident [$(dyn $base:path),*]
+        $($operation:ident($($parameter:ident: $type:ty),*) -> $result:ty, $error:ty;)*
+    ) => {
+        impl<R> $interface for $crate::generated::Abstract<R>
+        where
+            R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+        {
+            $(
+                #[allow(unused_variables)]
+                fn $operation(
+                    &self,
+                    $($parameter: $type),*
+                ) -> ::std::result::Result<<$result as $crate::generated::Codec>::Value, $error> {
+                    if let ::std::option::Option::Some(object) = self.object() {
+                        return $interface::$operation(object, $($parameter),*);
+                    }
+                    let e = match self.value() {
+                        ::std::option::Option::Some(value) => match value.view::<dyn $interface>() {
+                            ::std::option::Option::Some(value) => {
+                                return $interface::$operation(value, $($parameter),*);
+                            }
+                            ::std::option::Option::None => $crate::generated::not_implemented(value.info()),
+                        },
+                        ::std::option::Option::None => $crate::generated::nil_reference(),
+                    };
+                    ::std::result::Result::Err(::std::convert::From::from(e))
+                }
+            )*
+        }
+    };
+}
+
+/// One operation of the trait of asynchronous calls.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_async_stub {
+    (oneway $($rest:tt)*) => {};
+    (
+        twoway $interface:ident $wire:literal
+        fn $operation:ident / $later:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+    ) => {
+        #[doc = ::std::concat!("Begins [`", ::std::stringify!($operation), "`](", ::std::stringify!($interface),
+            "::", ::std::stringify!($operation), ").")]
+        #[allow(unused_variables)]
+        fn $later(
+            &self,
+            $($parameter: $type),*
+        ) -> $crate::generated::Pending<<$result as $crate::generated::Codec>::Value, $error> {
+            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::twoway($wire);
+            $crate::generated::invoke_async(
+                self,
+                &OPERATION,
+                |servant: &dyn $interface| {
+                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
+                    $crate::__ironorb_local_call!(
+                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
+                        $result; [$($mode $(($codec))? $parameter),*]
+                    )
+                },
+                |w| {
+                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
+                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
+                    ::std::result::Result::Ok(())
+                },
+                |r| <$result as $crate::generated::Codec>::get(r),
+            )
+        }
+    };
+}
+
+/// One operation of the trait of servants that answer later.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_deferred {
+    (oneway fn $operation:ident($($parameter:ident: $type:ty),*) -> $result:ty, $error:ty;) => {
+        /// The oneway operation of the same name: nobody waits for an answer.
+        fn $operation(&self, $($parameter: $type),*);
+    };
+    (twoway fn $operation:ident($($parameter:ident: $type:ty),*) -> $result:ty, $error:ty;) => {
+        /// The operation of the same name, to be answered by `reply`.
+        fn $operation(
+            &self,
+            $($parameter: $type,)*
+            reply: $crate::generated::Reply<<$result as $crate::generated::Codec>::Value, $error>,
+        );
+    };
+}
+
+/// Hands one request to a servant that answers later.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_deferred_call {
+    (
+        oneway $deferred:ident $servant:ident $call:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+    ) => {
+        $call.oneway(|r| {
+            $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+            let _received = ($($crate::__ironorb_received!($clause r),)*);
+            $deferred::$operation($servant, $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*);
+            ::std::result::Result::Ok(::std::result::Result::Ok(()))
+        })
+    };
+    (
+        twoway $deferred:ident $servant:ident $call:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+    ) => {
+        $call.deferred(
+            |r| {
+                $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+                ::std::result::Result::Ok((($($parameter,)*), ($($crate::__ironorb_received!($clause r),)*)))
+            },
+            |(($($parameter,)*), _received), reply| {
+                $deferred::$operation(
+                    $servant,
+                    $($crate::__ironorb_lend!($mode $(($codec))?, $parameter),)*
+                    reply,
+                );
+            },
+            |w, result| <$result as $crate::generated::Codec>::put(result, w),
+        )
+    };
+}
+
+/// The body of one operation on a reference.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_stub {
+    (
+        oneway $interface:ident $wire:literal
+        fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+    ) => {
+        #[allow(unused_variables)]
+        fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<(), $error> {
+            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::oneway($wire);
+            $crate::generated::invoke_oneway(
+                self,
+                &OPERATION,
+                |servant: &dyn $interface| {
+                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
+                    $crate::__ironorb_local_call!(
+                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
+                        $result; [$($mode $(($codec))? $parameter),*]
+                    )
+                },
+                |w| {
+                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
+                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
+                    ::std::result::Result::Ok(())
+                },
+            )
+        }
+    };
+    (
+        twoway $interface:ident $wire:literal
+        fn $operation:ident($($parameter:ident: $type:ty = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+    ) => {
+        #[allow(unused_variables)]
+        fn $operation(
+            &self,
+            $($parameter: $type),*
+        ) -> ::std::result::Result<<$result as $crate::generated::Codec>::Value, $error> {
+            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::twoway($wire);
+            $crate::generated::invoke(
+                self,
+                &OPERATION,
+                |servant: &dyn $interface| {
+                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
+                    $crate::__ironorb_local_call!(
+                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
+                        $result; [$($mode $(($codec))? $parameter),*]
+                    )
+                },
+                |w| {
+                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
+                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
+                    ::std::result::Result::Ok(())
+                },
+                |r| <$result as $crate::generated::Codec>::get(r),
+            )
+        }
+    };
+}
+
+/// The body of one operation on the server's side.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_skeleton {
+    (
+        oneway $interface:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+    ) => {
+        #[allow(unused_variables, missing_docs)]
+        pub fn $operation<S: $interface + ?Sized>(
+            servant: &S,
+            call: $crate::generated::Call<'_>,
+        ) -> $crate::generated::Replied {
+            call.oneway(|r| {
+                $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+                let _received = ($($crate::__ironorb_received!($clause r),)*);
+                ::std::result::Result::Ok($interface::$operation(
+                    servant,
+                    $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
+                ))
+            })
+        }
+    };
+    (
+        twoway $interface:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+    ) => {
+        #[allow(unused_variables, missing_docs)]
+        pub fn $operation<S: $interface + ?Sized>(
+            servant: &S,
+            call: $crate::generated::Call<'_>,
+        ) -> $crate::generated::Replied {
+            call.twoway(
+                |r| {
+                    $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
+                let _received = ($($crate::__ironorb_received!($clause r),)*);
+                    ::std::result::Result::Ok($interface::$operation(
+                        servant,
+                        $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
+                    ))
+                },
+                |w, result| <$result as $crate::generated::Codec>::put(result, w),
+            )
+        }
+    };
+}
