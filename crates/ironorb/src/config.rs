@@ -43,7 +43,9 @@ pub struct OrbConfig {
     /// Times that one call is sent again after the peer closed the connection in order, or never had the
     /// request. Default 4.
     pub resends_max: u8,
-    /// Requests that may wait for a holding POA manager. Default 1,024; more get TRANSIENT.
+    /// Requests that may wait for a holding POA manager; also those that may wait for the main thread, and in each adapter
+    /// for a servant to be incarnated. Default 1,024 each; more get TRANSIENT. Worst case: the copy of a message for each
+    /// that waits for the main thread, a thread for each of the others.
     pub held_requests_max: usize,
     /// Bytes that may wait to be sent on one connection before callers wait for the peer to read. Default
     /// 4 MiB; the worst case is this and one message on top.
