@@ -80,7 +80,12 @@ impl Printer {
 
     /// Whether a line of this text would keep to the width.
     fn fits(&self, text: &str) -> bool {
-        let indent = 4 * self.depth;
+        self.fits_with(text, 0)
+    }
+
+    /// The same with room for `more` columns.
+    fn fits_with(&self, text: &str, more: usize) -> bool {
+        let indent = 4 * self.depth + more;
         indent + text.len() <= WIDTH || indent + text.chars().count() <= WIDTH
     }
 

@@ -101,25 +101,25 @@ impl Names {
             if let DefKind::Interface(_) = def.kind {
                 let own = self.of(id).own.clone();
                 let names = &mut self.definitions[id.index()];
-                names.reference = scope.types.take(format!("{}Ref", own.trim_end_matches('_')));
+                names.reference = scope.types.take([own.trim_end_matches('_'), "Ref"].concat());
                 let own = own.trim_end_matches('_');
-                names.skeleton = scope.types.take(format!("{own}Skeleton"));
-                names.asynchronous = scope.types.take(format!("{own}Async"));
-                names.deferred = scope.types.take(format!("Deferred{own}"));
+                names.skeleton = scope.types.take([own, "Skeleton"].concat());
+                names.asynchronous = scope.types.take([own, "Async"].concat());
+                names.deferred = scope.types.take(["Deferred", own].concat());
             }
             if let DefKind::Value(value) = &def.kind {
                 let own = self.of(id).own.trim_end_matches('_').to_owned();
                 let names = &mut self.definitions[id.index()];
                 // The trait of an abstract valuetype is what it is.
                 if !value.is_abstract {
-                    names.operations = scope.types.take(format!("{own}Operations"));
+                    names.operations = scope.types.take([&*own, "Operations"].concat());
                 }
                 if !value.factories.is_empty() {
-                    names.factory = scope.types.take(format!("{own}Factory"));
+                    names.factory = scope.types.take([&*own, "Factory"].concat());
                 }
             }
             if has_type_code(&def.kind) {
-                let name = scope.values.take(format!("TC_{}", screaming(&def.name)));
+                let name = scope.values.take(["TC_", &screaming(&def.name)].concat());
                 self.definitions[id.index()].type_code = name;
             }
             let has_inner = match &def.kind {
@@ -155,10 +155,11 @@ impl Names {
             let name = name.trim_end_matches('_');
             match &model.get(id).kind {
                 DefKind::Attribute(_) => {
-                    self.definitions[id.index()].error = scope.types.take(format!("Get{name}Error"));
-                    self.definitions[id.index()].setter_error = scope.types.take(format!("Set{name}Error"));
+                    self.definitions[id.index()].error = scope.types.take(["Get", name, "Error"].concat());
+                    self.definitions[id.index()].setter_error =
+                        scope.types.take(["Set", name, "Error"].concat());
                 }
-                _ => self.definitions[id.index()].error = scope.types.take(format!("{name}Error")),
+                _ => self.definitions[id.index()].error = scope.types.take([name, "Error"].concat()),
             }
         }
         if let DefKind::Value(value) = &model.get(owner).kind {
@@ -219,7 +220,7 @@ impl Names {
         }
         for &id in &callable {
             let names = &mut self.definitions[id.index()];
-            names.later = taken.take(format!("{}_async", names.own.trim_end_matches('_')));
+            names.later = taken.take([names.own.trim_end_matches('_'), "_async"].concat());
             if !names.setter.is_empty() {
                 names.setter_later = taken.take(format!("{}_async", names.setter.trim_end_matches('_')));
             }

@@ -1,5 +1,6 @@
 //! Interfaces and the errors of their operations.
 
+use super::items::quoted;
 use super::{Joined, Printer};
 use crate::tree::{Interface, Method, OperationError, Remote};
 
@@ -19,7 +20,7 @@ impl Printer {
                 self.line(&whole);
             } else {
                 self.put(format_args!("{support}::local_interface! {{"));
-                self.indented(|out| out.filled(&head, &[], &format!("{:?}", type_code.repository_id)));
+                self.indented(|out| out.filled(&head, &[], &quoted(&type_code.repository_id)));
                 self.line("}");
             }
         }
@@ -55,7 +56,8 @@ impl Printer {
         let head = format!("pub trait {name}:");
         let whole = format!("{head} {} {brace}", bounds.join(" + "));
         // rustfmt keeps eight columns free behind the bounds.
-        if self.fits(&format!("{head} {} {{        ", bounds.join(" + "))) {
+        let open = [&head, " ", &bounds.join(" + "), " {"].concat();
+        if self.fits_with(&open, 8) {
             self.line(&whole);
             return;
         }
@@ -82,11 +84,11 @@ impl Printer {
             .chain(method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty].concat()))
             .collect();
         let is_wide = method.results.len() > 1 && method.results.join(", ").len() > TUPLE_WIDTH;
-        let result = format!("-> Result<{}, {}>", tuple(&method.results), method.error);
-        let head = format!("fn {}({})", method.name, parameters.join(", "));
-        let whole = format!("{head} {result};");
+        let result = ["-> Result<", &tuple(&method.results), ", ", &method.error, ">"].concat();
+        let head = ["fn ", &method.name, "(", &parameters.join(", "), ")"].concat();
+        let whole = [&head, " ", &result, ";"].concat();
         if !is_wide && self.fits(&whole) {
-            if self.fits(&format!("{whole} ")) {
+            if self.fits_with(&whole, 1) {
                 self.line(&whole);
             } else {
                 // rustfmt asks for one column more than it uses.
@@ -129,9 +131,7 @@ impl Printer {
             let traits = format!("{},", names.join(", "));
             let id = format!("{kind}{:?}", type_code.repository_id);
             let type_code = format!("{} =", type_code.name);
-            if out.fits(&format!("{first} {traits}")) {
-                out.put(format_args!("{first} {traits}"));
-            } else {
+            if !out.put_if_fits(format_args!("{first} {traits}")) {
                 out.filled_below(&first, &names, "");
                 out.text.pop(); // nothing closes them
             }
@@ -160,19 +160,19 @@ impl Printer {
         });
         let parameters: Vec<String> =
             method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty, " = ", &p.mode].concat()).collect();
-        let later = if method.oneway { String::new() } else { format!(" / {}", method.later) };
-        let head = format!("{kind} {:?} fn {}{later}(", method.wire_name, method.name);
+        let later = if method.oneway { String::new() } else { [" / ", &method.later].concat() };
+        let head = [kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("].concat();
         let end = format!(", {}{bounds}{context};", method.error);
         let codecs = &method.result_codecs;
         let (open, close) = match codecs.len() {
             1 => (String::new(), String::new()),
             _ => (format!("{}<(", method.joined_codec), ")>".to_owned()),
         };
-        let result = format!("-> {open}{}{close}{end}", codecs.join(", "));
+        let result = ["-> ", &open, &codecs.join(", "), &close, &end].concat();
         if self.put_if_fits(format_args!("{head}{}) {result}", Joined(&parameters))) {
             return;
         }
-        let tail = format!(") {result}");
+        let tail = [") ", &result].concat();
         if self.fits(&tail) && !parameters.is_empty() {
             self.filled(&head, &parameters, &tail);
         } else {
@@ -190,7 +190,7 @@ impl Printer {
             for error in errors {
                 out.docs(&error.docs);
                 let variants: Vec<String> =
-                    error.exceptions.iter().map(|(name, ty)| format!("{name}({ty})")).collect();
+                    error.exceptions.iter().map(|(name, ty)| [name, "(", ty, ")"].concat()).collect();
                 if !out.put_if_fits(format_args!("pub enum {} {{ {} }}", error.name, Joined(&variants))) {
                     out.filled(&format!("pub enum {} {{", error.name), &variants, "}");
                 }

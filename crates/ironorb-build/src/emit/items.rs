@@ -53,35 +53,31 @@ impl Printer {
         match &s.exception {
             Some(idl) => {
                 let head = format!("{}: {} = {idl:?},", s.name, s.type_code.name);
-                self.macro_with(&format!("{support}::exception!"), &head, &s.type_code, &fields);
+                self.macro_with(&[support, "::exception!"].concat(), &head, &s.type_code, &fields);
             }
             None => {
                 let head = typed(&s.name, &s.type_code);
-                self.macro_with(&format!("{support}::cdr_struct!"), &head, &s.type_code, &fields);
+                self.macro_with(&[support, "::cdr_struct!"].concat(), &head, &s.type_code, &fields);
             }
         }
     }
 
     pub(super) fn alias(&mut self, alias: &Alias, support: &str) {
-        self.assignment(&format!("pub type {} =", alias.name), &alias.ty);
+        self.assignment(&["pub type ", &alias.name, " ="].concat(), &alias.ty);
         let head = typed(&alias.name, &alias.type_code);
-        let id = format!("{:?}", alias.type_code.repository_id);
+        let id = quoted(&alias.type_code.repository_id);
         let (name, original) = match &alias.original {
             Original::Rust => ("alias", None),
             Original::Native => ("native", None),
             Original::Described(original) => ("alias", Some(described(original))),
         };
-        let tail = original.as_ref().map_or_else(String::new, |original| format!(", {original}"));
-        let whole = format!("{support}::{name}! {{ {head} {id}{tail} }}");
-        if self.fits(&whole) {
-            self.line(&whole);
+        let tail = original.as_ref().map_or_else(String::new, |original| [", ", original].concat());
+        if self.put_if_fits(format_args!("{support}::{name}! {{ {head} {id}{tail} }}")) {
             return;
         }
         self.put(format_args!("{support}::{name}! {{"));
         self.indented(|out| {
-            let whole = format!("{head} {id}{tail}");
-            if out.fits(&whole) {
-                out.line(&whole);
+            if out.put_if_fits(format_args!("{head} {id}{tail}")) {
                 return;
             }
             out.assignment_to(&head, &id, if original.is_some() { "," } else { "" });
@@ -119,7 +115,7 @@ impl Printer {
             .map(|variant| named(&variant.name, variant.idl.as_deref()).into_owned())
             .collect();
         let head = typed(&e.name, &e.type_code);
-        self.macro_with(&format!("{support}::cdr_enum!"), &head, &e.type_code, &variants);
+        self.macro_with(&[support, "::cdr_enum!"].concat(), &head, &e.type_code, &variants);
     }
 
     pub(super) fn union(&mut self, u: &Union, support: &str) {
@@ -161,7 +157,7 @@ impl Printer {
         for case in &u.cases {
             match &case.kind {
                 CaseKind::One { label, codec, .. } => {
-                    one.push(format!("[{label}] => {}({codec})", case.name))
+                    one.push(["[", label, "] => ", &case.name, "(", codec, ")"].concat())
                 }
                 CaseKind::Many { labels, codec, .. } => {
                     many.push(format!("[{}] => {}({codec})", labels.join(" | "), case.name));
@@ -172,11 +168,9 @@ impl Printer {
         self.put(format_args!("{support}::cdr_union! {{"));
         self.indented(|out| {
             let head = typed(&u.name, &u.type_code);
-            let id = format!("{:?}", u.type_code.repository_id);
+            let id = quoted(&u.type_code.repository_id);
             let switch = format!("switch {};", described(&u.discriminator));
-            if out.fits(&format!("{head} {id} {switch}")) {
-                out.put(format_args!("{head} {id} {switch}"));
-            } else {
+            if !out.put_if_fits(format_args!("{head} {id} {switch}")) {
                 out.line(&head);
                 out.put(format_args!("{id} {switch}"));
             }
@@ -206,7 +200,9 @@ impl Printer {
             let labels: Vec<String> = u
                 .labels
                 .iter()
-                .map(|(number, name, codec)| format!("{number} {name:?} {}", described(codec)))
+                .map(|(number, name, codec)| {
+                    [&number.to_string(), " ", &quoted(name), " ", &described(codec)].concat()
+                })
                 .collect();
             let default = u.default_label.map_or_else(String::new, |at| format!(" default {at}"));
             out.filled("labels [", &labels, &format!("]{default};"));
@@ -221,7 +217,7 @@ impl Printer {
 
     /// `name! { head "id" { parts } }` on one line or on several.
     fn macro_with(&mut self, macro_name: &str, head: &str, type_code: &TypeCode, parts: &[String]) {
-        let id = format!("{:?}", type_code.repository_id);
+        let id = quoted(&type_code.repository_id);
         let (open, close) = if parts.is_empty() { ("{", "}") } else { ("{ ", " }") };
         let parts_joined = Joined(parts);
         if self.put_if_fits(format_args!("{macro_name} {{ {head} {id} {open}{parts_joined}{close} }}")) {
@@ -251,6 +247,15 @@ impl Printer {
         if !self.put_if_fits(format_args!("{head} {{ {} }}", Joined(parts))) {
             self.filled_below(&format!("{head} {{"), parts, "}");
         }
+    }
+}
+
+/// A text in quotes.
+pub(super) fn quoted(text: &str) -> String {
+    // Only a pragma can ask for an id that needs escapes.
+    match text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\') {
+        true => ["\"", text, "\""].concat(),
+        false => format!("{text:?}"),
     }
 }
 

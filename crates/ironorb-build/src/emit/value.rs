@@ -1,7 +1,7 @@
 //! Valuetypes.
 
 use super::Printer;
-use super::items::{described, named, typed};
+use super::items::{described, named, quoted, typed};
 use crate::tree::{AbstractValue, Method, Operations, RegisterValues, Value, ValueBox, ValueFactory};
 
 impl Printer {
@@ -75,7 +75,7 @@ impl Printer {
         self.blank();
         let head = format!("dyn {}", typed(name, &value.type_code));
         let bases: Vec<String> = value.bases.iter().map(|path| format!("dyn {path}")).collect();
-        let id = format!("{:?}", value.type_code.repository_id);
+        let id = quoted(&value.type_code.repository_id);
         let whole = format!("{support}::abstract_value! {{ {head} {id} [{}] }}", bases.join(", "));
         if self.fits(&whole) {
             self.line(&whole);
@@ -145,7 +145,7 @@ impl Printer {
         self.assignment_to(&format!("pub struct {}(pub", value.name), &value.ty, ");");
         self.blank();
         let head = typed(&value.name, &value.type_code);
-        let id = format!("{:?}", value.type_code.repository_id);
+        let id = quoted(&value.type_code.repository_id);
         let content = described(&value.content);
         let whole = format!("{support}::value_box! {{ {head} {id}, {content} }}");
         if self.fits(&whole) {

@@ -75,7 +75,7 @@ impl Lowerer<'_> {
             Type::WString { bound: Some(n) } => format!("{}<{n}>", self.support("WStr", at)),
             Type::Sequence { element, bound } => {
                 let bound = bound.map_or_else(String::new, |n| format!(", {n}"));
-                format!("{}<{}{bound}>", self.support("Seq", at), self.codec(element, at))
+                [&self.support("Seq", at), "<", &self.codec(element, at), &bound, ">"].concat()
             }
             Type::Map { key, value, bound } => {
                 let bound = bound.map_or_else(String::new, |n| format!(", {n}"));
