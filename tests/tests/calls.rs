@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb::{
-    CompletionStatus, MinorCode, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef, giop,
+    CompletionStatus, MinorCode, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef,
+    Version, giop,
 };
 use ironorb_tests::testing::{self, Derived, Probe, ProbeRef};
 use ironorb_tests::{Deriving, Probing, eventually};
@@ -289,18 +290,23 @@ fn a_servant_may_be_kept_and_shared() {
 
 #[test]
 fn published_addresses_are_not_those_listened_at() {
-    let server = Orb::builder()
-        .endpoint("iiop://127.0.0.1:0")
-        .unwrap()
-        .publish("outside.example:4711")
-        .publish("127.0.0.1")
-        .build()
-        .unwrap();
-    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
-    let profile = local.object().ior().iiop_profiles().next().unwrap();
-    assert_eq!((profile.host(), profile.port()), ("outside.example", 4711));
-    // The name does not resolve here; the alternate address does.
-    let client = Orb::builder().no_endpoint().build().unwrap();
-    let remote = elsewhere(&client, &local);
-    assert_eq!(remote.add(1, 2).unwrap(), 3);
+    for (version, profiles) in [(Version::V1_0, 2), (Version::V1_1, 2), (Version::V1_2, 1)] {
+        let server = Orb::builder()
+            .endpoint("iiop://127.0.0.1:0")
+            .unwrap()
+            .publish("outside.example:4711")
+            .publish("127.0.0.1")
+            .giop_version(version)
+            .build()
+            .unwrap();
+        let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let profile = local.object().ior().iiop_profiles().next().unwrap();
+        assert_eq!((profile.host(), profile.port()), ("outside.example", 4711));
+        // The other address is a component, and where there are none, in a profile of its own.
+        assert_eq!(local.object().ior().iiop_profiles().count(), profiles);
+        // The name does not resolve here; the other address does.
+        let client = Orb::builder().no_endpoint().build().unwrap();
+        let remote = elsewhere(&client, &local);
+        assert_eq!(remote.add(1, 2).unwrap(), 3);
+    }
 }

@@ -6,8 +6,9 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::time::Duration;
 
+use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, TaggedComponent};
+use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::url::Corbaloc;
@@ -138,21 +139,28 @@ impl OrbCore {
         added: &[TaggedComponent<'static>],
     ) -> ObjectRef {
         let nowhere = Published { host: String::new(), port: 0 };
+        let version = self.config.giop_version;
         let (first, others) = match self.published() {
             [first, others @ ..] => (first, others),
             [] => (&nowhere, [].as_slice()),
         };
         let mut components = vec![TaggedComponent::new_orb_type(IRONORB_ORB_TYPE)];
         components.extend(TaggedComponent::new_code_sets(&self.config.code_sets()));
-        for other in others {
+        // CORBA 3.3 part 2, 9.7.3: further addresses are components of IIOP 1.2; before, each has a profile.
+        let (alternates, profiles) =
+            if version == Version::V1_2 { (others, [].as_slice()) } else { ([].as_slice(), others) };
+        for other in alternates {
             components.extend(TaggedComponent::new_alternate_address(&other.host, other.port));
         }
         components.extend_from_slice(added);
-        let profile = IiopProfile::new(self.config.giop_version, &first.host, first.port, key, &components);
-        let ior = match profile {
-            Ok(profile) => Ior::with_profile(repository_id, profile),
-            // A host name with a NUL in it, which cannot be listened at.
-            Err(_) => Ior { type_id: repository_id.to_owned(), profiles: Vec::new() },
+        let profiles = std::iter::once(first).chain(profiles);
+        let ior = Ior {
+            type_id: repository_id.to_owned(),
+            // A host name with a NUL in it cannot be written, nor listened at.
+            profiles: profiles
+                .filter_map(|at| IiopProfile::new(version, &at.host, at.port, key, &components).ok())
+                .map(Profile::Iiop)
+                .collect(),
         };
         ObjectRef::new(self, ior)
     }
