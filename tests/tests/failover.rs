@@ -357,19 +357,21 @@ fn a_connection_that_may_not_be_made_anew_is_not() {
 
 #[test]
 fn a_server_that_comes_back_is_found_again() {
-    let (server, local) = server();
+    // An address that no other test uses, so that the port stays free meanwhile.
+    let server = Orb::builder().endpoint("iiop://127.0.79.3:0").unwrap().build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let port = local.object().ior().iiop_profiles().next().unwrap().port();
     server.bind_key("Probe", local.object()).unwrap();
     let orb = client();
     let probe: ProbeRef = orb
-        .string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/Probe"))
+        .string_to_object(&format!("corbaloc:iiop:1.2@127.0.79.3:{port}/Probe"))
         .unwrap()
         .narrow_unchecked();
     probe.ping().unwrap();
     server.shutdown(true).unwrap();
     let e = probe.ping().unwrap_err();
     assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
-    let again = Orb::builder().endpoint(&format!("iiop://127.0.0.1:{port}")).unwrap().build().unwrap();
+    let again = Orb::builder().endpoint(&format!("iiop://127.0.79.3:{port}")).unwrap().build().unwrap();
     let local: ProbeRef = again.root_poa().activate(Probing::default()).unwrap();
     again.bind_key("Probe", local.object()).unwrap();
     probe.ping().unwrap();

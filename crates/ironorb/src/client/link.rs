@@ -11,7 +11,7 @@ mod both_ways;
 
 use std::net::{Shutdown, TcpStream};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -23,9 +23,9 @@ use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::service_context::EncodedContexts;
 
-use super::Common;
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
+use super::{Common, Place};
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
@@ -49,7 +49,7 @@ pub(crate) struct Link {
     transmit_bytes_max: usize,
     receiver: Arc<Receiver>,
     /// Counts this one while it lives.
-    connected: Arc<AtomicUsize>,
+    _place: Option<Place>,
     /// By what the receiver knows it.
     number: u64,
     me: Weak<Link>,
@@ -100,14 +100,18 @@ const LOOK_AFTER_MS: u64 = 20;
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
 impl Link {
-    pub(super) fn new(stream: TcpStream, common: &Arc<Common>) -> Arc<Self> {
+    pub(super) fn new(stream: TcpStream, common: &Arc<Common>, place: Place) -> Arc<Self> {
         let both_ways = common.config.bidirectional.then(|| BothWays::originator(common));
-        Link::made(stream, common, both_ways)
+        Link::made(stream, common, Some(place), both_ways)
     }
 
-    fn made(stream: TcpStream, common: &Common, both_ways: Option<BothWays>) -> Arc<Self> {
-        let Common { config, receiver, connected, .. } = common;
-        connected.fetch_add(1, Ordering::Relaxed);
+    fn made(
+        stream: TcpStream,
+        common: &Common,
+        place: Option<Place>,
+        both_ways: Option<BothWays>,
+    ) -> Arc<Self> {
+        let Common { config, receiver, .. } = common;
         let connection = match &both_ways {
             None => ClientConnection::new(config.connection),
             Some(both_ways) => ClientConnection::bidirectional(
@@ -125,7 +129,7 @@ impl Link {
             made: Instant::now(),
             transmit_bytes_max: config.transmit_bytes_max,
             receiver: receiver.clone(),
-            connected: connected.clone(),
+            _place: place,
             number: receiver.link_number(),
             me: me.clone(),
             both_ways: both_ways.map(Box::new),
@@ -527,7 +531,6 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.receiver.forget_link(self.number);
-        self.connected.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -190,12 +190,27 @@ impl Drop for Connector {
     }
 }
 
+/// One of the connections that may be open at once; free again when it is dropped.
+#[derive(Debug)]
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Common {
-    /// Closes a connection that nobody uses, if there are as many as there may be. False when all are in use.
-    fn make_room(&self, now: Instant) -> bool {
-        if self.connected.load(Ordering::Relaxed) < self.config.client_connections_max {
-            return true;
-        }
+    /// A place for one connection more. Closes one that nobody uses, if there are as many as there may be; `None` when
+    /// all are in use.
+    fn place(&self, now: Instant) -> Option<Place> {
+        let place = Place(self.connected.clone());
+        let is_free = self.connected.fetch_add(1, Ordering::Relaxed) < self.config.client_connections_max;
+        (is_free || self.close_an_idle_one(now)).then_some(place)
+    }
+
+    #[cold]
+    fn close_an_idle_one(&self, now: Instant) -> bool {
         let Some(endpoints) = self.endpoints.upgrade() else { return false };
         let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
         let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
@@ -464,9 +479,7 @@ impl EndpointLinks {
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
-        if !self.common.make_room(now) {
-            return Err(ConnectFailure::TooMany);
-        }
+        let place = self.common.place(now).ok_or(ConnectFailure::TooMany)?;
         let connected = self.common.resolver.resolve(&self.host, self.port, deadline).and_then(|addresses| {
             net::connect(&addresses, deadline).inspect_err(|_| self.common.resolver.forget(&self.host))
         });
@@ -477,7 +490,7 @@ impl EndpointLinks {
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
         self.was_connected.store(true, Ordering::Relaxed);
-        let link = Link::new(stream, &self.common);
+        let link = Link::new(stream, &self.common, place);
         self.announce(&link);
         let mut slot = lock(slot);
         match &slot.link {
