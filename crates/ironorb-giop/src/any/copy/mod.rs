@@ -101,6 +101,9 @@ enum Frame<'a, 'r> {
 const STEPS_FREE: usize = 256;
 const STEPS_PER_BYTE: usize = 8;
 
+/// Steps after which a value is so large that plans are made for single structs too: the next is likely of the same type.
+const STEPS_PLANLESS: usize = 64;
+
 impl<'t> Copy<'t> {
     /// A copying whose values begin at `start` of the reader.
     pub(super) fn new(start: usize) -> Self {
@@ -198,6 +201,10 @@ impl<'t> Copy<'t> {
             Shape::Struct { kind, id, members, .. } => {
                 if kind == TcKind::Except {
                     exception_id(r, w, id)?;
+                } else if self.steps > STEPS_PLANLESS
+                    && let Some(plan) = self.plan(ty)
+                {
+                    return plan.copy(r, w, 1);
                 }
                 work.push(Frame::Members { members, next: 0 });
             }
@@ -297,7 +304,7 @@ impl<'t> Copy<'t> {
         {
             return Ok(());
         }
-        if count >= plan::COUNT_MIN
+        if (count >= plan::COUNT_MIN || self.steps > STEPS_PLANLESS)
             && let Some(plan) = self.plan(element)
         {
             return plan.copy(r, w, count);

@@ -40,7 +40,7 @@ struct Layout {
 /// More numbers than this, or more types on the way to them, are not worth a plan; and a type whose flat form is out of
 /// proportion to its description must not get one.
 const FIELDS_MAX: usize = 256;
-const STEPS_MAX: usize = 1024;
+const STEPS_MAX: usize = 320;
 
 impl Plan {
     /// The plan of a type; `None` if its values differ in size, or are empty, or have too many fields.
