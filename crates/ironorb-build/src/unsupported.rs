@@ -77,6 +77,9 @@ impl Checker<'_> {
                 for &base in &interface.bases {
                     self.named(base, def.span);
                 }
+                if self.model.all_bases(def.id).len() > BASES_MAX {
+                    self.push(def.span, format!("an interface with more than {BASES_MAX} bases"));
+                }
             }
             DefKind::Operation(operation) => {
                 self.ty(&operation.result, def.span);
@@ -180,6 +183,10 @@ impl Checker<'_> {
 
 /// Results are a tuple, and the support module has codecs for tuples of up to this many.
 const RESULTS_MAX: usize = 32;
+
+/// Direct and indirect bases of an interface. Each interface lists all of its bases and their operations, so that a
+/// chain of n would take n² lines.
+const BASES_MAX: usize = 256;
 
 /// Levels of sequences, arrays and aliases in a type; far beyond real IDL, and what rustc takes with ease.
 const TYPE_LEVELS_MAX: u32 = 100;

@@ -45,6 +45,25 @@ fn endless_aliases_are_refused() {
     assert!(text.starts_with("error: a type of more than 100 levels"), "{text:.200}");
 }
 
+/// What would take text or time out of proportion is refused, be it legal IDL.
+#[test]
+fn endless_inheritance_and_results_are_refused() {
+    let mut idl = "interface I0 {};\n".to_owned();
+    for n in 1..260 {
+        idl.push_str(&format!("interface I{n} : I{} {{}};\n", n - 1));
+    }
+    idl.push_str("interface Many { void all(");
+    let outs: Vec<String> = (0..33).map(|n| format!("out long o{n}")).collect();
+    idl.push_str(&format!("{}); }};", outs.join(", ")));
+    let text = generated(&idl).unwrap_err().to_string();
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("error")).collect();
+    let deep = "error: an interface with more than 256 bases is not generated yet";
+    assert_eq!(
+        told,
+        [deep, deep, deep, "error: an operation with more than 32 results is not generated yet"]
+    );
+}
+
 #[test]
 fn the_line_is_shown_with_a_caret() {
     let errors = generated("module m {\n\tstruct Later;\n};").unwrap_err();
