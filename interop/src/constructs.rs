@@ -147,4 +147,12 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("dynamic invocation by the peer", &["dii_call", "bad_operation/dii"]),
     ("blocked calls, timeouts, threads", &["block", "timeout", "threads"]),
     ("messages of several MB", &["big"]),
+    ("messages of 60 MB in fragments", &["big/60_mb"]),
+    ("messages over the peer's limit", &["limits"]),
+    ("TCP over IPv6", &["ipv6"]),
+    ("a peer whose strings are ISO-8859-1", &["code_sets"]),
+    ("`corbaloc:` without a version, plain keys", &["corbaloc"]),
+    ("components of the peer's own in references", &["ior"]),
+    ("naming services, `corbaname:`", &["naming"]),
+    ("callbacks through one connection", &["bidirectional"]),
 ];

@@ -133,7 +133,12 @@ pub fn java(class: &str, arguments: &[&str]) -> Process {
     let jars = std::fs::read_to_string(build.join("classpath")).expect("the peers are built");
     let path = format!("{}:{}", build.join("classes").display(), jars.trim());
     // Starting the virtual machine is most of what a peer costs.
-    let mut all = vec!["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", &path, class];
+    let mut all = vec!["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx1g", "-cp", &path];
+    // Properties of the system go before the class.
+    let (properties, arguments): (Vec<&str>, Vec<&str>) =
+        arguments.iter().partition(|argument| argument.starts_with("-D"));
+    all.extend(properties);
+    all.push(class);
     all.extend(arguments);
     Process::start("java", &all)
 }

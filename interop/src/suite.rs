@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ironorb::poa::{IdAssignment, Poa, PoaCurrent, PoaError, PoaPolicies, RequestProcessing};
 use ironorb::{
-    CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind, TypedRef, WString,
+    CompletionStatus, Context, MinorCode, ObjectRef, SystemException, SystemExceptionKind, TypedRef, WString,
     nil_reference,
 };
 
@@ -622,9 +622,11 @@ impl interop::Control for SuiteServant {
         Ok(self.state().gates.get(gate).map_or(0, |gate| gate.waiting))
     }
 
-    // The mapping hands no context to servants, so there is never anything in it.
     fn with_context(&self, _number: i32) -> Result<StringSeq, SystemException> {
-        Ok(Vec::new())
+        let mut found: Vec<String> =
+            Context::received().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        found.sort_unstable();
+        Ok(found)
     }
 
     fn shutdown(&self) -> Result<(), SystemException> {

@@ -18,5 +18,6 @@ void fixed();
 void long_double();
 void control();
 void big_messages();
+void huge_messages();
 
 #endif

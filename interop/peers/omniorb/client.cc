@@ -1,6 +1,6 @@
 // The omniORB client of the interoperability tests: calls everything in interop.idl on any server.
 //
-//   client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--shutdown] REFERENCE
+//   client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--shutdown] REFERENCE
 //
 // REFERENCE is an IOR:, corbaloc: or corbaname: of an interop::Suite. One line per case:
 // "PASS name", "FAIL name: what" or "SKIP name: reason"; the last line is "N passed, M failed", and
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     const char* defaults[][2] = {{"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "67108864"}, {0, 0}};
     orb = CORBA::ORB_init(argc, argv, "omniORB4", defaults);
     string reference;
-    bool shutdown = false;
+    bool shutdown = false, huge = false;
     for (int i = 1; i < argc; ++i) {
       string option = argv[i];
       if (option == "--only" && i + 1 < argc) only.push_back(argv[++i]);
@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
         }
         skips.emplace_back(pair.substr(0, eq), pair.substr(eq + 1));
       } else if (option == "--shutdown") shutdown = true;
+      else if (option == "--huge") huge = true;
       else if (reference.empty() && !begins(option, "-")) reference = option;
       else {
         fprintf(stderr, "client: what is %s?\n", option.c_str());
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
       }
     }
     if (reference.empty()) {
-      fprintf(stderr, "usage: client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--shutdown] REFERENCE\n");
+      fprintf(stderr, "usage: client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--shutdown] REFERENCE\n");
       return 2;
     }
 
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
     long_double();
     control();
     big_messages();
+    if (huge) huge_messages();
     if (shutdown) run("shutdown", [] { suite->shutdown(); });
     printf("%d passed, %d failed\n", passed, failed);
     suite = Suite::_nil();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! interop-server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
-//!                [--concurrency connection|leader-followers] [--fragment BYTES]
+//!                [--concurrency connection|leader-followers] [--fragment BYTES] [--message-max BYTES]
 //! ```
 //!
 //! The first line of standard output is the IOR. It ends on SIGTERM, SIGINT or `Control::shutdown`. Of the
@@ -108,6 +108,7 @@ impl Settings {
                         _ => return Err(strange().into()),
                     });
                 }
+                "--message-max" => orb = orb.message_bytes_max(value.parse()?),
                 "--fragment" => orb = orb.fragment_bytes(value.parse()?),
                 "-ORBendPoint" => {
                     let address = value.strip_prefix("giop:tcp:").ok_or_else(strange)?;

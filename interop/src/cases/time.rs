@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ironorb::{CompletionStatus, SystemExceptionKind, TypedRef, with_timeout};
+use ironorb::{CompletionStatus, Context, SystemExceptionKind, TypedRef, with_timeout};
 
 use super::runner::{Cases, expect_exception};
 use super::values::*;
@@ -29,7 +29,13 @@ pub(super) fn control(cases: &mut Cases<'_>) {
         got.sort_unstable();
         assert_eq!(got, [0, 300_000]);
     });
-    cases.run("context", |suite| assert_eq!(suite.with_context(1).unwrap(), Vec::<String>::new()));
+    cases.run("context", |suite| {
+        assert_eq!(suite.with_context(1).unwrap(), Vec::<String>::new());
+        let names = ["color", "color_depth", "region", "other"];
+        let context = names.iter().fold(Context::new(), |c, name| c.with(*name, format!("v-{name}")));
+        let expected = ["color=v-color", "color_depth=v-color_depth", "region=v-region"];
+        assert_eq!(context.enter(|| suite.with_context(1)).unwrap(), expected);
+    });
     cases.run("block", |suite| {
         std::thread::scope(|threads| {
             let blocked = threads.spawn(|| suite.block("rust"));

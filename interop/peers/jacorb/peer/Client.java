@@ -9,7 +9,7 @@ import java.util.Properties;
 /**
  * The JacORB client of the interoperability tests: calls everything in interop.idl on any server.
  *
- * <pre>Client [-ORBInitRef NAME=URL] [--property KEY=VALUE]... [--only NAME]... [--skip NAME=REASON]... [--shutdown] REFERENCE</pre>
+ * <pre>Client [-ORBInitRef NAME=URL] [--property KEY=VALUE]... [--only NAME]... [--skip NAME=REASON]... [--huge] [--shutdown] REFERENCE</pre>
  *
  * One line per case, as the omniORB client writes them: "PASS name", "FAIL name: what" or "SKIP name: reason"; the last
  * line is "N passed, M failed", and the exit code is 0 only if all that ran passed and something ran.
@@ -21,13 +21,14 @@ public final class Client {
         Start start = new Start(arguments, new Properties());
         Harness cases = new Harness();
         String reference = null;
-        boolean shutdown = false;
+        boolean shutdown = false, huge = false;
         for (Iterator<String> rest = start.rest.iterator(); rest.hasNext();) {
             String option = rest.next();
             switch (option) {
                 case "--only": cases.only.add(rest.next()); break;
                 case "--skip": cases.skips.add(rest.next().split("=", 2)); break;
                 case "--shutdown": shutdown = true; break;
+                case "--huge": huge = true; break;
                 default: reference = option;
             }
         }
@@ -51,6 +52,7 @@ public final class Client {
         types.edges();
         objects.control();
         types.bigMessages();
+        if (huge) types.hugeMessages();
         if (shutdown) cases.run("shutdown", suite::shutdown);
         System.out.println(cases.passed + " passed, " + cases.failed + " failed");
         System.out.flush();

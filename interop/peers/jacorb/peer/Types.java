@@ -230,4 +230,14 @@ final class Types {
             }
         });
     }
+
+    void hugeMessages() {
+        cases.run("huge", () -> {
+            int length = 60 << 20;
+            check(suite.swallow(octets(length)) == length, "length");
+            byte[] got = suite.produce(length);
+            check(got.length == length, "length of the result");
+            for (int i = 0; i < length; ++i) if (got[i] != (byte) (i % 251)) throw new Harness.Mismatch("octet " + i);
+        });
+    }
 }
