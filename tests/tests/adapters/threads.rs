@@ -248,3 +248,52 @@ fn an_answer_that_comes_later_holds_no_turn() {
     server.shutdown(true).unwrap();
     main.join().unwrap().unwrap();
 }
+
+/// Incarnates servants that answer later.
+struct ParkingAll(Arc<Mutex<Vec<Reply<(), SystemException>>>>);
+
+impl ServantActivator for ParkingAll {
+    fn incarnate(&self, _: &ironorb::poa::ObjectId, _: &Poa) -> Result<Arc<dyn Servant>, Unavailable> {
+        Ok(ironorb::servant::<UnrelatedRef, _>(Arc::new(Deferred(Parking(self.0.clone())))))
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_servant_to_go_lets_it_go() {
+    let (server, client) = (server(), client());
+    let running = server.clone();
+    let main = std::thread::spawn(move || running.run());
+    for thread in [ThreadModel::OrbControl, ThreadModel::SingleThread, ThreadModel::MainThread] {
+        let policies = PoaPolicies { thread, ..ACTIVATED };
+        let poa = server.root_poa().create_poa("going", None, policies).unwrap();
+        let parked = Arc::new(Mutex::new(Vec::new()));
+        poa.set_servant_activator(Arc::new(ParkingAll(parked.clone()))).unwrap();
+        let local: UnrelatedRef = reference(&poa, "one").object().narrow_unchecked();
+        let remote: UnrelatedRef =
+            client.string_to_object(&local.object().to_ior_string()).unwrap().narrow_unchecked();
+        let take = || {
+            eventually("it has come", || parked.lock().unwrap().len() == 1);
+            parked.lock().unwrap().pop().unwrap()
+        };
+        for round in 0..20 {
+            std::thread::scope(|scope| {
+                let first = scope.spawn(|| remote.nothing());
+                let reply = take();
+                poa.deactivate(&"one".into()).unwrap();
+                // It waits until the first is answered and etherealised, for which its thread may be needed.
+                let second = scope.spawn(|| if round % 2 == 0 { remote.nothing() } else { local.nothing() });
+                for _ in 0..round * 20 {
+                    std::thread::yield_now();
+                }
+                assert!(!second.is_finished());
+                reply.send(Ok(()));
+                first.join().unwrap().unwrap();
+                take().send(Ok(()));
+                second.join().unwrap().unwrap();
+            });
+        }
+        poa.destroy(true, true).unwrap();
+    }
+    server.shutdown(true).unwrap();
+    main.join().unwrap().unwrap();
+}

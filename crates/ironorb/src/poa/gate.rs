@@ -39,6 +39,10 @@ impl Gate {
         self.owner == Some(std::thread::current().id())
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        *lock(&self.is_open)
+    }
+
     /// Blocks until it is open; false when that takes longer than `at_most`.
     pub(crate) fn wait(&self, at_most: Option<Duration>) -> bool {
         let guard = lock(&self.is_open);

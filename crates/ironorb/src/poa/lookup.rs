@@ -227,7 +227,13 @@ impl PoaInner {
             return Err(refusal(SystemExceptionKind::BadInvOrder, deadlock));
         }
         let waiting = self.waiting.fetch_add(1, Ordering::SeqCst);
-        let came = waiting < self.orb.config.held_requests_max && gate.wait(self.orb.config.call_timeout);
+        let at_most = self.orb.config.call_timeout;
+        let came = waiting < self.orb.config.held_requests_max
+            && match self.policies.thread {
+                // What opens the gate is done by this very thread.
+                ThreadModel::MainThread => self.orb.adapter.main_thread().work_until_open(gate, at_most),
+                ThreadModel::OrbControl | ThreadModel::SingleThread => gate.wait(at_most),
+            };
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         if came {
             return Ok(());

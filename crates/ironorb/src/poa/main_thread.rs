@@ -9,8 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
-use super::{ManagerState, PoaManager};
+use super::{Gate, ManagerState, PoaManager};
 use crate::Orb;
 use crate::sync::lock;
 
@@ -152,6 +153,39 @@ impl MainThread {
         if is_main {
             self.resign();
         }
+    }
+
+    /// Calls servant managers, as the main thread, until a gate is open; false when that takes longer than `at_most`.
+    /// Gates of main-thread adapters are opened by nobody else. Requests wait meanwhile: to serve them here would take stack
+    /// for each.
+    pub(super) fn work_until_open(&self, gate: &Gate, at_most: Option<Duration>) -> bool {
+        let begun = Instant::now();
+        let mut state = lock(&self.state);
+        if !state.become_main() {
+            return false; // it was the main thread a moment ago, and nobody else becomes that meanwhile
+        }
+        let is_open = loop {
+            if let Some(task) = state.tasks.pop_front() {
+                drop(state);
+                run(task);
+                state = lock(&self.state);
+                continue;
+            }
+            if gate.is_open() {
+                break true;
+            }
+            let left = at_most.map(|at_most| at_most.saturating_sub(begun.elapsed()));
+            state = match left {
+                Some(left) if left.is_zero() => break false,
+                Some(left) => {
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.wait(state),
+            };
+        };
+        drop(state);
+        self.resign();
+        is_open
     }
 
     /// Ends the thread's turn as the main one, after what only that may do.
