@@ -23,7 +23,8 @@ impl Default for FramerLimits {
 
 /// Bytes of a fresh receive buffer: holds a hundred small requests.
 const BUFFER_BYTES: usize = 16 << 10;
-/// Bytes of the receive buffer while a message comes in fragments, each of which may be as small as it likes.
+/// Bytes of the receive buffer once as many have come of a message in fragments, each of which may be as small as it
+/// likes.
 const ASSEMBLY_BUFFER_BYTES: usize = 128 << 10;
 /// Buffers larger than this are not kept for the next message.
 const KEEP_BYTES_MAX: usize = 256 << 10;
@@ -275,7 +276,8 @@ impl Framer {
         };
         self.take(length);
         if header.more_fragments {
-            if self.buf.len() < ASSEMBLY_BUFFER_BYTES {
+            let is_large = self.assemblies[index].bytes.len() >= ASSEMBLY_BUFFER_BYTES;
+            if is_large && self.buf.len() < ASSEMBLY_BUFFER_BYTES {
                 self.buf.resize(ASSEMBLY_BUFFER_BYTES, 0);
             }
             return Ok(None);
