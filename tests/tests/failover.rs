@@ -513,3 +513,20 @@ fn one_connection_too_many_takes_the_place_of_one_that_nobody_uses() {
     });
     probes[2].ping().unwrap();
 }
+
+#[test]
+fn references_in_files() {
+    let (_server, local) = server();
+    let orb = client();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("probe.ior");
+    std::fs::write(&file, format!("{}\n", local.object().to_ior_string())).unwrap();
+    let probe: ProbeRef = orb.resolve(&format!("file://{}", file.display())).unwrap();
+    probe.ping().unwrap();
+    std::fs::write(&file, format!("file:{}", file.display())).unwrap();
+    for url in [format!("file:{}", file.display()), "file:/nowhere/at/all".to_owned()] {
+        assert_eq!(orb.string_to_object(&url).unwrap_err().kind, SystemExceptionKind::BadParam);
+    }
+    std::fs::write(&file, [0xFF, 0xFE]).unwrap();
+    assert!(orb.string_to_object(&format!("file:{}", file.display())).is_err());
+}

@@ -2,10 +2,10 @@
 
 use std::hint::black_box;
 
-use ironorb::SystemException;
+use ironorb::{Pending, SystemException};
 
 use crate::error::BenchError;
-use crate::generated::bench::{BinStruct, Echo, EchoRef};
+use crate::generated::bench::{BinStruct, Echo, EchoAsync, EchoRef};
 
 /// A line of the report.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,8 @@ pub(crate) enum Operation {
     Nothing,
     /// [`ONEWAYS`] calls that nobody answers, then one that is, so that all have been carried out.
     Oneways,
+    /// So many calls begun one after the other, then all waited for.
+    Asynchronous(usize),
     Long,
     String,
     Structs(usize),
@@ -43,7 +45,7 @@ pub(crate) enum Operation {
 pub(crate) const ONEWAYS: usize = 99;
 
 /// All rows, in the order of the report.
-pub(crate) const ROWS: [Row; 13] = [
+pub(crate) const ROWS: [Row; 15] = [
     Row::new("void", Operation::Nothing, Server::ThreadPerConnection),
     Row::new("void-pool", Operation::Nothing, Server::Pool),
     Row::new("long", Operation::Long, Server::ThreadPerConnection),
@@ -56,6 +58,8 @@ pub(crate) const ROWS: [Row; 13] = [
     Row::new("long-64k", Operation::Longs(16 << 10), Server::ThreadPerConnection),
     Row::new("double-64k", Operation::Doubles(8 << 10), Server::ThreadPerConnection),
     Row::new("oneway", Operation::Oneways, Server::ThreadPerConnection),
+    Row::new("async", Operation::Asynchronous(1), Server::ThreadPerConnection),
+    Row::new("async-100", Operation::Asynchronous(100), Server::ThreadPerConnection),
     Row::new("collocated", Operation::Nothing, Server::Collocated),
 ];
 
@@ -86,6 +90,7 @@ impl Row {
     pub(crate) fn calls_per_sample(self) -> usize {
         match (self.operation, self.server) {
             (Operation::Oneways, _) => ONEWAYS + 1,
+            (Operation::Asynchronous(count), _) => count,
             (_, Server::Collocated) => COLLOCATED_CALLS,
             _ => 1,
         }
@@ -93,7 +98,11 @@ impl Row {
 
     /// Messages that the client sends for one sample.
     pub(crate) fn requests_per_sample(self) -> usize {
-        if self.operation == Operation::Oneways { ONEWAYS + 1 } else { 1 }
+        match self.operation {
+            Operation::Oneways => ONEWAYS + 1,
+            Operation::Asynchronous(count) => count,
+            _ => 1,
+        }
     }
 
     /// How many samples a repetition of so many calls has.
@@ -142,6 +151,13 @@ impl Operation {
                 }
                 echo.nothing()
             }),
+            Operation::Asynchronous(count) => {
+                let mut pending = Vec::with_capacity(count);
+                Box::new(move || {
+                    pending.extend((0..count).map(|_| echo.nothing_async()));
+                    pending.drain(..).try_for_each(Pending::wait)
+                })
+            }
             Operation::Long => Box::new(move || {
                 black_box(echo.take_long(black_box(42))?);
                 Ok(())

@@ -175,7 +175,7 @@ fn write_value(w: &mut Writer<'_>, ty: &TypeCode, random: &mut Random, depth: u3
         TcKind::Short => w.write_i16(random.next() as i16),
         TcKind::ULong | TcKind::Float => w.write_u32(random.next() as u32),
         TcKind::LongLong | TcKind::Double => w.write_u64(random.next()),
-        TcKind::LongDouble => w.put(&LongDouble::from_bits(u128::from(random.next()))).unwrap(),
+        TcKind::LongDouble => w.put(&LongDouble::from(random.next() as f64 / 3.0)).unwrap(),
         TcKind::Boolean => w.write_bool(random.below(2) == 1),
         TcKind::Char | TcKind::Octet => w.write_u8(random.next() as u8),
         TcKind::WChar => w.write_wchar(TEXT[random.below(TEXT.len())]).unwrap(),

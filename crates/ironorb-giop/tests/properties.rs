@@ -16,8 +16,8 @@ use ironorb_giop::message::{Message, MessageType};
 use ironorb_giop::service_context::{CodeSetContext, ServiceContexts};
 use ironorb_giop::url::{Corbaloc, CorbalocAddress, Corbaname, UrlError};
 use ironorb_giop::{
-    ByteOrder, CharSet, Encoding, Ior, Malformed, Marshal, Misuse, ObjectUrl, Reader, SystemException,
-    Unmarshal, Version, Writer,
+    Any, ByteOrder, CharSet, Encoding, Fixed, Ior, Malformed, Marshal, Misuse, ObjectUrl, Reader,
+    SystemException, TypeCode, Unmarshal, Version, Writer,
 };
 use proptest::prelude::*;
 
@@ -397,6 +397,10 @@ fn decode_everything(bytes: &[u8], encoding: Encoding) {
     one::<Vec<Vec<Vec<Vec<u8>>>>>(bytes, encoding);
     one::<Vec<Mixed>>(bytes, encoding);
     one::<[[u16; 5]; 7]>(bytes, encoding);
+    one::<TypeCode>(bytes, encoding);
+    one::<Any>(bytes, encoding);
+    one::<Vec<Any>>(bytes, encoding);
+    one::<Fixed<31, 5>>(bytes, encoding);
     one::<Ior>(bytes, encoding);
     one::<Vec<Ior>>(bytes, encoding);
     one::<CodeSetComponentInfo>(bytes, encoding);

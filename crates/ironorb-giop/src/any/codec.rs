@@ -1,10 +1,11 @@
 //! An `any` on the wire: its TypeCode, then its value (CORBA 3.3 part 2, 9.3.4.4).
 
+use super::content::Content;
 use super::copy::{Copy, CopyError};
 use super::{Any, CANONICAL};
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::typecode::TypeCode;
+use crate::typecode::{Shape, TcKind, TypeCode};
 
 impl Marshal for Any {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
@@ -25,7 +26,10 @@ impl Unmarshal for Any {
 
 /// Reads a value. `start` is where all that has paid for it begins.
 pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>, start: usize) -> Result<Any, Malformed> {
-    let mut bytes = Vec::new();
+    if let Some(content) = read_number(&type_code, r)? {
+        return Ok(Any { type_code, content });
+    }
+    let mut bytes = Vec::with_capacity(64);
     let mut copy = Copy::new(start);
     let mut w = Writer::new(&mut bytes, CANONICAL);
     copy.value(r, &mut w, type_code.as_type_ref()).map_err(|error| match error {
@@ -39,16 +43,29 @@ pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>, start: usize) 
     } else {
         None
     };
-    Ok(Any { type_code, bytes: bytes.into(), environment })
+    Ok(Any { type_code, content: Content::new(bytes, environment) })
+}
+
+/// A number, which is what most properties are, without the machinery.
+fn read_number(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<Option<Content>, Malformed> {
+    let Shape::Basic(kind) = type_code.as_type_ref().resolved().shape() else { return Ok(None) };
+    Ok(Some(match kind {
+        TcKind::Octet | TcKind::Char => Content::few([r.read_u8()?]),
+        TcKind::Boolean => Content::few([u8::from(r.read_bool()?)]),
+        TcKind::Short | TcKind::UShort => Content::few(r.read_u16()?.to_ne_bytes()),
+        TcKind::Long | TcKind::ULong | TcKind::Float => Content::few(r.read_u32()?.to_ne_bytes()),
+        TcKind::LongLong | TcKind::ULongLong | TcKind::Double => Content::few(r.read_u64()?.to_ne_bytes()),
+        _ => return Ok(None),
+    }))
 }
 
 pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    if let Some(environment) = &any.environment {
+    if let Some(environment) = any.content.environment() {
         w.note_environment(|| Some(environment.clone()));
     }
     // Values in chunked ones must be chunked too; nothing else depends on what is around it.
     if w.encoding() == CANONICAL && w.position().is_multiple_of(8) && !w.is_in_chunked_value() {
-        w.write_bytes(&any.bytes);
+        w.write_bytes(&any.content);
         return Ok(());
     }
     // The budget is for what peers send; this has been paid for.

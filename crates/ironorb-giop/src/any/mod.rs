@@ -4,8 +4,8 @@
 //! UTF-16 as in GIOP 1.2, aligned from its own start, padding zero. So an `any` outlives its message, can be
 //! passed on without knowing the type at compile time, and costs a copy rather than a tree of objects.
 
-mod bytes;
 mod codec;
+mod content;
 mod copy;
 mod text;
 
@@ -20,7 +20,7 @@ use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::typecode::{Shape, TcKind, TypeCode, Typed};
 use crate::version::Encoding;
 
-use bytes::Bytes;
+use content::Content;
 use copy::Copy;
 
 /// An IDL `any`: a value of any type, with its [`TypeCode`].
@@ -31,9 +31,7 @@ use copy::Copy;
 pub struct Any {
     type_code: TypeCode,
     /// The value in [`CANONICAL`] form from offset 0; of an exception with its repository id in front.
-    bytes: Bytes,
-    /// What references and values inside need to be extracted.
-    environment: Option<Arc<dyn Environment>>,
+    content: Content,
 }
 
 /// The encoding of values inside an [`Any`].
@@ -44,7 +42,7 @@ impl Any {
     pub fn new<T: Typed + Marshal + ?Sized>(value: &T) -> Result<Any, Misuse> {
         let type_code = TypeCode::for_type::<T>();
         let (bytes, environment) = write_value(&type_code, value)?;
-        Ok(Any { type_code, bytes: bytes.into(), environment })
+        Ok(Any { type_code, content: Content::new(bytes, environment) })
     }
 
     /// An `any` of a value under a type that its Rust type does not tell: a `typedef`, `char` for a `u8`, a
@@ -57,7 +55,9 @@ impl Any {
         let copied =
             Copy::new(0).value(&mut r, &mut Writer::new(&mut checked, CANONICAL), type_code.as_type_ref());
         match copied {
-            Ok(()) if r.remaining() == 0 => Ok(Any { type_code, bytes: checked.into(), environment }),
+            Ok(()) if r.remaining() == 0 => {
+                Ok(Any { type_code, content: Content::new(checked, environment) })
+            }
             Err(CopyError::Misuse(error)) => Err(error),
             Ok(()) | Err(CopyError::Malformed(_)) => Err(Misuse::WrongType),
         }
@@ -155,8 +155,8 @@ impl Any {
     }
 
     fn raw_reader(&self) -> Reader<'_> {
-        let r = Reader::new(&self.bytes, CANONICAL);
-        match &self.environment {
+        let r = Reader::new(&self.content, CANONICAL);
+        match self.content.environment() {
             Some(environment) => r.with_environment(&**environment),
             None => r,
         }
@@ -165,9 +165,8 @@ impl Any {
     /// What references and values inside are extracted with; see [`Reader::environment`]. An `any` that was received or
     /// made from references has it already.
     #[must_use]
-    pub fn with_environment(mut self, environment: Arc<dyn Environment>) -> Any {
-        self.environment = Some(environment);
-        self
+    pub fn with_environment(self, environment: Arc<dyn Environment>) -> Any {
+        Any { content: Content::new(self.content.to_vec(), Some(environment)), type_code: self.type_code }
     }
 }
 
@@ -178,7 +177,7 @@ impl PartialEq for Any {
         if self.type_code != other.type_code {
             return false;
         }
-        if *self.bytes == *other.bytes {
+        if *self.content == *other.content {
             return true;
         }
         let mut types = Vec::new();

@@ -117,7 +117,16 @@ impl Text {
             TcKind::ULongLong => self.put(r.read_u64()?),
             TcKind::Float => self.put(format_args!("{:?}", r.read_f32()?)),
             TcKind::Double => self.put(format_args!("{:?}", r.read_f64()?)),
-            TcKind::LongDouble => self.put(format_args!("{:?}", r.get::<LongDouble>()?)),
+            TcKind::LongDouble => {
+                // All digits of a number take a while, and are seldom more than those of a double.
+                let number = r.get::<LongDouble>()?;
+                let double = number.to_f64();
+                if LongDouble::from(double) == number {
+                    self.put(format_args!("{double:?}"))
+                } else {
+                    self.put(number)
+                }
+            }
             TcKind::TypeCode => {
                 let type_code = r.get::<TypeCode>()?;
                 self.put(type_code)

@@ -1,5 +1,9 @@
 //! The IDL type `long double`.
 
+mod text;
+
+pub use text::NotALongDouble;
+
 use super::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::version::ByteOrder;
@@ -7,11 +11,13 @@ use crate::version::ByteOrder;
 /// An IDL `long double`: IEEE 754 binary128, kept as its bits because Rust has no such number yet.
 ///
 /// Aligned to 8 and 16 bytes long on the wire (CORBA 3.3 part 2, 9.3.1.4).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct LongDouble(u128);
 
 const EXPONENT_BIAS: i32 = 16383;
+const EXPONENT_MAX: i32 = 0x7FFF;
 const FRACTION_BITS: u32 = 112;
+const FRACTION: u128 = (1 << FRACTION_BITS) - 1;
 
 impl LongDouble {
     /// The number with these binary128 bits.
@@ -24,25 +30,53 @@ impl LongDouble {
         self.0
     }
 
-    /// The nearest `f64` towards zero; infinite when out of its range.
+    /// The nearest `f64`, halves to the even one; infinite when out of its range.
     pub fn to_f64(self) -> f64 {
         let sign = ((self.0 >> 127) as u64) << 63;
-        let exponent = ((self.0 >> FRACTION_BITS) & 0x7FFF) as i32;
-        let fraction = self.0 & ((1 << FRACTION_BITS) - 1);
-        let top = (fraction >> (FRACTION_BITS - 52)) as u64;
-        let bits = match exponent {
-            0x7FFF if fraction != 0 => (0x7FF << 52) | top | (1 << 51), // NaN stays NaN
-            0x7FFF => 0x7FF << 52,
-            0 => 0, // below every f64
-            _ => match exponent - EXPONENT_BIAS {
-                e @ -1022..=1023 => (((e + 1023) as u64) << 52) | top,
-                e if e > 1023 => 0x7FF << 52,
-                e if e >= -1074 => ((1u64 << 52) | top) >> (-1022 - e),
-                _ => 0,
-            },
+        let exponent = self.biased_exponent() - EXPONENT_BIAS;
+        let fraction = self.0 & FRACTION;
+        let bits = match self.biased_exponent() {
+            EXPONENT_MAX if fraction != 0 => f64::NAN.to_bits(),
+            EXPONENT_MAX => f64::INFINITY.to_bits(),
+            _ if exponent > 1023 => f64::INFINITY.to_bits(),
+            // The leading one is added to the exponent, and so is a carry from rounding.
+            _ if exponent >= -1022 => {
+                let significand = round_shift((1 << FRACTION_BITS) | fraction, FRACTION_BITS - 52);
+                (((exponent + 1022) as u64) << 52) + significand
+            }
+            // Subnormal, down to nothing; what is subnormal here is far below.
+            _ if exponent >= -1076 => {
+                let shift = FRACTION_BITS - 52 + (-1022 - exponent) as u32;
+                round_shift((1 << FRACTION_BITS) | fraction, shift)
+            }
+            _ => 0,
         };
         f64::from_bits(sign | bits)
     }
+
+    /// True for what is no number.
+    pub fn is_nan(self) -> bool {
+        self.biased_exponent() == EXPONENT_MAX && self.0 & FRACTION != 0
+    }
+
+    /// True for infinity of either sign.
+    pub fn is_infinite(self) -> bool {
+        self.biased_exponent() == EXPONENT_MAX && self.0 & FRACTION == 0
+    }
+
+    fn biased_exponent(self) -> i32 {
+        ((self.0 >> FRACTION_BITS) & 0x7FFF) as i32
+    }
+}
+
+/// Shifts right and rounds, halves to the even one.
+fn round_shift(value: u128, shift: u32) -> u64 {
+    if shift > 120 {
+        return 0;
+    }
+    let (kept, half) = (value >> shift, 1u128 << (shift - 1));
+    let lost = value & ((1 << shift) - 1);
+    (kept + u128::from(lost > half || (lost == half && kept & 1 == 1))) as u64
 }
 
 impl From<f64> for LongDouble {

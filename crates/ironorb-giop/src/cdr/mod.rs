@@ -16,7 +16,7 @@ mod writer;
 
 pub use environment::Environment;
 pub use impls::{bounded, check_bound};
-pub use long_double::LongDouble;
+pub use long_double::{LongDouble, NotALongDouble};
 pub use nillable::{MarshalNillable, UnmarshalNillable};
 pub use reader::{NESTING_MAX, Number, Reader};
 pub(crate) use segments::{NO_CHUNK, Place};

@@ -95,6 +95,12 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.at
     }
 
+    /// The next bytes, if they lie together.
+    #[inline]
+    pub(crate) fn ahead(&self, count: usize) -> Option<&'a [u8]> {
+        self.bytes[self.at..].get(..count)
+    }
+
     /// How far the next byte is from where alignment to 8 begins.
     #[inline]
     pub(crate) fn phase(&self) -> usize {

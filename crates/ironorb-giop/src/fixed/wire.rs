@@ -6,18 +6,60 @@ use crate::error::{Malformed, MalformedKind};
 const PLUS: u8 = 0xC;
 const MINUS: u8 = 0xD;
 
+/// The octets that a number of so many digits takes.
+fn octets_of(digits: u16) -> usize {
+    usize::from(digits / 2 + 1)
+}
+
 /// Appends a number of at most `digits` digits in `digits / 2 + 1` octets.
 pub(crate) fn write(w: &mut Writer<'_>, unscaled: i128, digits: u16) {
     let mut octets = [0u8; 32];
-    let mut rest = unscaled.unsigned_abs();
+    let octets = &mut octets[..octets_of(digits).min(32)];
     let mut low = if unscaled < 0 { MINUS } else { PLUS };
-    let count = usize::from(digits / 2 + 1).min(octets.len());
-    for octet in octets[..count].iter_mut().rev() {
-        *octet = ((rest % 10) as u8) << 4 | low;
-        low = (rest / 10 % 10) as u8;
-        rest /= 100;
+    let mut put = |octet: &mut u8, pair: u64| {
+        *octet = ((pair % 10) as u8) << 4 | low;
+        low = (pair / 10) as u8;
+    };
+    match u64::try_from(unscaled.unsigned_abs()) {
+        // Divisions of more than 64 bits are many times slower.
+        Ok(mut rest) => {
+            for octet in octets.iter_mut().rev() {
+                put(octet, rest % 100);
+                rest /= 100;
+            }
+        }
+        Err(_) => {
+            let mut rest = unscaled.unsigned_abs();
+            for octet in octets.iter_mut().rev() {
+                put(octet, (rest % 100) as u64);
+                rest /= 100;
+            }
+        }
     }
-    w.write_bytes(&octets[..count]);
+    w.write_bytes(octets);
+}
+
+/// Copies a number: as it is where it is whole, else with its leading zeros put back.
+pub(crate) fn copy(r: &mut Reader<'_>, w: &mut Writer<'_>, digits: u16) -> Result<(), Malformed> {
+    if let Some(octets) = r.ahead(octets_of(digits))
+        && is_whole(octets, digits)
+    {
+        w.write_bytes(r.read_bytes(octets.len())?);
+        return Ok(());
+    }
+    let unscaled = read(r, digits)?;
+    write(w, unscaled, digits);
+    Ok(())
+}
+
+/// Whether octets are digits up to a sign that is the last half, with no digit too many in front.
+fn is_whole(octets: &[u8], digits: u16) -> bool {
+    let Some((last, rest)) = octets.split_last() else { return false };
+    let first = octets[0] >> 4;
+    rest.iter().all(|octet| octet >> 4 < 10 && octet & 0xF < 10)
+        && last >> 4 < 10
+        && matches!(last & 0xF, PLUS | MINUS)
+        && (first == 0 || digits % 2 == 1)
 }
 
 /// Reads a number of at most `digits` digits.
@@ -25,20 +67,48 @@ pub(crate) fn write(w: &mut Writer<'_>, unscaled: i128, digits: u16) {
 /// Some peers leave out leading zeros and with them whole octets. Where the number ends is certain all the same:
 /// only the last octet has a sign in its lower half, and a sign is no digit.
 pub(crate) fn read(r: &mut Reader<'_>, digits: u16) -> Result<i128, Malformed> {
-    let mut unscaled = 0i128;
-    let mut push = |r: &Reader<'_>, digit: u8| -> Result<(), Malformed> {
-        let value = unscaled.checked_mul(10).and_then(|ten| ten.checked_add(i128::from(digit)));
-        unscaled = value.filter(|_| digit < 10).ok_or_else(|| r.malformed(MalformedKind::BadFixed))?;
-        Ok(())
-    };
-    for _ in 0..digits / 2 + 1 {
+    let mut number = Number::default();
+    for _ in 0..octets_of(digits) {
         let octet = r.read_u8()?;
-        push(r, octet >> 4)?;
+        let bad = |r: &Reader<'_>| r.malformed(MalformedKind::BadFixed);
+        number.push(octet >> 4).ok_or_else(|| bad(r))?;
         match octet & 0xF {
-            PLUS => return Ok(unscaled),
-            MINUS => return Ok(-unscaled),
-            digit => push(r, digit)?,
+            PLUS => return number.within(digits).ok_or_else(|| bad(r)),
+            MINUS => return number.within(digits).map(|number| -number).ok_or_else(|| bad(r)),
+            digit => number.push(digit).ok_or_else(|| bad(r))?,
         }
     }
     Err(r.malformed(MalformedKind::BadFixed))
+}
+
+/// Digits put together: the last up to 18 in a word, which is fast, and what was before them.
+#[derive(Default)]
+struct Number {
+    before: i128,
+    word: u64,
+    digits: u32,
+}
+
+impl Number {
+    fn push(&mut self, digit: u8) -> Option<()> {
+        if self.digits == 18 {
+            self.before = self.whole()?;
+            (self.word, self.digits) = (0, 0);
+        }
+        self.word = self.word * 10 + u64::from(digit);
+        self.digits += 1;
+        (digit < 10).then_some(())
+    }
+
+    fn whole(&self) -> Option<i128> {
+        if self.before == 0 {
+            return Some(i128::from(self.word));
+        }
+        self.before.checked_mul(10i128.pow(self.digits))?.checked_add(i128::from(self.word))
+    }
+
+    /// The number, if it has at most so many digits.
+    fn within(&self, digits: u16) -> Option<i128> {
+        self.whole().filter(|number| *number < 10i128.pow(u32::from(digits.min(31))))
+    }
 }

@@ -193,7 +193,7 @@ pub(crate) enum Members<'a> {
 }
 
 /// Which type this is, for tables of types already seen: equal keys mean the same type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TypeKey(usize, u32);
 
 impl<'a> TypeRef<'a> {

@@ -15,8 +15,9 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::EncodedContexts;
-use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version, Writer};
+use ironorb_giop::{Encoding, Misuse, Version, Writer};
 
+use super::kept::{KeptArguments, expected_encoding};
 use super::receiver::TimerKey;
 use super::{ConnectFailure, Link, Way};
 use crate::course::{Refused, may_connect, not_connected};
@@ -654,60 +655,6 @@ impl fmt::Debug for AsyncCall {
             .field("operation", &self.operation)
             .finish_non_exhaustive()
     }
-}
-
-/// Arguments as they were written when the call began, for they may be gone when the request must be sent again.
-///
-/// The bytes of a body depend on the code set and on where in the message it begins: at a multiple of 8 in GIOP
-/// 1.2, at any multiple of 4 before. So before 1.2 they are written for both. Worst case of memory: the body, in
-/// old versions twice, until the reply has come.
-#[derive(Clone)]
-struct KeptArguments {
-    encoding: Encoding,
-    /// As they are after a multiple of 8.
-    at_8: Vec<u8>,
-    /// As they are after a multiple of 8 and 4 bytes more; before GIOP 1.2 only.
-    at_4: Vec<u8>,
-}
-
-impl KeptArguments {
-    fn write_down(arguments: Arguments<'_>, encoding: Encoding) -> Result<Self, Misuse> {
-        let write_at = |at: usize| {
-            let mut body = vec![0; at];
-            arguments(&mut Writer::continuing(&mut body, 0, encoding))?;
-            Ok(body)
-        };
-        let at_8 = write_at(0)?;
-        let at_4 = if encoding.version < Version::V1_2 { write_at(4)? } else { Vec::new() };
-        Ok(KeptArguments { encoding, at_8, at_4 })
-    }
-
-    /// Writes the body. False, and nothing is written, if its bytes cannot be the same there.
-    fn write(&self, w: &mut Writer<'_>) -> bool {
-        let to = w.encoding();
-        let at_4 = w.position() % 8 == 4;
-        let place_fits = !at_4 || self.encoding.version < Version::V1_2;
-        // Wide characters differ between versions; 1.0 has none.
-        let version_fits = to.version == self.encoding.version || self.encoding.version == Version::V1_0;
-        let body = if at_4 { self.at_4.get(4..).unwrap_or_default() } else { &self.at_8 };
-        // Whatever the strings in it are, they are the same in every code set if no byte is beyond ASCII.
-        let char_set_fits = to.char_set == self.encoding.char_set || body.is_ascii();
-        let wide_fits = to.wide_set == self.encoding.wide_set || self.encoding.wide_set.is_none();
-        let fits = place_fits && version_fits && char_set_fits && wide_fits;
-        if fits {
-            w.write_bytes(body);
-        }
-        fits
-    }
-}
-
-/// What a request will be written in on a connection that is not there yet, if it is the first of its sort.
-fn expected_encoding(target: &RequestTarget) -> Encoding {
-    let code_sets = match target.code_sets() {
-        Some(code_sets) if target.version() > Version::V1_0 => code_sets,
-        _ => TransmissionCodeSets::UNNEGOTIATED,
-    };
-    Encoding::native(target.version(), code_sets)
 }
 
 #[cold]

@@ -3,6 +3,7 @@
 pub(crate) mod asynchronous;
 mod errands;
 mod idle;
+mod kept;
 mod link;
 mod receiver;
 mod resolver;

@@ -8,7 +8,7 @@ use ironorb_giop::connection::{CallId, CallState};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::Message;
 
-use super::client::{Answer, Arguments, Reply};
+use super::events::{Answer, Arguments, Reply};
 use super::{ConnectionId, Time};
 use crate::config::OrbConfig;
 use crate::generated::Operation;

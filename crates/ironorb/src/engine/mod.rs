@@ -20,9 +20,11 @@
 
 mod client;
 mod course;
+mod events;
 mod server;
 
-pub use client::{Answer, Arguments, ClientAction, ClientEngine, ClientEvent, Outcome, Reply};
+pub use client::ClientEngine;
+pub use events::{Answer, Arguments, ClientAction, ClientEvent, Outcome, Reply};
 pub use server::{ServerAction, ServerEngine, ServerEvent};
 
 use std::fmt;

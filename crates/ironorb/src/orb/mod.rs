@@ -2,6 +2,7 @@
 
 mod builder;
 mod core;
+mod file_url;
 mod initial;
 mod settings;
 mod values;
@@ -107,8 +108,12 @@ impl Orb {
         })
     }
 
-    /// A reference for a text: `IOR:…`, `corbaloc:…` or `corbaname:…`. Only the last asks anybody and blocks.
+    /// A reference for a text: `IOR:…`, `corbaloc:…`, `corbaname:…`, or `file:` and the path of a file that holds
+    /// one of the others. Only the last two ask anybody and block.
     pub fn string_to_object(&self, url: &str) -> Result<ObjectRef, SystemException> {
+        if let Some(path) = file_url::path(url) {
+            return self.string_to_object(&file_url::read(path)?);
+        }
         let object = match url.parse::<ObjectUrl>()? {
             ObjectUrl::Ior(ior) if ior.is_nil() => return Err(crate::object::nil_reference()),
             ObjectUrl::Ior(ior) => ObjectRef::new(&self.core, ior),

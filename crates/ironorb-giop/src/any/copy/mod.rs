@@ -9,7 +9,7 @@ mod numbers;
 mod plan;
 mod values;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -74,9 +74,9 @@ pub(super) struct Copy<'t> {
     /// Whether what was copied needs an environment to be extracted.
     pub(super) environment_needed: bool,
     /// Where values start: in what is read, and in what has been written.
-    values: HashMap<usize, usize>,
+    values: BTreeMap<usize, usize>,
     /// Flat forms of element types; `None` for a type that has none.
-    plans: HashMap<TypeKey, Option<Rc<Plan>>>,
+    plans: BTreeMap<TypeKey, Option<Rc<Plan>>>,
     /// To compare two copies: TypeCodes become their numbers in this table, in which equal ones are one.
     pub(super) types: Option<&'t mut Vec<TypeCode>>,
 }
@@ -112,8 +112,8 @@ impl<'t> Copy<'t> {
             steps: 0,
             steps_free: STEPS_FREE,
             environment_needed: false,
-            values: HashMap::new(),
-            plans: HashMap::new(),
+            values: BTreeMap::new(),
+            plans: BTreeMap::new(),
             types: None,
         }
     }
@@ -168,8 +168,21 @@ impl<'t> Copy<'t> {
         ty: TypeRef<'a>,
         work: &mut Vec<Frame<'a, 'r>>,
     ) -> Result<(), CopyError> {
-        self.step(r)?;
         let (ty, shape) = ty.resolved_shape();
+        self.shape(r, w, ty, shape, work)
+    }
+
+    /// The same for a type that has been taken apart, and is none that is named by a typedef.
+    #[inline]
+    fn shape<'a, 'r>(
+        &mut self,
+        r: &mut Reader<'r>,
+        w: &mut Writer<'_>,
+        ty: TypeRef<'a>,
+        shape: Shape<'a>,
+        work: &mut Vec<Frame<'a, 'r>>,
+    ) -> Result<(), CopyError> {
+        self.step(r)?;
         match shape {
             Shape::Basic(kind) => self.basic(r, w, kind)?,
             Shape::String { bound } => {
@@ -182,10 +195,7 @@ impl<'t> Copy<'t> {
                 in_bound(r, &text, bound)?;
                 w.write_wstr(&text)?;
             }
-            Shape::Fixed { digits, .. } => {
-                let unscaled = fixed::read_digits(r, digits)?;
-                fixed::write_digits(w, unscaled, digits);
-            }
+            Shape::Fixed { digits, .. } => fixed::copy_digits(r, w, digits)?,
             Shape::Sequence { element, bound } => {
                 let count = r.read_u32()?;
                 if bound > 0 && count > bound {
@@ -309,8 +319,16 @@ impl<'t> Copy<'t> {
         {
             return plan.copy(r, w, count);
         }
-        work.push(Frame::Elements { element, left: count });
-        Ok(())
+        match shape {
+            // What has no parts need not wait on the list.
+            Shape::Basic(_) | Shape::String { .. } | Shape::WString { .. } | Shape::Fixed { .. } => {
+                (0..count).try_for_each(|_| self.shape(r, w, element, shape, work))
+            }
+            _ => {
+                work.push(Frame::Elements { element, left: count });
+                Ok(())
+            }
+        }
     }
 
     fn plan(&mut self, element: TypeRef<'_>) -> Option<Rc<Plan>> {

@@ -33,8 +33,8 @@ enum Field {
 struct Layout {
     /// Bytes with the padding before its fields.
     size: usize,
-    /// Where padding is: offset and length.
-    gaps: Vec<(usize, usize)>,
+    /// Ones where there are fields and zeros where there is padding, when there is any.
+    mask: Vec<u8>,
 }
 
 /// More numbers than this, or more types on the way to them, are not worth a plan; and a type whose flat form is out of
@@ -124,10 +124,12 @@ impl Layout {
         let mut layout = Layout::default();
         for field in fields {
             let pad = (phase + layout.size).wrapping_neg() & (field.size() - 1);
-            if pad > 0 {
-                layout.gaps.push((layout.size, pad));
-            }
+            layout.mask.extend_from_slice(&[0; 8][..pad]);
+            layout.mask.extend_from_slice(&[0xFF; 8][..field.size()]);
             layout.size += pad + field.size();
+        }
+        if !layout.mask.contains(&0) {
+            layout.mask.clear();
         }
         layout
     }
@@ -135,11 +137,18 @@ impl Layout {
     /// Appends elements as they lie, but with zeros for padding, which is whatever the sender had in memory.
     fn copy(&self, bytes: &[u8], w: &mut Writer<'_>) {
         let tail = w.append(bytes);
-        if !self.gaps.is_empty() {
-            for element in tail.chunks_exact_mut(self.size) {
-                for &(at, length) in &self.gaps {
-                    element[at..at + length].fill(0);
-                }
+        if self.mask.is_empty() {
+            return;
+        }
+        for element in tail.chunks_exact_mut(self.size) {
+            // Eight at a time; what is over is the end of an element whose size is no multiple of 8.
+            let (words, rest) = element.as_chunks_mut::<8>();
+            let (mask_words, mask_rest) = self.mask.as_chunks::<8>();
+            for (word, mask) in words.iter_mut().zip(mask_words) {
+                *word = (u64::from_ne_bytes(*word) & u64::from_ne_bytes(*mask)).to_ne_bytes();
+            }
+            for (octet, mask) in rest.iter_mut().zip(mask_rest) {
+                *octet &= mask;
             }
         }
     }

@@ -40,10 +40,13 @@ impl Copy<'_> {
         let (index, ty) = actual_type(r, &header, formal)?;
         let mut shape = ty.resolved_shape().1;
         let own_id = shape.id_and_name().map_or("", |(id, _)| id);
-        let listed: Vec<&str> = header.ids[index..].iter().map(|id| &**id).collect();
-        // Where the sender left the id out it is that of the formal type; without one it stays out.
-        let ids = if !listed.is_empty() || own_id.is_empty() { &listed[..] } else { &[own_id] };
-        let open = w.begin_value(ids, false)?;
+        let open = match &header.ids[index..] {
+            [id] => w.begin_value(&[id], false)?,
+            // Where the sender left the id out it is that of the formal type; without one it stays out.
+            [] if own_id.is_empty() => w.begin_value(&[], false)?,
+            [] => w.begin_value(&[own_id], false)?,
+            ids => w.begin_value(&ids.iter().map(|id| &**id).collect::<Vec<_>>(), false)?,
+        };
         self.values.insert(header.position, open.position());
         work.push(Frame::Value(Box::new((header, open))));
         loop {

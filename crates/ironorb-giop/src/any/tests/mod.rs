@@ -228,7 +228,7 @@ fn equal_values_may_differ_in_their_bytes() {
     )
     .unwrap();
     let (one, other) = (Any::new(&shared).unwrap(), Any::new(&apart).unwrap());
-    assert_ne!(*one.bytes, *other.bytes);
+    assert_ne!(*one.content, *other.content);
     assert_eq!(one, other);
     assert_ne!(one, Any::new(&TypeCode::of(&TC_POINT)).unwrap());
 }
@@ -267,4 +267,9 @@ fn text_shows_type_and_value() {
     let fixed = Fixed::<5, 2>::try_from(1.25).unwrap();
     assert_eq!(text(Any::new(&fixed).unwrap()), "Any(1.25d)");
     assert_eq!(text(Any::new(&TypeCode::of(&TC_COLOUR)).unwrap()), "Any(enum Colour { red, green })");
+}
+
+#[test]
+fn an_any_is_small() {
+    assert!(size_of::<Any>() <= 32, "{}", size_of::<Any>());
 }

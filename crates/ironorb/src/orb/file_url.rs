@@ -1,0 +1,58 @@
+//! `file:` URLs: references in files, as servers without a naming service leave them.
+
+use std::io::Read;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+
+/// Longer files are not references.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The path in a URL of this scheme: `file:relative`, `file:/absolute`, `file:///absolute` or
+/// `file://localhost/absolute`. Nothing in it is escaped.
+pub(super) fn path(url: &str) -> Option<&str> {
+    let url = url.trim_ascii();
+    let (scheme, path) = url.split_at_checked("file:".len())?;
+    if !scheme.eq_ignore_ascii_case("file:") {
+        return None;
+    }
+    let without_host = path.strip_prefix("//localhost/").or_else(|| path.strip_prefix("///"));
+    // Its slash is the last of the prefix.
+    Some(without_host.map_or(path, |rest| &path[path.len() - rest.len() - 1..]))
+}
+
+/// The text of a file that names an object, but not by another file.
+pub(super) fn read(file: &str) -> Result<String, SystemException> {
+    let bad = |minor, why: String| {
+        SystemException::new(SystemExceptionKind::BadParam, minor, CompletionStatus::No)
+            .with_detail(format!("{file}: {why}"))
+    };
+    let mut text = String::new();
+    std::fs::File::open(file)
+        .and_then(|opened| opened.take(FILE_BYTES_MAX).read_to_string(&mut text))
+        .map_err(|e| bad(MinorCode::BAD_PARAM_URL_SPECIFIC, e.to_string()))?;
+    if path(&text).is_some() {
+        return Err(bad(MinorCode::BAD_PARAM_URL_OTHER, "a file that names another file".to_owned()));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_all_forms() {
+        for (url, expected) in [
+            ("file:a.ior", Some("a.ior")),
+            ("FILE:/tmp/a.ior", Some("/tmp/a.ior")),
+            ("file:///tmp/a.ior", Some("/tmp/a.ior")),
+            (" file://localhost/tmp/a.ior\n", Some("/tmp/a.ior")),
+            ("corbaloc::host/key", None),
+            ("fil", None),
+            ("\u{e4}\u{e4}\u{e4}", None),
+        ] {
+            assert_eq!(path(url), expected, "{url}");
+        }
+    }
+}
