@@ -185,6 +185,13 @@ impl<const DIGITS: u16, const SCALE: u16> Unmarshal for Fixed<DIGITS, SCALE> {
     }
 }
 
+/// Whether there is such a `fixed` type: no more digits after the point than in all, and not more zeros before it than
+/// there could be digits.
+pub(crate) fn is_legal(digits: u16, scale: i16) -> bool {
+    let most = DIGITS_MAX as i16;
+    (1..=DIGITS_MAX).contains(&digits) && (-most..=digits as i16).contains(&scale)
+}
+
 /// A decimal number that cannot be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixedError {

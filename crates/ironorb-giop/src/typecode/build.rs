@@ -11,7 +11,7 @@ use super::node::{Arena, Child, Member, Node, Shape};
 use super::{TcKind, TypeCode, TypeDef, ValueModifier, Visibility, recursion};
 use crate::cdr::NESTING_MAX;
 use crate::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use crate::fixed::DIGITS_MAX;
+use crate::fixed::{DIGITS_MAX, is_legal};
 use crate::minor::{MinorCode, OMG_VMCID};
 
 /// A case of a union to be made.
@@ -53,7 +53,7 @@ pub enum BadType {
     Label(i64),
     /// Two cases have one label, or there are two default cases.
     DuplicateLabel,
-    /// A `fixed` has 1 to 31 digits.
+    /// A `fixed` has 1 to 31 digits, and no more of them after the point.
     Digits,
     /// The type would contain itself in a way that has no finite values.
     Recursion,
@@ -71,7 +71,7 @@ impl fmt::Display for BadType {
             BadType::Discriminator(kind) => write!(f, "a union cannot switch on a type of kind {kind:?}"),
             BadType::Label(label) => write!(f, "{label} is no value of the discriminator's type"),
             BadType::DuplicateLabel => f.write_str("two cases of a union have one label"),
-            BadType::Digits => write!(f, "a fixed has 1 to {DIGITS_MAX} digits"),
+            BadType::Digits => write!(f, "a fixed has 1 to {DIGITS_MAX} digits, and no more after the point"),
             BadType::Recursion => f.write_str("the type contains itself without an end"),
             BadType::TooDeep => f.write_str("the type is nested deeper than the limit"),
         }
@@ -112,9 +112,9 @@ impl TypeCode {
         one(Node::Simple(TypeDef::WString { bound }))
     }
 
-    /// A decimal number of 1 to 31 digits.
+    /// A decimal number of 1 to 31 digits, of which `scale` are after the point; as many zeros may be before it.
     pub fn create_fixed(digits: u16, scale: i16) -> Result<TypeCode, BadType> {
-        if !(1..=DIGITS_MAX).contains(&digits) {
+        if !is_legal(digits, scale) {
             return Err(BadType::Digits);
         }
         Ok(one(Node::Simple(TypeDef::Fixed { digits, scale })))

@@ -56,7 +56,7 @@ impl Reading {
             },
             TcKind::Fixed => {
                 let (digits, scale) = (r.read_u16()?, r.read_i16()?);
-                if !(1..=crate::fixed::DIGITS_MAX).contains(&digits) {
+                if !crate::fixed::is_legal(digits, scale) {
                     return Err(r.malformed(MalformedKind::BadTypeCode));
                 }
                 TypeDef::Fixed { digits, scale }

@@ -203,7 +203,9 @@ fn what_idl_does_not_allow_is_not_built() {
     assert_eq!(bad(TypeCode::create_struct("IDL:S:1.0", "S", &twice)), BadType::DuplicateName);
     let void = TypeCode::of(&TypeDef::Void);
     assert_eq!(bad(TypeCode::create_sequence(&void, 0)), BadType::Content(TcKind::Void));
-    assert_eq!(bad(TypeCode::create_fixed(32, 0)), BadType::Digits);
+    for (digits, scale) in [(32, 0), (0, 0), (5, 6), (5, -32)] {
+        assert_eq!(bad(TypeCode::create_fixed(digits, scale)), BadType::Digits);
+    }
     let case = |label| UnionCase { label, name: String::new(), type_code: long.clone() };
     let union = |switch: &'static TypeDef, cases: &[UnionCase]| {
         bad(TypeCode::create_union("IDL:U:1.0", "U", &switch.into(), cases))
@@ -265,6 +267,9 @@ fn counts_beyond_the_data_take_no_memory() {
     refused(&complex(TcKind::Union, &[3, u32::MAX, 0x1000_0000]), MalformedKind::LengthBeyondData);
     refused(&words(&[99]), MalformedKind::BadTypeCode);
     refused(&words(&[TcKind::Fixed.number(), 0x0020_0000]), MalformedKind::BadTypeCode);
+    // Digits and scale: a scale of thousands would be a text of thousands of zeros.
+    refused(&words(&[TcKind::Fixed.number(), 0x0009_9903]), MalformedKind::BadTypeCode);
+    refused(&words(&[TcKind::Fixed.number(), 0x0009_000A]), MalformedKind::BadTypeCode);
     // A union that switches on a double, or whose default case is not there.
     refused(&complex(TcKind::Union, &[7, u32::MAX, 0]), MalformedKind::BadTypeCode);
     refused(&complex(TcKind::Union, &[3, 1, 0]), MalformedKind::BadTypeCode);
