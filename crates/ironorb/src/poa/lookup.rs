@@ -9,14 +9,14 @@ use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::minor::MinorCode;
 
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
-use super::gate::Gate;
+use super::gate::{Gate, GateKeeper};
 use super::key::Slot;
 use super::object_map::{Found, ObjectMap};
 use super::turn::Turn;
 use super::upcall::{Farewell, refusal};
 use super::{
-    ActiveObject, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantManager, ThreadModel,
-    Unavailable, Upcall, not_exist,
+    ActiveObject, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
+    ThreadModel, Unavailable, Upcall, not_exist,
 };
 use crate::invoke::servant_panicked;
 use crate::sync::{read, write};
@@ -133,21 +133,20 @@ impl PoaInner {
     /// Asks the activator for a servant and keeps it, unless another thread is at that, or the object's last servant has
     /// not gone yet.
     fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<Arc<ActiveObject>, Missing> {
-        let (activator, _keeper) = {
-            let mut objects = write(&self.objects);
-            match objects.find(id.as_bytes()) {
-                Found::Active(object) => return Ok(count_in(object)),
-                Found::Busy(gate) => return Err(Missing::Busy(gate.clone(), id.clone())),
-                Found::Nothing => {}
+        // Before the id is busy, for a destruction that has begun would wait for it; and before the map is locked, for the
+        // last that goes may complete one.
+        self.come()?;
+        let begun = self.begin_incarnation(id);
+        let (activator, _keeper) = match begun {
+            Ok(Incarnation::Begun(activator, keeper)) => (activator, keeper),
+            Ok(Incarnation::NotNeeded(object)) => {
+                self.go();
+                return Ok(object);
             }
-            let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone() else {
-                return Err(self.lacks_servant_manager().into());
-            };
-            // Before the id is busy: a destruction that has begun would wait for it.
-            self.come()?;
-            let keeper = Gate::of_this_thread();
-            objects.begin_busy(id, &keeper);
-            (activator, keeper)
+            Err(missing) => {
+                self.go();
+                return Err(missing);
+            }
         };
         let incarnated = {
             let _current = enter_adapter(self);
@@ -187,6 +186,22 @@ impl PoaInner {
         }
         self.go();
         Ok(kept?)
+    }
+
+    /// Says that this thread is at the object, unless it need not be.
+    fn begin_incarnation(&self, id: &ObjectId) -> Result<Incarnation, Missing> {
+        let mut objects = write(&self.objects);
+        match objects.find(id.as_bytes()) {
+            Found::Active(object) => return Ok(Incarnation::NotNeeded(count_in(object))),
+            Found::Busy(gate) => return Err(Missing::Busy(gate.clone(), id.clone())),
+            Found::Nothing => {}
+        }
+        let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone() else {
+            return Err(self.lacks_servant_manager().into());
+        };
+        let keeper = Gate::of_this_thread();
+        objects.begin_busy(id, &keeper);
+        Ok(Incarnation::Begun(activator, keeper))
     }
 
     /// Asks the locator for a servant for this request.
@@ -261,6 +276,13 @@ impl PoaInner {
             }
         }
     }
+}
+
+/// Whether this thread has to ask the activator.
+enum Incarnation {
+    Begun(Arc<dyn ServantActivator>, GateKeeper),
+    /// Another thread was quicker.
+    NotNeeded(Arc<ActiveObject>),
 }
 
 /// Why no servant is found.
