@@ -17,7 +17,7 @@ pub const NESTING_MAX: u16 = 128;
 /// Alignment counts from the start of the slice: the start of a GIOP message or of an encapsulation.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    /// What can be read straight on: all of the data, or up to where a chunk or a fragment ends.
+    /// The data; nothing when it does not lie in one piece.
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
     pub(super) encoding: Encoding,
@@ -32,8 +32,18 @@ macro_rules! read_number {
         #[doc = concat!("Reads a `", stringify!($ty), "` aligned to its size.")]
         #[inline]
         pub fn $name(&mut self) -> Result<$ty, Malformed> {
-            let value = <$ty>::from_ne_bytes(self.take_aligned()?);
-            Ok(if self.encoding.order.is_native() { value } else { value.unswapped() })
+            const N: usize = size_of::<$ty>();
+            let ordered = |bytes: [u8; N], order: ByteOrder| {
+                let value = <$ty>::from_ne_bytes(bytes);
+                if order.is_native() { value } else { value.unswapped() }
+            };
+            // What either path gives is a number, not bytes: they meet in a register.
+            match self.take_visible() {
+                Some(bytes) => Ok(ordered(bytes, self.encoding.order)),
+                None => self.go_beyond(MalformedKind::Truncated, |p, order| {
+                    p.take(order).map(|bytes| ordered(bytes, order))
+                }),
+            }
         }
     )*};
 }
@@ -79,14 +89,19 @@ impl<'a> Reader<'a> {
     /// Offset of the next byte.
     #[inline]
     pub fn position(&self) -> usize {
-        self.at + self.beyond.as_ref().map_or(0, |beyond| beyond.base())
+        match &self.beyond {
+            Some(beyond) if beyond.pieces.is_split() => beyond.pieces.position(),
+            _ => self.at,
+        }
     }
 
     /// Bytes not read yet.
     #[inline]
     pub fn remaining(&self) -> usize {
-        let visible = self.bytes.len();
-        visible - self.at + self.beyond.as_ref().map_or(0, |beyond| beyond.hidden(visible))
+        match &self.beyond {
+            Some(beyond) if beyond.pieces.is_split() => beyond.pieces.remaining(),
+            _ => self.bytes.len() - self.at,
+        }
     }
 
     /// Bytes that [`Reader::read_bytes`] can give in one piece.
@@ -116,31 +131,21 @@ impl<'a> Reader<'a> {
     /// Skips to a multiple of `alignment`, a power of two. Moves past the end only to the end.
     #[inline]
     pub fn align(&mut self, alignment: usize) {
-        self.at = (self.at + (self.at.wrapping_neg() & (alignment - 1))).min(self.bytes.len());
+        match &mut self.beyond {
+            Some(beyond) if beyond.pieces.is_split() => beyond.pieces.align(alignment),
+            _ => {
+                self.at = (self.at + (self.at.wrapping_neg() & (alignment - 1))).min(self.bytes.len());
+            }
+        }
     }
 
+    /// The next `N` bytes aligned to `N`, if they are visible.
     #[inline]
-    fn take_aligned<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    fn take_visible<const N: usize>(&mut self) -> Option<[u8; N]> {
         let start = self.at + (self.at.wrapping_neg() & (N - 1));
-        match self.bytes.get(start..).and_then(|rest| rest.first_chunk::<N>()) {
-            Some(chunk) => {
-                self.at = start + N;
-                Ok(*chunk)
-            }
-            None => self.take_beyond(),
-        }
-    }
-
-    #[cold]
-    fn take_beyond<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        loop {
-            self.advance(N)?;
-            let start = self.at + (self.at.wrapping_neg() & (N - 1));
-            if let Some(chunk) = self.bytes.get(start..).and_then(|rest| rest.first_chunk::<N>()) {
-                self.at = start + N;
-                return Ok(*chunk);
-            }
-        }
+        let chunk = self.bytes.get(start..)?.first_chunk::<N>()?;
+        self.at = start + N;
+        Some(*chunk)
     }
 
     read_number! {
@@ -151,7 +156,10 @@ impl<'a> Reader<'a> {
     /// Reads an octet.
     #[inline]
     pub fn read_u8(&mut self) -> Result<u8, Malformed> {
-        self.take_aligned::<1>().map(|[byte]| byte)
+        match self.take_visible() {
+            Some([byte]) => Ok(byte),
+            None => self.go_beyond(MalformedKind::Truncated, |p, order| p.take(order).map(|[byte]| byte)),
+        }
     }
 
     /// Reads a boolean; any octet but 0 counts as true, as other ORBs have it.
@@ -169,7 +177,7 @@ impl<'a> Reader<'a> {
                 self.at += count;
                 Ok(bytes)
             }
-            None => self.read_bytes_beyond(count),
+            None => self.go_beyond(MalformedKind::LengthBeyondData, |p, order| p.bytes(count, order)),
         }
     }
 
@@ -216,21 +224,22 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn number_run<T: Number>(&mut self, count: usize) -> Result<Cow<'a, [T]>, Malformed> {
         let Some(bytes) = self.number_bytes::<T>(count) else {
-            return self.gather_numbers(count).map(Cow::Owned);
+            let numbers = self.go_beyond(MalformedKind::LengthBeyondData, |p, order| p.numbers(count, order));
+            return numbers.map(Cow::Owned);
         };
         if self.encoding.order.is_native()
             && let Ok(items) = bytemuck::try_cast_slice(bytes)
         {
             return Ok(Cow::Borrowed(items));
         }
-        Ok(Cow::Owned(self.to_numbers(bytes)))
+        Ok(Cow::Owned(to_numbers(bytes, self.encoding.order)))
     }
 
     #[inline]
     pub(super) fn number_vec<T: Number>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
         match self.number_bytes::<T>(count) {
-            Some(bytes) => Ok(self.to_numbers(bytes)),
-            None => self.gather_numbers(count),
+            Some(bytes) => Ok(to_numbers(bytes, self.encoding.order)),
+            None => self.go_beyond(MalformedKind::LengthBeyondData, |p, order| p.numbers(count, order)),
         }
     }
 
@@ -246,59 +255,29 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
-    #[inline]
-    pub(super) fn to_numbers<T: Number>(&self, bytes: &[u8]) -> Vec<T> {
-        // Collecting clears the vector before it copies, so it is left to bytes that are not aligned.
-        let mut items: Vec<T> = match bytemuck::try_cast_slice(bytes) {
-            Ok(items) => items.to_vec(),
-            Err(_) => bytemuck::allocation::pod_collect_to_vec(bytes),
-        };
-        if !self.encoding.order.is_native() {
-            items.iter_mut().for_each(|item| *item = item.unswapped());
-        }
-        items
-    }
-
     /// Reads a string in the negotiated code set (9.3.2.7), borrowed when it needs no conversion.
     ///
     /// A length of 0, which some ORBs send for an empty string, is taken as one.
     #[inline]
     pub fn read_str(&mut self) -> Result<Cow<'a, str>, Malformed> {
         let length = self.read_u32()? as usize;
+        let char_set = self.encoding.char_set;
         match self.bytes[self.at..].get(..length) {
             Some(bytes) => {
                 self.at += length;
-                self.text(bytes)
+                text(bytes, char_set).map_err(|kind| self.malformed(kind))
             }
-            None => self.read_str_beyond(length),
-        }
-    }
-
-    #[cold]
-    fn read_str_beyond(&mut self, length: usize) -> Result<Cow<'a, str>, Malformed> {
-        match self.read_bytes_split(length)? {
-            Cow::Borrowed(bytes) => self.text(bytes),
-            Cow::Owned(bytes) => self.text(&bytes).map(|text| Cow::Owned(text.into_owned())),
-        }
-    }
-
-    #[inline]
-    fn text<'t>(&self, bytes: &'t [u8]) -> Result<Cow<'t, str>, Malformed> {
-        let Some((last, text)) = bytes.split_last() else { return Ok(Cow::Borrowed("")) };
-        if *last != 0 {
-            return Err(self.malformed(MalformedKind::StringNotTerminated));
-        }
-        if text.contains(&0) {
-            return Err(self.malformed(MalformedKind::StringHoldsNul));
-        }
-        match self.encoding.char_set {
-            CharSet::Latin1 if !text.is_ascii() => {
-                Ok(Cow::Owned(text.iter().map(|&b| char::from(b)).collect()))
-            }
-            _ => match std::str::from_utf8(text) {
-                Ok(text) => Ok(Cow::Borrowed(text)),
-                Err(_) => Err(self.malformed(MalformedKind::NotInCharSet)),
-            },
+            None => self.go_beyond(MalformedKind::LengthBeyondData, |p, order| {
+                let bytes = p.split_bytes(length, order)?;
+                let malformed = |kind| Malformed::new(kind, p.position());
+                match bytes {
+                    Cow::Borrowed(bytes) => text(bytes, char_set).map_err(malformed),
+                    Cow::Owned(bytes) => {
+                        let text = text(&bytes, char_set).map_err(malformed)?;
+                        Ok(Cow::Owned(text.into_owned()))
+                    }
+                }
+            }),
         }
     }
 
@@ -343,6 +322,38 @@ impl Clone for Reader<'_> {
         let beyond = self.beyond.as_ref().map(|beyond| Box::new(beyond.without_values()));
         Reader { beyond, ..*self }
     }
+}
+
+/// The text of a string with its final NUL.
+#[inline]
+fn text(bytes: &[u8], char_set: CharSet) -> Result<Cow<'_, str>, MalformedKind> {
+    let Some((last, text)) = bytes.split_last() else { return Ok(Cow::Borrowed("")) };
+    if *last != 0 {
+        return Err(MalformedKind::StringNotTerminated);
+    }
+    if text.contains(&0) {
+        return Err(MalformedKind::StringHoldsNul);
+    }
+    match char_set {
+        CharSet::Latin1 if !text.is_ascii() => Ok(Cow::Owned(text.iter().map(|&b| char::from(b)).collect())),
+        _ => match std::str::from_utf8(text) {
+            Ok(text) => Ok(Cow::Borrowed(text)),
+            Err(_) => Err(MalformedKind::NotInCharSet),
+        },
+    }
+}
+
+#[inline]
+pub(super) fn to_numbers<T: Number>(bytes: &[u8], order: ByteOrder) -> Vec<T> {
+    // Collecting clears the vector before it copies, so it is left to bytes that are not aligned.
+    let mut items: Vec<T> = match bytemuck::try_cast_slice(bytes) {
+        Ok(items) => items.to_vec(),
+        Err(_) => bytemuck::allocation::pod_collect_to_vec(bytes),
+    };
+    if !order.is_native() {
+        items.iter_mut().for_each(|item| *item = item.unswapped());
+    }
+    items
 }
 
 /// Number types whose sequences are read and written in bulk.

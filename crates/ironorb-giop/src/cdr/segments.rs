@@ -1,32 +1,43 @@
 //! Data that does not lie in one piece: the chunks of valuetypes (CORBA 3.3 part 2, 9.3.4.6), and the fragments
 //! of GIOP 1.1, each of which is aligned afresh (9.4.9).
 //!
-//! A [`Reader`] sees one piece at a time as a plain slice, so whoever reads data in one piece pays nothing. Running
-//! into the end of the piece is the cold path, which is here.
+//! A [`Reader`] of such data sees nothing of it: whatever it wants to read runs into the end of no bytes, and so into
+//! the cold path, which is here and reads piece by piece. So whoever reads data in one piece pays nothing, not even
+//! by what the compiler must assume: with the pieces in the reader's own slice, which reading would then change, a
+//! struct took a fifth more instructions.
 
 use super::Reader;
 use super::reader::Number;
 use crate::error::{Malformed, MalformedKind};
 use crate::value::ReadState;
-use crate::version::Encoding;
+use crate::version::{ByteOrder, Encoding};
 use std::borrow::Cow;
 
-/// What a reader needs beyond the visible piece. Made when the first value is read, or for a message with joints.
+/// What a reader needs beyond bytes in one piece. Made when the first value is read, or for a message with joints.
 #[derive(Debug)]
 pub(crate) struct Beyond<'a> {
+    pub(super) pieces: Pieces<'a>,
+    pub(crate) values: ReadState,
+}
+
+/// Data, and the piece of it that is being read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pieces<'a> {
     /// All pieces, with what lies between them.
     whole: &'a [u8],
     /// Where `whole` begins in the octet stream in which indirections count: not at 0 in an encapsulation.
     origin: usize,
-    /// Where in `whole` the visible bytes begin.
-    base: usize,
     /// Where in `whole` fragments of GIOP 1.1 begin, in ascending order.
     joints: &'a [u32],
     /// How many joints are before the next byte.
     joints_passed: usize,
-    /// Where in `whole` the chunk ends that is being read; `usize::MAX` outside of chunks.
+    /// Where in `whole` the chunk ends that is being read; `NO_CHUNK` outside of chunks.
     chunk_end: usize,
-    pub(crate) values: ReadState,
+    /// The piece, from a place on that keeps the alignment, and where that is in `whole`.
+    piece: &'a [u8],
+    base: usize,
+    /// The next byte in `piece`.
+    at: usize,
 }
 
 /// A place in a message, outside of values.
@@ -53,30 +64,182 @@ pub(crate) const NO_CHUNK: usize = usize::MAX;
 const JOINT_ALIGNED_AT: usize = 12 % 8;
 
 impl<'a> Beyond<'a> {
-    pub(super) fn new(whole: &'a [u8]) -> Self {
-        Beyond {
-            whole,
-            origin: 0,
-            base: 0,
-            joints: &[],
-            joints_passed: 0,
-            chunk_end: NO_CHUNK,
-            values: ReadState::default(),
+    /// The same place, without what is known of values.
+    pub(super) fn without_values(&self) -> Self {
+        Beyond { pieces: self.pieces, values: ReadState::default() }
+    }
+}
+
+impl<'a> Pieces<'a> {
+    fn new(whole: &'a [u8], at: usize) -> Self {
+        let (joints, piece) = (&[], whole);
+        Pieces { whole, origin: 0, joints, joints_passed: 0, chunk_end: NO_CHUNK, piece, base: 0, at }
+    }
+
+    /// Whether the reader must not see the data.
+    pub(super) fn is_split(&self) -> bool {
+        self.chunk_end != NO_CHUNK || !self.joints.is_empty()
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.base + self.at
+    }
+
+    pub(super) fn remaining(&self) -> usize {
+        self.whole.len() - self.position()
+    }
+
+    /// Where the next number would start in the piece.
+    fn aligned(&self, alignment: usize) -> usize {
+        self.at + (self.at.wrapping_neg() & (alignment - 1))
+    }
+
+    pub(super) fn align(&mut self, alignment: usize) {
+        self.at = self.aligned(alignment).min(self.piece.len());
+    }
+
+    #[cold]
+    fn malformed(&self, kind: MalformedKind) -> Malformed {
+        Malformed::new(kind, self.position())
+    }
+
+    fn seek(&mut self, to: usize) {
+        let to = to.min(self.whole.len());
+        self.joints_passed = self.joints.partition_point(|joint| *joint as usize <= to);
+        self.base = match self.joints_passed.checked_sub(1).and_then(|last| self.joints.get(last)) {
+            Some(joint) => (*joint as usize).saturating_sub(JOINT_ALIGNED_AT),
+            None => 0,
+        };
+        let joint = self.joints.get(self.joints_passed).map_or(usize::MAX, |joint| *joint as usize);
+        let end = self.whole.len().min(joint).min(self.chunk_end).max(to);
+        self.piece = self.whole.get(self.base..end).unwrap_or_default();
+        self.at = to - self.base;
+    }
+
+    fn set_chunk_end(&mut self, chunk_end: usize) {
+        self.chunk_end = chunk_end;
+        self.seek(self.position());
+    }
+
+    fn enter_chunk(&mut self, length: u32) -> Result<(), Malformed> {
+        let end = self.position() + length as usize;
+        if end > self.whole.len() {
+            return Err(self.malformed(MalformedKind::LengthBeyondData));
+        }
+        self.set_chunk_end(end);
+        Ok(())
+    }
+
+    /// Goes on after the piece, which cannot hold a number that is aligned to and as long as `alignment`.
+    fn advance(&mut self, alignment: usize, order: ByteOrder) -> Result<(), Malformed> {
+        let is_padding = self.aligned(alignment) >= self.piece.len();
+        let end = self.base + self.piece.len();
+        if self.chunk_end == end {
+            if !is_padding {
+                return Err(self.malformed(MalformedKind::BadChunk)); // a number would be split
+            }
+            self.seek(end);
+            return self.next_chunk(order);
+        }
+        if self.joints.get(self.joints_passed).is_none_or(|joint| *joint as usize != end) {
+            return Err(self.malformed(MalformedKind::Truncated));
+        }
+        if !is_padding {
+            return Err(self.malformed(MalformedKind::BadFragment));
+        }
+        self.seek(end);
+        Ok(())
+    }
+
+    /// Enters the next chunk of the same value.
+    fn next_chunk(&mut self, order: ByteOrder) -> Result<(), Malformed> {
+        let at = self.position();
+        self.set_chunk_end(NO_CHUNK);
+        let length = self.take::<4>(order)?;
+        let length = match order {
+            ByteOrder::Big => u32::from_be_bytes(length),
+            ByteOrder::Little => u32::from_le_bytes(length),
+        };
+        match length {
+            1..0x7FFF_FF00 => self.enter_chunk(length),
+            // The state is shorter than its type, or a value stands where data should.
+            _ => Err(Malformed::new(MalformedKind::BadChunk, at)),
         }
     }
 
-    /// The same place, without what is known of values.
-    pub(super) fn without_values(&self) -> Self {
-        Beyond { values: ReadState::default(), ..*self }
+    /// Reads a number.
+    pub(super) fn take<const N: usize>(&mut self, order: ByteOrder) -> Result<[u8; N], Malformed> {
+        loop {
+            let start = self.aligned(N);
+            if let Some(chunk) = self.piece.get(start..).and_then(|rest| rest.first_chunk::<N>()) {
+                self.at = start + N;
+                return Ok(*chunk);
+            }
+            self.advance(N, order)?;
+        }
     }
 
-    pub(super) fn base(&self) -> usize {
-        self.base
+    /// Bytes in one chunk; between fragments of GIOP 1.1 there is nothing, so they lie together.
+    pub(super) fn bytes(&mut self, count: usize, order: ByteOrder) -> Result<&'a [u8], Malformed> {
+        loop {
+            let at = self.position();
+            if count > self.whole.len() - at {
+                return Err(self.malformed(MalformedKind::LengthBeyondData));
+            }
+            if self.chunk_end - at >= count {
+                let bytes = self.whole.get(at..at + count).unwrap_or_default();
+                self.seek(at + count);
+                return Ok(bytes);
+            }
+            if self.chunk_end > at {
+                return Err(self.malformed(MalformedKind::BadChunk));
+            }
+            self.next_chunk(order)?;
+        }
     }
 
-    /// Bytes after the visible ones.
-    pub(super) fn hidden(&self, visible: usize) -> usize {
-        self.whole.len() - (self.base + visible)
+    /// Bytes in any number of chunks.
+    pub(super) fn split_bytes(&mut self, count: usize, order: ByteOrder) -> Result<Cow<'a, [u8]>, Malformed> {
+        if count > self.remaining() {
+            return Err(self.malformed(MalformedKind::LengthBeyondData));
+        }
+        if count > 0 && self.chunk_end <= self.position() {
+            self.next_chunk(order)?;
+        }
+        if self.chunk_end - self.position() >= count {
+            return self.bytes(count, order).map(Cow::Borrowed);
+        }
+        let mut gathered = Vec::with_capacity(count);
+        loop {
+            let rest_of_chunk = self.chunk_end.saturating_sub(self.position());
+            let part = rest_of_chunk.min(count - gathered.len());
+            gathered.extend_from_slice(self.bytes(part, order)?);
+            if gathered.len() == count {
+                return Ok(Cow::Owned(gathered));
+            }
+            self.next_chunk(order)?;
+        }
+    }
+
+    /// Numbers in any number of pieces, of which none may be split.
+    pub(super) fn numbers<T: Number>(&mut self, count: usize, order: ByteOrder) -> Result<Vec<T>, Malformed> {
+        let size = size_of::<T>();
+        if count > self.remaining() / size {
+            return Err(self.malformed(MalformedKind::LengthBeyondData));
+        }
+        let mut items = Vec::with_capacity(count);
+        while items.len() < count {
+            let start = self.aligned(size);
+            let part = (self.piece.len().saturating_sub(start) / size).min(count - items.len());
+            match self.piece.get(start..start + part * size) {
+                Some(bytes) if part > 0 => {
+                    self.at = start + bytes.len();
+                    items.extend(super::reader::to_numbers::<T>(bytes, order));
+                }
+                _ => self.advance(size, order)?,
+            }
+        }
+        Ok(items)
     }
 }
 
@@ -87,31 +250,33 @@ impl<'a> Reader<'a> {
         if joints.is_empty() { self } else { self.joined_at(joints) }
     }
 
+    #[cold]
+    fn joined_at(mut self, joints: &'a [u32]) -> Self {
+        let at = self.position();
+        self.beyond().pieces.joints = joints;
+        self.seek(at);
+        self
+    }
+
     /// Where this reader stands, as something that can be copied.
     #[inline]
     pub(crate) fn place(&self) -> Place<'a> {
         match &self.beyond {
             None => Place { whole: self.bytes, joints: &[], at: self.at, encoding: self.encoding },
             Some(beyond) => {
-                let (whole, joints) = (beyond.whole, beyond.joints);
+                let Pieces { whole, joints, .. } = beyond.pieces;
                 Place { whole, joints, at: self.position(), encoding: self.encoding }
             }
         }
     }
 
-    #[cold]
-    fn joined_at(mut self, joints: &'a [u32]) -> Self {
-        let at = self.position();
-        self.beyond().joints = joints;
-        self.seek(at);
-        self
-    }
-
-    /// What is beyond the visible piece.
+    /// What is beyond bytes in one piece.
     #[cold]
     pub(crate) fn beyond(&mut self) -> &mut Beyond<'a> {
-        let whole = self.bytes;
-        self.beyond.get_or_insert_with(|| Box::new(Beyond::new(whole)))
+        let (whole, at) = (self.bytes, self.at);
+        self.beyond.get_or_insert_with(|| {
+            Box::new(Beyond { pieces: Pieces::new(whole, at), values: ReadState::default() })
+        })
     }
 
     /// What is known of the values in these bytes.
@@ -119,49 +284,66 @@ impl<'a> Reader<'a> {
         &mut self.beyond().values
     }
 
+    /// Reads what the reader does not see: an error unless the data is in pieces.
+    ///
+    /// The reader is not lent to it, so the compiler sees that its slice stays what it is.
+    #[inline(always)]
+    pub(super) fn go_beyond<T>(
+        &mut self,
+        otherwise: MalformedKind,
+        read: impl FnOnce(&mut Pieces<'a>, ByteOrder) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        match self.beyond.as_deref_mut() {
+            Some(beyond) => read_pieces(&mut beyond.pieces, self.at, self.encoding.order, otherwise, read),
+            None => Err(Malformed::new(otherwise, self.at)),
+        }
+    }
+
     /// Where the next byte is in the stream in which indirections count.
     pub(crate) fn stream_position(&self) -> usize {
-        self.position() + self.beyond.as_ref().map_or(0, |beyond| beyond.origin)
+        self.position() + self.beyond.as_ref().map_or(0, |beyond| beyond.pieces.origin)
     }
 
     /// Where the next value with this alignment is, as long as the data goes on.
     pub(crate) fn position_aligned(&self, alignment: usize) -> usize {
-        self.position() + (self.at.wrapping_neg() & (alignment - 1))
+        match &self.beyond {
+            Some(beyond) if beyond.pieces.is_split() => beyond.pieces.base + beyond.pieces.aligned(alignment),
+            _ => self.at.next_multiple_of(alignment),
+        }
     }
 
     /// Goes to a place in the data that has been read before, or that is known to be in it.
     pub(crate) fn seek(&mut self, to: usize) {
-        let Some(beyond) = &mut self.beyond else {
-            self.at = to.min(self.bytes.len());
-            return;
-        };
-        let to = to.min(beyond.whole.len());
-        beyond.joints_passed = beyond.joints.partition_point(|joint| *joint as usize <= to);
-        beyond.base = match beyond.joints_passed.checked_sub(1).and_then(|last| beyond.joints.get(last)) {
-            Some(joint) => (*joint as usize).saturating_sub(JOINT_ALIGNED_AT),
-            None => 0,
-        };
-        let joint = beyond.joints.get(beyond.joints_passed).map_or(usize::MAX, |joint| *joint as usize);
-        let end = beyond.whole.len().min(joint).min(beyond.chunk_end).max(to);
-        self.bytes = beyond.whole.get(beyond.base..end).unwrap_or_default();
-        self.at = to - beyond.base;
+        match self.beyond.as_deref_mut() {
+            None => self.at = to.min(self.bytes.len()),
+            Some(Beyond { pieces, .. }) => {
+                pieces.seek(to);
+                (self.bytes, self.at) =
+                    if pieces.is_split() { (&[][..], 0) } else { (pieces.piece, pieces.at) };
+            }
+        }
     }
 
     /// Goes to a place given in the stream in which indirections count.
     pub(crate) fn seek_stream(&mut self, to: usize) {
-        let origin = self.beyond().origin;
+        let origin = self.stream_origin();
         self.seek(to.saturating_sub(origin));
+    }
+
+    /// Where the stream in which indirections count has the start of these bytes.
+    pub(crate) fn stream_origin(&mut self) -> usize {
+        self.beyond().pieces.origin
     }
 
     /// Where the chunk ends that is being read.
     pub(crate) fn chunk_end(&mut self) -> usize {
-        self.beyond().chunk_end
+        self.beyond().pieces.chunk_end
     }
 
     /// Says where the chunk ends that the next byte is in: [`NO_CHUNK`] to read between chunks.
     pub(crate) fn set_chunk_end(&mut self, chunk_end: usize) {
-        self.beyond().chunk_end = chunk_end;
         let at = self.position();
+        self.beyond().pieces.chunk_end = chunk_end;
         self.seek(at);
     }
 
@@ -173,11 +355,10 @@ impl<'a> Reader<'a> {
 
     /// Begins a chunk of `length` bytes at the next byte.
     pub(crate) fn enter_chunk(&mut self, length: u32) -> Result<(), Malformed> {
-        let at = self.position();
-        let end = at + length as usize;
-        if end > self.beyond().whole.len() {
-            return Err(Malformed::new(MalformedKind::LengthBeyondData, at));
+        if length as usize > self.remaining() {
+            return Err(self.malformed(MalformedKind::LengthBeyondData));
         }
+        let end = self.position() + length as usize;
         self.set_chunk_end(end);
         Ok(())
     }
@@ -186,18 +367,13 @@ impl<'a> Reader<'a> {
     pub(crate) fn look_back(&mut self, to: usize) -> Result<Reader<'a>, Malformed> {
         let at = self.stream_position();
         let mut beyond = self.beyond().without_values();
-        if to < beyond.origin || to >= at {
+        if to < beyond.pieces.origin || to >= at {
             return Err(self.malformed(MalformedKind::BadIndirection));
         }
-        beyond.chunk_end = NO_CHUNK;
+        beyond.pieces.chunk_end = NO_CHUNK;
         let mut reader = Reader { beyond: Some(Box::new(beyond)), ..*self };
         reader.seek_stream(to);
         Ok(reader)
-    }
-
-    /// Where the stream in which indirections count has the start of these bytes.
-    pub(crate) fn stream_origin(&mut self) -> usize {
-        self.beyond().origin
     }
 
     /// Levels that lie on the stack; see [`Reader::nested`].
@@ -210,66 +386,6 @@ impl<'a> Reader<'a> {
         self.depth = depth;
     }
 
-    /// Goes on after the visible piece, which cannot hold a number that is aligned to and as long as `alignment`.
-    #[cold]
-    pub(super) fn advance(&mut self, alignment: usize) -> Result<(), Malformed> {
-        let start = self.at + (self.at.wrapping_neg() & (alignment - 1));
-        let visible = self.bytes.len();
-        let Some(beyond) = &self.beyond else { return Err(self.malformed(MalformedKind::Truncated)) };
-        let end = beyond.base + visible;
-        let is_joint = beyond.joints.get(beyond.joints_passed).is_some_and(|joint| *joint as usize == end);
-        if beyond.chunk_end == end {
-            if start < visible {
-                return Err(self.malformed(MalformedKind::BadChunk)); // a number would be split
-            }
-            self.seek(end);
-            return self.next_chunk();
-        }
-        if !is_joint {
-            return Err(self.malformed(MalformedKind::Truncated));
-        }
-        if start < visible {
-            return Err(self.malformed(MalformedKind::BadFragment));
-        }
-        self.seek(end);
-        Ok(())
-    }
-
-    /// Enters the next chunk of the same value.
-    fn next_chunk(&mut self) -> Result<(), Malformed> {
-        let at = self.position();
-        self.set_chunk_end(NO_CHUNK);
-        match self.read_u32()? {
-            length @ 1..0x7FFF_FF00 => self.enter_chunk(length),
-            // The state is shorter than its type, or a value stands where data should.
-            _ => Err(Malformed::new(MalformedKind::BadChunk, at)),
-        }
-    }
-
-    /// Bytes that lie together although a joint is between them; for those that do not, see
-    /// [`Reader::read_bytes_split`].
-    #[cold]
-    pub(super) fn read_bytes_beyond(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
-        loop {
-            let at = self.position();
-            let Some(beyond) = &self.beyond else {
-                return Err(self.malformed(MalformedKind::LengthBeyondData));
-            };
-            if count > beyond.whole.len() - at {
-                return Err(self.malformed(MalformedKind::LengthBeyondData));
-            }
-            if beyond.chunk_end - at >= count {
-                let bytes = beyond.whole.get(at..at + count).unwrap_or_default();
-                self.seek(at + count);
-                return Ok(bytes);
-            }
-            if beyond.chunk_end > at {
-                return Err(self.malformed(MalformedKind::BadChunk));
-            }
-            self.next_chunk()?;
-        }
-    }
-
     /// Reads bytes, borrowed unless they are split over chunks.
     #[inline]
     pub fn read_bytes_split(&mut self, count: usize) -> Result<Cow<'a, [u8]>, Malformed> {
@@ -278,51 +394,8 @@ impl<'a> Reader<'a> {
                 self.at += count;
                 Ok(Cow::Borrowed(bytes))
             }
-            None => self.gather_bytes(count),
+            None => self.go_beyond(MalformedKind::LengthBeyondData, |p, order| p.split_bytes(count, order)),
         }
-    }
-
-    #[cold]
-    fn gather_bytes(&mut self, count: usize) -> Result<Cow<'a, [u8]>, Malformed> {
-        if count > self.remaining() {
-            return Err(self.malformed(MalformedKind::LengthBeyondData));
-        }
-        if self.chunk_end() <= self.position() {
-            self.next_chunk()?;
-        }
-        if self.chunk_end() - self.position() >= count {
-            return self.read_bytes_beyond(count).map(Cow::Borrowed);
-        }
-        let mut gathered = Vec::with_capacity(count);
-        loop {
-            let rest_of_chunk = self.chunk_end().saturating_sub(self.position());
-            let part = rest_of_chunk.min(count - gathered.len());
-            gathered.extend_from_slice(self.read_bytes_beyond(part)?);
-            if gathered.len() == count {
-                return Ok(Cow::Owned(gathered));
-            }
-            self.next_chunk()?;
-        }
-    }
-
-    /// Numbers that are split over pieces. No one number may be.
-    #[cold]
-    pub(super) fn gather_numbers<T: Number>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
-        let size = size_of::<T>();
-        if count > self.remaining() / size {
-            return Err(self.malformed(MalformedKind::LengthBeyondData));
-        }
-        let mut items = Vec::with_capacity(count);
-        while items.len() < count {
-            let start = self.at + (self.at.wrapping_neg() & (size - 1));
-            let whole = self.bytes.len().saturating_sub(start) / size;
-            let part = whole.min(count - items.len());
-            match self.number_bytes::<T>(part) {
-                Some(bytes) if part > 0 => items.extend(self.to_numbers::<T>(bytes)),
-                _ => self.advance(size)?,
-            }
-        }
-        Ok(items)
     }
 
     /// Reads the frame of an encapsulation (9.3.3) and hands a reader for what is in it to `body`. Unlike
@@ -339,7 +412,7 @@ impl<'a> Reader<'a> {
         let mut inner = Reader { depth: self.depth, environment: self.environment, ..inner };
         if let Some(outer) = &mut self.beyond {
             let beyond = inner.beyond();
-            beyond.origin = outer.origin + at - length;
+            beyond.pieces.origin = outer.pieces.origin + at - length;
             std::mem::swap(&mut beyond.values, &mut outer.values);
             let nesting = beyond.values.nesting();
             beyond.values.set_nesting(Default::default());
@@ -350,4 +423,17 @@ impl<'a> Reader<'a> {
         }
         body(&mut inner)
     }
+}
+
+/// What [`Reader::go_beyond`] does; `at` is where the reader is if the data lies in one piece.
+#[cold]
+#[inline(never)]
+fn read_pieces<'a, T>(
+    pieces: &mut Pieces<'a>,
+    at: usize,
+    order: ByteOrder,
+    otherwise: MalformedKind,
+    read: impl FnOnce(&mut Pieces<'a>, ByteOrder) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    if pieces.is_split() { read(pieces, order) } else { Err(Malformed::new(otherwise, at)) }
 }

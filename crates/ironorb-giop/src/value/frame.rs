@@ -13,8 +13,6 @@ use crate::error::Misuse;
 pub(super) struct Frames {
     /// Where each repository id was written.
     ids: HashMap<String, usize>,
-    /// Where the list of ids of a type was written, by its first id, and how long it is.
-    lists: HashMap<String, (usize, usize)>,
     /// Chunked values around the next byte.
     pub(super) level: u32,
     /// Where the length stands of the chunk that is being written. There is one whenever the next byte belongs to the
@@ -185,18 +183,9 @@ impl Writer<'_> {
         }
     }
 
+    /// Each id by an indirection where it can be, but never the list: JacORB does not know that.
     fn write_id_list(&mut self, ids: &[&str]) -> Result<(), Misuse> {
-        let at = self.position();
-        let first = ids.first().copied().unwrap_or_default();
-        match self.frames().lists.get(first).copied() {
-            Some((earlier, count)) if earlier != at && count == ids.len() => {
-                self.write_value_indirection(earlier)
-            }
-            _ => {
-                self.frames().lists.insert(first.to_owned(), (at, ids.len()));
-                self.write_length(ids.len())?;
-                ids.iter().try_for_each(|id| self.write_id(id))
-            }
-        }
+        self.write_length(ids.len())?;
+        ids.iter().try_for_each(|id| self.write_id(id))
     }
 }

@@ -265,8 +265,11 @@ fn chunks_close_before_values_and_end_tags_collapse() {
             "4",
             "1", // a chunk with the number
             "7fffff0e",
+            "2",
             "ffffffff",
-            "ffffffd0", // the list of ids by indirection
+            "ffffffd0",
+            "ffffffff",
+            "ffffffa4", // its ids by indirections
             "13",
             "3",
             "0",

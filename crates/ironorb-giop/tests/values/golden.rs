@@ -1,20 +1,27 @@
-//! Values that omniORB wrote; `testdata/omniorb-values/README.md` says how.
+//! Values that omniORB and JacORB wrote; `testdata/omniorb-values/README.md` and `testdata/jacorb-values/README.md` say
+//! how.
 
 use std::path::Path;
 
 use ironorb_giop::cdr::{Reader, Writer};
 use ironorb_giop::value::{DerivesFrom, Value, ValueBase, ValueType};
-use ironorb_giop::{ByteOrder, Encoding, Marshal};
+use ironorb_giop::{ByteOrder, Encoding};
 
 use crate::graphs::describe;
 use crate::types::{Deep, Item, Known, Named, Text};
 
 const LITTLE: Encoding = Encoding { order: ByteOrder::Little, ..Encoding::NATIVE };
 
+const BIG: Encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
+
 fn golden(name: &str) -> Vec<u8> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/omniorb-values/values.hex");
+    golden_of("omniorb", "little", name)
+}
+
+fn golden_of(orb: &str, order: &str, name: &str) -> Vec<u8> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/{orb}-values/values.hex"));
     let text = std::fs::read_to_string(file).unwrap();
-    let start = format!("> little {name}");
+    let start = format!("> {order} {name}");
     let lines =
         text.lines().skip_while(|line| **line != start).skip(1).take_while(|line| !line.starts_with('>'));
     let hex: String = lines.collect();
@@ -39,12 +46,6 @@ fn read<T: ValueType + DerivesFrom<dyn ValueBase>>(
 fn check(name: &str, lines: &[&str]) {
     let read = read::<Item>(name, 1, Known::All)[0].clone().unwrap();
     assert_eq!(describe(&read, Known::All), lines, "{name}");
-}
-
-fn write(value: &impl Marshal) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    Writer::new(&mut bytes, LITTLE).put(value).unwrap();
-    bytes
 }
 
 #[test]
@@ -98,16 +99,28 @@ fn truncation_of_what_omniorb_wrote() {
     }
 }
 
-/// Where both write the ids, both write the same, but that omniORB counts the padding before a value to the chunk
-/// that ends there.
+/// JacORB writes the ids of all values, and so do we; but it ends values that end at the same place by a tag each.
 #[test]
-fn we_write_what_omniorb_writes() {
-    for name in ["null", "ends", "deep"] {
-        let value = read::<Item>(name, 1, Known::All);
-        let (ours, theirs) = (write(&value[0]), golden(name));
-        assert_eq!(ours.len(), theirs.len(), "{name}");
-        for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-            assert!(theirs.wrapping_sub(*ours) < 4, "{name} at {at}: {ours} {theirs}");
-        }
+fn we_read_and_write_what_jacorb_writes() {
+    for (name, count) in
+        [("null", 1), ("single", 1), ("shared", 1), ("cycle", 1), ("parameters", 3), ("truncatable", 1)]
+    {
+        let bytes = golden_of("jacorb", "big", name);
+        let mut r = Reader::new(&bytes, BIG).with_environment(&Known::All);
+        let values: Vec<Option<Value<Item>>> = (0..count).map(|_| r.get().unwrap()).collect();
+        assert_eq!(r.remaining(), 0);
+        let mut again = Vec::new();
+        let mut w = Writer::new(&mut again, BIG);
+        values.iter().for_each(|value| w.put(value).unwrap());
+        assert_eq!(again, bytes, "{name}");
+    }
+    for (name, values) in [("ends", 3), ("deep", 4), ("large", 2)] {
+        let bytes = golden_of("jacorb", "big", name);
+        let mut r = Reader::new(&bytes, BIG).with_environment(&Known::All);
+        let value = r.get::<Option<Value<Item>>>().unwrap().unwrap();
+        assert_eq!((r.remaining(), describe(&value, Known::All).len()), (0, values), "{name}");
+        let mut r = Reader::new(&bytes, BIG).with_environment(&Known::Few);
+        let value = r.get::<Option<Value<Item>>>().unwrap().unwrap();
+        assert!(r.remaining() == 0 && value.downcast::<Named>().is_none(), "{name}");
     }
 }

@@ -1,8 +1,9 @@
 //! Random graphs.
 
 use ironorb_giop::cdr::{Reader, Writer};
+use ironorb_giop::framer::{Framer, FramerLimits};
 use ironorb_giop::value::{DerivesFrom, Link, Place, Value, ValueBase, ValueGraph};
-use ironorb_giop::{ByteOrder, Encoding, Misuse};
+use ironorb_giop::{ByteOrder, Encoding, Misuse, Version};
 use proptest::prelude::*;
 
 use crate::types::{Bag, Deep, Item, Known, Named, Text, alive};
@@ -213,6 +214,36 @@ proptest! {
         prop_assert!(read[0] == read[4]);
         drop((first, second, within, read));
         prop_assert_eq!(alive(), 0);
+    }
+
+    /// Values in fragments of GIOP 1.1, each of which is aligned afresh; joints in chunks, headers and texts.
+    #[test]
+    fn graphs_come_in_fragments(plans in plans(1..8), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        // No doubles: cuts at multiples of 4 leave the alignment of all else as it is.
+        let plans: Vec<Plan> = plans.into_iter().map(|plan| Plan { kind: plan.kind % 3, ..plan }).collect();
+        let graph = build(&plans);
+        for encoding in encodings() {
+            let bytes = bytes_of(&graph, 12, Encoding { version: Version::V1_1, ..encoding });
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| 12 + cut.index(bytes.len() - 11) / 4 * 4).collect();
+            cuts.sort_unstable();
+            let starts = [12].into_iter().chain(cuts.iter().copied());
+            let ends = cuts.iter().copied().chain([bytes.len()]);
+            let mut framer = Framer::new(FramerLimits::default());
+            for (index, (start, end)) in starts.zip(ends).enumerate() {
+                let little = u8::from(encoding.order == ByteOrder::Little);
+                let more = if index < cuts.len() { 2 } else { 0 };
+                let kind = if index == 0 { 1 } else { 7 };
+                let length = (end - start) as u32;
+                framer.push(&[b'G', b'I', b'O', b'P', 1, 1, little | more, kind]);
+                framer.push(&if little == 1 { length.to_le_bytes() } else { length.to_be_bytes() });
+                framer.push(&bytes[start..end]);
+            }
+            let message = framer.next().unwrap().unwrap();
+            let mut r = message.reader_at(12).with_environment(&Known::All);
+            let read = r.get::<Option<Value<Item>>>().unwrap().unwrap();
+            prop_assert_eq!(r.remaining(), 0);
+            prop_assert_eq!(describe(&read, Known::All), describe(&graph, Known::All));
+        }
     }
 
     /// One byte changed: read as something, or refused; and freed.
