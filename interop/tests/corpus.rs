@@ -63,8 +63,46 @@ fn the_idl_of_debian_becomes_rust_without_warnings() {
             }
         }
     }
+    let own = home.join("own.idl");
+    std::fs::create_dir_all(&home)
+        .and_then(|()| std::fs::write(&own, own_idl()))
+        .expect("a file can be written");
+    let done =
+        Command::new(ironorb_command()).args(["idl", "compile", "--out"]).arg(&rust).arg(&own).output();
+    let done = done.expect("ironorb can be started");
+    if !done.status.success() {
+        let _ = writeln!(failures, "our own is refused:\n{}", String::from_utf8_lossy(&done.stderr));
+    }
+    modules.push((files.len(), rust.join("own.rs")));
     assert!(failures.is_empty(), "{failures}");
     compile_without_warnings(&home, &modules);
+}
+
+/// What the files of others have little of: a hundred levels of inheritance, names that clash in Rust, names
+/// that are Rust's or an older IDL's.
+fn own_idl() -> String {
+    let mut text = String::from("module Deep {\n    interface Level0 { void level_0(); };\n");
+    for level in 1..100 {
+        let _ = writeln!(
+            text,
+            "    interface Level{level} : Level{} {{ long level_{level}(in long x); }};",
+            level - 1
+        );
+    }
+    text.push_str("};\nmodule Names {\n");
+    for word in ["fn", "self", "crate", "super", "match", "type", "async", "dyn", "yield", "Option", "g"] {
+        let _ = writeln!(text, "    module in_{word} {{\n        struct {word} {{ long x; }};");
+        let _ = writeln!(
+            text,
+            "        interface holder {{ attribute long {word}; void f(in long {word}); }};\n    }};"
+        );
+    }
+    text.push_str(
+        "    struct some_thing { long URLString, url_string, urlString2; };\n    struct SomeThing2 { long _map, int8; };\n    \
+         union map switch (long) { case 1: long some_case; case 2: long SomeCase2; default: string bitset; };\n    \
+         enum bitmask { red_one, RedOne2, RED__ONE };\n    typedef map int32;\n};\n",
+    );
+    text
 }
 
 /// Every IDL file of the packages.

@@ -25,6 +25,7 @@ mod hash;
 mod layout;
 mod lower;
 mod names;
+mod parts;
 mod select;
 mod tree;
 mod unsupported;
@@ -67,5 +68,5 @@ fn generate_with(
     if !not_generated.is_empty() {
         return Err(Errors::not_generated(model, sources, &not_generated));
     }
-    Ok(emit::emit(&lower::lower(model, config, &selection)))
+    Ok(parts::generate(model, config, &selection))
 }

@@ -21,24 +21,8 @@ use crate::names::{Names, camel, side_by_side, snake};
 use crate::select::Selection;
 use crate::tree;
 
-/// Lowers what was selected.
-pub(crate) fn lower(model: &Model, config: &Config, selection: &Selection) -> tree::File {
-    let main = model.files().iter().find(|file| file.is_main);
-    let source = main
-        .and_then(|file| file.path.file_name())
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let lowerer =
-        Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) };
-    let mut items = lowerer.items(model.roots(), &Place::default());
-    // Several files may be included in one module, so theirs has the file's name.
-    let stem: String =
-        source.split('.').next().unwrap_or_default().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    items.extend(register_values(&items, format!("register_{}_values", snake(&stem))));
-    tree::File { source, support: config.support_path().to_owned(), items }
-}
-
-/// What lowering reads. It changes nothing.
-struct Lowerer<'m> {
+/// What lowering reads. It changes nothing, so that several threads may lower parts of a file.
+pub(crate) struct Lowerer<'m> {
     model: &'m Model,
     config: &'m Config,
     selection: &'m Selection,
@@ -55,6 +39,28 @@ impl Place {
         let mut path = self.0.clone();
         path.push(module.to_owned());
         Place(path)
+    }
+}
+
+impl<'m> Lowerer<'m> {
+    pub(crate) fn new(model: &'m Model, config: &'m Config, selection: &'m Selection) -> Self {
+        Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) }
+    }
+
+    /// The file without its items.
+    pub(crate) fn file(&self) -> tree::File {
+        let main = self.model.files().iter().find(|file| file.is_main);
+        let source = main
+            .and_then(|file| file.path.file_name())
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        tree::File { source, support: self.config.support_path().to_owned(), items: Vec::new() }
+    }
+
+    /// Lowers what was selected of some of the model's roots, and tells the valuetypes among them.
+    pub(crate) fn roots(&self, roots: &[DefId]) -> (Vec<tree::Item>, Registered) {
+        let items = self.items(roots, &Place::default());
+        let registered = Registered::of(&items);
+        (items, registered)
     }
 }
 
@@ -102,7 +108,7 @@ impl Lowerer<'_> {
     fn module(&self, def: &Definition, module: &Module, at: &Place) -> Option<tree::Item> {
         let name = self.names.of(def.id).own.clone();
         let mut items = self.items(&module.items, &at.inside(&name));
-        items.extend(register_values(&items, "register_values".to_owned()));
+        items.extend(Registered::of(&items).item("register_values".to_owned()));
         let kind = tree::ItemKind::Module(tree::Module { name, items });
         (!kind.is_empty()).then(|| tree::Item { docs: self.docs(def, "module"), kind })
     }
@@ -397,35 +403,60 @@ impl Lowerer<'_> {
     }
 }
 
-/// The function that makes the valuetypes among these items known, if there are any.
-fn register_values(items: &[tree::Item], name: String) -> Option<tree::Item> {
-    let mut values = Vec::new();
-    let mut others = Vec::new();
-    for item in items {
-        match &item.kind {
-            tree::ItemKind::Value(value) => values.push(value.name.clone()),
-            tree::ItemKind::ValueBox(value) => values.push(value.name.clone()),
-            tree::ItemKind::Module(module) => {
-                if let Some(tree::ItemKind::RegisterValues(inner)) =
-                    module.items.last().map(|item| &item.kind)
-                {
-                    others.push(format!("{}::{}", module.name, inner.name));
+/// The valuetypes among some items, and the functions that make those of inner modules known.
+#[derive(Debug, Default)]
+pub(crate) struct Registered {
+    values: Vec<String>,
+    others: Vec<String>,
+}
+
+impl Registered {
+    fn of(items: &[tree::Item]) -> Self {
+        let mut found = Registered::default();
+        for item in items {
+            match &item.kind {
+                tree::ItemKind::Value(value) => found.values.push(value.name.clone()),
+                tree::ItemKind::ValueBox(value) => found.values.push(value.name.clone()),
+                tree::ItemKind::Module(module) => {
+                    if let Some(tree::ItemKind::RegisterValues(inner)) =
+                        module.items.last().map(|item| &item.kind)
+                    {
+                        found.others.push(format!("{}::{}", module.name, inner.name));
+                    }
                 }
+                _ => {}
             }
-            _ => {}
         }
+        found
     }
-    if values.is_empty() && others.is_empty() {
-        return None;
+
+    pub(crate) fn join(&mut self, next: Registered) {
+        self.values.extend(next.values);
+        self.others.extend(next.others);
     }
-    let docs = vec![
-        "Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may".to_owned(),
-        "arrive where a base of theirs is asked for.".to_owned(),
-    ];
-    Some(tree::Item {
-        docs,
-        kind: tree::ItemKind::RegisterValues(tree::RegisterValues { name, values, others }),
-    })
+
+    /// The function that makes all of a file known. Several files may be included in one module, so theirs
+    /// has the file's name.
+    pub(crate) fn item_of_file(self, source: &str) -> Option<tree::Item> {
+        let stem = source.split('.').next().unwrap_or_default();
+        let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        self.item(format!("register_{}_values", snake(&stem)))
+    }
+
+    fn item(self, name: String) -> Option<tree::Item> {
+        let Registered { values, others } = self;
+        if values.is_empty() && others.is_empty() {
+            return None;
+        }
+        let docs = vec![
+            "Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may".to_owned(),
+            "arrive where a base of theirs is asked for.".to_owned(),
+        ];
+        Some(tree::Item {
+            docs,
+            kind: tree::ItemKind::RegisterValues(tree::RegisterValues { name, values, others }),
+        })
+    }
 }
 
 /// An IDL name, where it is not the Rust name.

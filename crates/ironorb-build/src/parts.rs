@@ -1,0 +1,120 @@
+//! A file in parts: what stands at the top of a large one is lowered and printed by several threads.
+//!
+//! The text is the same however many there are: a part depends on the model alone.
+
+use std::thread;
+
+use ironorb_idl::model::{DefId, Model};
+
+use crate::config::Config;
+use crate::emit;
+use crate::lower::{Lowerer, Registered};
+use crate::select::Selection;
+use crate::tree::File;
+
+/// The Rust for a model.
+pub(crate) fn generate(model: &Model, config: &Config, selection: &Selection) -> String {
+    let lowerer = Lowerer::new(model, config, selection);
+    let mut file = lowerer.file();
+    let print = |roots: &[DefId]| {
+        let (items, registered) = lowerer.roots(roots);
+        (emit::items(&File { items, ..lowerer.file() }), registered)
+    };
+    let mut text = emit::head(&file);
+    let mut registered = Registered::default();
+    for (part, values) in in_threads(&divided(model), &print) {
+        text.push_str(&part);
+        registered.join(values);
+    }
+    file.items.extend(registered.item_of_file(&file.source));
+    text.push_str(&emit::items(&file));
+    text
+}
+
+/// The roots in stretches of about equally many definitions: as many as there are threads to be used.
+fn divided(model: &Model) -> Vec<&[DefId]> {
+    let definitions = model.definitions().len();
+    let threads = match definitions / DEFINITIONS_PER_THREAD_MIN {
+        ..=1 => 1,
+        wished => wished.min(THREADS_MAX).min(thread::available_parallelism().map_or(1, usize::from)),
+    };
+    let mut parts = Vec::with_capacity(threads);
+    let mut rest = model.roots();
+    for part in 1..threads {
+        // What a root holds mostly follows it.
+        let end = definitions * part / threads;
+        let (now, later) = rest.split_at(rest.partition_point(|root| root.index() < end));
+        parts.push(now);
+        rest = later;
+    }
+    parts.push(rest);
+    parts
+}
+
+/// Does the work for each part, in their order, all but the last in threads of their own.
+fn in_threads<P: Sync + ?Sized, T: Send>(parts: &[&P], work: &(impl Fn(&P) -> T + Sync)) -> Vec<T> {
+    let Some((&last, others)) = parts.split_last() else { return Vec::new() };
+    thread::scope(|scope| {
+        let others: Vec<_> = others
+            .iter()
+            .map(|&part| {
+                let thread = thread::Builder::new().stack_size(STACK_BYTES);
+                (part, thread.spawn_scoped(scope, move || work(part)))
+            })
+            .collect();
+        let last = work(last);
+        let done =
+            others.into_iter().map(|(part, thread)| match thread.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(done)) => done,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                // No thread is to be had, so it is done here.
+                Err(_) => work(part),
+            });
+        let mut done: Vec<T> = done.collect();
+        done.push(last);
+        done
+    })
+}
+
+/// Fewer are done before a thread has started.
+const DEFINITIONS_PER_THREAD_MIN: usize = 1_000;
+
+/// Build scripts run beside each other, so one does not take all processors.
+const THREADS_MAX: usize = 4;
+
+/// What the main thread has on most systems; scopes nest as deep as the front end lets them.
+const STACK_BYTES: usize = 8 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_are_done_in_their_order() {
+        let parts: Vec<&[u32]> = vec![&[1, 2], &[], &[3], &[4, 5, 6]];
+        let sums = in_threads(&parts, &|part: &[u32]| part.iter().sum::<u32>());
+        assert_eq!(sums, [3, 0, 3, 15]);
+    }
+
+    #[test]
+    fn a_large_file_is_the_sum_of_its_roots() {
+        let mut idl = String::new();
+        for at in 0..3_000 {
+            idl.push_str(&format!(
+                "module M{at} {{ struct S {{ long x; }}; valuetype V {{ public S state; }}; }};\n"
+            ));
+        }
+        let files = ironorb_idl::MapLoader::new().with("large.idl", idl);
+        let options = ironorb_idl::Options::default();
+        let outcome = ironorb_idl::compile_with("large.idl".as_ref(), &options, &files);
+        let model = outcome.model.expect("the text is correct");
+        assert_eq!(divided(&model).concat(), model.roots());
+        let config = Config::new();
+        let text = generate(&model, &config, &Selection::of(&model, &config));
+        assert_eq!(text.matches("pub struct S {").count(), 3_000);
+        let (first, last) = (text.find("pub mod m0 "), text.find("pub mod m2999 "));
+        assert!(first.is_some() && first < last, "in their order");
+        assert_eq!(text.matches("pub fn register_large_values").count(), 1);
+        assert!(text.contains("m0::register_values") && text.contains("m2999::register_values"));
+    }
+}
