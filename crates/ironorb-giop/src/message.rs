@@ -178,7 +178,7 @@ impl Message {
     pub fn reader_at(&self, at: usize) -> Reader<'_> {
         let MessageHeader { order, version, .. } = self.header;
         let TransmissionCodeSets { char_set, wide_set } = self.code_sets;
-        Reader::at(self.bytes(), at, Encoding { order, version, char_set, wide_set })
+        Reader::at(self.bytes(), at, Encoding { order, version, char_set, wide_set, bare_exceptions: false })
             .with_joints(&self.joints)
     }
 

@@ -161,6 +161,9 @@ pub struct Encoding {
     pub char_set: CharSet,
     /// Code set of wide strings; `None` when none was agreed on with the peer.
     pub wide_set: Option<WideCharSet>,
+    /// Exceptions in an `any` are written without their repository id: what omniORB 4.2 writes, and all that it
+    /// reads. The standard, and every other peer, has the id (CORBA 3.3 part 2, 9.3.5.2). Read are both.
+    pub bare_exceptions: bool,
 }
 
 impl Encoding {
@@ -170,12 +173,13 @@ impl Encoding {
         version: Version::V1_2,
         char_set: CharSet::Utf8,
         wide_set: Some(WideCharSet::Utf16),
+        bare_exceptions: false,
     };
 
     /// An encoding in this processor's order.
     #[inline]
     pub fn native(version: Version, sets: TransmissionCodeSets) -> Encoding {
-        Encoding { order: ByteOrder::NATIVE, version, char_set: sets.char_set, wide_set: sets.wide_set }
+        Encoding { version, ..Encoding::NATIVE }.with_code_sets(sets)
     }
 
     /// The same under other code sets.

@@ -406,7 +406,10 @@ impl Adapter {
         };
         let agreed = session.code_sets(&request);
         let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
-        let encoding = Encoding::native(request.version, code_sets);
+        let encoding = Encoding {
+            bare_exceptions: orb.config.bare_exceptions,
+            ..Encoding::native(request.version, code_sets)
+        };
         let wanted = request.response == Response::SyncWithTarget;
         let is_intercepted = !orb.interceptors.server.is_empty();
         let _slots = is_intercepted.then(FreshSlots::enter);

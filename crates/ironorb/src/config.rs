@@ -80,6 +80,10 @@ pub struct OrbConfig {
     /// Code set of strings that references made here call native, and in which we ask others to send them when
     /// both sides convert. Strings of either set are understood, whatever this says. Default UTF-8.
     pub native_char_set: CharSet,
+    /// Replies carry exceptions in an `any` without their repository id, and so do requests to servers of which nothing
+    /// is known: for clients of omniORB 4.2, which reads no other form and is read in either. Servers of omniORB
+    /// are known by their references. Default: no, as the standard has it.
+    pub bare_exceptions: bool,
     /// How requests of GIOP 1.2 must name their object: others are answered by NEEDS_ADDRESSING_MODE (CORBA 3.3
     /// part 2, 9.4.2.1). For gateways that need more of the reference than its key. Default: any way.
     pub addressing_demanded: Option<AddressingDisposition>,
@@ -117,6 +121,7 @@ impl Default for OrbConfig {
             callback_threads_max: 16,
             giop_version: Version::V1_2,
             native_char_set: CharSet::Utf8,
+            bare_exceptions: false,
             addressing_demanded: None,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{Ior, Profile};
+use ironorb_giop::ior::{Ior, OMNIORB_ORB_TYPE, Profile};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
 
@@ -285,6 +285,8 @@ impl Route {
             };
             let request =
                 RequestTarget::addressed(version, code_sets, address).map_err(SystemException::from)?;
+            let is_omniorb = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
+            let request = request.with_bare_exceptions(is_omniorb || orb.config.bare_exceptions);
             for address in profile.addresses().filter(|address| address.port != 0) {
                 let links = orb.connector.endpoint(&address.host, address.port);
                 targets.push(RemoteTarget { request: request.clone(), profile: index, links });

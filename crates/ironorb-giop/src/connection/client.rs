@@ -246,7 +246,7 @@ impl<W> ClientConnection<W> {
 
     /// What the arguments of the next request to this target would be written in.
     pub fn encoding_for(&self, target: &RequestTarget) -> Encoding {
-        Encoding::native(target.version(), self.code_sets_for(target).0)
+        target.encoding(self.code_sets_for(target).0)
     }
 
     /// The code sets of the next request to this target, and those that the request is to tell.

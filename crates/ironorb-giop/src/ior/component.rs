@@ -18,6 +18,9 @@ pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
 /// What our references carry in TAG_ORB_TYPE: `IORB`. Not registered with the OMG.
 pub const IRONORB_ORB_TYPE: u32 = 0x494F_5242;
 
+/// What omniORB's references carry in TAG_ORB_TYPE: `ATT`, after its makers.
+pub const OMNIORB_ORB_TYPE: u32 = 0x4154_5400;
+
 /// A component as its bytes, borrowed from a profile or owned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaggedComponent<'a> {

@@ -11,7 +11,8 @@ mod text;
 
 pub use code_sets::{CodeSetComponent, CodeSetComponentInfo, CodeSetIncompatible};
 pub use component::{
-    Components, IRONORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE, TaggedComponent,
+    Components, IRONORB_ORB_TYPE, OMNIORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE,
+    TaggedComponent,
 };
 pub use profile::{
     IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile,

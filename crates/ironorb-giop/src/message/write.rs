@@ -12,6 +12,7 @@ use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 pub struct RequestTarget {
     version: Version,
     code_sets: Option<TransmissionCodeSets>,
+    bare_exceptions: bool,
     disposition: AddressingDisposition,
     object_key: Vec<u8>,
     /// GIOP 1.2: the message up to the target with its padding; id, flags and size are patched.
@@ -31,6 +32,7 @@ impl RequestTarget {
         let mut target = RequestTarget {
             version,
             code_sets,
+            bare_exceptions: false,
             disposition: AddressingDisposition::Key,
             object_key: object_key.to_vec(),
             template: Vec::new(),
@@ -62,6 +64,19 @@ impl RequestTarget {
             target.end_template();
         }
         Ok(target)
+    }
+
+    /// The same target, to which exceptions in an `any` go as [`Encoding::bare_exceptions`] says.
+    #[must_use]
+    pub fn with_bare_exceptions(mut self, bare_exceptions: bool) -> Self {
+        self.bare_exceptions = bare_exceptions;
+        self
+    }
+
+    /// What arguments are written in under code sets that have been agreed on.
+    #[inline]
+    pub fn encoding(&self, code_sets: TransmissionCodeSets) -> Encoding {
+        Encoding { bare_exceptions: self.bare_exceptions, ..Encoding::native(self.version, code_sets) }
     }
 
     fn begin_template(&mut self) -> Writer<'_> {
@@ -125,7 +140,7 @@ impl MessageStart {
         contexts: &[EncodedContexts<'_>],
     ) -> Result<MessageStart, Misuse> {
         let origin = buf.len();
-        let encoding = Encoding::native(target.version, code_sets);
+        let encoding = target.encoding(code_sets);
         if target.version == Version::V1_2 {
             buf.extend_from_slice(&target.template);
             buf[origin + ID_AT..origin + ID_AT + 4].copy_from_slice(&id.0.to_ne_bytes());

@@ -56,7 +56,7 @@ pub(super) fn expected_encoding(target: &RequestTarget) -> Encoding {
         Some(code_sets) if target.version() > Version::V1_0 => code_sets,
         _ => TransmissionCodeSets::UNNEGOTIATED,
     };
-    Encoding::native(target.version(), code_sets)
+    target.encoding(code_sets)
 }
 
 #[cfg(test)]

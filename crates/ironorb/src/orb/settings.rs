@@ -341,6 +341,12 @@ static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.message_timeout, duration_or_never(v)),
     ),
     once(
+        "bareExceptions",
+        "yes | no",
+        "Exceptions in an any lack their id, as omniORB wants. Default: no.",
+        |s, v| assign(&mut s.config.bare_exceptions, yes(v)),
+    ),
+    once(
         "nativeCharSet",
         "UTF-8 | ISO-8859-1",
         "The code set of strings to ask for. Default: UTF-8.",

@@ -398,14 +398,20 @@ pub(super) fn read_label(r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<i64, Cop
 }
 
 /// An exception begins with its repository id. One peer leaves it out, so what stands there is taken for the id only
-/// if it is the id, with its length and its end; else it is the first member's. It is written always.
+/// if it is the id, with its length and its end; else it is the first member's. It is written but for that peer.
 fn exception_id(r: &mut Reader<'_>, w: &mut Writer<'_>, id: &str) -> Result<(), CopyError> {
     match r.clone().read_str() {
         Ok(text) if text == id || id.is_empty() => {
-            w.write_str(&text)?;
             r.read_str()?;
+            write_exception_id(w, &text)
         }
-        _ => w.write_str(id)?,
+        _ => write_exception_id(w, id),
+    }
+}
+
+fn write_exception_id(w: &mut Writer<'_>, id: &str) -> Result<(), CopyError> {
+    if !w.encoding().bare_exceptions {
+        w.write_str(id)?;
     }
     Ok(())
 }

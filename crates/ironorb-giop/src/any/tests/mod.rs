@@ -205,6 +205,10 @@ fn exceptions_carry_their_id_but_may_lack_it() {
     w.put(&TypeCode::of(&TC)).unwrap();
     w.put(&Oops).unwrap();
     assert_eq!(Reader::new(&short, BIG).get::<Any>().unwrap(), any);
+    // For the one peer that reads nothing else.
+    let mut bare = Vec::new();
+    Writer::new(&mut bare, Encoding { bare_exceptions: true, ..BIG }).put(&any).unwrap();
+    assert_eq!(bare, short);
 }
 
 #[test]
