@@ -56,7 +56,8 @@ impl Unmarshal for Profile {
     const BYTES_MIN: usize = 8;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let tag = r.read_u32()?;
-        let data = r.read_octets()?.to_vec();
+        let length = r.read_u32()? as usize;
+        let data = r.read_bytes_split(length)?.into_owned();
         if tag != TAG_INTERNET_IOP {
             return Ok(Profile::Other(TaggedProfile { tag, data }));
         }
