@@ -6,6 +6,7 @@ mod parts;
 mod runner;
 mod time;
 mod types;
+mod value;
 mod values;
 
 pub use runner::{Report, Target};
@@ -15,6 +16,7 @@ use runner::Cases;
 /// Runs all cases. `skips` are names of cases, or of groups (`big` is `big/...`), each with the reason why
 /// they are left out; one that no case has counts as a failure.
 pub fn run(target: &Target, skips: &[(&str, &str)]) -> Report {
+    crate::suite::register_values(&target.orb);
     let mut cases = Cases::new(target, skips);
     types::basics(&mut cases);
     types::sequences(&mut cases);
@@ -31,6 +33,8 @@ pub fn run(target: &Target, skips: &[(&str, &str)]) -> Report {
     parts::typecodes(&mut cases);
     parts::fixed(&mut cases);
     parts::long_double(&mut cases);
+    value::values(&mut cases);
+    value::boxes(&mut cases);
     time::control(&mut cases);
     time::threads(&mut cases);
     cases.finish()

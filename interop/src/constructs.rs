@@ -142,6 +142,10 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("TypeCode", &["typecode"]),
     ("fixed", &["fixed"]),
     ("long double", &["long_double"]),
+    ("valuetypes", &["value"]),
+    ("cyclic and shared values", &["value/cycle", "value/shared", "value/sequence"]),
+    ("truncated values", &["value/truncated_by_us", "value/truncated_by_them"]),
+    ("boxed values", &["box"]),
     ("oneway operations", &["oneway"]),
     ("context", &["context"]),
     ("dynamic invocation by the peer", &["dii_call", "bad_operation/dii"]),
@@ -154,5 +158,4 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("`corbaloc:` without a version, plain keys", &["corbaloc"]),
     ("components of the peer's own in references", &["ior"]),
     ("naming services, `corbaname:`", &["naming"]),
-    ("callbacks through one connection", &["bidirectional"]),
 ];

@@ -2,6 +2,7 @@
 
 mod objects;
 mod parts;
+mod values;
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -164,6 +165,7 @@ macro_rules! echo_references {
     )*};
 }
 
+pub use values::{length, register_values, ring};
 use {echo_lent, echo_values};
 
 /// Attributes that are kept and given back.

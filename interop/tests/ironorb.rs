@@ -7,7 +7,7 @@ use ironorb::giop::Version;
 use ironorb::{Orb, ServerConcurrency};
 use ironorb_interop::cases::{self, Target};
 use ironorb_interop::interop::SuiteRef;
-use ironorb_interop::suite::{SuiteServant, create_forwarder};
+use ironorb_interop::suite::{SuiteServant, create_forwarder, register_values};
 
 fn orb(version: Version, concurrency: ServerConcurrency) -> Orb {
     let builder = Orb::builder().giop_version(version).concurrency(concurrency);
@@ -16,6 +16,7 @@ fn orb(version: Version, concurrency: ServerConcurrency) -> Orb {
 
 fn serve(orb: &Orb) -> SuiteRef {
     create_forwarder(&orb.root_poa()).expect("the adapter is new");
+    register_values(orb);
     orb.root_poa().activate_shared(Arc::new(SuiteServant::default())).expect("the servant is new")
 }
 

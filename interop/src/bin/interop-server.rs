@@ -18,7 +18,7 @@ use ironorb::giop::Version;
 use ironorb::poa::PoaPolicies;
 use ironorb::{Orb, OrbBuilder, ServerConcurrency, TypedRef};
 use ironorb_interop::interop::SuiteRef;
-use ironorb_interop::suite::{SuiteServant, create_forwarder};
+use ironorb_interop::suite::{SuiteServant, create_forwarder, register_values};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -41,6 +41,7 @@ fn serve(arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
     let orb = settings.orb.build()?;
     let root = orb.root_poa();
     create_forwarder(&root)?;
+    register_values(&orb);
     let suite = Arc::new(SuiteServant::default());
     let reference: SuiteRef = if settings.persistent {
         let poa = root.create_poa("interop", Some(root.manager().clone()), PoaPolicies::PERSISTENT)?;

@@ -9,7 +9,7 @@ use crate::samples;
 
 /// The object of a part of the contract.
 #[track_caller]
-fn part<R: TypedRef>(suite: &SuiteRef, name: &str) -> R {
+pub(super) fn part<R: TypedRef>(suite: &SuiteRef, name: &str) -> R {
     suite.part(name).unwrap().expect("the server has this part").narrow_unchecked()
 }
 

@@ -7,6 +7,7 @@ use ironorb::{
     SystemExceptionKind, TypeCode,
 };
 
+use super::values::{BoxesServant, ValuesServant};
 use super::{Echo, adapter_error, echo_lent, echo_values};
 use crate::interop::{self, *};
 use crate::samples;
@@ -18,6 +19,8 @@ pub(super) fn part(root: &Poa, name: &str) -> Result<Option<ObjectRef>, SystemEx
         "typecodes" => root.activate::<TypeCodesRef, _>(TypeCodesServant).map(ObjectRef::from),
         "fixed" => root.activate::<FixedsRef, _>(FixedsServant).map(ObjectRef::from),
         "long_double" => root.activate::<LongDoublesRef, _>(LongDoublesServant).map(ObjectRef::from),
+        "values" => root.activate::<ValuesRef, _>(ValuesServant).map(ObjectRef::from),
+        "boxes" => root.activate::<BoxesRef, _>(BoxesServant).map(ObjectRef::from),
         _ => return Ok(None),
     };
     object.map(Some).map_err(adapter_error)

@@ -48,6 +48,8 @@ public final class Client {
         parts.anys();
         parts.typecodes();
         parts.fixed();
+        parts.values();
+        parts.boxes();
         types.others();
         types.edges();
         objects.control();

@@ -24,6 +24,8 @@ final class PartServants {
             case "anys": return new AnysPOATie(Echoes.serve(AnysOperations.class, new AnysRest()));
             case "typecodes": return new TypeCodesPOATie(Echoes.serve(TypeCodesOperations.class, new TypeCodesRest()));
             case "fixed": return new FixedsPOATie(Echoes.serve(FixedsOperations.class, new FixedsRest()));
+            case "values": return new ValuesPOATie(Echoes.serve(ValuesOperations.class, new ValuesRest()));
+            case "boxes": return new BoxesPOATie(Echoes.serve(BoxesOperations.class, new BoxesRest()));
             default: return null;
         }
     }
@@ -50,5 +52,28 @@ final class PartServants {
             if (total.abs().compareTo(new BigDecimal("999.99")) > 0) throw new DATA_CONVERSION();
             return total.setScale(2);
         }
+    }
+
+    static final class ValuesRest {
+        public int sum_of(Point p) { return p.x + p.y; }
+        public String kind_of(Point p) { return p == null ? "" : p._truncatable_ids()[0]; }
+        public Spot secret(int x, int y) {
+            KnownValues.ASecret secret = KnownValues.colored(KnownValues.at(new KnownValues.ASecret(), x, y), "red");
+            secret.code = 99;
+            return secret;
+        }
+        public boolean same_point(Point a, Point b) { return a == b; }
+        public Cell ring(int count) { return KnownValues.ring(count); }
+        public int length_of(Cell c) { return KnownValues.length(c); }
+        public void raise_spoilt(Point where) throws Spoilt { throw new Spoilt(where); }
+        public String label_of(Tag t) { return t.label(); }
+        public double measure_of(Measured m) { return m.measure(); }
+    }
+
+    static final class BoxesRest {
+        public String pass_boxed_string(String x) { return x; }
+        public BoxedLong pass_boxed_long(BoxedLong x) { return x; }
+        public int[] pass_boxed_longs(int[] x) { return x; }
+        public BinStruct pass_boxed_bin(BinStruct x) { return x; }
     }
 }

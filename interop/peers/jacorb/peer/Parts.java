@@ -157,4 +157,140 @@ final class Parts {
             expect(org.omg.CORBA.DATA_CONVERSION.class, () -> fixed.total(new BigDecimal[] {new BigDecimal("900.00"), new BigDecimal("100.00")}));
         });
     }
+
+    void values() {
+        Values values = ValuesHelper.narrow(suite.part("values"));
+        cases.run("value/echo_point", () -> {
+            PointHolder y = new PointHolder(null), z = new PointHolder();
+            Point result = values.echo_point(KnownValues.point(1, -2), y, z);
+            check(result.x == 1 && result.y == -2 && y.value.x == 1 && z.value == null, "values");
+            check(values.echo_point(null, y, z) == null && y.value == null && z.value.y == -2, "null");
+        });
+        cases.run("value/echo_spot", () -> {
+            SpotHolder y = new SpotHolder(null), z = new SpotHolder();
+            Spot result = values.echo_spot(KnownValues.colored(KnownValues.at(new KnownValues.ASpot(), 1, 2), "blue"), y, z);
+            check(result.x == 1 && result.color.equals("blue") && y.value.color.equals("blue") && z.value == null, "values");
+        });
+        cases.run("value/echo_account", () -> {
+            AccountHolder y = new AccountHolder(null), z = new AccountHolder();
+            Account result = values.echo_account(new KnownValues.AnAccount("me", -5, (byte) 200), y, z);
+            same("state", "me -5 200", ((KnownValues.AnAccount) result).state());
+        });
+        cases.run("value/echo_mixed", () -> {
+            KnownValues.AMixed mixed = new KnownValues.AMixed();
+            mixed.tag = 9;
+            mixed.amount = 0.25;
+            mixed.text = "mixed";
+            mixed.numbers = new int[] {1, 2, 3};
+            mixed.bin = new BinStruct((short) 1, 'c', 2, (byte) 3, 4.5);
+            mixed.choice = new ByLong();
+            mixed.choice.number(2, 7);
+            mixed.tint = Color.green;
+            mixed.extra = any(5);
+            MixedHolder y = new MixedHolder(null), z = new MixedHolder();
+            Mixed result = values.echo_mixed(mixed, y, z);
+            check(result.tag == 9 && result.amount == 0.25 && result.text.equals("mixed") && result.extra.extract_long() == 5, "values");
+            same("numbers", mixed.numbers, result.numbers);
+            same("bin", mixed.bin, result.bin);
+            same("choice", mixed.choice, result.choice);
+        });
+        cases.run("value/echo_tag", () -> {
+            KnownValues.ATag tag = new KnownValues.ATag();
+            tag.text = "label";
+            tag.size = 2.5;
+            TagHolder y = new TagHolder(null), z = new TagHolder();
+            Tag result = values.echo_tag(tag, y, z);
+            check(result.text.equals("label") && result.size == 2.5 && y.value.measure() == 2.5 && z.value == null, "values");
+            same("label", "label", values.label_of(tag));
+        });
+        cases.run("value/derived", () -> {
+            KnownValues.AHotSpot hot = KnownValues.colored(KnownValues.at(new KnownValues.AHotSpot(), 1, 2), "red");
+            hot.heat = 36.6;
+            PointHolder y = new PointHolder(null), z = new PointHolder();
+            check(((HotSpot) values.echo_point(hot, y, z)).heat == 36.6, "heat");
+            check(((HotSpot) y.value).color.equals("red"), "color");
+        });
+        cases.run("value/kind_of", () -> {
+            same("null", "", values.kind_of(null));
+            same("spot", SpotHelper.id(), values.kind_of(KnownValues.colored(new KnownValues.ASpot(), "")));
+            check(values.sum_of(KnownValues.point(3, 4)) == 7, "sum");
+        });
+        cases.run("value/truncated_by_them", () -> {
+            KnownValues.ASecret secret = KnownValues.colored(KnownValues.at(new KnownValues.ASecret(), 3, 4), "red");
+            same("kind", SpotHelper.id(), values.kind_of(secret));
+            check(values.sum_of(secret) == 7, "sum");
+        });
+        cases.run("value/truncated_by_us", () -> {
+            Spot got = values.secret(3, 4);
+            check(got.x == 3 && got.y == 4 && got.color.equals("red") && !(got instanceof Secret), "values");
+        });
+        cases.run("value/shared", () -> {
+            Point a = KnownValues.point(1, 2), b = KnownValues.point(1, 2);
+            check(values.same_point(a, a) && !values.same_point(a, b), "same_point");
+            PointPairHolder y = new PointPairHolder(new PointPair(null, null)), z = new PointPairHolder();
+            PointPair result = values.echo_point_pair(new PointPair(a, a), y, z);
+            check(result.first == result.second && y.value.first == y.value.second && z.value.first == null, "no longer shared");
+        });
+        cases.run("value/tree", () -> {
+            KnownValues.ATwig left = new KnownValues.ATwig(), right = new KnownValues.ATwig(), twig = new KnownValues.ATwig();
+            left.label = "left";
+            right.label = "right";
+            twig.label = "root";
+            twig.left = left;
+            twig.right = right;
+            TwigHolder y = new TwigHolder(null), z = new TwigHolder();
+            Twig result = values.echo_twig(twig, y, z);
+            check(result.left.label.equals("left") && result.right.label.equals("right") && result.left.left == null, "values");
+        });
+        cases.run("value/sequence", () -> {
+            KnownValues.ACell cell = new KnownValues.ACell();
+            cell.number = 5;
+            CellSeqHolder y = new CellSeqHolder(new Cell[0]), z = new CellSeqHolder();
+            Cell[] result = values.echo_cells(new Cell[] {cell, null, cell}, y, z);
+            check(result.length == 3 && result[0] == result[2] && result[1] == null && z.value.length == 0, "values");
+        });
+        cases.run("value/union", () -> {
+            PointOrNumber x = new PointOrNumber(), before = new PointOrNumber();
+            x.place(KnownValues.point(1, 2));
+            before.number(5);
+            PointOrNumberHolder y = new PointOrNumberHolder(before), z = new PointOrNumberHolder();
+            check(values.echo_point_or_number(x, y, z).place().y == 2 && z.value.number() == 5, "values");
+        });
+        cases.run("value/cycle", () -> {
+            for (int count : new int[] {1, 2, 5, 300}) {
+                check(values.length_of(KnownValues.ring(count)) == count, "theirs of " + count);
+                check(KnownValues.length(values.ring(count)) == count, "ours of " + count);
+                CellHolder y = new CellHolder(null), z = new CellHolder();
+                check(KnownValues.length(values.echo_cell(KnownValues.ring(count), y, z)) == count, "echo of " + count);
+            }
+            check(values.length_of(new KnownValues.ACell()) == -1 && values.length_of(null) == 0, "no ring");
+        });
+        cases.run("value/raise_spoilt", () ->
+            check(expect(Spoilt.class, () -> values.raise_spoilt(KnownValues.point(1, 2))).where.y == 2, "where"));
+    }
+
+    void boxes() {
+        Boxes boxes = BoxesHelper.narrow(suite.part("boxes"));
+        cases.run("box/echo_string", () -> {
+            BoxedStringHolder y = new BoxedStringHolder("y"), z = new BoxedStringHolder();
+            same("result", "boxed", boxes.echo_boxed_string("boxed", y, z));
+            check(y.value.equals("boxed") && z.value.equals("y"), "inout, out");
+        });
+        cases.run("box/echo_long", () -> {
+            BoxedLongHolder y = new BoxedLongHolder(new BoxedLong(1)), z = new BoxedLongHolder();
+            check(boxes.echo_boxed_long(new BoxedLong(-7), y, z).value == -7 && y.value.value == -7 && z.value.value == 1, "values");
+        });
+        cases.run("box/echo_longs", () -> {
+            BoxedLongsHolder y = new BoxedLongsHolder(new int[0]), z = new BoxedLongsHolder();
+            same("result", new int[] {1, 2}, boxes.echo_boxed_longs(new int[] {1, 2}, y, z));
+        });
+        cases.run("box/pass", () -> {
+            same("string", "boxed", boxes.pass_boxed_string("boxed"));
+            check(boxes.pass_boxed_long(new BoxedLong(-7)).value == -7, "long");
+            same("longs", new int[] {1, 2}, boxes.pass_boxed_longs(new int[] {1, 2}));
+            BinStruct bin = new BinStruct((short) 1, 'c', 2, (byte) 3, 4.5);
+            same("bin", bin, boxes.pass_boxed_bin(bin));
+            check(boxes.pass_boxed_string(null) == null, "null");
+        });
+    }
 }

@@ -54,6 +54,7 @@ final class Start {
         System.setProperty("org.omg.CORBA.ORBClass", "org.jacorb.orb.ORB");
         System.setProperty("org.omg.CORBA.ORBSingletonClass", "org.jacorb.orb.ORBSingleton");
         orb = ORB.init(new String[0], all);
+        KnownValues.register(orb);
         root = POAHelper.narrow(orb.resolve_initial_references("RootPOA"));
     }
 }
