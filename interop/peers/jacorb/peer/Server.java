@@ -86,12 +86,16 @@ public final class Server {
         Thread main = Thread.currentThread();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             suite.openAllGates();
+            // A request whose thread died is waited for for ever.
+            Thread stopping = new Thread(() -> start.orb.shutdown(true));
+            stopping.setDaemon(true);
+            stopping.start();
             try {
-                start.orb.shutdown(true);
                 main.join(10_000);
-            } catch (Exception e) {
-                // It is shut down already.
+            } catch (InterruptedException e) {
+                // The machine ends anyway.
             }
+            Runtime.getRuntime().halt(1);
         }));
         start.orb.run();
         // Pools of threads that are not daemons would keep the machine alive.
