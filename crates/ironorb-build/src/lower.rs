@@ -56,9 +56,9 @@ impl<'m> Lowerer<'m> {
         tree::File { source, support: self.config.support_path().to_owned(), items: Vec::new() }
     }
 
-    /// Lowers what was selected of some of the model's roots, and tells the valuetypes among them.
-    pub(crate) fn roots(&self, roots: &[DefId]) -> (Vec<tree::Item>, Registered) {
-        let items = self.items(roots, &Place::default());
+    /// Lowers what was selected of one of the model's roots, and tells the valuetypes in it.
+    pub(crate) fn root(&self, root: DefId) -> (Vec<tree::Item>, Registered) {
+        let items = self.items(&[root], &Place::default());
         let registered = Registered::of(&items);
         (items, registered)
     }

@@ -10,15 +10,23 @@ use crate::config::Config;
 use crate::emit;
 use crate::lower::{Lowerer, Registered};
 use crate::select::Selection;
-use crate::tree::File;
 
 /// The Rust for a model.
 pub(crate) fn generate(model: &Model, config: &Config, selection: &Selection) -> String {
     let lowerer = Lowerer::new(model, config, selection);
     let mut file = lowerer.file();
     let print = |roots: &[DefId]| {
-        let (items, registered) = lowerer.roots(roots);
-        (emit::items(&File { items, ..lowerer.file() }), registered)
+        let mut file = lowerer.file();
+        let mut registered = Registered::default();
+        let mut text = String::new();
+        // One by one, so that little more than the text is in memory at a time.
+        for &root in roots {
+            let (items, values) = lowerer.root(root);
+            registered.join(values);
+            file.items = items;
+            text = emit::items(&file, text);
+        }
+        (text, registered)
     };
     let mut text = emit::head(&file);
     let mut registered = Registered::default();
@@ -27,8 +35,7 @@ pub(crate) fn generate(model: &Model, config: &Config, selection: &Selection) ->
         registered.join(values);
     }
     file.items.extend(registered.item_of_file(&file.source));
-    text.push_str(&emit::items(&file));
-    text
+    emit::items(&file, text)
 }
 
 /// The roots in stretches of about equally many definitions: as many as there are threads to be used.
