@@ -14,7 +14,7 @@ pub(crate) struct Facts {
     pub(crate) default: bool,
     /// No way leads from it to a type that contains itself.
     pub(crate) acyclic: bool,
-    /// No string, sequence or map in it has a bound. Values are not looked into.
+    /// No string, sequence or map in it has a bound, and no field of a bitset a width. Values are not looked into.
     pub(crate) unbounded: bool,
 }
 
@@ -74,6 +74,8 @@ impl<'m> Layout<'m> {
             }
             DefKind::ValueBox(value) => Facts { copy: false, acyclic: false, ..self.facts(&value.ty) },
             DefKind::Native => Facts { copy: false, default: false, ..Facts::ALL },
+            // A field may hold more than its bits.
+            DefKind::Bitset(_) => Facts { unbounded: false, ..Facts::ALL },
             _ => Facts::ALL,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ironorb::generated::{Any, Deferred, Native, Reply, TypeCode};
 use ironorb::giop::Misuse;
+use ironorb::poa::PoaError;
 use ironorb::{CompletionStatus, Context, Orb, SystemException, SystemExceptionKind, TypedRef};
 
 mod operations {
@@ -28,7 +29,7 @@ mod inheritance {
 }
 
 use any::dynamic::{Either, Property, Store, StoreRef, TC_PROPERTIES, TC_WORD, Unfit, store::TypeOfError};
-use bounds::bounds::{Checker, CheckerRef, Choice, Holder};
+use bounds::bounds::{Checker, CheckerRef, Choice, Flags, Holder};
 use inheritance::base::{Shape, ShapeRef, shape};
 use inheritance::shapes::deep::{Tag, TagRef, sprite::DrawError};
 use inheritance::shapes::{Movable, MovableRef, Scalable};
@@ -203,6 +204,10 @@ impl Checker for Echo {
         Ok(())
     }
 
+    fn turn(&self, asked: &Flags) -> Result<Flags, SystemException> {
+        Ok(Flags { shift: -asked.shift, ..*asked })
+    }
+
     fn current(&self) -> Result<Vec<String>, SystemException> {
         Ok(vec![String::new(); 4])
     }
@@ -239,6 +244,11 @@ fn check_bounds(checker: &CheckerRef) {
     assert!(checker.current().is_err());
     let exceeded = checker.check("abc", &[code("12345")], "").unwrap_err();
     assert_eq!(exceeded.completed, CompletionStatus::Yes, "{exceeded}");
+    // The fields of a bitset have bounds too.
+    let flags = |level, shift| Flags { level, shift };
+    assert_eq!(checker.turn(&flags(7, -15)), Ok(flags(7, 15)));
+    assert_eq!(kind(checker.turn(&flags(8, 0)).map(drop)), bad);
+    assert_eq!(checker.turn(&flags(0, -16)).unwrap_err().completed, CompletionStatus::Yes);
     let deep = Holder { tags: vec![code(""); 4], ..Holder::default() };
     assert_eq!(kind(checker.all(&deep, &pages, &Choice::default())), bad);
 }
@@ -536,6 +546,19 @@ fn values_of_any_type_travel_with_their_types() {
         assert_eq!(store.current().unwrap(), kind);
         store.set_current(&Any::default()).unwrap();
     }
+}
+
+/// Operations with exceptions of their own take the same errors by `?` as those without.
+#[test]
+fn errors_on_the_way_become_system_exceptions() {
+    fn kind(made: impl FnOnce() -> Result<(), TypeOfError>) -> SystemExceptionKind {
+        let Err(TypeOfError::System(exception)) = made() else { panic!("not a system exception") };
+        exception.kind
+    }
+    let number = Any::new(&1i32).unwrap();
+    assert_eq!(kind(|| Ok(drop(number.extract::<String>()?))), SystemExceptionKind::BadParam);
+    assert_eq!(kind(|| Ok(drop(Any::with_type(&TC_WORD, "abc")?))), SystemExceptionKind::BadParam);
+    assert_eq!(kind(|| Err(PoaError::WouldDeadlock)?), SystemExceptionKind::BadInvOrder);
 }
 
 struct Guide;

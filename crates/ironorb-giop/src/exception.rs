@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::any::ExtractError;
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::minor::MinorCode;
@@ -232,6 +233,22 @@ impl From<Malformed> for SystemException {
             _ => (S::Marshal, MinorCode::MALFORMED_REQUEST),
         };
         SystemException::new(kind, minor, CompletionStatus::Maybe).with_detail(error.to_string())
+    }
+}
+
+/// For servants that look into an `any`: the caller has put something else into it than they need (BAD_PARAM), or
+/// something that is not of the type that it says (MARSHAL and the like).
+impl From<ExtractError> for SystemException {
+    #[cold]
+    fn from(error: ExtractError) -> Self {
+        match error {
+            ExtractError::WrongType => {
+                let kind = SystemExceptionKind::BadParam;
+                SystemException::new(kind, MinorCode::NONE, CompletionStatus::No)
+                    .with_detail(error.to_string())
+            }
+            ExtractError::Malformed(error) => error.into(),
+        }
     }
 }
 

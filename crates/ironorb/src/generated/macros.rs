@@ -417,6 +417,20 @@ macro_rules! __ironorb_exception {
     };
 }
 
+/// What becomes a system exception becomes an operation's error.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_from_errors {
+    ($name:ident: $($error:ident)*) => {$(
+        /// As the system exception that this is.
+        impl ::std::convert::From<$crate::generated::$error> for $name {
+            fn from(error: $crate::generated::$error) -> Self {
+                Self::System(error.into())
+            }
+        }
+    )*};
+}
+
 /// The error types of operations: the exceptions of the raises clause, and `System`.
 #[doc(hidden)]
 #[macro_export]
@@ -458,6 +472,11 @@ macro_rules! __ironorb_operation_error {
             fn from(exception: $crate::generated::SystemException) -> Self {
                 Self::System(exception)
             }
+        }
+
+        // What a servant may meet on its way, so that `?` does here what it does in operations without exceptions.
+        $crate::__ironorb_from_errors! {
+            $name: Misuse Malformed ExtractError BadType UrlError PoaError
         }
 
         $(

@@ -26,10 +26,14 @@ pub use crate::invoke::{invoke, invoke_oneway};
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::pending::{Pending, invoke_async};
-pub use ironorb_giop::any::Any;
+pub use crate::poa::PoaError;
+pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
 pub use ironorb_giop::fixed::Fixed;
-pub use ironorb_giop::typecode::{TypeCode, TypeDef, Typed, TypedNillable, ValueModifier, Visibility};
+pub use ironorb_giop::typecode::{
+    BadType, TypeCode, TypeDef, Typed, TypedNillable, ValueModifier, Visibility,
+};
+pub use ironorb_giop::url::UrlError;
 pub use ironorb_giop::value::{self, Abstract, DerivesFrom, FormalValue, Link, Value, ValueBase, ValueType};
 pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,

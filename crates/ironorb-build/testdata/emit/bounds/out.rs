@@ -67,6 +67,17 @@ pub mod bounds {
         initial One Tag;
     }
 
+    /// IDL bitset `bounds::Flags`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Flags {
+        pub level: u8,
+        pub shift: i16,
+    }
+
+    g::bitset! {
+        Flags: TC_FLAGS = "IDL:bounds/Flags:1.0" u8 { level: u8 = 0, 3; shift: i16 = 3, 5 }
+    }
+
     /// IDL interface `bounds::Checker`.
     pub trait Checker: Send + Sync + 'static {
         /// IDL operation `check`; gives its result, `b`.
@@ -80,6 +91,9 @@ pub mod bounds {
         /// IDL operation `all`.
         fn all(&self, a: &Holder, b: &Pages, c: &Choice) -> Result<(), g::SystemException>;
 
+        /// IDL operation `turn`.
+        fn turn(&self, asked: &Flags) -> Result<Flags, g::SystemException>;
+
         /// Reads the IDL attribute `current`.
         fn current(&self) -> Result<Codes, g::SystemException>;
 
@@ -92,10 +106,10 @@ pub mod bounds {
         pub CheckerRef: dyn Checker, CheckerSkeleton, CheckerAsync, DeferredChecker,
             TC_CHECKER = "IDL:bounds/Checker:1.0";
         bases [];
-        operations(4, 1) [
+        operations(8, 5) [
             0 "check" => CheckerSkeleton::check, 1 "all" => CheckerSkeleton::all,
-            2 "_get_current" => CheckerSkeleton::current,
-            3 "_set_current" => CheckerSkeleton::set_current,
+            2 "turn" => CheckerSkeleton::turn, 3 "_get_current" => CheckerSkeleton::current,
+            4 "_set_current" => CheckerSkeleton::set_current,
         ];
         twoway "check" fn check / check_async(
             a: &str = checked(g::Str<5>), b: &[Code] = checked(g::Seq<g::Str<5>, 3>),
@@ -105,6 +119,9 @@ pub mod bounds {
             a: &Holder = borrowed, b: &Pages = checked(g::Arr<g::Seq<g::Str<5>, 3>, 2>),
             c: &Choice = borrowed,
         ) -> g::Results<()>, g::SystemException, bounds();
+        twoway "turn" fn turn / turn_async(
+            asked: &Flags = borrowed,
+        ) -> Flags, g::SystemException, bounds();
         twoway "_get_current" fn current / current_async()
             -> g::Seq<g::Str<5>, 3>, g::SystemException, bounds();
         twoway "_set_current" fn set_current / set_current_async(

@@ -323,7 +323,7 @@ pub mod blocks {
         twoway "allowed" fn allowed / allowed_async(
             asked: Rights = value, head: &Header = borrowed, tail: &Wide = borrowed,
             small: i8 = value, byte: u8 = value,
-        ) -> g::Results<(Rights, Wide)>, g::SystemException;
+        ) -> g::Results<(Rights, Wide)>, g::SystemException, bounds();
         twoway "label" fn label / label_async(
             some_labels: &Labels = checked(g::Map<u64, g::Str<2>, 2>), many: &[i8] = sequence,
             bytes: &[u8] = octets,
