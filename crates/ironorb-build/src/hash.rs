@@ -17,6 +17,23 @@ pub(crate) fn perfect(names: &[&str]) -> Table {
     let mut slots = least.next_power_of_two();
     let names: Vec<Vec<u64>> = names.iter().map(|name| chunks(name.as_bytes()).collect()).collect();
     loop {
+        if slots <= 64 {
+            // The slots in use are the bits of one number.
+            let separates = |seed: &u64| {
+                let mut used = 0u64;
+                names.iter().all(|name| {
+                    let slot = 1 << (hash_of(name, *seed) as usize & (slots - 1));
+                    let is_free = used & slot == 0;
+                    used |= slot;
+                    is_free
+                })
+            };
+            if let Some(seed) = (0..SEEDS_PER_SIZE).find(separates) {
+                return Table { slots, seed };
+            }
+            slots *= 2;
+            continue;
+        }
         // The seed, plus one, that used a slot last.
         let mut used = vec![0u16; slots];
         for seed in 0..SEEDS_PER_SIZE {

@@ -100,6 +100,8 @@ pub(crate) fn preprocess(
         halted: false,
     };
     preprocessor.define_from_options(main);
+    let bytes = preprocessor.unit.sources.file(main).text().len();
+    preprocessor.unit.tokens.reserve(bytes / BYTES_PER_TOKEN);
     preprocessor.read_file(main, 0);
     let end = Span { file: main, start: 0, end: 0 };
     let end = match preprocessor.unit.sources.file(main).text().trim_end().len() as u32 {
@@ -274,3 +276,6 @@ impl Preprocessor<'_> {
 
 /// Of an identifier. Names are put together to repository ids, so long ones would multiply.
 const NAME_BYTES_MAX: usize = 1_024;
+
+/// Fewer than most texts have, with their comments and blanks: what is reserved is then used.
+const BYTES_PER_TOKEN: usize = 8;

@@ -43,15 +43,18 @@ pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mu
         is_main: index == 0,
         is_builtin: file.is_builtin(),
     });
-    let model = Model { files: files.collect(), definitions: Vec::new(), roots: Vec::new() };
+    // About what real texts have, so that large ones are not moved about while they grow.
+    let expected = unit.tokens.len() / TOKENS_PER_DEFINITION;
+    let definitions = Vec::with_capacity(expected);
+    let model = Model { files: files.collect(), definitions, roots: Vec::new() };
     let mut resolver = Resolver {
         unit,
         options,
         diags,
         model,
-        side: Vec::new(),
+        side: Vec::with_capacity(expected),
         scopes: vec![Scope::new(ScopeKind::File, None, None)],
-        entries: CounterMap::default(),
+        entries: CounterMap::with_capacity_and_hasher(2 * expected, Default::default()),
         prefixes: vec![Prefix::none()],
         prefix: 0,
         file_prefixes: Vec::new(),
@@ -437,6 +440,9 @@ impl Resolver<'_> {
         }
     }
 }
+
+/// In texts of many short definitions; others have more.
+const TOKENS_PER_DEFINITION: usize = 12;
 
 /// Comments looked at one by one before they are searched for.
 const NEAR: usize = 8;
