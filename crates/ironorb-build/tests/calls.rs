@@ -556,8 +556,10 @@ fn errors_on_the_way_become_system_exceptions() {
         exception.kind
     }
     let number = Any::new(&1i32).unwrap();
-    assert_eq!(kind(|| Ok(drop(number.extract::<String>()?))), SystemExceptionKind::BadParam);
-    assert_eq!(kind(|| Ok(drop(Any::with_type(&TC_WORD, "abc")?))), SystemExceptionKind::BadParam);
+    let wrong = || number.extract::<String>().map(drop);
+    assert_eq!(kind(|| Ok(wrong()?)), SystemExceptionKind::BadParam);
+    let misused = || Any::with_type(&TC_WORD, "abc").map(drop);
+    assert_eq!(kind(|| Ok(misused()?)), SystemExceptionKind::BadParam);
     assert_eq!(kind(|| Err(PoaError::WouldDeadlock)?), SystemExceptionKind::BadInvOrder);
 }
 

@@ -18,8 +18,8 @@ macro_rules! cases {
 }
 
 cases! {
-    abstract_interfaces any bounds boxes building_blocks custom_values docs enums_constants external external_base file_scope fixed inheritance local_native many_results names operations
-    recursion structs unions value_operations values
+    abstract_interfaces any bounds boxes building_blocks custom_values docs enums_constants external external_base file_scope fixed inheritance letters local_native many_results names
+    operations recursion structs unions value_operations values
 }
 
 use bounds::bounds::{Choice, Holder};

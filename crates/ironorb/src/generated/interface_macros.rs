@@ -122,9 +122,9 @@ macro_rules! __ironorb_interface {
         #[derive(Debug)]
         pub struct $skeleton;
 
-        impl<R> $interface for R
+        impl<__R> $interface for __R
         where
-            R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+            __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
         {
             $($crate::__ironorb_stub! {
                 $kind $interface $wire
@@ -145,7 +145,7 @@ macro_rules! __ironorb_interface {
             })*
         }
 
-        impl<R: $crate::generated::RefTo<dyn $interface>> $asynchronous for R {}
+        impl<__R: $crate::generated::RefTo<dyn $interface>> $asynchronous for __R {}
 
         #[doc = ::std::concat!(
             "A servant of `", ::std::stringify!($interface),
@@ -165,22 +165,22 @@ macro_rules! __ironorb_interface {
             })*
         }
 
-        impl<S: $interface> $crate::generated::InterfaceOf<S> for dyn $interface {
+        impl<__S: $interface> $crate::generated::InterfaceOf<__S> for dyn $interface {
             const REPOSITORY_IDS: &'static [&'static str] =
                 &[$id $(, <$base_reference as $crate::generated::TypedRef>::REPOSITORY_ID)*];
 
-            fn dispatch(servant: &S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
+            fn dispatch(servant: &__S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
                 static OPERATIONS: $crate::generated::OperationTable<$slots> =
                     $crate::generated::OperationTable::new($seed, &[$($name),*]);
                 match OPERATIONS.find(call.operation()) {
                     $(::std::option::Option::Some($index) => $upcall(servant, call),)*
                     _ => call.standard_operation(
-                        <Self as $crate::generated::InterfaceOf<S>>::REPOSITORY_IDS,
+                        <Self as $crate::generated::InterfaceOf<__S>>::REPOSITORY_IDS,
                     ),
                 }
             }
 
-            fn provide(servant: &::std::sync::Arc<S>, slot: &mut $crate::generated::LocalSlot<'_>) {
+            fn provide(servant: &::std::sync::Arc<__S>, slot: &mut $crate::generated::LocalSlot<'_>) {
                 slot.offer::<dyn $interface>(|| servant.clone());
                 $(slot.offer::<dyn $base>(|| servant.clone());)*
             }
@@ -191,10 +191,10 @@ macro_rules! __ironorb_interface {
             $($operation($($parameter: $type),*) -> $result, $error;)*
         }
 
-        impl<S: $deferred> $crate::generated::DeferredOf<S> for dyn $interface {
+        impl<__S: $deferred> $crate::generated::DeferredOf<__S> for dyn $interface {
             #[allow(unused_variables)]
             fn dispatch_own<'c>(
-                servant: &S,
+                servant: &__S,
                 call: $crate::generated::Call<'c>,
             ) -> ::std::result::Result<$crate::generated::Replied, $crate::generated::Call<'c>> {
                 match call.operation() {
@@ -209,33 +209,33 @@ macro_rules! __ironorb_interface {
             }
         }
 
-        impl<S> $crate::generated::InterfaceOf<$crate::generated::Deferred<S>> for dyn $interface
+        impl<__S> $crate::generated::InterfaceOf<$crate::generated::Deferred<__S>> for dyn $interface
         where
-            S: $deferred,
-            $(dyn $base: $crate::generated::DeferredOf<S>,)*
+            __S: $deferred,
+            $(dyn $base: $crate::generated::DeferredOf<__S>,)*
         {
             const REPOSITORY_IDS: &'static [&'static str] =
                 &[$id $(, <$base_reference as $crate::generated::TypedRef>::REPOSITORY_ID)*];
 
             fn dispatch(
-                servant: &$crate::generated::Deferred<S>,
+                servant: &$crate::generated::Deferred<__S>,
                 call: $crate::generated::Call<'_>,
             ) -> $crate::generated::Replied {
-                let call = match <Self as $crate::generated::DeferredOf<S>>::dispatch_own(&servant.0, call) {
+                let call = match <Self as $crate::generated::DeferredOf<__S>>::dispatch_own(&servant.0, call) {
                     ::std::result::Result::Ok(replied) => return replied,
                     ::std::result::Result::Err(call) => call,
                 };
-                $(let call = match <dyn $base as $crate::generated::DeferredOf<S>>::dispatch_own(&servant.0, call) {
+                $(let call = match <dyn $base as $crate::generated::DeferredOf<__S>>::dispatch_own(&servant.0, call) {
                     ::std::result::Result::Ok(replied) => return replied,
                     ::std::result::Result::Err(call) => call,
                 };)*
                 call.standard_operation(
-                    <Self as $crate::generated::InterfaceOf<$crate::generated::Deferred<S>>>::REPOSITORY_IDS,
+                    <Self as $crate::generated::InterfaceOf<$crate::generated::Deferred<__S>>>::REPOSITORY_IDS,
                 )
             }
 
             fn provide(
-                _: &::std::sync::Arc<$crate::generated::Deferred<S>>,
+                _: &::std::sync::Arc<$crate::generated::Deferred<__S>>,
                 _: &mut $crate::generated::LocalSlot<'_>,
             ) {
                 // A caller in this process waits for the message that answers it.
@@ -253,9 +253,9 @@ macro_rules! __ironorb_abstract_calls {
         [abstract] $interface:ident [$(dyn $base:path),*]
         $($operation:ident($($parameter:ident: $type:ty),*) -> $result:ty, $error:ty;)*
     ) => {
-        impl<R> $interface for $crate::generated::Abstract<R>
+        impl<__R> $interface for $crate::generated::Abstract<__R>
         where
-            R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
+            __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
         {
             $(
                 #[allow(unused_variables)]
@@ -449,8 +449,8 @@ macro_rules! __ironorb_skeleton {
         -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         #[allow(unused_variables, missing_docs)]
-        pub fn $operation<S: $interface + ?Sized>(
-            servant: &S,
+        pub fn $operation<__S: $interface + ?Sized>(
+            servant: &__S,
             call: $crate::generated::Call<'_>,
         ) -> $crate::generated::Replied {
             call.oneway(|r| {
@@ -469,8 +469,8 @@ macro_rules! __ironorb_skeleton {
         -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
     ) => {
         #[allow(unused_variables, missing_docs)]
-        pub fn $operation<S: $interface + ?Sized>(
-            servant: &S,
+        pub fn $operation<__S: $interface + ?Sized>(
+            servant: &__S,
             call: $crate::generated::Call<'_>,
         ) -> $crate::generated::Replied {
             call.twoway(

@@ -222,9 +222,9 @@ macro_rules! __ironorb_value_operations {
         $operations:ident for $formal:ty [$(dyn $base:path),* $(,)?];
         $(fn $operation:ident($($parameter:ident: $type:ty),* $(,)?) -> $result:ty, $error:ty;)*
     ) => {
-        impl<T> $operations for $crate::generated::Value<T>
+        impl<__T> $operations for $crate::generated::Value<__T>
         where
-            T: ?::std::marker::Sized
+            __T: ?::std::marker::Sized
                 + $crate::generated::DerivesFrom<$formal>
                 $(+ $crate::generated::DerivesFrom<dyn $base>)*,
         {
@@ -346,9 +346,9 @@ macro_rules! __ironorb_view {
         &()
     };
     ($name:ident $view:path; $part:ty: $way:tt $(, $ancestor:ty: $other:tt)* $(,)?) => {{
-        struct Way;
+        struct __Way;
 
-        impl $crate::generated::Project<$part> for Way {
+        impl $crate::generated::Project<$part> for __Way {
             fn project(
                 value: &dyn $crate::generated::ValueBase,
             ) -> ::std::option::Option<&$part> {
@@ -358,22 +358,22 @@ macro_rules! __ironorb_view {
             }
         }
 
-        struct Seen<T, W>(::std::marker::PhantomData<fn() -> (T, W)>);
+        struct __Seen<__T, __W>(::std::marker::PhantomData<fn() -> (__T, __W)>);
 
-        impl<T: $view + 'static, W: $crate::generated::Project<T>> Seen<T, W> {
+        impl<__T: $view + 'static, __W: $crate::generated::Project<__T>> __Seen<__T, __W> {
             const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
                 &$crate::generated::value::View::<dyn $view>(|value| {
-                    ::std::option::Option::Some(W::project(value)? as &dyn $view)
+                    ::std::option::Option::Some(__W::project(value)? as &dyn $view)
                 });
         }
 
-        trait Unseen {
+        trait __Unseen {
             const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
                 $crate::__ironorb_view!($name $view; $($ancestor: $other),*);
         }
 
-        impl<T, W> Unseen for Seen<T, W> {}
+        impl<__T, __W> __Unseen for __Seen<__T, __W> {}
 
-        <Seen<$part, Way>>::VIEW
+        <__Seen<$part, __Way>>::VIEW
     }};
 }
