@@ -71,6 +71,7 @@ fn encoding_of(byte: u8) -> Encoding {
         version: [Version::V1_0, Version::V1_1, Version::V1_2, Version::V1_2][usize::from(byte >> 1 & 3)],
         char_set: if byte & 8 == 0 { CharSet::Latin1 } else { CharSet::Utf8 },
         wide_set: TransmissionCodeSets::from_octet(byte >> 4).wide_set,
+        bare_exceptions: byte & 128 != 0,
     }
 }
 

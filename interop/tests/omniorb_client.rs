@@ -33,7 +33,9 @@ fn check(version: Version, setup: &str, reference: &str) {
 #[track_caller]
 fn check_all_forms(concurrency: &str) {
     let endpoint = "giop:tcp:127.0.0.1:0";
-    let arguments = ["--key", "suite", "-ORBendPoint", endpoint, "--concurrency", concurrency];
+    let mut arguments = vec!["--key", "suite", "-ORBendPoint", endpoint, "--concurrency", concurrency];
+    // The one form that omniORB reads.
+    arguments.extend(["--bare-exceptions", "yes"]);
     let (server, ior, address) = start(&arguments);
     for version in [Version::V1_2, Version::V1_1, Version::V1_0] {
         let minor = version.minor();

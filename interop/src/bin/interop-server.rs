@@ -109,6 +109,7 @@ impl Settings {
                         _ => return Err(strange().into()),
                     });
                 }
+                "--bare-exceptions" if value == "yes" => orb.config().bare_exceptions = true,
                 "--message-max" => orb = orb.message_bytes_max(value.parse()?),
                 "--fragment" => orb = orb.fragment_bytes(value.parse()?),
                 "-ORBendPoint" => {
