@@ -136,7 +136,7 @@ impl Framer {
 
     /// The next whole message, if it has arrived. After an error the stream is lost and the connection is to
     /// be closed.
-    #[inline]
+    #[inline(always)] // a step of every call
     #[allow(clippy::should_implement_trait)] // fallible, and the driver feeds it between calls
     pub fn next(&mut self) -> Result<Option<Message>, Malformed> {
         loop {
@@ -185,7 +185,7 @@ impl Framer {
 
     /// Takes the next `length` bytes as a message: with their buffer when what follows them is less, else by
     /// copying them out, so that a stream of small messages costs no more than its bytes.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn detach(&mut self, header: MessageHeader, length: usize) -> Message {
         let rest = self.filled - self.taken - length;
         let mut spare = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);

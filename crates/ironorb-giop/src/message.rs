@@ -104,11 +104,7 @@ impl MessageHeader {
         if version == Version::V1_0 && kind == MessageType::Fragment {
             return Err(Malformed::new(MalformedKind::BadMessageType, 7));
         }
-        let body_bytes = match order {
-            ByteOrder::Big => u32::from_be_bytes(size),
-            ByteOrder::Little => u32::from_le_bytes(size),
-        };
-        Ok(MessageHeader { version, order, more_fragments, kind, body_bytes })
+        Ok(MessageHeader { version, order, more_fragments, kind, body_bytes: order.number(size) })
     }
 
     /// A reader for the bytes of the message, after this header, for what does not depend on code sets.
@@ -178,8 +174,8 @@ impl Message {
     pub fn reader_at(&self, at: usize) -> Reader<'_> {
         let MessageHeader { order, version, .. } = self.header;
         let TransmissionCodeSets { char_set, wide_set } = self.code_sets;
-        Reader::at(self.bytes(), at, Encoding { order, version, char_set, wide_set, bare_exceptions: false })
-            .with_joints(&self.joints)
+        let encoding = Encoding { order, version, char_set, wide_set, bare_exceptions: false };
+        Reader::of_joined(self.bytes(), &self.joints, at, encoding)
     }
 
     /// The buffer, to be given back to the framer it came from.

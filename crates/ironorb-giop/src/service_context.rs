@@ -102,10 +102,18 @@ impl<'a> ServiceContexts<'a> {
     pub fn read(r: &mut Reader<'a>) -> Result<ServiceContexts<'a>, Malformed> {
         let left = r.read_length(CONTEXT_BYTES_MIN)?;
         let contexts = ServiceContexts { place: r.place(), left };
-        for _ in 0..left {
-            ServiceContext::read(r)?;
+        if left > 0 {
+            ServiceContexts::pass_over(left, r)?;
         }
         Ok(contexts)
+    }
+
+    #[inline(never)] // most messages have none, and need not make room for this
+    fn pass_over(count: usize, r: &mut Reader<'a>) -> Result<(), Malformed> {
+        for _ in 0..count {
+            ServiceContext::read(r)?;
+        }
+        Ok(())
     }
 
     /// Of a message that has none.
@@ -114,7 +122,13 @@ impl<'a> ServiceContexts<'a> {
     }
 
     /// The first context of a kind.
+    #[inline]
     pub fn find(&self, id: u32) -> Option<ServiceContext<'a>> {
+        if self.left == 0 { None } else { self.search(id) }
+    }
+
+    #[inline(never)]
+    fn search(&self, id: u32) -> Option<ServiceContext<'a>> {
         Iterator::find(&mut self.clone(), |context| context.id == id)
     }
 
@@ -311,10 +325,24 @@ impl<'a> EncodedContexts<'a> {
         EncodedContexts { count, bytes }
     }
 
+    /// True when there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Writes several lists as one.
     #[inline]
     pub(crate) fn write_all(lists: &[EncodedContexts<'_>], w: &mut Writer<'_>) {
-        w.write_u32(lists.iter().map(|list| list.count).sum());
+        let count = lists.iter().map(|list| list.count).sum();
+        w.write_u32(count);
+        if count > 0 {
+            EncodedContexts::write_bytes_of(lists, w);
+        }
+    }
+
+    #[inline(never)]
+    fn write_bytes_of(lists: &[EncodedContexts<'_>], w: &mut Writer<'_>) {
         for list in lists {
             if !list.bytes.is_empty() {
                 w.write_bytes(list.bytes);

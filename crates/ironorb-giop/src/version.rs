@@ -19,6 +19,15 @@ impl ByteOrder {
     pub fn is_native(self) -> bool {
         self == Self::NATIVE
     }
+
+    /// The number that these bytes are in this order.
+    #[inline]
+    pub(crate) fn number(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            ByteOrder::Big => u32::from_be_bytes(bytes),
+            ByteOrder::Little => u32::from_le_bytes(bytes),
+        }
+    }
 }
 
 /// A GIOP version; the major number is always 1.

@@ -47,7 +47,7 @@ pub(crate) struct Course<'c> {
 }
 
 impl<'c> Course<'c> {
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(crate) fn begin(
         object: &'c ObjectRef,
         operation: &'c Operation,
@@ -72,13 +72,16 @@ impl<'c> Course<'c> {
         })
     }
 
-    /// A call with a reply.
-    #[inline]
-    pub(crate) fn twoway(&mut self) -> Result<Answer, SystemException> {
-        self.answered(Response::SyncWithTarget)
+    /// A whole call with a reply.
+    pub(crate) fn twoway(
+        object: &ObjectRef,
+        operation: &Operation,
+        arguments: Arguments<'_>,
+    ) -> Result<Answer, SystemException> {
+        Course::begin(object, operation, arguments)?.answered(Response::SyncWithTarget)
     }
 
-    #[inline]
+    #[inline(always)] // a step of every call
     fn answered(&mut self, response: Response) -> Result<Answer, SystemException> {
         if !self.object.core().interceptors.client.is_empty() {
             return self.answered_before_interceptors(response);
@@ -141,7 +144,7 @@ impl<'c> Course<'c> {
     }
 
     /// Sends the request once and waits for its reply.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn request(
         &mut self,
         response: Response,
@@ -263,7 +266,7 @@ impl<'c> Course<'c> {
     }
 
     /// Sends once, over the first address that answers.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn send<T>(
         &mut self,
         send: impl FnOnce(&Link, &RequestTarget, Instant, Deadline) -> Result<T, CallFailure>,

@@ -133,12 +133,12 @@ impl Invocation {
     }
 
     /// A Reply has come. An error of the peer's ends the call: it was carried out, but nobody can tell how.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub fn on_reply(&mut self, message: &Message) -> Answered {
         match message.parse_reply() {
             Ok(reply) => match reply.status {
                 ReplyStatus::NoException | ReplyStatus::UserException => Answered::Body {
-                    at: reply.body.reader().position(),
+                    at: reply.body.position(),
                     user_exception: reply.status == ReplyStatus::UserException,
                 },
                 ReplyStatus::SystemException => {

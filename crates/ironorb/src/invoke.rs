@@ -119,7 +119,7 @@ pub(crate) fn remote<T, E: OperationError>(
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
-    let answer = match Course::begin(object, operation, arguments).and_then(|mut course| course.twoway()) {
+    let answer = match Course::twoway(object, operation, arguments) {
         Ok(answer) => answer,
         Err(e) => return Err(about(object, operation, e).into()),
     };

@@ -53,7 +53,7 @@ impl<'a> Place<'a> {
     /// A reader that goes on from here.
     #[inline]
     pub(crate) fn reader(self) -> Reader<'a> {
-        Reader::at(self.whole, self.at, self.encoding).with_joints(self.joints)
+        Reader::of_joined(self.whole, self.joints, self.at, self.encoding)
     }
 }
 
@@ -244,18 +244,23 @@ impl<'a> Pieces<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The same reader, for a message joined of GIOP 1.1 fragments that begin at these offsets.
+    /// A reader at offset `at` of a message that may be joined of GIOP 1.1 fragments, which begin at these offsets.
     #[inline]
-    pub(crate) fn with_joints(self, joints: &'a [u32]) -> Self {
-        if joints.is_empty() { self } else { self.joined_at(joints) }
+    pub(crate) fn of_joined(bytes: &'a [u8], joints: &'a [u32], at: usize, encoding: Encoding) -> Self {
+        if joints.is_empty() {
+            Reader::at(bytes, at, encoding)
+        } else {
+            Reader::over_joints(bytes, joints, at, encoding)
+        }
     }
 
     #[cold]
-    fn joined_at(mut self, joints: &'a [u32]) -> Self {
-        let at = self.position();
-        self.beyond().pieces.joints = joints;
-        self.seek(at);
-        self
+    fn over_joints(bytes: &'a [u8], joints: &'a [u32], at: usize, encoding: Encoding) -> Self {
+        let mut r = Reader::at(bytes, at, encoding);
+        let at = r.position();
+        r.beyond().pieces.joints = joints;
+        r.seek(at);
+        r
     }
 
     /// Where this reader stands, as something that can be copied.

@@ -73,8 +73,8 @@ pub struct ProtocolError(pub Malformed);
 pub struct ClientConnection<W> {
     config: ConnectionConfig,
     transmit: Transmit,
-    /// Absent while a driver waits with it for bytes.
-    framer: Option<Framer>,
+    /// Absent while a driver waits with it for bytes: it changes hands twice in every call.
+    framer: Option<Box<Framer>>,
     slots: Vec<Slot<W>>,
     free: Vec<u16>,
     end: Option<ConnectionEnd>,
@@ -122,7 +122,7 @@ impl<W> ClientConnection<W> {
         ClientConnection {
             config,
             transmit: Transmit::default(),
-            framer: Some(Framer::new(config.framer)),
+            framer: Some(Box::new(Framer::new(config.framer))),
             slots: Vec::new(),
             free: Vec::new(),
             end: None,
@@ -137,7 +137,7 @@ impl<W> ClientConnection<W> {
     /// A connection that may be used both ways. The acceptor has no receiving part of its own: what comes is handed
     /// to it by [`handle_reply`](Self::handle_reply).
     pub fn bidirectional(config: ConnectionConfig, side: Side) -> Self {
-        let framer = (side == Side::Originator).then(|| Framer::new(config.framer));
+        let framer = (side == Side::Originator).then(|| Box::new(Framer::new(config.framer)));
         ClientConnection { framer, side: Some(side), ..ClientConnection::new(config) }
     }
 
@@ -263,7 +263,7 @@ impl<W> ClientConnection<W> {
         (code_sets, chosen)
     }
 
-    #[inline]
+    #[inline(always)] // a step of every call
     fn write_request(
         &mut self,
         target: &RequestTarget,
@@ -273,27 +273,70 @@ impl<W> ClientConnection<W> {
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
         let (code_sets, chosen) = self.code_sets_for(target);
-        let buf = self.transmit.buffer();
-        let origin = buf.len();
+        if chosen.is_some() || self.announcement.is_some() {
+            return self.write_introduction(target, id, options, operation, arguments);
+        }
+        let contexts = [options.contexts];
+        self.write_with(target, id, code_sets, options.response, operation, &contexts, arguments)
+    }
+
+    /// A request that also tells the server the code sets, or where we listen.
+    #[cold]
+    fn write_introduction(
+        &mut self,
+        target: &RequestTarget,
+        id: RequestId,
+        options: RequestOptions<'_>,
+        operation: &str,
+        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        let (code_sets, chosen) = self.code_sets_for(target);
         let encoded = chosen.map(code_sets_context);
-        let contexts = match &encoded {
+        let told = match &encoded {
             Some(bytes) => EncodedContexts::new(1, bytes),
             None => EncodedContexts::EMPTY,
         };
-        let announced = match &self.announcement {
-            Some(list) if target.version() == Version::V1_2 => list.encoded(),
-            _ => EncodedContexts::EMPTY,
+        let listen_points = match target.version() {
+            Version::V1_2 => self.announcement.take(),
+            _ => None,
         };
-        let contexts = [contexts, announced, options.contexts];
+        let announced = listen_points.as_ref().map_or(EncodedContexts::EMPTY, ServiceContextList::encoded);
+        let contexts = [told, announced, options.contexts];
         let written =
-            MessageStart::request(buf, target, code_sets, id, options.response, operation, &contexts)
-                .and_then(|message| match arguments(&mut message.body(buf)) {
-                    Ok(()) => message.finish(buf, self.config.framer.message_bytes_max),
-                    Err(misuse) => {
-                        message.abandon(buf);
-                        Err(misuse)
-                    }
-                });
+            self.write_with(target, id, code_sets, options.response, operation, &contexts, arguments);
+        if let Err(misuse) = written {
+            self.announcement = self.announcement.take().or(listen_points);
+            return Err(misuse);
+        }
+        self.code_sets = self.code_sets.or(chosen);
+        if listen_points.is_some() {
+            self.incoming.get_or_insert_default();
+        }
+        Ok(())
+    }
+
+    #[inline(always)] // a step of every call
+    #[allow(clippy::too_many_arguments)] // the parts of a request
+    fn write_with(
+        &mut self,
+        target: &RequestTarget,
+        id: RequestId,
+        code_sets: TransmissionCodeSets,
+        response: Response,
+        operation: &str,
+        contexts: &[EncodedContexts<'_>],
+        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        let buf = self.transmit.buffer();
+        let origin = buf.len();
+        let written = MessageStart::request(buf, target, code_sets, id, response, operation, contexts)
+            .and_then(|message| match arguments(&mut message.body(buf)) {
+                Ok(()) => message.finish(buf, self.config.framer.message_bytes_max),
+                Err(misuse) => {
+                    message.abandon(buf);
+                    Err(misuse)
+                }
+            });
         if let Err(misuse) = written {
             buf.truncate(origin);
             return Err(match misuse {
@@ -304,11 +347,6 @@ impl<W> ClientConnection<W> {
         }
         if let Some(fragment_bytes) = self.config.fragment_bytes {
             self.transmit.fragment(origin, fragment_bytes);
-        }
-        self.code_sets = self.code_sets.or(chosen);
-        if self.announcement.is_some() && target.version() == Version::V1_2 {
-            self.announcement = None;
-            self.incoming.get_or_insert_default();
         }
         Ok(())
     }
@@ -321,7 +359,7 @@ impl<W> ClientConnection<W> {
 
     /// Takes the receiving part, for a driver about to wait for bytes; `None` while another has it.
     #[inline]
-    pub fn take_framer(&mut self) -> Option<Framer> {
+    pub fn take_framer(&mut self) -> Option<Box<Framer>> {
         self.framer.take()
     }
 
@@ -335,8 +373,12 @@ impl<W> ClientConnection<W> {
     /// `wake` is called for each with what its waiter left by [`set_waker`](Self::set_waker).
     ///
     /// After an error the connection has ended and every call with it.
-    #[inline]
-    pub fn handle_input(&mut self, mut framer: Framer, mut wake: impl FnMut(W)) -> Result<(), ProtocolError> {
+    #[inline(always)] // a step of every call
+    pub fn handle_input(
+        &mut self,
+        mut framer: Box<Framer>,
+        mut wake: impl FnMut(W),
+    ) -> Result<(), ProtocolError> {
         let result = loop {
             match framer.next() {
                 Ok(None) => break Ok(()),
@@ -375,7 +417,7 @@ impl<W> ClientConnection<W> {
         TransmissionCodeSets { wide_set: sets.wide_set.or(Some(WideCharSet::Utf16)), ..sets }
     }
 
-    #[inline]
+    #[inline(always)] // a step of every call
     fn handle_message(
         &mut self,
         message: Message,
@@ -465,7 +507,7 @@ impl<W> ClientConnection<W> {
     }
 
     /// How a call stands. An answer or an end is given once and frees the call.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub fn poll_call(&mut self, call: CallId) -> CallState {
         let end = self.end;
         let sent_position = self.transmit.sent_position();
@@ -529,7 +571,7 @@ impl<W> ClientConnection<W> {
             .filter(|slot| slot.generation == call.generation() && !matches!(slot.state, SlotState::Free))
     }
 
-    #[inline]
+    #[inline(always)] // a step of every call
     fn take_slot(&mut self) -> Result<CallId, BeginError> {
         if let Some(end) = self.end {
             return Err(BeginError::Ended(end));
@@ -562,7 +604,7 @@ impl<W> ClientConnection<W> {
         self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None, begins_at: 0 });
     }
 
-    #[inline]
+    #[inline(always)] // a step of every call
     fn release(&mut self, call: CallId) {
         if let Some(slot) = self.slot_mut(call) {
             slot.generation = slot.generation.wrapping_add(1);

@@ -53,7 +53,18 @@ impl ServerConnection {
     /// After an error: [`protocol_error`](Self::protocol_error), send what is left, close.
     #[inline]
     pub fn poll_incoming(framer: &mut Framer) -> Result<Option<Incoming>, Malformed> {
-        let Some(message) = framer.next()? else { return Ok(None) };
+        match framer.next() {
+            Ok(None) => Ok(None),
+            Ok(Some(message)) if message.header().kind == MessageType::Request => {
+                Ok(Some(Incoming::Request(message)))
+            }
+            Ok(Some(message)) => ServerConnection::other_incoming(framer, message),
+            Err(malformed) => Err(malformed),
+        }
+    }
+
+    #[cold]
+    fn other_incoming(framer: &mut Framer, message: Message) -> Result<Option<Incoming>, Malformed> {
         Ok(Some(match message.header().kind {
             MessageType::Request => Incoming::Request(message),
             MessageType::LocateRequest => Incoming::LocateRequest(message),

@@ -107,7 +107,7 @@ impl Marshal for TargetAddress<'_> {
 }
 
 /// The disposition and the object key of a target of GIOP 1.2.
-#[inline]
+#[inline(always)] // a step of every call
 pub(super) fn read_target<'a>(r: &mut Reader<'a>) -> Result<(AddressingDisposition, &'a [u8]), Malformed> {
     match r.read_u16()? {
         0 => Ok((AddressingDisposition::Key, r.read_octets()?)),

@@ -1,6 +1,6 @@
 //! Headers of incoming messages, parsed completely and borrowed from the message.
 
-use super::{AddressingDisposition, HEADER_BYTES, Message, MessageType, RequestId, address};
+use super::{AddressingDisposition, HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, address};
 use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
 use crate::service_context::ServiceContexts;
@@ -39,7 +39,13 @@ impl<'a> Body<'a> {
     /// A reader for the values, aligned as the message is.
     #[inline]
     pub fn reader(&self) -> Reader<'a> {
-        Reader::at(self.message.bytes(), self.at, self.encoding).with_joints(&self.message.joints)
+        Reader::of_joined(self.message.bytes(), &self.message.joints, self.at, self.encoding)
+    }
+
+    /// Where the first value is, from the start of the message; see [`Reader::position`].
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.at
     }
 
     /// The same values under other code sets.
@@ -144,17 +150,17 @@ pub enum LocateStatus {
 impl Message {
     /// A reader after the fixed header.
     #[inline]
-    fn reader(&self) -> Reader<'_> {
+    pub(super) fn reader(&self) -> Reader<'_> {
         self.reader_at(HEADER_BYTES)
     }
 
-    /// The same for a message of one kind: a peer may answer a Request by a LocateReply.
+    /// Refuses a message of another kind: a peer may answer a Request by a LocateReply.
     #[inline]
-    fn reader_of(&self, kind: MessageType) -> Result<Reader<'_>, Malformed> {
+    fn expect_kind(&self, kind: MessageType) -> Result<(), Malformed> {
         if self.header().kind != kind {
             return Err(Malformed::new(MalformedKind::BadMessageType, 7));
         }
-        Ok(self.reader())
+        Ok(())
     }
 
     fn body<'a>(&'a self, r: &Reader<'a>) -> Body<'a> {
@@ -163,7 +169,8 @@ impl Message {
 
     /// Parses a Request.
     pub fn parse_request(&self) -> Result<Request<'_>, Malformed> {
-        let mut r = self.reader_of(MessageType::Request)?;
+        self.expect_kind(MessageType::Request)?;
+        let mut r = self.reader();
         let version = self.header().version;
         if version == Version::V1_2 {
             let id = RequestId(r.read_u32()?);
@@ -195,8 +202,39 @@ impl Message {
     }
 
     /// Parses a Reply.
+    #[inline(always)] // a step of every call
     pub fn parse_reply(&self) -> Result<Reply<'_>, Malformed> {
-        let mut r = self.reader_of(MessageType::Reply)?;
+        self.expect_kind(MessageType::Reply)?;
+        match self.plain_reply() {
+            Some(reply) => Ok(reply),
+            None => self.parse_any_reply(),
+        }
+    }
+
+    /// What nearly every reply is: one of GIOP 1.2 without service contexts that ends the call. Its header has always
+    /// the same size, after which the body is aligned. `None` when it is another one, or is malformed.
+    #[inline(always)] // a step of every call
+    fn plain_reply(&self) -> Option<Reply<'_>> {
+        let MessageHeader { version, order, .. } = self.header();
+        let [i0, i1, i2, i3, s0, s1, s2, s3, 0, 0, 0, 0] =
+            *self.bytes().get(HEADER_BYTES..)?.first_chunk()?
+        else {
+            return None;
+        };
+        let status = match order.number([s0, s1, s2, s3]) {
+            _ if version != Version::V1_2 => return None,
+            0 => ReplyStatus::NoException,
+            1 => ReplyStatus::UserException,
+            _ => return None,
+        };
+        let encoding = Encoding { order, version, ..Encoding::native(version, self.code_sets) };
+        let body = Body { message: self, at: PLAIN_REPLY_BYTES, encoding };
+        let id = RequestId(order.number([i0, i1, i2, i3]));
+        Some(Reply { id, status, contexts: ServiceContexts::none(), body })
+    }
+
+    pub(super) fn parse_any_reply(&self) -> Result<Reply<'_>, Malformed> {
+        let mut r = self.reader();
         if self.header().version == Version::V1_2 {
             let id = RequestId(r.read_u32()?);
             let status = read_status(&mut r)?;
@@ -213,7 +251,8 @@ impl Message {
 
     /// Parses a LocateRequest.
     pub fn parse_locate_request(&self) -> Result<LocateRequest<'_>, Malformed> {
-        let mut r = self.reader_of(MessageType::LocateRequest)?;
+        self.expect_kind(MessageType::LocateRequest)?;
+        let mut r = self.reader();
         let version = self.header().version;
         let id = RequestId(r.read_u32()?);
         let (addressing, object_key) = match version {
@@ -225,7 +264,8 @@ impl Message {
 
     /// Parses a LocateReply. Its body follows without alignment.
     pub fn parse_locate_reply(&self) -> Result<LocateReply<'_>, Malformed> {
-        let mut r = self.reader_of(MessageType::LocateReply)?;
+        self.expect_kind(MessageType::LocateReply)?;
+        let mut r = self.reader();
         let id = RequestId(r.read_u32()?);
         let status = match r.read_u32()? {
             0 => LocateStatus::UnknownObject,
@@ -241,10 +281,18 @@ impl Message {
 
     /// The request id of a message that is a Reply, LocateReply, CancelRequest, LocateRequest, or a
     /// Request or Fragment of GIOP 1.2.
+    #[inline]
     pub fn request_id(&self) -> Result<RequestId, Malformed> {
-        read_request_id(self.header().kind, self.reader())
+        let MessageHeader { version, order, kind, .. } = self.header();
+        match self.bytes().get(HEADER_BYTES..).and_then(|rest| rest.first_chunk()) {
+            Some(id) if version == Version::V1_2 => Ok(RequestId(order.number(*id))),
+            _ => read_request_id(kind, self.reader()),
+        }
     }
 }
+
+/// A header of GIOP 1.2 with a request id, a status and no service contexts.
+pub(super) const PLAIN_REPLY_BYTES: usize = HEADER_BYTES + 12;
 
 /// The request id at the start of a message body; `r` stands after the fixed header.
 pub fn read_request_id(kind: MessageType, mut r: Reader<'_>) -> Result<RequestId, Malformed> {
@@ -256,7 +304,7 @@ pub fn read_request_id(kind: MessageType, mut r: Reader<'_>) -> Result<RequestId
 }
 
 /// The operation as bytes, so that only a name that is found need be text.
-#[inline]
+#[inline(always)] // a step of every call
 fn read_operation<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     match r.read_octets()?.split_last() {
         Some((0, name)) => Ok(name),

@@ -176,7 +176,7 @@ impl Link {
     }
 
     /// Sends a request and waits for its answer. `arguments` writes the request's body.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(crate) fn call(
         &self,
         target: &RequestTarget,
@@ -230,7 +230,7 @@ impl Link {
         }
     }
 
-    #[inline]
+    #[inline(always)] // a step of every call
     fn finish_call(
         &self,
         state: Guard<'_>,
@@ -262,7 +262,7 @@ impl Link {
     }
 
     /// Locks, but not before the peer has read what others have written.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
         let mut state = lock(&self.state);
         while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
@@ -274,7 +274,7 @@ impl Link {
     }
 
     /// Sends until nothing waits or the connection has ended.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn flush<'l>(
         &'l self,
         mut state: Guard<'l>,
@@ -327,7 +327,7 @@ impl Link {
         Ok(state)
     }
 
-    #[inline]
+    #[inline(always)] // a step of every call
     fn wait_for_answer<'l>(
         &'l self,
         mut state: Guard<'l>,
@@ -385,7 +385,7 @@ impl Link {
 
     /// Puts the receiving part back with what came.
     #[inline]
-    fn take_input(&self, state: &mut Guard<'_>, framer: Framer, result: std::io::Result<Moved>) {
+    fn take_input(&self, state: &mut Guard<'_>, framer: Box<Framer>, result: std::io::Result<Moved>) {
         let woken = self.take_input_now(state, framer, result);
         if !woken.0.is_empty() {
             self.pass_on(state, woken);
@@ -396,11 +396,11 @@ impl Link {
     }
 
     /// The same; gives the calls without a thread that are to be told.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn take_input_now(
         &self,
         state: &mut Guard<'_>,
-        mut framer: Framer,
+        mut framer: Box<Framer>,
         result: std::io::Result<Moved>,
     ) -> Woken {
         let end = match result {

@@ -342,7 +342,7 @@ impl EndpointLinks {
     }
 
     /// The connection of the thread with this number, if there is one that has not ended. Makes none.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(crate) fn open_link(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
         let slot = lock(&self.slots[ordinal % self.slots.len()]);
         slot.link.as_ref().filter(|link| link.is_usable(now)).cloned()

@@ -223,7 +223,7 @@ impl Connection {
             Ok(work) => Some(work),
             Err(Stop::Goodbye) => None,
             Err(Stop::ProtocolError) => {
-                self.with(&mut ServerConnection::protocol_error);
+                self.with(ServerConnection::protocol_error);
                 None
             }
         }
@@ -450,7 +450,7 @@ impl Unanswered<'_> {
 impl ReplySink for Unanswered<'_> {
     #[inline]
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        self.connection.with(&mut |sender| {
+        self.connection.with(|sender| {
             write(sender);
             self.settle();
         });
@@ -489,7 +489,7 @@ impl AnswersLater {
 
 impl ReplySink for AnswersLater {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        self.connection.with(&mut |sender| {
+        self.connection.with(|sender| {
             write(sender);
             self.settle();
         });
@@ -519,7 +519,7 @@ impl Drop for AnswersLater {
 
 impl Acceptor for Connection {
     fn send(&self, messages: Vec<u8>) {
-        self.with(&mut |sender| {
+        self.with(|sender| {
             if !sender.is_ended() {
                 sender.transmit().buffer().extend_from_slice(&messages);
             }
@@ -556,7 +556,7 @@ impl std::fmt::Debug for Connection {
 impl Connection {
     /// Writes to the peer and sends what has been written.
     #[inline]
-    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+    fn with(&self, write: impl FnOnce(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
         write(&mut sender);
         drop(self.flush(sender, Stalled::LeaveIfPossible));

@@ -39,14 +39,16 @@ impl Work {
         mut on_reply: impl FnMut(Message) -> Result<(), Stop>,
     ) -> Result<Option<Work>, Stop> {
         loop {
-            let incoming = ServerConnection::poll_incoming(framer).map_err(|_| Stop::ProtocolError)?;
-            match incoming {
-                None => return Ok(None),
-                Some(Incoming::Reply(message)) => on_reply(message)?,
-                Some(incoming) => match Work::of(incoming)? {
-                    Some(work) => return Ok(Some(work)),
-                    None => continue,
-                },
+            match ServerConnection::poll_incoming(framer) {
+                Ok(Some(Incoming::Request(message))) => return Ok(Some(Work::Request(message))),
+                Ok(None) => return Ok(None),
+                Ok(Some(Incoming::Reply(message))) => on_reply(message)?,
+                Ok(Some(other)) => {
+                    if let Some(work) = Work::of(other)? {
+                        return Ok(Some(work));
+                    }
+                }
+                Err(_) => return Err(Stop::ProtocolError),
             }
         }
     }
