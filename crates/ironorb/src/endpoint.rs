@@ -75,6 +75,10 @@ impl FromStr for Endpoint {
         let rest = match text.split_once("://") {
             Some(("iiop", rest)) => rest,
             Some(_) => return Err(bad("only iiop:// is known; write iiop://host:port")),
+            // omniORB's way to write it, which would pass for an IPv6 address.
+            None if text.starts_with("giop:") => {
+                return Err(bad("only iiop:// is known; write iiop://host:port"));
+            }
             None => text,
         };
         let (host, port) = split_host_port(rest).map_err(bad)?;
@@ -153,6 +157,8 @@ mod tests {
         for text in ["ssl://x:1", "::1:2809", "host:99999", "[::1", "[::1]x"] {
             assert!(text.parse::<Endpoint>().is_err(), "{text}");
         }
+        let refused = "giop:tcp:localhost:0".parse::<Endpoint>().unwrap_err();
+        assert!(refused.to_string().contains("write iiop://host:port"), "{refused}");
     }
 
     #[test]
