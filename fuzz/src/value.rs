@@ -99,6 +99,7 @@ macro_rules! valuetype {
                 },
                 kind: ValueKind::$kind,
                 type_def: &TypeDef::Null,
+                factory: &StateFactory::<Self>::new(),
                 views: &[&View::<$name>(state::<$name>) $(, $view)*],
             };
             fn unmarshal_state($r: &mut Reader<'_>) -> Result<Self, Malformed> {

@@ -35,7 +35,7 @@ use value_operations::drawing::{
     Board, BoardRef, Circle, CircleOperations, Drawable, Marked, Printable, Shape, ShapeOperations, Unfit,
     drawable, shape,
 };
-use values::graphs::{Cycle, Deep, Edge, Empty, Maybe, Named, Node, Walker, WalkerRef, walker};
+use values::graphs::{Apart, Cycle, Deep, Edge, Empty, Maybe, Named, Node, Walker, WalkerRef, walker};
 
 /// A server's ORB and a client's, so that calls go over a connection.
 struct World {
@@ -516,4 +516,91 @@ fn a_custom_value_travels_as_its_program_says() {
     let never = Value::new(Never { only: 1 });
     let refused = carrier.carry(None, Some(&never), None).unwrap_err();
     assert_eq!(refused.kind, SystemExceptionKind::NoImplement, "{refused}");
+}
+
+/// What no TypeCode describes is sent in an `any` that was made of it, wherever in the message it comes to lie: by a
+/// client whose ORB knows none of the types.
+#[test]
+fn an_any_holds_custom_values_and_what_abstract_interfaces_hold() {
+    let world = World::new();
+    custom_values::packing::register_values(&world.server);
+    abstract_interfaces::catalogue::register_values(&world.server);
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    client.register_value::<Node>(); // which the answer is
+    let local: WalkerRef = world.server.root_poa().activate(Inspector).unwrap();
+    let wares: ShelfRef = world.server.root_poa().activate(Wares(7)).unwrap();
+    let walker: WalkerRef = client.resolve(&world.server.object_to_string(local.object())).unwrap();
+    let wares: ShelfRef = client.resolve(&world.server.object_to_string(wares.object())).unwrap();
+    let load = Value::new(Packed { first: 7, second: "text".to_owned() });
+    let packed = Any::new(&Some(load.clone())).unwrap();
+    let ticket = Ticket { base: Leaflet { text: "ticket".to_owned() }, price_paid: 3 };
+    let ticket = Abstract::<DescribableRef>::from(&Value::new(ticket));
+    let described = Any::new(&ticket).unwrap();
+    let bid = Bid { what: ticket, paid: Abstract::Object(wares.into()) };
+    let bid = Any::new(&bid).unwrap();
+    assert_eq!(told_of(&bid), "ticket in C for 7");
+    let nested = Any::new(&vec![packed.clone(), described.clone(), bid.clone()]).unwrap();
+    for walker in [local, walker] {
+        for label in ["", "a", "label", "long label", "longer yet, label"] {
+            for (anything, expected) in [
+                (&packed, "7 text"),
+                (&described, "ticket in C"),
+                (&bid, "ticket in C for 7"),
+                (&nested, "7 text, ticket in C, ticket in C for 7"),
+            ] {
+                let apart = Apart { base: node(label, vec![]), anything: anything.clone() };
+                let apart: Value<dyn ValueBase> = Value::new(apart).upcast();
+                let answer = walker
+                    .any_value(Some(&apart), &Edge::default())
+                    .unwrap_or_else(|e| panic!("{e} {label} {expected}"))
+                    .unwrap();
+                assert_eq!(answer.downcast::<Node>().unwrap().label, expected);
+            }
+        }
+    }
+    client.shutdown(true).unwrap();
+}
+
+/// Answers with what is in the `any` of a value.
+struct Inspector;
+
+fn told_of(any: &Any) -> String {
+    if let Ok(packed) = any.extract::<Option<Value<Packed>>>() {
+        let packed = packed.unwrap();
+        return format!("{} {}", packed.first, packed.second);
+    }
+    if let Ok(thing) = any.extract::<Abstract<DescribableRef>>() {
+        return thing.describe("C").unwrap();
+    }
+    if let Ok(bid) = any.extract::<Bid>() {
+        return format!("{} for {}", bid.what.describe("C").unwrap(), bid.paid.price().unwrap());
+    }
+    any.extract::<Vec<Any>>().unwrap().iter().map(told_of).collect::<Vec<_>>().join(", ")
+}
+
+impl Walker for Inspector {
+    fn echo(
+        &self,
+        _: Option<&Value<Node>>,
+        _: &[Link<Node>],
+    ) -> Result<(Option<Value<Node>>, Vec<Link<Node>>, Maybe), walker::EchoError> {
+        Ok(Default::default())
+    }
+
+    fn any_value(
+        &self,
+        value: Option<&Value<dyn ValueBase>>,
+        _: &Edge,
+    ) -> Result<Option<Value<dyn ValueBase>>, SystemException> {
+        let apart = value.unwrap().downcast::<Apart>().unwrap();
+        Ok(Some(Value::new(node(&told_of(&apart.anything), vec![])).upcast()))
+    }
+
+    fn current(&self) -> Result<Option<Value<Node>>, SystemException> {
+        Ok(None)
+    }
+
+    fn set_current(&self, _: Option<&Value<Node>>) -> Result<(), SystemException> {
+        Ok(())
+    }
 }

@@ -61,7 +61,7 @@ fn read_number(type_code: &TypeCode, r: &mut Reader<'_>) -> Result<Option<Conten
 
 pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
     if let Some(environment) = any.content.environment() {
-        w.note_environment(|| Some(environment.clone()));
+        w.note_kept_environment(environment);
     }
     // Values in chunked ones must be chunked too; nothing else depends on what is around it.
     if w.encoding() == CANONICAL && w.position().is_multiple_of(8) && !w.is_in_chunked_value() {
@@ -72,6 +72,7 @@ pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
     let mut copy = Copy::trusted();
     copy.value(&mut any.raw_reader(), w, any.type_code.as_type_ref()).map_err(|error| match error {
         CopyError::Misuse(error) => error,
+        CopyError::Malformed(error) if error.kind == MalformedKind::TooDeep => Misuse::TooDeep,
         CopyError::Malformed(_) => Misuse::WrongType,
     })
 }

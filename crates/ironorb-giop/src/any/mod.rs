@@ -18,6 +18,7 @@ pub use copy::{CopyError, copy_value};
 use crate::cdr::{Environment, Marshal, Number, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::typecode::{Shape, TcKind, TypeCode, Typed};
+use crate::value::Needs;
 use crate::version::Encoding;
 
 use content::Content;
@@ -50,7 +51,7 @@ impl Any {
     pub fn with_type<T: Marshal + ?Sized>(type_code: impl Into<TypeCode>, value: &T) -> Result<Any, Misuse> {
         let type_code = type_code.into();
         let (written, environment) = write_value(&type_code, value)?;
-        let mut r = Reader::new(&written, CANONICAL);
+        let mut r = kept_reader(&written, environment.as_ref());
         let mut checked = Vec::with_capacity(written.len());
         let copied =
             Copy::new(0).value(&mut r, &mut Writer::new(&mut checked, CANONICAL), type_code.as_type_ref());
@@ -155,18 +156,20 @@ impl Any {
     }
 
     fn raw_reader(&self) -> Reader<'_> {
-        let r = Reader::new(&self.content, CANONICAL);
-        match self.content.environment() {
-            Some(environment) => r.with_environment(&**environment),
-            None => r,
-        }
+        kept_reader(&self.content, self.content.environment())
     }
 
     /// What references and values inside are extracted with; see [`Reader::environment`]. An `any` that was received or
     /// made from references has it already.
     #[must_use]
     pub fn with_environment(self, environment: Arc<dyn Environment>) -> Any {
-        Any { content: Content::new(self.content.to_vec(), Some(environment)), type_code: self.type_code }
+        let mut needs = Needs::default();
+        needs.note(&environment);
+        if let Some(own) = self.content.environment() {
+            needs.note(own);
+        }
+        let content = Content::new(self.content.to_vec(), needs.into_environment());
+        Any { content, type_code: self.type_code }
     }
 }
 
@@ -237,6 +240,14 @@ fn write_value<T: Marshal + ?Sized>(type_code: &TypeCode, value: &T) -> Result<W
     w.put(value)?;
     let environment = w.take_environment();
     Ok((bytes, environment))
+}
+
+fn kept_reader<'a>(bytes: &'a [u8], environment: Option<&'a Arc<dyn Environment>>) -> Reader<'a> {
+    let r = Reader::new(bytes, CANONICAL);
+    match environment {
+        Some(environment) => r.with_environment(&**environment),
+        None => r,
+    }
 }
 
 fn is_exception(type_code: &TypeCode) -> bool {

@@ -13,12 +13,17 @@ pub trait Environment: Any + Send + Sync {
 
     /// The same environment for one who outlives the message; `None` when it is going away.
     fn share(&self) -> Option<Arc<dyn Environment>>;
+
+    /// The environment that this one adds to; none unless it says so.
+    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+        None
+    }
 }
 
 impl dyn Environment {
-    /// The environment as what it really is; an ORB finds itself so.
+    /// The environment, or one beneath it, as what it really is; an ORB finds itself so.
     pub fn downcast_ref<E: Environment>(&self) -> Option<&E> {
-        (self as &dyn Any).downcast_ref()
+        (self as &dyn Any).downcast_ref().or_else(|| self.beneath()?.downcast_ref())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Environment, Marshal};
 use crate::error::Misuse;
-use crate::value::{EnvironmentSlot, WriteState};
+use crate::value::{Needs, WriteState};
 use crate::version::{ByteOrder, CharSet, Encoding};
 
 /// Appends CDR values to a byte vector.
@@ -64,16 +64,21 @@ impl<'b> Writer<'b> {
         self.values.as_ref().is_some_and(|values| values.is_in_chunks())
     }
 
-    /// From here on [`Writer::note_environment`] keeps what it is given.
+    /// From here on what a reader of these bytes will need is kept: the types of values, and what
+    /// [`Writer::note_environment`] is given.
     pub(crate) fn collect_environment(&mut self) {
-        self.values().environment = EnvironmentSlot::Wanted;
+        self.values().needs = Some(Needs::default());
     }
 
-    /// The first environment that was noted.
+    /// What a reader of these bytes needs.
     pub(crate) fn take_environment(&mut self) -> Option<Arc<dyn Environment>> {
-        match std::mem::take(&mut self.values.as_mut()?.environment) {
-            EnvironmentSlot::Kept(environment) => Some(environment),
-            EnvironmentSlot::Unwanted | EnvironmentSlot::Wanted => None,
+        self.values.as_mut()?.needs.take()?.into_environment()
+    }
+
+    /// The same as [`Writer::note_environment`], for bytes that come from where they were kept.
+    pub(crate) fn note_kept_environment(&mut self, environment: &Arc<dyn Environment>) {
+        if let Some(needs) = self.values.as_mut().and_then(|values| values.needs.as_mut()) {
+            needs.note(environment);
         }
     }
 
@@ -82,10 +87,11 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn note_environment(&mut self, environment: impl FnOnce() -> Option<Arc<dyn Environment>>) {
         if let Some(values) = &mut self.values
-            && let EnvironmentSlot::Wanted = values.environment
+            && let Some(needs) = &mut values.needs
+            && needs.lacks_environment()
             && let Some(environment) = environment()
         {
-            values.environment = EnvironmentSlot::Kept(environment);
+            needs.note(&environment);
         }
     }
 

@@ -39,8 +39,9 @@ impl Reading {
     /// `base` is where the reader's position 0 is in the outermost stream.
     fn read(&mut self, r: &mut Reader<'_>, base: usize) -> Result<Child, Malformed> {
         r.align(4);
-        let at = base + r.position();
         let number = r.read_u32()?;
+        // Looked up behind it: in the state of a value the length of a chunk may stand before it.
+        let at = base + r.position() - 4;
         if number == INDIRECTION {
             return self.indirection(r, base);
         }
@@ -70,8 +71,8 @@ impl Reading {
     }
 
     fn indirection(&mut self, r: &mut Reader<'_>, base: usize) -> Result<Child, Malformed> {
-        let from = base + r.position();
         let offset = r.read_i32()?;
+        let from = base + r.position() - 4;
         let target = usize::try_from(offset.unsigned_abs())
             .ok()
             .filter(|_| offset < 0)

@@ -19,7 +19,8 @@ use crate::error::Misuse;
 /// # }
 /// # impl ValueType for Node {
 /// #     const INFO: &'static ValueInfo = &ValueInfo { id: "IDL:Node:1.0", bases: &[], truncatable: 0,
-/// #         kind: ValueKind::Plain, type_def: &ironorb_giop::typecode::TypeDef::Null, views: &[&View::<Node>(state::<Node>)] };
+/// #         kind: ValueKind::Plain, type_def: &ironorb_giop::typecode::TypeDef::Null,
+/// #         factory: &ironorb_giop::value::StateFactory::<Node>::new(), views: &[&View::<Node>(state::<Node>)] };
 /// #     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
 /// #         Ok(Node { number: r.get()?, next: r.get()? })
 /// #     }

@@ -87,6 +87,12 @@ pub trait ValueFactory: Send + Sync {
     fn unmarshal_state(&self, r: &mut Reader<'_>) -> Result<Box<dyn ValueBase>, Malformed>;
 }
 
+impl fmt::Debug for dyn ValueFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ValueFactory({})", self.info().id)
+    }
+}
+
 /// The factory of a valuetype that needs nothing but its state.
 pub struct StateFactory<T>(std::marker::PhantomData<fn() -> T>);
 
@@ -132,6 +138,9 @@ pub struct ValueInfo {
     pub kind: ValueKind,
     /// The type's description.
     pub type_def: &'static TypeDef,
+    /// Makes values of the type from nothing but their state, for what is read where none is registered:
+    /// `&StateFactory::<Self>::new()`.
+    pub factory: &'static dyn ValueFactory,
     /// Each Rust type that a value can be seen as, a [`View`] each: the struct itself, the structs of its bases, the
     /// traits of its abstract bases and of its operations.
     pub views: &'static [&'static (dyn Any + Send + Sync)],

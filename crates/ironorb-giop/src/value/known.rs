@@ -12,6 +12,10 @@ use crate::error::{Malformed, MalformedKind};
 /// bytes in memory, so at worst they take 800 MiB, and only when 16 MiB of them have come.
 pub const VALUES_MAX: usize = 4 << 20;
 
+/// How deep custom values may be nested of which each is in an `any` in the state of the one around it. Each is read, and
+/// then written to be kept, which is twice the work of the one inside of it. A default and only value.
+pub(crate) const CUSTOM_VALUES_DEEP: u8 = 4;
+
 /// What a reader remembers of the values in its message.
 #[derive(Default)]
 pub(crate) struct ReadState {
@@ -32,6 +36,8 @@ pub(crate) struct ReadState {
     pub(super) stepped_over: usize,
     /// Bytes that were copied again because an `any` refers to a value before it.
     pub(crate) copied_again: usize,
+    /// How deep custom values in an `any` in a value are around what is read; see [`CUSTOM_VALUES_DEEP`].
+    pub(crate) custom_depth: u8,
     /// Types that were found by indirections, by place and formal type.
     pub(super) types: BTreeMap<(usize, usize), Resolved>,
     /// The type that was found last, by repository id and formal type.

@@ -11,7 +11,9 @@
 //! What generated code says of a valuetype is this much:
 //!
 //! ```
-//! use ironorb_giop::value::{DerivesFrom, Link, Value, ValueBase, ValueInfo, ValueKind, ValueType, View, state};
+//! use ironorb_giop::value::{
+//!     DerivesFrom, Link, StateFactory, Value, ValueBase, ValueInfo, ValueKind, ValueType, View, state,
+//! };
 //! use ironorb_giop::typecode::{TypeDef, ValueModifier, Visibility};
 //! use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 //!
@@ -55,6 +57,7 @@
 //!         truncatable: 1,
 //!         kind: ValueKind::Plain,
 //!         type_def: &TC_CIRCLE,
+//!         factory: &StateFactory::<Self>::new(),
 //!         views: &[&View::<Circle>(state::<Circle>), &View::<Shape>(|v| Some(&state::<Circle>(v)?.shape))],
 //!     };
 //!     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -79,6 +82,7 @@
 //!         truncatable: 0,
 //!         kind: ValueKind::Plain,
 //!         type_def: &TC_SHAPE,
+//!         factory: &StateFactory::<Self>::new(),
 //!         views: &[&View::<Shape>(state::<Shape>)],
 //!     };
 //!     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -103,6 +107,7 @@ mod handle;
 mod header;
 mod info;
 mod known;
+mod needs;
 mod node;
 mod read;
 mod tag;
@@ -121,8 +126,9 @@ pub use info::{
 pub use known::VALUES_MAX;
 pub use read::{REREAD_MAX, VALUES_DEEP};
 
-pub(crate) use known::ReadState;
-pub(crate) use write::{EnvironmentSlot, WriteState};
+pub(crate) use known::{CUSTOM_VALUES_DEEP, ReadState};
+pub(crate) use needs::Needs;
+pub(crate) use write::WriteState;
 
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use super::header::Spot;
-use super::known::{End, Found, Nesting, Skipped};
-use super::{FormalValue, Link, Value, ValueFactory, ValueInfo, tag};
+use super::known::{CUSTOM_VALUES_DEEP, End, Found, Nesting, Skipped};
+use super::{FormalValue, Link, Value, ValueBase, ValueFactory, ValueHeader, ValueInfo, tag};
 use crate::cdr::{NO_CHUNK, Reader, Unmarshal, UnmarshalNillable};
 use crate::error::{Malformed, MalformedKind};
 
@@ -324,6 +324,33 @@ fn resolve_id(r: &mut Reader<'_>, formal: Formal, id: &str) -> Option<Resolved> 
     let resolved = Resolved { factory, truncates: false };
     r.values().recent = Some((id.to_owned(), key, resolved.clone()));
     Some(resolved)
+}
+
+impl Reader<'_> {
+    /// Reads a value after all of which only the header was read, and goes on behind it.
+    pub(crate) fn value_again(&mut self, header: ValueHeader<'_>) -> Result<Value<dyn ValueBase>, Malformed> {
+        let not_whole = Malformed::new(MalformedKind::ValueNotWhole, header.position);
+        if self.values().building.is_none() {
+            let formal = Formal::of::<dyn ValueBase>();
+            let place = Place { spot: header.spot, origin: self.stream_origin(), formal };
+            let tag = go_to(self, &place)?;
+            let found = read_new(self, place, tag)?;
+            return self.values().node(found).and_then(Value::from_node).ok_or(not_whole);
+        }
+        // In the state of a value that is not whole itself: a graph of its own, which refers to nothing around it.
+        let depth = self.values().custom_depth + 1;
+        if depth > CUSTOM_VALUES_DEEP {
+            return Err(Malformed::new(MalformedKind::TooDeep, header.position));
+        }
+        let mut alone = self.reader_at_value(header.position)?;
+        alone.values().custom_depth = depth;
+        let value: Option<Value<dyn ValueBase>> = alone.get()?;
+        if !header.chunked {
+            return Err(not_whole);
+        }
+        self.end_value(header)?;
+        value.ok_or(not_whole)
+    }
 }
 
 impl<T: FormalValue + ?Sized> UnmarshalNillable for Value<T> {

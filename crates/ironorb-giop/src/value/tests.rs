@@ -43,6 +43,7 @@ impl ValueType for Item {
         truncatable: 0,
         kind: ValueKind::Plain,
         type_def: &TypeDef::Null,
+        factory: &StateFactory::<Self>::new(),
         views: &[&View::<Item>(state::<Item>)],
     };
     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -70,6 +71,7 @@ impl ValueType for Named {
         truncatable: 1,
         kind: ValueKind::Plain,
         type_def: &TypeDef::Null,
+        factory: &StateFactory::<Self>::new(),
         views: &[&View::<Named>(state::<Named>), &View::<Item>(|v| Some(&state::<Named>(v)?.base))],
     };
     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -105,6 +107,7 @@ impl ValueType for Tail {
         truncatable: 1,
         kind: ValueKind::Plain,
         type_def: &TypeDef::Null,
+        factory: &StateFactory::<Self>::new(),
         views: &[&View::<Tail>(state::<Tail>), &View::<Item>(|v| Some(&state::<Tail>(v)?.base))],
     };
     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {

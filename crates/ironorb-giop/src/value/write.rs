@@ -5,13 +5,13 @@
 //! that value stands.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::frame::Frames;
+use super::needs::Needs;
 use super::node::Node;
 use super::read::VALUES_DEEP;
 use super::{Link, Value, ValueInfo, ValueKind};
-use crate::cdr::{Environment, Marshal, MarshalNillable, Writer};
+use crate::cdr::{Marshal, MarshalNillable, Writer};
 use crate::error::Misuse;
 
 /// What a writer remembers of the values in its message. Made when the first value is written.
@@ -26,8 +26,8 @@ pub(crate) struct WriteState {
     suspended: Option<Place>,
     /// The message proper, while what is written is thrown away, and where it starts in its buffer.
     real: Option<(Vec<u8>, usize)>,
-    /// For the one who keeps the bytes.
-    pub(crate) environment: EnvironmentSlot,
+    /// For one who keeps the bytes, if there is one.
+    pub(crate) needs: Option<Needs>,
 }
 
 /// A value that has been begun.
@@ -45,15 +45,6 @@ struct Place {
     at: usize,
     /// Chunked values around it.
     level: u32,
-}
-
-/// Whether the one who writes wants to know the environment of what is written, and what it is.
-#[derive(Default)]
-pub(crate) enum EnvironmentSlot {
-    #[default]
-    Unwanted,
-    Wanted,
-    Kept(Arc<dyn Environment>),
 }
 
 impl WriteState {
@@ -147,8 +138,12 @@ fn write_one(place: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
     let state = node.state().ok_or(Misuse::DanglingLink)?;
     let info = state.info();
     let written = Written { _held: place.node.clone(), at: place.at, end: None };
-    w.values().values.insert(identity, written);
-    w.values().active.push(place);
+    let known = w.values();
+    known.values.insert(identity, written);
+    known.active.push(place);
+    if let Some(needs) = &mut known.needs {
+        needs.note_type(info);
+    }
     let open = match info.truncatable {
         0 => w.begin_value(&[info.id], info.kind == ValueKind::Custom)?,
         _ => w.begin_value(&ids(info), true)?,

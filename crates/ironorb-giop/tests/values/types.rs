@@ -74,6 +74,7 @@ macro_rules! value {
                 truncatable: $truncatable,
                 kind: ValueKind::$kind,
                 type_def: &TypeDef::Null,
+                factory: &StateFactory::<Self>::new(),
                 views: &[&View::<$name>(state::<$name>) $(, $view)*],
             };
             fn unmarshal_state($r: &mut Reader<'_>) -> Result<Self, Malformed> {

@@ -56,6 +56,7 @@ macro_rules! __ironorb_valuetype {
                 truncatable: $truncatable,
                 kind: $crate::__ironorb_value_kind!($modifier),
                 type_def: &$type_code,
+                factory: &$crate::generated::value::StateFactory::<$name>::new(),
                 views: $crate::__ironorb_views!($name $ancestors $ancestors [$($abstract,)* $($view,)*]),
             };
 
@@ -169,6 +170,7 @@ macro_rules! __ironorb_value_box {
                 truncatable: 0,
                 kind: $crate::generated::value::ValueKind::Boxed,
                 type_def: &$type_code,
+                factory: &$crate::generated::value::StateFactory::<$name>::new(),
                 views: &[&$crate::generated::value::View::<$name>($crate::generated::value::state::<$name>)],
             };
 

@@ -8,7 +8,7 @@ use super::{Copy, CopyError, Frame};
 use crate::cdr::{Reader, Writer};
 use crate::error::MalformedKind;
 use crate::typecode::{Shape, TypeRef, ValueModifier};
-use crate::value::{OpenValue, REREAD_MAX, Value, ValueBase, ValueHeader, ValueStart};
+use crate::value::{CUSTOM_VALUES_DEEP, OpenValue, REREAD_MAX, ValueHeader, ValueStart};
 
 /// A value whose state is being copied: what ends it on both sides.
 pub(super) type OpenCopy<'r> = (ValueHeader<'r>, OpenValue);
@@ -22,9 +22,6 @@ impl Copy<'_> {
         formal: Option<TypeRef<'a>>,
         work: &mut Vec<Frame<'a, 'r>>,
     ) -> Result<(), CopyError> {
-        if formal.is_some_and(is_custom) {
-            return self.custom_value(r, w);
-        }
         let header = match r.begin_value()? {
             ValueStart::Null => {
                 w.write_null_value();
@@ -39,6 +36,11 @@ impl Copy<'_> {
         self.environment_needed = true;
         let (index, ty) = actual_type(r, &header, formal)?;
         let mut shape = ty.resolved_shape().1;
+        if let (0, Shape::Value { modifier: ValueModifier::Custom, .. }) = (index, &shape) {
+            // Only the program knows what is in its state, so it becomes a value for the moment.
+            let value = r.value_again(header)?;
+            return Ok(w.put(&Some(value))?);
+        }
         let own_id = shape.id_and_name().map_or("", |(id, _)| id);
         let open = match &header.ids[index..] {
             [id] => w.begin_value(&[id], false)?,
@@ -70,14 +72,6 @@ impl Copy<'_> {
         }
     }
 
-    /// Copies a value that marshals itself: only the program knows what is in its state, so it becomes one for the
-    /// moment.
-    fn custom_value(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
-        self.environment_needed = true;
-        let value: Option<Value<dyn ValueBase>> = r.get()?;
-        Ok(w.put(&value)?)
-    }
-
     /// Copies a value that stands in the same message before what is being copied.
     fn outside_value(
         &mut self,
@@ -86,7 +80,12 @@ impl Copy<'_> {
         position: usize,
         formal: Option<TypeRef<'_>>,
     ) -> Result<(), CopyError> {
+        // Never from within what is itself read apart: it could lead to what is around it, time and again.
+        if r.values().custom_depth > 0 {
+            return Err(r.malformed(MalformedKind::TooDeep).into());
+        }
         let mut back = r.reader_at_value(position)?;
+        back.values().custom_depth = CUSTOM_VALUES_DEEP;
         let from = back.position();
         super::nested(r, |_| match formal {
             Some(formal) => self.value(&mut back, w, formal),
@@ -100,10 +99,6 @@ impl Copy<'_> {
         }
         Ok(())
     }
-}
-
-fn is_custom(ty: TypeRef<'_>) -> bool {
-    matches!(ty.shape(), Shape::Value { modifier: ValueModifier::Custom, .. })
 }
 
 /// The type to copy a value as, and the place of its id in the value's list.

@@ -1,3 +1,4 @@
+mod made_here;
 mod values;
 
 use super::*;

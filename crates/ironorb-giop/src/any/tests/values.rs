@@ -9,18 +9,18 @@ use crate::value::{
 
 /// valuetype Item { public long number; public Item left; public Item right; };
 #[derive(Debug, Default, Clone)]
-struct Item {
-    number: i32,
-    left: Link<Item>,
-    right: Link<Item>,
+pub(super) struct Item {
+    pub(super) number: i32,
+    pub(super) left: Link<Item>,
+    pub(super) right: Link<Item>,
 }
 
 /// valuetype Named : truncatable Item { public string name; public any extra; };
 #[derive(Debug, Default, Clone)]
-struct Named {
-    base: Item,
-    name: String,
-    extra: Any,
+pub(super) struct Named {
+    pub(super) base: Item,
+    pub(super) name: String,
+    pub(super) extra: Any,
 }
 
 static TC_ITEM: TypeDef = TypeDef::Value {
@@ -63,6 +63,7 @@ impl ValueType for Item {
         truncatable: 0,
         kind: ValueKind::Plain,
         type_def: &TC_ITEM,
+        factory: &StateFactory::<Self>::new(),
         views: &[&View::<Item>(state::<Item>)],
     };
     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -88,6 +89,7 @@ impl ValueType for Named {
         truncatable: 1,
         kind: ValueKind::Plain,
         type_def: &TC_NAMED,
+        factory: &StateFactory::<Self>::new(),
         views: &[&View::<Named>(state::<Named>), &View::<Item>(|v| Some(&state::<Named>(v)?.base))],
     };
     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -101,7 +103,7 @@ impl DerivesFrom<Named> for Named {}
 impl DerivesFrom<Item> for Named {}
 impl DerivesFrom<dyn ValueBase> for Named {}
 
-struct Known;
+pub(super) struct Known;
 
 impl Environment for Known {
     fn value_factory(&self, id: &str) -> Option<Arc<dyn ValueFactory>> {

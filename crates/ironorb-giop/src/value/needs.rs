@@ -1,0 +1,91 @@
+//! What bytes that are kept need to be read again: the types of the values in them.
+//!
+//! Nothing here knows a type that was not written: what arrives is read with what its receiver has registered.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::{ValueBase, ValueFactory, ValueInfo};
+use crate::cdr::{Environment, Reader};
+use crate::error::Malformed;
+
+/// The types of the values that were written, and the environment of the references among them.
+///
+/// A program may put a value into an `any` before it has an ORB, and its ORB need not know a type that it only sends.
+/// But the `any` cannot be sent without the type: the state of a custom value is opaque, and what stands under a base
+/// or an abstract interface is described by no TypeCode.
+#[derive(Clone, Default)]
+pub(crate) struct Needs {
+    /// Each once. Few: one for each type, not for each value.
+    types: Vec<&'static ValueInfo>,
+    environment: Option<Arc<dyn Environment>>,
+}
+
+impl Needs {
+    /// Notes the type of a value that is written.
+    pub(super) fn note_type(&mut self, info: &'static ValueInfo) {
+        if !self.types.iter().any(|known| known.id == info.id) {
+            self.types.push(info);
+        }
+    }
+
+    /// Notes what references were written from, or what an `any` needs that is written into what is kept. Of several
+    /// ORBs the first is kept.
+    pub(crate) fn note(&mut self, environment: &Arc<dyn Environment>) {
+        match (&**environment as &dyn Any).downcast_ref::<Needs>() {
+            Some(needs) => {
+                needs.types.iter().for_each(|info| self.note_type(info));
+                if let Some(beneath) = &needs.environment {
+                    self.note(beneath);
+                }
+            }
+            None => {
+                self.environment.get_or_insert_with(|| environment.clone());
+            }
+        }
+    }
+
+    /// Whether references have still to tell what they were written from.
+    pub(crate) fn lacks_environment(&self) -> bool {
+        self.environment.is_none()
+    }
+
+    /// What to read with; `None` if bytes are enough.
+    pub(crate) fn into_environment(self) -> Option<Arc<dyn Environment>> {
+        if self.types.is_empty() { self.environment } else { Some(Arc::new(self)) }
+    }
+}
+
+impl Environment for Needs {
+    /// What is registered comes first: it may make states that the program has given more than their members.
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        let registered =
+            self.environment.as_ref().and_then(|environment| environment.value_factory(repository_id));
+        registered.or_else(|| {
+            let info = self.types.iter().find(|info| info.id == repository_id)?;
+            Some(Arc::new(OfType(info)))
+        })
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        let environment = self.environment.as_ref().and_then(|environment| environment.share());
+        Needs { types: self.types.clone(), environment }.into_environment()
+    }
+
+    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+        self.environment.as_deref()
+    }
+}
+
+/// The factory that a type names itself.
+struct OfType(&'static ValueInfo);
+
+impl ValueFactory for OfType {
+    fn info(&self) -> &'static ValueInfo {
+        self.0
+    }
+
+    fn unmarshal_state(&self, r: &mut Reader<'_>) -> Result<Box<dyn ValueBase>, Malformed> {
+        self.0.factory.unmarshal_state(r)
+    }
+}
