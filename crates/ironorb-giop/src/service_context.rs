@@ -337,12 +337,12 @@ impl<'a> EncodedContexts<'a> {
         let count = lists.iter().map(|list| list.count).sum();
         w.write_u32(count);
         if count > 0 {
-            EncodedContexts::write_bytes_of(lists, w);
+            EncodedContexts::write_bytes_of(lists, w.reborrowed());
         }
     }
 
     #[inline(never)]
-    fn write_bytes_of(lists: &[EncodedContexts<'_>], w: &mut Writer<'_>) {
+    fn write_bytes_of(lists: &[EncodedContexts<'_>], mut w: Writer<'_>) {
         for list in lists {
             if !list.bytes.is_empty() {
                 w.write_bytes(list.bytes);

@@ -48,6 +48,12 @@ impl<'b> Writer<'b> {
         Writer { buf, origin, encoding, values: None }
     }
 
+    /// Another writer at the same place, for what holds no values: this one need not be in memory for it.
+    #[inline]
+    pub(crate) fn reborrowed(&mut self) -> Writer<'_> {
+        Writer::continuing(self.buf, self.origin, self.encoding)
+    }
+
     /// The encoding in use.
     #[inline]
     pub fn encoding(&self) -> Encoding {

@@ -51,7 +51,7 @@ impl ServerConnection {
     /// The next thing that has arrived, or `None` when more bytes are needed.
     ///
     /// After an error: [`protocol_error`](Self::protocol_error), send what is left, close.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub fn poll_incoming(framer: &mut Framer) -> Result<Option<Incoming>, Malformed> {
         match framer.next() {
             Ok(None) => Ok(None),

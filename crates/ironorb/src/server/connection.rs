@@ -214,7 +214,7 @@ impl Connection {
     }
 
     /// What has arrived: `Some(None)` when more bytes are needed, `None` at the end.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn next_arrived(&self, framer: &mut Framer) -> Option<Option<Work>> {
         if self.stopping.load(Ordering::Relaxed) {
             return None;

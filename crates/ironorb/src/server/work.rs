@@ -33,7 +33,7 @@ impl Work {
     }
 
     /// The same where the connection may be used both ways: replies to what we have asked go to `on_reply`.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(crate) fn next_or_reply(
         framer: &mut Framer,
         mut on_reply: impl FnMut(Message) -> Result<(), Stop>,
