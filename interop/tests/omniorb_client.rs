@@ -7,7 +7,9 @@ use ironorb_interop::results::{Side, run_client};
 use ironorb_interop::skips::Circumstances;
 
 fn start(arguments: &[&str]) -> (Process, String, String) {
-    let server = Process::start(programs().join("interop-server"), arguments);
+    // The one form of exceptions in anys that omniORB reads.
+    let arguments = [arguments, &["--bare-exceptions", "yes"]].concat();
+    let server = Process::start(programs().join("interop-server"), &arguments);
     let ior = server.line();
     let address = address(&ior);
     (server, ior, address)
@@ -33,9 +35,7 @@ fn check(version: Version, setup: &str, reference: &str) {
 #[track_caller]
 fn check_all_forms(concurrency: &str) {
     let endpoint = "giop:tcp:127.0.0.1:0";
-    let mut arguments = vec!["--key", "suite", "-ORBendPoint", endpoint, "--concurrency", concurrency];
-    // The one form that omniORB reads.
-    arguments.extend(["--bare-exceptions", "yes"]);
+    let arguments = ["--key", "suite", "-ORBendPoint", endpoint, "--concurrency", concurrency];
     let (server, ior, address) = start(&arguments);
     for version in [Version::V1_2, Version::V1_1, Version::V1_0] {
         let minor = version.minor();
