@@ -17,7 +17,7 @@ use ironorb_giop::service_context::{CodeSetContext, ServiceContexts};
 use ironorb_giop::url::{Corbaloc, CorbalocAddress, Corbaname, UrlError};
 use ironorb_giop::{
     Any, ByteOrder, CharSet, Encoding, Fixed, Ior, Malformed, Marshal, Misuse, ObjectUrl, Reader,
-    SystemException, TypeCode, Unmarshal, Version, Writer,
+    SystemException, TypeCode, TypeDef, Unmarshal, Version, Writer,
 };
 use proptest::prelude::*;
 
@@ -485,6 +485,25 @@ fn within_allowance<T>(input_bytes: usize, decode: impl FnOnce() -> T) {
     drop(decode());
     let peak = usize::try_from(PEAK.get()).unwrap_or(0);
     assert!(peak <= FIXED_BYTES + 32 * input_bytes, "{peak} bytes held for {input_bytes} bytes of input");
+}
+
+/// What a copy makes ready for large elements is for those that come.
+#[test]
+fn empty_sequences_of_large_elements_cost_little() {
+    let names: Vec<String> = (0..1000).map(|number| format!("m{number}")).collect();
+    let rows = TypeCode::create_array(&TypeCode::of(&TypeDef::Double), 256).unwrap();
+    // Each in a struct of its own, so that no indirection makes one type of them.
+    let element = |name: &str| TypeCode::create_struct("", name, &[("rows", rows.clone())]).unwrap();
+    let members: Vec<(&str, TypeCode)> = names
+        .iter()
+        .map(|name| (name.as_str(), TypeCode::create_sequence(&element(name), 0).unwrap()))
+        .collect();
+    let table = TypeCode::create_struct("IDL:Table:1.0", "Table", &members).unwrap();
+    let mut bytes = Vec::new();
+    let mut w = Writer::new(&mut bytes, Encoding::NATIVE);
+    w.put(&table).unwrap();
+    (0..names.len()).for_each(|_| w.write_u32(0));
+    within_allowance(bytes.len(), || Reader::new(&bytes, Encoding::NATIVE).get::<Any>().unwrap());
 }
 
 /// The allowance catches what it is meant to catch.

@@ -258,7 +258,7 @@ impl<'a> TypeRef<'a> {
     }
 }
 
-/// How many typedefs may lie over one another. Peers' TypeCodes cannot nest as deep.
+/// How many typedefs may lie over one another: more are no type that a value could have.
 pub(super) const ALIASES_MAX: u32 = 512;
 
 impl Arena {

@@ -4,7 +4,7 @@
 //! a count is checked against the bytes left, an offset must lead to a type that has begun, nesting is bounded, and a
 //! recursion that has no finite values is refused.
 
-use super::node::{Arena, Child, Member, Node};
+use super::node::{ALIASES_MAX, Arena, Child, Member, Node};
 use super::write::INDIRECTION;
 use super::{TcKind, TypeCode, TypeDef, ValueModifier, Visibility, recursion};
 use crate::cdr::{Reader, Unmarshal};
@@ -186,8 +186,8 @@ impl Reading {
     /// What a union switches on, typedefs looked through.
     fn discriminator_kind(&self, child: &Child) -> Option<TcKind> {
         let mut child = child;
-        // No chain of typedefs is longer than there are types.
-        for _ in 0..=self.nodes.len() {
+        // Through indirections a peer's chain may be as long as it likes; one that is longer has no values.
+        for _ in 0..ALIASES_MAX {
             match child {
                 Child::Other(type_code) => {
                     return Some(type_code.kind()).filter(|kind| is_discriminator(*kind));
