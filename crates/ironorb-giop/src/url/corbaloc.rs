@@ -207,7 +207,8 @@ impl<'t> Scan<'t> {
             let address = self.address()?;
             let alone = match &address {
                 CorbalocAddress::Rir => addresses.is_empty(),
-                CorbalocAddress::Iiop { .. } => !addresses.contains(&CorbalocAddress::Rir),
+                // Nothing else can have come before a `rir:`.
+                CorbalocAddress::Iiop { .. } => addresses.first() != Some(&CorbalocAddress::Rir),
             };
             if !alone {
                 return Err(UrlError::new(UrlErrorKind::RirNotAlone, start));
