@@ -311,6 +311,43 @@ fn slots_carry_data_from_the_application_to_the_servant() {
     assert_eq!(*told.lock().unwrap(), "", "slots of one request are not seen by the next");
 }
 
+/// Tells its slot as its label.
+struct MainThreadProbe(SlotId);
+
+impl ironorb::Servant for MainThreadProbe {
+    fn repository_ids(&self) -> &[&'static str] {
+        &["IDL:testing/Probe:1.0"]
+    }
+
+    fn dispatch(&self, call: ironorb::Call<'_>) -> ironorb::Replied {
+        call.twoway(
+            |_| Ok(Ok::<_, SystemException>(PiCurrent.slot(self.0).extract::<String>().unwrap_or_default())),
+            |w, text| w.write_str(text),
+        )
+    }
+}
+
+#[test]
+fn slots_reach_a_servant_of_the_main_thread() {
+    let slot = SlotId::allocate();
+    let server = listening().server_interceptor(Carrier(slot)).build().unwrap();
+    let client = Orb::builder().no_endpoint().client_interceptor(Carrier(slot)).build().unwrap();
+    let policies =
+        ironorb::PoaPolicies { thread: ironorb::poa::ThreadModel::MainThread, ..Default::default() };
+    let poa = server.root_poa().create_poa("main", None, policies).unwrap();
+    let id = poa.activate_object(Arc::new(MainThreadProbe(slot))).unwrap();
+    let probe = seen_by(&client, &poa.id_to_reference(&id).unwrap());
+    let caller = std::thread::spawn(move || {
+        PiCurrent.set_slot(slot, Any::new("to the main thread").unwrap());
+        probe.label().unwrap()
+    });
+    eventually("the request is served", || {
+        server.perform_work();
+        caller.is_finished()
+    });
+    assert_eq!(caller.join().unwrap(), "to the main thread");
+}
+
 #[test]
 fn references_carry_what_ior_interceptors_add() {
     struct Stamp;

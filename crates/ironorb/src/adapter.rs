@@ -15,6 +15,7 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
 use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
 
+use crate::Any;
 use crate::generated::call::{Later, Responder};
 use crate::generated::{Call, Raised};
 use crate::interceptor::{FreshSlots, Interception, ServerOutcome, Target};
@@ -489,8 +490,13 @@ impl Adapter {
             responder.raise(Raised::System(&nobody_takes_it()));
             return;
         };
-        let mut postponed =
-            Postponed { later: Some(later), message: message.clone(), code_sets, orb: orb.clone() };
+        let mut postponed = Postponed {
+            later: Some(later),
+            message: message.clone(),
+            code_sets,
+            slots: responder.interception().map(|_| FreshSlots::of_this_thread()),
+            orb: orb.clone(),
+        };
         let request = MainThreadRequest {
             manager: poa.manager().clone(),
             carry_out: Box::new(move || postponed.carry_out()),
@@ -613,11 +619,14 @@ struct Postponed {
     later: Option<Later>,
     message: Message,
     code_sets: TransmissionCodeSets,
+    /// What interceptors have put into the slots.
+    slots: Option<Vec<Any>>,
     orb: Arc<OrbCore>,
 }
 
 impl Postponed {
     fn carry_out(&mut self) {
+        let _slots = self.slots.take().map(FreshSlots::enter_with);
         let (Some(later), Ok(request)) = (self.later.take(), self.message.parse_request()) else { return };
         later.answer(|responder| {
             if self.orb.adapter.carry_out(&request, self.code_sets, responder, &self.orb, None).is_err() {

@@ -49,12 +49,22 @@ impl PiCurrent {
     }
 }
 
-/// Empty slots for the time of an upcall; gives the thread's own back at its end.
+/// Other slots for the time of an upcall; gives the thread's own back at its end.
 pub(crate) struct FreshSlots(Vec<Any>);
 
 impl FreshSlots {
     pub(crate) fn enter() -> FreshSlots {
         FreshSlots(SLOTS.take())
+    }
+
+    /// The slots of an upcall that goes on in this thread.
+    pub(crate) fn enter_with(slots: Vec<Any>) -> FreshSlots {
+        FreshSlots(SLOTS.replace(slots))
+    }
+
+    /// What this thread's slots hold, for an upcall that goes on in another.
+    pub(crate) fn of_this_thread() -> Vec<Any> {
+        SLOTS.with_borrow(Vec::clone)
     }
 }
 
