@@ -145,7 +145,7 @@ impl Lowerer<'_> {
             }
         };
         let mut derives = self.derives(def.id, is_exception);
-        let defaults = self.defaults(s, at).filter(|_| derives.contains(&"Default"));
+        let defaults = self.defaults(s.members.iter(), at).filter(|_| derives.contains(&"Default"));
         if defaults.is_some() {
             derives.retain(|&derive| derive != "Default");
         }
@@ -159,14 +159,14 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The default values of a struct's members, if `@default` gives one of them.
-    fn defaults(&self, s: &Struct, at: &Place) -> Option<Vec<String>> {
+    /// The default values of members, if `@default` gives one of them.
+    fn defaults<'m>(&self, members: impl Iterator<Item = &'m Member>, at: &Place) -> Option<Vec<String>> {
         let given = |member: &Member| {
             let default = member.annotations.iter().find(|annotation| annotation.name == "default")?;
             let value = &default.parameters.first()?.value;
-            self.default_value(&member.ty, value, at)
+            Some(self.default_value(&member.ty, value, at))
         };
-        let defaults: Vec<Option<String>> = s.members.iter().map(given).collect();
+        let defaults: Vec<Option<String>> = members.map(given).collect();
         let other = || "Default::default()".to_owned();
         defaults
             .iter()

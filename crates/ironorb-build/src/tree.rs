@@ -272,6 +272,8 @@ pub(crate) struct Value {
     pub(crate) views: Vec<String>,
     /// State members; true for the public ones.
     pub(crate) fields: Vec<(Field, bool)>,
+    /// The default value of each field, that of the base before them, where the IDL gives some.
+    pub(crate) defaults: Option<Vec<String>>,
     pub(crate) operations: Option<Operations>,
 }
 

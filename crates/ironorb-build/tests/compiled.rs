@@ -27,7 +27,7 @@ use building_blocks::blocks::{
     self, BOTH, ByByte, BySmall, ByUint8, ByWide, Derived, Header, Marks, One, Rights, Settings, Wide,
 };
 use recursion::recursion::{Chain, Expr, Tree};
-use structs::shapes::{Everything, Outer, Point, Refused, outer};
+use structs::shapes::{Everything, Nothing, Outer, Point, Refused, Sparse, outer};
 use unions::unions::{ByBoolean, ByChar, ByColor, ByLong, Color, OnlyDefault, by_long};
 
 fn written<T: Marshal>(value: &T, lead: usize, encoding: Encoding) -> Result<Vec<u8>, Misuse> {
@@ -429,7 +429,15 @@ fn default_values_are_those_of_the_idl() {
     let settings = Settings::default();
     assert_eq!((settings.retries, settings.owner.as_str(), settings.enabled), (5, "nobody", true));
     assert_eq!((settings.ratio, settings.paint, settings.comment.as_str()), (0.5, blocks::Color::Green, ""));
+    assert_eq!(settings.granted, blocks::Rights::MAY_READ | blocks::Rights::MAY_WRITE);
+    assert_eq!((settings.price.to_string().as_str(), &*settings.sign), ("1.50", "\u{20ac}"));
+    assert!(settings.third.to_string().starts_with(&format!("0.{}", "3".repeat(32))), "{}", settings.third);
+    assert_eq!(settings.least, i32::MIN);
     assert_eq!(One::default().n, 3);
+    // Those of valuetypes and exceptions too.
+    let weighed = blocks::Weighed::default();
+    assert_eq!((weighed.base.size, weighed.base.unit.as_str(), weighed.weight), (7, "m", 2.0));
+    assert_eq!(blocks::Late::default().seconds, 60);
 
     // A union's is its first member's.
     assert_eq!(ByBoolean::default(), ByBoolean::Yes(String::new()));
@@ -438,6 +446,50 @@ fn default_values_are_those_of_the_idl() {
     assert_eq!(OnlyDefault::default(), OnlyDefault::Value { label: 0, value: 0 });
     check(&OnlyDefault::default());
     assert_eq!(Choice::default(), Choice::Tag(String::new()));
+}
+
+/// IDL 4.2, 7.4.13.4.1: a struct may have no members. It has no bytes either, however many there are.
+#[test]
+fn empty_structs_take_no_bytes() {
+    let nothing = || vec![Nothing {}; 3];
+    let sparse = |deep| Sparse {
+        before: Nothing {},
+        mark: 7,
+        two: [Nothing {}; 2],
+        many: nothing(),
+        few: nothing(),
+        deep,
+    };
+    let value = sparse(vec![sparse(Vec::new()), sparse(Vec::new())]);
+    check(&value);
+    let bytes =
+        written(&sparse(Vec::new()), 0, Encoding { order: ByteOrder::Big, ..Encoding::NATIVE }).unwrap();
+    assert_eq!(bytes, [7, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, 0]);
+    assert_eq!(written(&Nothing {}, 0, Encoding::NATIVE).unwrap(), []);
+    assert_eq!((Nothing::BYTES_MIN, Sparse::BYTES_MIN), (0, 13));
+
+    let too_many = Sparse { few: vec![Nothing {}; 4], ..sparse(Vec::new()) };
+    assert_eq!(written(&too_many, 0, Encoding::NATIVE), Err(Misuse::BoundExceeded { bound: 3, length: 4 }));
+
+    // An any of it is the same, and so is what its TypeCode says.
+    let any = g::Any::new(&value).unwrap();
+    assert_eq!(any.extract::<Sparse>().unwrap(), value);
+    assert_eq!(g::TypeCode::from(&structs::shapes::TC_NOTHING).member_count(), Ok(0));
+}
+
+/// Four bytes announce what would keep a processor busy for seconds, or for ever when nested.
+#[test]
+fn elements_without_bytes_are_held_in_proportion() {
+    let kind = |result: Result<Vec<Vec<Nothing>>, Malformed>| result.unwrap_err().kind;
+    let lists = |lists: usize, each: u32| {
+        let mut bytes = (lists as u32).to_ne_bytes().to_vec();
+        (0..lists).for_each(|_| bytes.extend(each.to_ne_bytes()));
+        bytes
+    };
+    assert_eq!(read::<Vec<Nothing>>(&256u32.to_ne_bytes()).unwrap().len(), 256);
+    assert_eq!(read::<Vec<Vec<Nothing>>>(&lists(1000, 32)).unwrap().len(), 1000);
+    assert_eq!(kind(read(&lists(1, u32::MAX))), MalformedKind::OutOfProportion);
+    assert_eq!(kind(read(&lists(1000, 250))), MalformedKind::OutOfProportion);
 }
 
 /// The name of a type that has one, else its text.

@@ -279,7 +279,7 @@ pub struct Attribute {
 /// A struct or exception body.
 #[derive(Debug, Clone)]
 pub struct Struct {
-    /// Members in order (may be empty only for exceptions). Those of the base come first, so that what
+    /// Members in order; there may be none. Those of the base come first, so that what
     /// travels and what is generated needs no look at the base.
     pub members: Vec<Member>,
     /// The struct that this one inherits from (IDL 4.2, 7.4.13.4.1); its members are among `members`.

@@ -21,28 +21,7 @@ impl Printer {
             self.line("}");
         }
         if let Some(defaults) = &s.defaults {
-            self.blank();
-            self.put(format_args!("impl Default for {} {{", s.name));
-            self.indented(|out| {
-                out.line("fn default() -> Self {");
-                out.indented(|out| {
-                    let fields: Vec<String> = s
-                        .fields
-                        .iter()
-                        .zip(defaults)
-                        .map(|(field, default)| format!("{}: {default}", field.name))
-                        .collect();
-                    if fields.join(", ").len() <= STRUCT_LITERAL_WIDTH {
-                        out.put(format_args!("{} {{ {} }}", s.name, fields.join(", ")));
-                    } else {
-                        out.put(format_args!("{} {{", s.name));
-                        out.indented(|out| fields.iter().for_each(|field| out.put(format_args!("{field},"))));
-                        out.line("}");
-                    }
-                });
-                out.line("}");
-            });
-            self.line("}");
+            self.defaults(&s.name, s.fields.iter().map(|field| &field.name).zip(defaults));
         }
         let fields: Vec<String> = s
             .fields
@@ -60,6 +39,32 @@ impl Printer {
                 self.macro_with(&[support, "::cdr_struct!"].concat(), &head, &s.type_code, &fields);
             }
         }
+    }
+
+    /// What fields begin with where the IDL says so.
+    pub(super) fn defaults<'n>(
+        &mut self,
+        name: &str,
+        fields: impl Iterator<Item = (&'n String, &'n String)>,
+    ) {
+        self.blank();
+        self.put(format_args!("impl Default for {name} {{"));
+        self.indented(|out| {
+            out.line("fn default() -> Self {");
+            out.indented(|out| {
+                let fields: Vec<String> =
+                    fields.map(|(field, default)| format!("{field}: {default}")).collect();
+                if fields.join(", ").len() <= STRUCT_LITERAL_WIDTH {
+                    out.put(format_args!("{name} {{ {} }}", fields.join(", ")));
+                } else {
+                    out.put(format_args!("{name} {{"));
+                    out.indented(|out| fields.iter().for_each(|field| out.put(format_args!("{field},"))));
+                    out.line("}");
+                }
+            });
+            out.line("}");
+        });
+        self.line("}");
     }
 
     pub(super) fn alias(&mut self, alias: &Alias, support: &str) {

@@ -23,6 +23,11 @@ impl Printer {
             });
             self.line("}");
         }
+        if let Some(defaults) = &value.defaults {
+            let base = value.base.iter().map(|(field, ..)| field);
+            let fields = base.chain(value.fields.iter().map(|(field, _)| &field.name));
+            self.defaults(&value.name, fields.zip(defaults));
+        }
         self.blank();
         self.put(format_args!("{support}::valuetype! {{"));
         self.indented(|out| {

@@ -14,15 +14,7 @@ impl Lowerer<'_> {
         let value = match (&constant.value, self.model.unaliased(&constant.ty)) {
             (ConstValue::Fixed(text), spec) => {
                 let fixed = self.support("Fixed", at);
-                // The bare `fixed` of a constant has the digits of its value.
-                let (unscaled, digits, scale) = decimal(text);
-                let (digits, scale, unscaled) = match spec {
-                    Type::Fixed { spec: Some((digits, wanted)) } => {
-                        let zeros = usize::try_from(*wanted).unwrap_or(0).saturating_sub(scale);
-                        (usize::from(*digits), scale + zeros, unscaled + &"0".repeat(zeros))
-                    }
-                    _ => (digits, scale, unscaled),
-                };
+                let (unscaled, digits, scale) = fixed_parts(text, spec);
                 let name = self.names.of(def.id).own.clone();
                 let value = format!("{fixed}::constant({unscaled})");
                 let ty = format!("{fixed}<{digits}, {scale}>");
@@ -36,26 +28,18 @@ impl Lowerer<'_> {
         tree::ItemKind::Const { name: self.names.of(def.id).own.clone(), ty, value }
     }
 
-    /// The value that `@default` gives a member, as an expression; `None` where it is not one of the type.
-    pub(super) fn default_value(&self, ty: &Type, value: &ConstValue, at: &Place) -> Option<String> {
-        let text = match (self.model.unaliased(ty), value) {
-            (Type::Basic(basic), ConstValue::Integer(_)) if basic.is_integer() => self.literal(value, at),
-            (Type::Basic(Basic::Float | Basic::Double), ConstValue::Integer(n)) => format!("{n}.0"),
+    /// The value that `@default` gives a member, which the front end has made one of its type.
+    pub(super) fn default_value(&self, ty: &Type, value: &ConstValue, at: &Place) -> String {
+        match (self.model.unaliased(ty), value) {
+            (spec, ConstValue::Fixed(text)) => {
+                format!("{}::constant({})", self.support("Fixed", at), fixed_parts(text, spec).0)
+            }
+            (Type::Named(mask), ConstValue::Integer(bits)) => format!("{}({bits})", self.path(*mask, at)),
             (Type::Basic(Basic::Float), ConstValue::Float(value)) => format!("{:?}", *value as f32),
-            (Type::Basic(Basic::Double), ConstValue::Float(_))
-            | (Type::Basic(Basic::Boolean), ConstValue::Boolean(_))
-            | (Type::Basic(Basic::Char), ConstValue::Char(_))
-            | (Type::Basic(Basic::WChar), ConstValue::WChar(_)) => self.literal(value, at),
             (Type::String { .. }, ConstValue::String(text)) => format!("{text:?}.to_owned()"),
-            (Type::WString { .. }, ConstValue::String(text) | ConstValue::WString(text)) => {
-                format!("{text:?}.into()")
-            }
-            (Type::Named(id), ConstValue::Enumerator(enumerator)) if matches!(self.model.get(*enumerator).kind, DefKind::Enumerator { of, .. } if of == *id) => {
-                self.literal(value, at)
-            }
-            _ => return None,
-        };
-        Some(text)
+            (Type::WString { .. }, ConstValue::WString(text)) => format!("{text:?}.into()"),
+            (_, value) => self.literal(value, at),
+        }
     }
 
     /// A label as a TypeCode has it: a number.
@@ -101,6 +85,19 @@ impl Lowerer<'_> {
                 _ => self.path(*id, at),
             },
         }
+    }
+}
+
+/// A fixed-point number without its point, as one of the type, and the type's digits and scale. The bare `fixed`
+/// of a constant has those of its value.
+fn fixed_parts(text: &str, spec: &Type) -> (String, usize, usize) {
+    let (unscaled, digits, scale) = decimal(text);
+    match spec {
+        Type::Fixed { spec: Some((digits, wanted)) } => {
+            let zeros = usize::try_from(*wanted).unwrap_or(0).saturating_sub(scale);
+            (unscaled + &"0".repeat(zeros), usize::from(*digits), scale + zeros)
+        }
+        _ => (unscaled, digits, scale),
     }
 }
 

@@ -78,10 +78,20 @@ impl Lowerer<'_> {
             Value { truncatable: true, .. } => "truncatable",
             _ => "plain",
         };
+        let mut derives = self.derives(def.id, true);
+        let state = value.state.iter().map(|state| &state.member);
+        let mut defaults = self.defaults(state, at).filter(|_| derives.contains(&"Default"));
+        if let Some(defaults) = &mut defaults {
+            derives.retain(|&derive| derive != "Default");
+            if !chain.is_empty() {
+                defaults.insert(0, "Default::default()".to_owned());
+            }
+        }
         tree::Value {
             name: names.own.clone(),
             type_code: self.type_code(def),
-            derives: self.derives(def.id, true),
+            derives,
+            defaults,
             modifier,
             base: chain.first().map(|&(id, _)| {
                 let description = self.path_to(id, &self.names.of(id).type_code, at);

@@ -170,7 +170,7 @@ impl<T: Marshal, const N: usize> Marshal for [T; N] {
 }
 
 impl<T: Unmarshal, const N: usize> Unmarshal for [T; N] {
-    const BYTES_MIN: usize = if N == 0 { 1 } else { N * T::BYTES_MIN };
+    const BYTES_MIN: usize = N * T::BYTES_MIN;
     #[inline]
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         T::unmarshal_array(r)

@@ -42,8 +42,8 @@ pub trait Marshal {
 
 /// A value that can be read from CDR.
 pub trait Unmarshal: Sized {
-    /// A lower bound of the bytes that a value takes; at least 1. A sequence that announces more
-    /// elements than the rest of the message could hold is refused before memory is taken.
+    /// A lower bound of the bytes that a value takes; 0 only where no value takes any. A sequence that announces
+    /// more elements than the rest of the message could hold is refused before memory is taken.
     const BYTES_MIN: usize = 1;
 
     /// Reads one value.

@@ -12,6 +12,11 @@ use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets};
 /// data and far below what exhausts a thread's stack.
 pub const NESTING_MAX: u16 = 128;
 
+/// Elements without bytes, such as structs without members, that a message may have in its sequences whatever its
+/// size, and for each of its bytes.
+const EMPTY_FREE: usize = 256;
+const EMPTY_PER_BYTE: usize = 8;
+
 /// Reads CDR values from a slice, borrowing from it where it can.
 ///
 /// Alignment counts from the start of the slice: the start of a GIOP message or of an encapsulation.
@@ -182,20 +187,41 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the length of a sequence whose elements take at least `bytes_min` bytes each, and refuses one
-    /// that the rest of the data could not hold.
+    /// that the rest of the data could not hold. Of elements that take none there may be 256, and 8 for each byte
+    /// read.
     #[inline]
     pub fn read_length(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
         let length = self.read_u32()? as usize;
-        if length > (self.bytes.len() - self.at) / bytes_min.max(1) {
-            self.check_length_beyond(length, bytes_min)?;
-        }
+        self.check_length(length, bytes_min)?;
         Ok(length)
+    }
+
+    #[inline]
+    pub(crate) fn check_length(&mut self, length: usize, bytes_min: usize) -> Result<(), Malformed> {
+        match (self.bytes.len() - self.at).checked_div(bytes_min) {
+            Some(fit) if length <= fit => Ok(()),
+            Some(_) => self.check_length_beyond(length, bytes_min),
+            None => self.count_empty(length),
+        }
     }
 
     #[cold]
     fn check_length_beyond(&self, length: usize, bytes_min: usize) -> Result<(), Malformed> {
-        if length > self.remaining() / bytes_min.max(1) {
+        if length > self.remaining() / bytes_min {
             return Err(self.malformed(MalformedKind::LengthBeyondData));
+        }
+        Ok(())
+    }
+
+    /// Elements without bytes can be announced in any number; all of them together are held in proportion to the
+    /// bytes read.
+    #[cold]
+    fn count_empty(&mut self, count: usize) -> Result<(), Malformed> {
+        let empty_max = EMPTY_FREE + EMPTY_PER_BYTE * self.position();
+        let beyond = self.beyond();
+        beyond.empty_read = beyond.empty_read.saturating_add(count);
+        if beyond.empty_read > empty_max {
+            return Err(self.malformed(MalformedKind::OutOfProportion));
         }
         Ok(())
     }

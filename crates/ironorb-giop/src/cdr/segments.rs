@@ -13,11 +13,14 @@ use crate::value::ReadState;
 use crate::version::{ByteOrder, Encoding};
 use std::borrow::Cow;
 
-/// What a reader needs beyond bytes in one piece. Made when the first value is read, or for a message with joints.
+/// What a reader needs beyond bytes in one piece. Made for a message with joints, or when the first value or the first
+/// sequence of elements without bytes is read.
 #[derive(Debug)]
 pub(crate) struct Beyond<'a> {
     pub(super) pieces: Pieces<'a>,
     pub(crate) values: ReadState,
+    /// Elements of sequences that were read without bytes.
+    pub(super) empty_read: usize,
 }
 
 /// Data, and the piece of it that is being read.
@@ -66,7 +69,7 @@ const JOINT_ALIGNED_AT: usize = 12 % 8;
 impl<'a> Beyond<'a> {
     /// The same place, without what is known of values.
     pub(super) fn without_values(&self) -> Self {
-        Beyond { pieces: self.pieces, values: ReadState::default() }
+        Beyond { pieces: self.pieces, values: ReadState::default(), empty_read: self.empty_read }
     }
 }
 
@@ -280,7 +283,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn beyond(&mut self) -> &mut Beyond<'a> {
         let (whole, at) = (self.bytes, self.at);
         self.beyond.get_or_insert_with(|| {
-            Box::new(Beyond { pieces: Pieces::new(whole, at), values: ReadState::default() })
+            Box::new(Beyond { pieces: Pieces::new(whole, at), values: ReadState::default(), empty_read: 0 })
         })
     }
 

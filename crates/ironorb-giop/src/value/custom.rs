@@ -59,9 +59,7 @@ impl<'r, 'a> DataInput<'r, 'a> {
     /// Reads `count` elements, as the `_array` operations do. A number that the data cannot hold is refused before
     /// memory is taken.
     pub fn read_array<T: Unmarshal>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
-        if count > self.0.remaining() / T::BYTES_MIN {
-            return Err(self.0.malformed(crate::error::MalformedKind::LengthBeyondData));
-        }
+        self.0.check_length(count, T::BYTES_MIN)?;
         T::unmarshal_elements(self.0, count)
     }
 }

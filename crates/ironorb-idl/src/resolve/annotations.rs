@@ -1,12 +1,15 @@
-//! Annotations: those of a definition, and the declarations of annotations.
+//! Annotations: those of a definition, the declarations of annotations, and the values of those that have a
+//! meaning here, which are checked as constants are.
 
 use super::Resolver;
 use super::constants::Target;
 use super::scope::{Entry, ScopeId, ScopeKind, What};
 use crate::ast;
 use crate::model::{
-    Annotation, AnnotationMember, AnnotationParameter, AnnotationType, ConstValue, DefId, DefKind, Type,
+    Annotation, AnnotationMember, AnnotationParameter, AnnotationType, ConstValue, DefId, DefKind, Member,
+    Type,
 };
+use crate::source::Span;
 
 impl Resolver<'_> {
     /// The annotations of a lead, their parameters evaluated.
@@ -48,6 +51,75 @@ impl Resolver<'_> {
             name.push_str(self.text(part.name));
         }
         Annotation { name, of, parameters, span: annotation.span }
+    }
+
+    /// Makes the value of `@default` one of the members' type; what cannot be one is reported.
+    pub(super) fn type_default(&mut self, lead: &ast::Lead, members: &mut [Member], scope: ScopeId) {
+        let Some(at) = lead.annotations.iter().position(|annotation| self.is_named(annotation, "default"))
+        else {
+            return;
+        };
+        let given = &lead.annotations[at];
+        let mut found: Option<ConstValue> = None;
+        for member in members {
+            // None where there was too much to copy.
+            let Some(own) = member.annotations.iter_mut().find(|own| own.span == given.span) else { return };
+            // Only the first can differ: names of one declaration share their type, but for the dimensions.
+            if found.is_none() || matches!(member.ty, Type::Array { .. }) {
+                let ty = &member.ty;
+                let Some(target) = self.quietly(|resolver| resolver.constant_target(ty, given.span)) else {
+                    self.diags.default_of_no_constant(given.span, &member.name, member.span);
+                    return;
+                };
+                found = self.standard_value(given, own, &target, scope);
+            }
+            let Some(value) = &found else { return };
+            own.parameters = vec![AnnotationParameter { name: None, value: value.clone() }];
+        }
+    }
+
+    /// The whole number that a standard annotation gives, and where; `None` when the annotation is not there
+    /// or what it gives is no number, which is reported.
+    pub(super) fn whole_number(
+        &mut self,
+        lead: &ast::Lead,
+        own: &[Annotation],
+        name: &str,
+        scope: ScopeId,
+    ) -> Option<(i128, Span)> {
+        let given = lead.annotations.iter().find(|annotation| self.is_named(annotation, name))?;
+        let own = own.iter().find(|own| own.span == given.span)?;
+        match self.standard_value(given, own, &Target::whole_number(), scope)? {
+            ConstValue::Integer(value) => Some((value, given.span)),
+            _ => None,
+        }
+    }
+
+    /// The value of an annotation whose one parameter is called `value`.
+    fn standard_value(
+        &mut self,
+        given: &ast::Annotation,
+        own: &Annotation,
+        target: &Target,
+        scope: ScopeId,
+    ) -> Option<ConstValue> {
+        match (given.arguments.as_slice(), own.parameters.as_slice()) {
+            ([(name, value)], _) if name.is_none_or(|name| self.text(name.name) == "value") => {
+                self.evaluate(value, target, scope)
+            }
+            // The text declares the annotation, with a default.
+            ([], [only]) => self.fit_constant(&only.value, given.span, target),
+            _ => {
+                self.diags.one_value_expected(given.span, &own.name);
+                None
+            }
+        }
+    }
+
+    /// True for a simple name, as the standard annotations have.
+    fn is_named(&self, annotation: &ast::Annotation, name: &str) -> bool {
+        let given = &annotation.name;
+        !given.absolute && given.rest.is_empty() && self.text(given.first.name) == name
     }
 
     /// What an annotation means by a name is its own affair: what is no constant stays text.

@@ -3,7 +3,7 @@
 use super::Resolver;
 use super::scope::{ScopeId, ScopeKind, What};
 use crate::ast;
-use crate::model::{Annotation, Basic, Bitfield, Bitmask, Bitset, ConstValue, DefId, DefKind, Type};
+use crate::model::{Basic, Bitfield, Bitmask, Bitset, DefId, DefKind, Type};
 use crate::source::Span;
 
 impl Resolver<'_> {
@@ -25,7 +25,7 @@ impl Resolver<'_> {
         }
         self.side[id.index()].open = false;
         if total == 0 {
-            self.diags.empty_struct(body.name.span, "bitset");
+            self.diags.no_members(body.name.span, "bitset");
         }
         let bits = match u8::try_from(total) {
             Ok(bits @ ..=64) => bits,
@@ -134,7 +134,7 @@ impl Resolver<'_> {
         let new = Bitmask { flags: Vec::new(), bits: 32, storage: Basic::ULong };
         let id = self.define(lead, body.name, scope, DefKind::Bitmask(new));
         let annotations = std::mem::take(&mut self.model.definitions[id.index()].annotations);
-        let bits = match self.whole_number(&annotations, "bit_bound") {
+        let bits = match self.whole_number(lead, &annotations, "bit_bound", scope) {
             None => 32,
             Some((bits @ 1..=64, _)) => bits as u8,
             Some((_, span)) => {
@@ -145,7 +145,7 @@ impl Resolver<'_> {
         self.model.definitions[id.index()].annotations = annotations;
         let inner = self.open_scope(ScopeKind::Bitmask, id, scope);
         if body.flags.is_empty() {
-            self.diags.empty_struct(body.name.span, "bitmask");
+            self.diags.no_members(body.name.span, "bitmask");
         }
         let mut flags = Vec::with_capacity(body.flags.len());
         let mut taken: [Option<Span>; 64] = [None; 64];
@@ -153,7 +153,8 @@ impl Resolver<'_> {
         for (lead, name) in &body.flags {
             let flag = self.define(lead, *name, inner, DefKind::Flag { position: 0 });
             let annotations = std::mem::take(&mut self.model.definitions[flag.index()].annotations);
-            let (position, span) = self.whole_number(&annotations, "position").unwrap_or((next, name.span));
+            let (position, span) =
+                self.whole_number(lead, &annotations, "position", inner).unwrap_or((next, name.span));
             let definition = &mut self.model.definitions[flag.index()];
             definition.annotations = annotations;
             next = position.saturating_add(1);
@@ -172,18 +173,6 @@ impl Resolver<'_> {
             *mask = Bitmask { flags, bits, storage: storage(bits) };
         }
         Some(id)
-    }
-
-    /// The number that a standard annotation gives.
-    fn whole_number(&mut self, annotations: &[Annotation], name: &str) -> Option<(i128, Span)> {
-        let annotation = annotations.iter().find(|annotation| annotation.name == name)?;
-        match annotation.parameters.as_slice() {
-            [only] => match only.value {
-                ConstValue::Integer(value) => Some((value, annotation.span)),
-                _ => Some((-1, annotation.span)),
-            },
-            _ => Some((-1, annotation.span)),
-        }
     }
 }
 

@@ -127,8 +127,7 @@ impl Resolver<'_> {
 
     /// The value as a count, or as it is when it is none.
     fn count(&mut self, expr: &Expr, scope: ScopeId) -> Option<Result<u32, i128>> {
-        let wide = Target::Integer(IntegerKind { name: "unsigned long", min: i128::MIN, max: i128::MAX });
-        match self.evaluate(expr, &wide, scope)? {
+        match self.evaluate(expr, &Target::whole_number(), scope)? {
             ConstValue::Integer(value) => Some(u32::try_from(value).map_err(|_| value)),
             _ => None,
         }
@@ -231,18 +230,7 @@ impl Resolver<'_> {
         match &definition.kind {
             DefKind::Enumerator { .. } => Some(Value::Enumerator(id)),
             DefKind::Flag { position } => Some(Value::Integer(1 << position)),
-            DefKind::Constant(constant) => Some(match &constant.value {
-                ConstValue::Integer(value) => Value::Integer(*value),
-                ConstValue::Float(value) => Value::Float(*value),
-                ConstValue::LongDouble(bits) => Value::Quad(Quad::from_bits(*bits)),
-                ConstValue::Fixed(text) => Value::Fixed(Fixed::parse(text)),
-                ConstValue::Char(char) => Value::Char(*char),
-                ConstValue::WChar(char) => Value::WChar(*char),
-                ConstValue::Boolean(value) => Value::Boolean(*value),
-                ConstValue::String(text) => Value::String(text.clone()),
-                ConstValue::WString(text) => Value::WString(text.clone()),
-                ConstValue::Enumerator(id) => Value::Enumerator(*id),
-            }),
+            DefKind::Constant(constant) => Some(Value::from(&constant.value)),
             _ => {
                 if !matches!(target, Target::Anything) {
                     let (span, kind, shown) = (definition.span, self.kind_word(id), self.shown(id));
@@ -445,6 +433,16 @@ impl Resolver<'_> {
         None
     }
 
+    /// A value found before, as another target takes it.
+    pub(super) fn fit_constant(
+        &mut self,
+        value: &ConstValue,
+        span: Span,
+        target: &Target,
+    ) -> Option<ConstValue> {
+        self.fit(Value::from(value), span, target)
+    }
+
     /// The value as its target takes it.
     fn fit(&mut self, value: Value, span: Span, target: &Target) -> Option<ConstValue> {
         Some(match (target, value) {
@@ -568,6 +566,30 @@ struct Places {
     operator: Span,
     right: Span,
     whole: Span,
+}
+
+impl Target {
+    /// A whole number whose range its user looks at.
+    pub(super) fn whole_number() -> Self {
+        Target::Integer(IntegerKind { name: "unsigned long", min: i128::MIN, max: i128::MAX })
+    }
+}
+
+impl From<&ConstValue> for Value {
+    fn from(value: &ConstValue) -> Self {
+        match value {
+            ConstValue::Integer(value) => Value::Integer(*value),
+            ConstValue::Float(value) => Value::Float(*value),
+            ConstValue::LongDouble(bits) => Value::Quad(Quad::from_bits(*bits)),
+            ConstValue::Fixed(text) => Value::Fixed(Fixed::parse(text)),
+            ConstValue::Char(char) => Value::Char(*char),
+            ConstValue::WChar(char) => Value::WChar(*char),
+            ConstValue::Boolean(value) => Value::Boolean(*value),
+            ConstValue::String(text) => Value::String(text.clone()),
+            ConstValue::WString(text) => Value::WString(text.clone()),
+            ConstValue::Enumerator(id) => Value::Enumerator(*id),
+        }
+    }
 }
 
 impl Value {

@@ -198,9 +198,6 @@ impl Resolver<'_> {
         self.side[id.index()].open = true;
         let base = body.base.as_ref().and_then(|base| self.struct_base(id, base, scope));
         let inner = self.open_scope(ScopeKind::Struct, id, scope);
-        if members.is_empty() && base.is_none() {
-            self.diags.empty_struct(body.name.span, "struct");
-        }
         let outer = self.prefix;
         let mut list = match base.map(|base| &self.model.get(base).kind) {
             Some(DefKind::Struct(base)) => base.members.clone(),
@@ -311,6 +308,7 @@ impl Resolver<'_> {
             self.check_constructible(base, member.ty.span, "a member");
             self.require_complete(base, member.ty.span);
         }
+        let from = list.len();
         for declarator in &member.declarators {
             let ty = self.declared_type(base.as_ref(), declarator, scope);
             self.declare(scope, declarator.name, What::Member);
@@ -326,6 +324,7 @@ impl Resolver<'_> {
                 self.side[def.index()].broken = true;
             }
         }
+        self.type_default(&member.lead, &mut list[from..], scope);
     }
 
     pub(super) fn enumeration(&mut self, lead: &ast::Lead, body: &ast::Enum, scope: ScopeId) -> DefId {

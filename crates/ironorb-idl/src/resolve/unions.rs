@@ -45,7 +45,7 @@ impl Resolver<'_> {
             cases.extend(self.case(case, target.as_ref(), &mut labels, inner));
         }
         if body.cases.is_empty() {
-            self.diags.empty_struct(union.name.span, "union");
+            self.diags.no_members(union.name.span, "union");
         }
         let exhaustive = target.as_ref().is_some_and(|target| {
             self.value_count(target).is_some_and(|count| labels.seen.len() as u128 >= count)
@@ -124,8 +124,9 @@ impl Resolver<'_> {
         let ty = self.declared_type(base.as_ref(), &case.declarator, scope);
         self.declare(scope, case.declarator.name, What::Member);
         let name = case.declarator.name;
-        let member =
+        let mut member =
             Member { name: self.text(name.name).to_owned(), ty: ty?, span: name.span, annotations, docs };
+        self.type_default(&case.lead, std::slice::from_mut(&mut member), scope);
         Some(Case { labels: values, is_default, member })
     }
 

@@ -202,8 +202,11 @@ impl Resolver<'_> {
         let docs = self.docs(lead.token);
         let mut members = Vec::new();
         self.member(member, scope, &mut members);
-        state.extend(members.into_iter().map(|mut member| {
+        for member in &mut members {
             member.annotations.splice(0..0, annotations.iter().cloned());
+        }
+        self.type_default(lead, &mut members, scope);
+        state.extend(members.into_iter().map(|mut member| {
             member.docs = self.kept_docs(docs.clone());
             StateMember { public, member }
         }));

@@ -214,7 +214,7 @@ pub struct Arr<C, const N: usize>(PhantomData<C>);
 
 impl<C: Codec, const N: usize> Codec for Arr<C, N> {
     type Value = [C::Value; N];
-    const BYTES_MIN: usize = at_least_one(N * C::BYTES_MIN);
+    const BYTES_MIN: usize = N * C::BYTES_MIN;
 
     #[inline]
     fn put(value: &[C::Value; N], w: &mut Writer<'_>) -> Result<(), Misuse> {
@@ -338,7 +338,7 @@ macro_rules! results {
     ($($($codec:ident $at:tt)*;)*) => {$(
         impl<$($codec: Codec),*> Codec for Results<($($codec,)*)> {
             type Value = ($($codec::Value,)*);
-            const BYTES_MIN: usize = at_least_one(0 $(+ $codec::BYTES_MIN)*);
+            const BYTES_MIN: usize = 0 $(+ $codec::BYTES_MIN)*;
 
             #[inline]
             fn put(_value: &Self::Value, _w: &mut Writer<'_>) -> Result<(), Misuse> {
@@ -387,11 +387,6 @@ pub fn check_results(
 ) -> Result<(), SystemException> {
     check_arguments(write)
         .map_err(|e| e.with_minor(MinorCode::UNSENDABLE_RESULT).with_completed(CompletionStatus::Yes))
-}
-
-/// [`Unmarshal::BYTES_MIN`] of a value without members: it may not be 0.
-pub const fn at_least_one(bytes: usize) -> usize {
-    if bytes == 0 { 1 } else { bytes }
 }
 
 /// The operations of one interface, its own and the inherited ones, in a perfect hash table.

@@ -210,9 +210,7 @@ macro_rules! __ironorb_members {
         }
 
         impl $crate::generated::Unmarshal for $name {
-            const BYTES_MIN: usize = $crate::generated::at_least_one(
-                0 $(+ <$codec as $crate::generated::Codec>::BYTES_MIN)*
-            );
+            const BYTES_MIN: usize = 0 $(+ <$codec as $crate::generated::Codec>::BYTES_MIN)*;
 
             #[inline]
             fn unmarshal(

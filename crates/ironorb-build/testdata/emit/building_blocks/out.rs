@@ -163,6 +163,11 @@ pub mod blocks {
         pub ratio: f32,
         pub paint: Color,
         pub comment: String,
+        pub granted: Rights,
+        pub price: g::Fixed<5, 2>,
+        pub sign: g::WString,
+        pub third: g::LongDouble,
+        pub least: i32,
     }
 
     impl Default for Settings {
@@ -174,6 +179,11 @@ pub mod blocks {
                 ratio: 0.5,
                 paint: Color::Green,
                 comment: Default::default(),
+                granted: Rights(3),
+                price: g::Fixed::constant(150),
+                sign: "€".into(),
+                third: g::LongDouble::from_bits(0x3ffd5555555555555555555555555555),
+                least: -2147483648,
             }
         }
     }
@@ -181,8 +191,71 @@ pub mod blocks {
     g::cdr_struct! {
         Settings: TC_SETTINGS = "IDL:blocks/Settings:1.0" {
             retries: i32, owner: String, enabled: bool, ratio: f32, paint: Color, comment: String,
+            granted: Rights, price: g::Fixed<5, 2>, sign: g::WString, third: g::LongDouble,
+            least: i32,
         }
     }
+
+    /// IDL valuetype `blocks::Measured`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Measured {
+        pub size: i32,
+        /// Private in IDL.
+        pub unit: String,
+    }
+
+    impl Default for Measured {
+        fn default() -> Self {
+            Measured {
+                size: 7,
+                unit: "m".to_owned(),
+            }
+        }
+    }
+
+    g::valuetype! {
+        Measured: TC_MEASURED = plain "IDL:blocks/Measured:1.0";
+        bases(0) []; abstract []; views [];
+        state { public size: i32, private unit: String }
+    }
+
+    /// IDL valuetype `blocks::Weighed`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Weighed {
+        /// The state that is inherited.
+        pub base: Measured,
+        pub weight: f64,
+    }
+
+    impl Default for Weighed {
+        fn default() -> Self {
+            Weighed {
+                base: Default::default(),
+                weight: 2.0,
+            }
+        }
+    }
+
+    g::valuetype! {
+        Weighed: TC_WEIGHED = plain "IDL:blocks/Weighed:1.0";
+        base base: Measured = &TC_MEASURED;
+        bases(0) [Measured: (base)]; abstract []; views [];
+        state { public weight: f64 }
+    }
+
+    /// IDL exception `blocks::Late`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct Late {
+        pub seconds: u32,
+    }
+
+    impl Default for Late {
+        fn default() -> Self {
+            Late { seconds: 60 }
+        }
+    }
+
+    g::exception! { Late: TC_LATE = "blocks::Late", "IDL:blocks/Late:1.0" { seconds: u32 } }
 
     /// IDL struct `blocks::One`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -338,4 +411,18 @@ pub mod blocks {
             value: &g::BTreeMap<i32, String> = borrowed,
         ) -> g::Results<()>, g::SystemException;
     }
+
+    /// Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may
+    /// arrive where a base of theirs is asked for.
+    pub fn register_values(orb: &g::Orb) {
+        orb.register_value::<Measured>();
+        orb.register_value::<Weighed>();
+    }
+}
+
+/// Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may
+/// arrive where a base of theirs is asked for.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
+pub fn register_in_values(orb: &::ironorb::generated::Orb) {
+    blocks::register_values(orb);
 }

@@ -103,6 +103,52 @@ pub mod shapes {
         g::cdr_enum! { Side: TC_SIDE = "IDL:shapes/Outer/Side:1.0" { Left "left", Right "right" } }
     }
 
+    /// IDL struct `shapes::Nothing`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Nothing {}
+
+    g::cdr_struct! { Nothing: TC_NOTHING = "IDL:shapes/Nothing:1.0" {} }
+
+    /// IDL struct `shapes::Sparse`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+    pub struct Sparse {
+        pub before: Nothing,
+        pub mark: u8,
+        pub two: [Nothing; 2],
+        pub many: Vec<Nothing>,
+        pub few: Vec<Nothing>,
+        pub deep: Vec<Sparse>,
+    }
+
+    g::cdr_struct! {
+        Sparse: TC_SPARSE = "IDL:shapes/Sparse:1.0" {
+            before: Nothing, mark: u8, two: [Nothing; 2], many: Vec<Nothing>,
+            few: g::Seq<Nothing, 3>,
+            deep: Vec<Sparse> = &g::TypeDef::Sequence { element: &TC_SPARSE, bound: 0 },
+        }
+    }
+
+    /// IDL interface `shapes::Sink`.
+    pub trait Sink: Send + Sync + 'static {
+        /// IDL operation `pass`; gives its result, `b`, `c`.
+        fn pass(
+            &self,
+            a: &Nothing,
+            b: &Sparse,
+        ) -> Result<(Nothing, Sparse, Nothing), g::SystemException>;
+    }
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `shapes::Sink`.
+        pub SinkRef: dyn Sink, SinkSkeleton, SinkAsync, DeferredSink,
+            TC_SINK = "IDL:shapes/Sink:1.0";
+        bases [];
+        operations(1, 0) [0 "pass" => SinkSkeleton::pass];
+        twoway "pass" fn pass / pass_async(
+            a: &Nothing = borrowed, b: &Sparse = borrowed,
+        ) -> g::Results<(Nothing, Sparse, Nothing)>, g::SystemException, bounds();
+    }
+
     /// IDL exception `shapes::Refused`.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Refused {

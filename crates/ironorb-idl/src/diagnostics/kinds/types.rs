@@ -33,9 +33,9 @@ impl Diagnostics {
             ));
     }
 
-    pub(crate) fn empty_struct(&mut self, span: Span, kind: &str) {
+    pub(crate) fn no_members(&mut self, span: Span, kind: &str) {
         self.error(505, span, format!("a {kind} needs at least one member"))
-            .help("add a member; only exceptions may be empty");
+            .help("add a member; only structs and exceptions may be empty");
     }
 
     pub(crate) fn fixed_without_digits(&mut self, span: Span, what: &str) {
@@ -115,6 +115,16 @@ impl Diagnostics {
         self.error(522, span, format!("bit {position} is taken already"))
             .also(first, "taken here")
             .help("give each flag a bit of its own with `@position(...)`");
+    }
+
+    pub(crate) fn one_value_expected(&mut self, span: Span, name: &str) {
+        self.error(523, span, format!("`@{name}` takes one value")).help(format!("write `@{name}(...)`"));
+    }
+
+    pub(crate) fn default_of_no_constant(&mut self, span: Span, member: &str, defined: Span) {
+        self.error(524, span, format!("`@default` cannot give `{member}` a value: no constant has its type"))
+            .also(defined, "the member is here")
+            .help("constants are integers, octets, characters, booleans, floating- or fixed-point numbers, strings and enumerators");
     }
 
     pub(crate) fn default_without_values(&mut self, span: Span) {
