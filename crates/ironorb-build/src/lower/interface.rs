@@ -44,7 +44,7 @@ impl Lowerer<'_> {
             }
         }
         let wire_names: Vec<&str> = operations.iter().map(|(name, _)| name.as_str()).collect();
-        let table = hash::perfect(&wire_names);
+        let table = hash::table(&wire_names);
         tree::Remote {
             docs: vec![format!("A reference to an object of the IDL interface `{}`.", self.scoped(def))],
             reference: names.reference.clone(),

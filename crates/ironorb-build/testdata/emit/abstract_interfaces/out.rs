@@ -104,7 +104,7 @@ pub mod catalogue {
         pub ShelfRef: dyn Shelf, ShelfSkeleton, ShelfAsync, DeferredShelf,
             TC_SHELF = "IDL:catalogue/Shelf:1.0";
         bases [PricedRef: dyn Priced, DescribableRef: dyn Describable];
-        operations(4, 2) [
+        operations(4, 0) [
             0 "fill" => ShelfSkeleton::fill, 1 "_get_price" => PricedSkeleton::price,
             2 "describe" => DescribableSkeleton::describe,
         ];
@@ -175,7 +175,7 @@ pub mod catalogue {
         pub ShopRef: dyn Shop, ShopSkeleton, ShopAsync, DeferredShop,
             TC_SHOP = "IDL:catalogue/Shop:1.0";
         bases [];
-        operations(4, 6) [
+        operations(4, 13) [
             0 "find" => ShopSkeleton::find, 1 "echo" => ShopSkeleton::echo,
             2 "_get_current" => ShopSkeleton::current,
             3 "_set_current" => ShopSkeleton::set_current,

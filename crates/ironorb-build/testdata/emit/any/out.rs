@@ -92,7 +92,7 @@ pub mod dynamic {
         pub StoreRef: dyn Store, StoreSkeleton, StoreAsync, DeferredStore,
             TC_STORE = "IDL:dynamic/Store:1.0";
         bases [];
-        operations(8, 6) [
+        operations(8, 4) [
             0 "echo" => StoreSkeleton::echo, 1 "type_of" => StoreSkeleton::type_of,
             2 "list" => StoreSkeleton::list, 3 "_get_current" => StoreSkeleton::current,
             4 "_set_current" => StoreSkeleton::set_current,

@@ -106,7 +106,7 @@ pub mod bounds {
         pub CheckerRef: dyn Checker, CheckerSkeleton, CheckerAsync, DeferredChecker,
             TC_CHECKER = "IDL:bounds/Checker:1.0";
         bases [];
-        operations(8, 5) [
+        operations(8, 4) [
             0 "check" => CheckerSkeleton::check, 1 "all" => CheckerSkeleton::all,
             2 "turn" => CheckerSkeleton::turn, 3 "_get_current" => CheckerSkeleton::current,
             4 "_set_current" => CheckerSkeleton::set_current,

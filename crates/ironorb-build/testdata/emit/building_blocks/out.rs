@@ -381,7 +381,7 @@ pub mod blocks {
         pub StoreRef: dyn Store, StoreSkeleton, StoreAsync, DeferredStore,
             TC_STORE = "IDL:blocks/Store:1.0";
         bases [];
-        operations(8, 0) [
+        operations(8, 33) [
             0 "echo" => StoreSkeleton::echo, 1 "allowed" => StoreSkeleton::allowed,
             2 "label" => StoreSkeleton::label, 3 "unions" => StoreSkeleton::unions,
             4 "_get_current" => StoreSkeleton::current,

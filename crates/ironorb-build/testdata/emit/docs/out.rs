@@ -53,7 +53,7 @@ pub mod docs {
         pub ServiceRef: dyn Service, ServiceSkeleton, ServiceAsync, DeferredService,
             TC_SERVICE = "IDL:docs/Service:1.0";
         bases [];
-        operations(4, 1) [
+        operations(4, 8) [
             0 "work" => ServiceSkeleton::work, 1 "_get_amount" => ServiceSkeleton::amount,
             2 "_set_amount" => ServiceSkeleton::set_amount,
         ];

@@ -32,7 +32,7 @@ pub mod base {
         pub ShapeRef: dyn Shape, ShapeSkeleton, ShapeAsync, DeferredShape,
             TC_SHAPE = "IDL:base/Shape:1.0";
         bases [];
-        operations(2, 1) [0 "_get_at" => ShapeSkeleton::at, 1 "_set_at" => ShapeSkeleton::set_at];
+        operations(2, 2) [0 "_get_at" => ShapeSkeleton::at, 1 "_set_at" => ShapeSkeleton::set_at];
         twoway "_get_at" fn at / at_async() -> Point, g::SystemException;
         twoway "_set_at" fn set_at / set_at_async(
             value: &Point = borrowed,

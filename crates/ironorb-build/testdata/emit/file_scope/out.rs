@@ -80,7 +80,7 @@ pub trait Parrot: Send + Sync + 'static {
     pub ParrotRef: dyn Parrot, ParrotSkeleton, ParrotAsync, DeferredParrot,
         TC_PARROT = "IDL:Parrot:1.0";
     bases [];
-    operations(4, 1) [
+    operations(4, 0) [
         0 "echo" => ParrotSkeleton::echo, 1 "history" => ParrotSkeleton::history,
         2 "forget" => ParrotSkeleton::forget,
     ];

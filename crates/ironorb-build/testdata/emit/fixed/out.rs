@@ -81,7 +81,7 @@ pub mod money {
         pub ShopRef: dyn Shop, ShopSkeleton, ShopAsync, DeferredShop,
             TC_SHOP = "IDL:money/Shop:1.0";
         bases [];
-        operations(4, 1) [
+        operations(4, 4) [
             0 "pay" => ShopSkeleton::pay, 1 "_get_till" => ShopSkeleton::till,
             2 "_set_till" => ShopSkeleton::set_till,
         ];

@@ -77,7 +77,7 @@ pub mod shapes {
         pub MovableRef: dyn Movable, MovableSkeleton, MovableAsync, DeferredMovable,
             TC_MOVABLE = "IDL:shapes/Movable:1.0";
         bases [super::base::ShapeRef: dyn super::base::Shape];
-        operations(4, 1) [
+        operations(4, 35) [
             0 "move" => MovableSkeleton::move_, 1 "_get_name" => super::base::ShapeSkeleton::name,
             2 "_set_name" => super::base::ShapeSkeleton::set_name,
             3 "area" => super::base::ShapeSkeleton::area,
@@ -98,7 +98,7 @@ pub mod shapes {
         pub ScalableRef: dyn Scalable, ScalableSkeleton, ScalableAsync, DeferredScalable,
             TC_SCALABLE = "IDL:shapes/Scalable:1.0";
         bases [super::base::ShapeRef: dyn super::base::Shape];
-        operations(4, 1) [
+        operations(4, 9) [
             0 "scale" => ScalableSkeleton::scale, 1 "_get_name" => super::base::ShapeSkeleton::name,
             2 "_set_name" => super::base::ShapeSkeleton::set_name,
             3 "area" => super::base::ShapeSkeleton::area,
@@ -126,7 +126,7 @@ pub mod shapes {
                 super::MovableRef: dyn super::Movable, super::ScalableRef: dyn super::Scalable,
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
             ];
-            operations(8, 13) [
+            operations(8, 11) [
                 0 "draw" => SpriteSkeleton::draw, 1 "move" => super::MovableSkeleton::move_,
                 2 "scale" => super::ScalableSkeleton::scale,
                 3 "_get_name" => super::super::base::ShapeSkeleton::name,
@@ -160,7 +160,7 @@ pub mod shapes {
                 super::ScalableRef: dyn super::Scalable,
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
             ];
-            operations(8, 13) [
+            operations(8, 11) [
                 0 "draw" => SpriteSkeleton::draw, 1 "move" => super::MovableSkeleton::move_,
                 2 "scale" => super::ScalableSkeleton::scale,
                 3 "_get_name" => super::super::base::ShapeSkeleton::name,
@@ -280,7 +280,7 @@ pub mod width {
             AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
             super::base::ShapeRef: dyn super::base::Shape,
         ];
-        operations(8, 24) [
+        operations(8, 9) [
             0 "measured_x_" => JoinedSkeleton::measured_x,
             1 "measured_y_a" => JoinedSkeleton::measured_y_a,
             2 "several" => JoinedSkeleton::several, 3 "both" => JoinedSkeleton::both,

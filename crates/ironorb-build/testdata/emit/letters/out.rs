@@ -63,7 +63,7 @@ pub mod letters {
             pub UseRef: dyn Use, UseSkeleton, UseAsync, DeferredUse,
                 TC_USE = "IDL:letters/structs/Use:1.0";
             bases [];
-            operations(2, 6) [0 "both" => UseSkeleton::both, 1 "one" => UseSkeleton::one];
+            operations(2, 0) [0 "both" => UseSkeleton::both, 1 "one" => UseSkeleton::one];
             twoway "both" fn both / both_async(
                 r1: &R = borrowed, s1: &S = borrowed,
             ) -> g::Results<(R, S)>, use_::BothError;
@@ -96,7 +96,7 @@ pub mod letters {
             pub ToldRef: dyn Told, ToldSkeleton, ToldAsync, DeferredTold,
                 TC_TOLD = abstract "IDL:letters/structs/Told:1.0";
             bases [];
-            operations(2, 1) [0 "tell" => ToldSkeleton::tell, 1 "see" => ToldSkeleton::see];
+            operations(2, 0) [0 "tell" => ToldSkeleton::tell, 1 "see" => ToldSkeleton::see];
             twoway "tell" fn tell / tell_async(r1: &R = borrowed) -> R, g::SystemException;
             twoway "see" fn see / see_async(t1: &T = borrowed) -> S, g::SystemException;
         }
@@ -167,7 +167,7 @@ pub mod letters {
             pub SRef: dyn S, SSkeleton, SAsync, DeferredS,
                 TC_S = "IDL:letters/interfaces/S:1.0";
             bases [RRef: dyn R];
-            operations(2, 0) [0 "g" => SSkeleton::g, 1 "f" => RSkeleton::f];
+            operations(2, 3) [0 "g" => SSkeleton::g, 1 "f" => RSkeleton::f];
             twoway "g" fn g / g_async(
                 other: Option<&SRef> = reference,
             ) -> g::Results<()>, g::SystemException;

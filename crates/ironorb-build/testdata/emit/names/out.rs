@@ -132,7 +132,7 @@ pub mod type_ {
         pub ClashRef: dyn Clash "clash", ClashSkeleton, ClashAsync, DeferredClash,
             TC_CLASH = "IDL:type/clash:1.0";
         bases [];
-        operations(8, 39) [
+        operations(8, 37) [
             0 "_get_value" => ClashSkeleton::value, 1 "_set_value" => ClashSkeleton::set_value__,
             2 "set_value" => ClashSkeleton::set_value, 3 "setValue" => ClashSkeleton::set_value_,
             4 "move" => ClashSkeleton::move_, 5 "hygiene" => ClashSkeleton::hygiene,
@@ -203,7 +203,7 @@ pub mod type_ {
         pub DerivedRef: dyn Derived "derived", DerivedSkeleton, DerivedAsync, DeferredDerived,
             TC_DERIVED = "IDL:type/derived:1.0";
         bases [ClashRef: dyn Clash];
-        operations(16, 21) [
+        operations(16, 32) [
             0 "set_Value_" => DerivedSkeleton::set_value___,
             1 "_get_get_it" => DerivedSkeleton::get_it, 2 "_get_value" => ClashSkeleton::value,
             3 "_set_value" => ClashSkeleton::set_value__, 4 "set_value" => ClashSkeleton::set_value,
@@ -310,7 +310,7 @@ pub mod type_ {
         pub TwiceRef: dyn Twice, TwiceSkeleton, TwiceAsync, DeferredTwice,
             TC_TWICE = "IDL:type/Twice:1.0";
         bases [];
-        operations(8, 14) [
+        operations(8, 32) [
             0 "run" => TwiceSkeleton::run, 1 "run_async" => TwiceSkeleton::run_async,
             2 "run_Async_" => TwiceSkeleton::run_async_, 3 "clone_" => TwiceSkeleton::clone_,
             4 "clone" => TwiceSkeleton::clone, 5 "lock" => TwiceSkeleton::lock,

@@ -124,7 +124,7 @@ pub mod bank {
         pub AccountRef: dyn Account, AccountSkeleton, AccountAsync, DeferredAccount,
             TC_ACCOUNT = "IDL:example.org/bank/Account:1.0";
         bases [];
-        operations(16, 40) [
+        operations(16, 10) [
             0 "deposit" => AccountSkeleton::deposit, 1 "transfer" => AccountSkeleton::transfer,
             2 "notify" => AccountSkeleton::notify, 3 "swap" => AccountSkeleton::swap,
             4 "lend" => AccountSkeleton::lend, 5 "find" => AccountSkeleton::find,
@@ -195,7 +195,7 @@ pub mod bank {
         pub OfficeRef: dyn Office, OfficeSkeleton, OfficeAsync, DeferredOffice,
             TC_OFFICE = "IDL:example.org/bank/Office:1.0";
         bases [];
-        operations(2, 0) [0 "open" => OfficeSkeleton::open, 1 "all" => OfficeSkeleton::all];
+        operations(2, 5) [0 "open" => OfficeSkeleton::open, 1 "all" => OfficeSkeleton::all];
         twoway "open" fn open / open_async(
             owner: &str = string,
         ) -> Option<AccountRef>, g::SystemException;

@@ -165,7 +165,7 @@ pub mod graphs {
         pub WalkerRef: dyn Walker, WalkerSkeleton, WalkerAsync, DeferredWalker,
             TC_WALKER = "IDL:graphs/Walker:1.0";
         bases [];
-        operations(4, 3) [
+        operations(4, 7) [
             0 "echo" => WalkerSkeleton::echo, 1 "any_value" => WalkerSkeleton::any_value,
             2 "_get_current" => WalkerSkeleton::current,
             3 "_set_current" => WalkerSkeleton::set_current,
