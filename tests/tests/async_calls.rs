@@ -405,3 +405,23 @@ fn every_call_ends_once_whatever_becomes_of_its_connection() {
     assert_eq!(ended, 4 * CALLS * 3 / 4);
     assert!(succeeded > 0 && succeeded < ended, "{succeeded} of {ended}");
 }
+
+#[test]
+fn calls_are_sent_in_the_order_in_which_they_began() {
+    // Also those that begin while the connection is made and others wait for it.
+    for _ in 0..50 {
+        let (listener, port) = raw::listen();
+        let client = client();
+        let probe = at(&client, port);
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let read = (0..100).map(|_| raw::read_message(&mut stream));
+            read.map(|request| request[request.len() - 8..].to_vec()).collect::<Vec<_>>()
+        });
+        let pending: Vec<_> = (0..100).map(|i| probe.add_async(i, 7)).collect();
+        for (i, arguments) in server.join().unwrap().into_iter().enumerate() {
+            assert_eq!(arguments[..4], (i as i32).to_ne_bytes());
+        }
+        drop(pending);
+    }
+}

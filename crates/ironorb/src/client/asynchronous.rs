@@ -125,30 +125,28 @@ impl AsyncCall {
         operation: &'static Operation,
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
-        let call = AsyncCall::start(object, operation.name(), false, arguments);
-        call.set_timer();
+        let now = Instant::now();
+        let call = AsyncCall::new(object, operation.name(), false, now);
+        match call.start(arguments, now) {
+            Ok(()) => call.set_timer(),
+            Err(e) => call.complete(call.lock(), Err(e)),
+        }
         call
     }
 
-    /// Sends a oneway without waiting for anything. An error says what is known at once.
+    /// Sends a oneway without waiting for anything. An error says what this thread has found: nobody hears what
+    /// others find later.
     pub(crate) fn tell(
         object: &ObjectRef,
         operation: &'static str,
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
-        let call = AsyncCall::start(object, operation, true, arguments);
-        let outcome = call.lock().take_outcome();
-        outcome.map_or(Ok(()), |outcome| outcome.map(drop))
+        let now = Instant::now();
+        AsyncCall::new(object, operation, true, now).start(arguments, now)
     }
 
-    fn start(
-        object: &ObjectRef,
-        operation: &'static str,
-        is_oneway: bool,
-        arguments: Arguments<'_>,
-    ) -> Arc<AsyncCall> {
+    fn new(object: &ObjectRef, operation: &'static str, is_oneway: bool, now: Instant) -> Arc<AsyncCall> {
         let core = object.core();
-        let now = Instant::now();
         // A reference without a way says so when the call goes its first step.
         let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
         let progress = Progress {
@@ -162,7 +160,7 @@ impl AsyncCall {
             listener: Listener::Nobody,
             attempt: None,
         };
-        let call = Arc::new(AsyncCall {
+        Arc::new(AsyncCall {
             object: object.clone(),
             operation,
             is_oneway,
@@ -171,12 +169,12 @@ impl AsyncCall {
             is_free,
             progress: Mutex::new(progress),
             is_over: Condvar::new(),
-        });
-        match core.connector.receiver().start() {
-            Ok(()) => call.advance(Some(arguments), now),
-            Err(e) => call.complete(call.lock(), Err(no_thread(&e))),
-        }
-        call
+        })
+    }
+
+    fn start(self: &Arc<Self>, arguments: Arguments<'_>, now: Instant) -> Result<(), SystemException> {
+        self.object.core().connector.receiver().start().map_err(|e| no_thread(&e))?;
+        self.advance(Some(arguments), now)
     }
 
     pub(crate) fn object(&self) -> &ObjectRef {
@@ -310,7 +308,7 @@ impl AsyncCall {
     /// An address has not been connected.
     pub(super) fn not_connected(self: &Arc<Self>, address: String, failure: ConnectFailure) {
         self.lock().refused.push((address, failure));
-        self.advance(None, Instant::now());
+        self.go_on(Ok(Instant::now()));
     }
 
     /// An answer has come, or the connection has ended.
@@ -423,12 +421,16 @@ impl AsyncCall {
             return self.complete(self.lock(), Err(e));
         }
         let call = self.clone();
-        let errand = move || match call.follow(next) {
-            Ok(now) => call.advance(None, now),
-            Err(e) => call.complete(call.lock(), Err(e)),
-        };
+        let errand = move || call.go_on(call.follow(next));
         if let Err(e) = self.object.core().connector.errands().run(errand) {
             self.complete(self.lock(), Err(no_thread(&e)));
+        }
+    }
+
+    /// Takes the call on, when it has been decided how.
+    fn go_on(self: &Arc<Self>, followed: Result<Instant, SystemException>) {
+        if let Err(e) = followed.and_then(|now| self.advance(None, now)) {
+            self.complete(self.lock(), Err(e));
         }
     }
 
@@ -467,19 +469,22 @@ impl AsyncCall {
         }
     }
 
-    /// Takes the call on until it is in flight, waits for a connection, or is over. `arguments` are given the first
-    /// time. Ends, for an invocation decides only so often.
-    fn advance(self: &Arc<Self>, arguments: Option<Arguments<'_>>, mut now: Instant) {
+    /// Takes the call on until it is in flight, waits for a connection, or is over; an error is its end. `arguments`
+    /// are given the first time. Ends, for an invocation decides only so often.
+    fn advance(
+        self: &Arc<Self>,
+        arguments: Option<Arguments<'_>>,
+        mut now: Instant,
+    ) -> Result<(), SystemException> {
         loop {
             let next = match self.before_interceptors().and_then(|()| self.step(arguments, now)) {
-                Ok(()) => return self.told(),
+                Ok(()) => {
+                    self.told();
+                    return Ok(());
+                }
                 Err(next) => next,
             };
-            let next = self.after_interceptors(next, None);
-            match self.follow(next) {
-                Ok(later) => now = later,
-                Err(e) => return self.complete(self.lock(), Err(e)),
-            }
+            now = self.follow(self.after_interceptors(next, None))?;
         }
     }
 
@@ -505,7 +510,7 @@ impl AsyncCall {
             };
             drop(progress);
             let target = &targets[index];
-            if let Some(link) = target.links.open_link(self.ordinal, now) {
+            if let Some(link) = target.links.open_link_in_turn(self.ordinal, now) {
                 self.keep(arguments, link.encoding_for(&target.request))?;
                 let begun = match link.begin(self, &target.request, now) {
                     // Another's request has told the code set meanwhile.
@@ -518,11 +523,9 @@ impl AsyncCall {
                 };
                 return begun.map_err(|e| self.lock().invocation.on_failure(e));
             }
-            if !may_connect(&self.object, self.is_free, &target.links) {
-                return Err(self.lock().invocation.on_rebind_forbidden());
-            }
             self.keep(arguments, expected_encoding(&target.request))?;
-            match target.links.link_or_wait(self.ordinal, now, (self, &target.request)) {
+            let may_connect = || may_connect(&self.object, self.is_free, &target.links);
+            match target.links.link_or_wait(self.ordinal, now, may_connect, (self, &target.request)) {
                 Way::Open(link) => {
                     return link
                         .begin(self, &target.request, now)
@@ -534,6 +537,7 @@ impl AsyncCall {
                     self.lock().refused.push((address, failure));
                 }
                 Way::TooMany => return Err(self.lock().invocation.on_failure(CallFailure::TooManyCalls)),
+                Way::Forbidden => return Err(self.lock().invocation.on_rebind_forbidden()),
             }
         }
     }

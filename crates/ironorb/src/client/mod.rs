@@ -254,6 +254,12 @@ struct Slot {
     waiting: Option<Vec<(Arc<AsyncCall>, RequestTarget)>>,
 }
 
+impl Slot {
+    fn open_in_turn(&self, now: Instant) -> Option<Arc<Link>> {
+        self.link.as_ref().filter(|link| self.waiting.is_none() && link.is_usable(now)).cloned()
+    }
+}
+
 /// What an asynchronous call finds at an endpoint.
 pub(crate) enum Way {
     /// A connection.
@@ -264,6 +270,8 @@ pub(crate) enum Way {
     Refused(ConnectFailure),
     /// None yet, and more calls wait for it than it can carry.
     TooMany,
+    /// None, and the caller's policy forbids to make one.
+    Forbidden,
 }
 
 /// Why there is no connection.
@@ -363,18 +371,25 @@ impl EndpointLinks {
         self.was_connected.load(Ordering::Relaxed)
     }
 
-    /// The same; if there is none, an errand makes one, and the call goes on when it has. Calls go on in the order
-    /// in which they came here.
+    /// The same for an asynchronous call; `None` also while others wait for the connection or are being sent over it,
+    /// whom it must not overtake.
+    pub(crate) fn open_link_in_turn(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
+        lock(&self.slots[ordinal % self.slots.len()]).open_in_turn(now)
+    }
+
+    /// The same; if there is none, an errand makes one where that is allowed, and the call goes on when it has. Calls
+    /// go on in the order in which they came here.
     pub(crate) fn link_or_wait(
         self: &Arc<Self>,
         ordinal: usize,
         now: Instant,
+        may_connect: impl FnOnce() -> bool,
         (call, target): (&Arc<AsyncCall>, &RequestTarget),
     ) -> Way {
         let index = ordinal % self.slots.len();
         let mut slot = lock(&self.slots[index]);
-        if let Some(link) = slot.link.as_ref().filter(|link| link.is_usable(now)) {
-            return Way::Open(link.clone());
+        if let Some(link) = slot.open_in_turn(now) {
+            return Way::Open(link);
         }
         if let Some(waiting) = &mut slot.waiting {
             if waiting.len() >= self.common.config.connection.calls_in_flight_max {
@@ -382,6 +397,9 @@ impl EndpointLinks {
             }
             waiting.push((call.clone(), target.clone()));
             return Way::Waiting;
+        }
+        if !may_connect() {
+            return Way::Forbidden;
         }
         slot.waiting = Some(vec![(call.clone(), target.clone())]);
         drop(slot);
@@ -402,7 +420,7 @@ impl EndpointLinks {
 
     fn connect_for_waiting(self: &Arc<Self>, index: usize) {
         let slot = &self.slots[index];
-        let connected = self.connect(slot, Instant::now(), Deadline::NEVER);
+        let mut connected = self.connect(slot, Instant::now(), Deadline::NEVER);
         loop {
             let waiting = {
                 let mut slot = lock(slot);
@@ -415,6 +433,10 @@ impl EndpointLinks {
                     }
                 }
             };
+            // Those that are sent again for it has ended come back here.
+            if connected.as_ref().is_ok_and(|link| !link.is_usable(Instant::now())) {
+                connected = self.connect(slot, Instant::now(), Deadline::NEVER);
+            }
             for (call, target) in waiting {
                 match &connected {
                     Ok(link) => call.connected(link, &target),
