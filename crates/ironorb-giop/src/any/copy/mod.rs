@@ -277,7 +277,10 @@ impl<'t> Copy<'t> {
             TcKind::Any => {
                 let type_code = r.get::<TypeCode>()?;
                 self.type_code(w, &type_code)?;
+                // Types are known by where they lie in memory, and another may lie there when this one is gone.
+                let around = std::mem::take(&mut self.plans);
                 nested(r, |r| self.value(r, w, type_code.as_type_ref()))?;
+                self.plans = around;
             }
             // The others have parameters and so another shape.
             _ => return Err(Misuse::BadTypeCode.into()),

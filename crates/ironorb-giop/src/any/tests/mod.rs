@@ -260,6 +260,30 @@ fn values_without_bytes_have_an_end() {
     assert!(Any::read_value(few, &mut Reader::new(&[], BIG)).is_ok());
 }
 
+/// What was prepared for the type of one inner `any` is not taken for the type of the next, which may come to lie where
+/// that one lay.
+#[test]
+fn inner_types_are_told_apart() {
+    let types: Vec<TypeCode> = [TypeDef::Long, TypeDef::Double, TypeDef::Octet, TypeDef::Short]
+        .iter()
+        .map(|member| {
+            let member = TypeCode::of(Box::leak(Box::new(member.clone())));
+            let pair = TypeCode::create_struct("IDL:P:1.0", "P", &[("a", member.clone()), ("b", member)]);
+            TypeCode::create_sequence(&pair.unwrap(), 0).unwrap()
+        })
+        .collect();
+    let anys: Vec<Any> = (0..40)
+        .map(|i| {
+            let mut bytes = 8u32.to_be_bytes().to_vec();
+            bytes.extend((4..140).map(|b| b ^ i));
+            Any::read_value(types[usize::from(i) % 4].clone(), &mut Reader::new(&bytes, BIG)).unwrap()
+        })
+        .collect();
+    let outer = Any::new(&anys).unwrap();
+    let read: Any = Reader::new(&bytes_of(&outer, BIG), BIG).get().unwrap();
+    assert_eq!(read.extract::<Vec<Any>>().unwrap(), anys);
+}
+
 #[test]
 fn text_shows_type_and_value() {
     let text = |any: Any| format!("{any:?}");
