@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-pub use copy::{CopyError, copy_value};
+pub use copy::{CopyError, READ_AGAIN_FREE, READ_AGAIN_MAX, copy_value};
 
 use crate::cdr::{Environment, Marshal, Number, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};

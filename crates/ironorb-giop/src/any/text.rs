@@ -162,7 +162,7 @@ impl Text {
             ValueStart::Indirection(_) => return self.put("^"),
             ValueStart::Value(header) => header,
         };
-        let (_, ty) = super::copy::actual_type(r, &header, formal).map_err(|_| Cut)?;
+        let ty = super::copy::shown_type(r, &header, formal).map_err(|_| Cut)?;
         r.nested(|r| Ok(self.state_of(r, ty.resolved())))??;
         Ok(r.end_value(header)?)
     }

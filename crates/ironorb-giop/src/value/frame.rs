@@ -30,6 +30,18 @@ pub struct OpenValue {
     chunked: bool,
 }
 
+/// Where ids were written, to be written again by indirections.
+#[derive(Debug)]
+pub(crate) struct WrittenIds {
+    /// Their list, if there are several.
+    list_at: usize,
+    ids: Vec<usize>,
+}
+
+/// Up to so many ids are listed for each value, each by an indirection, since JacORB does not know indirections to lists.
+/// Longer lists, which no real inheritance has, are written once: pointing at a list costs a peer eight bytes.
+const IDS_IN_FULL_MAX: usize = 8;
+
 impl OpenValue {
     /// Where the value starts in the octet stream, for indirections to it.
     pub fn position(&self) -> usize {
@@ -49,26 +61,66 @@ impl Writer<'_> {
     /// with none the receiver is left to assume the type that it expects. The state is written in chunks if there
     /// are several, if `chunked` says so (which values that marshal themselves need), and inside of chunked values.
     pub fn begin_value(&mut self, ids: &[&str], chunked: bool) -> Result<OpenValue, Misuse> {
-        self.leave_chunk()?;
-        self.align(4);
-        let position = self.position();
-        let chunked = chunked || ids.len() > 1 || self.frames().level > 0;
         let type_info = match ids {
             [] => 0,
             [_] => tag::SINGLE_ID,
             _ => tag::ID_LIST,
         };
-        self.write_u32(tag::VALUE | type_info | if chunked { tag::CHUNKED } else { 0 });
+        let open = self.begin_header(type_info, chunked || ids.len() > 1)?;
         match ids {
             [] => {}
             [id] => self.write_id(id)?,
             ids => self.write_id_list(ids)?,
         }
-        if chunked {
+        self.begin_state(&open);
+        Ok(open)
+    }
+
+    /// Where the ids stand that a value was begun with.
+    pub(crate) fn written_ids(&mut self, value: &OpenValue, ids: &[&str]) -> WrittenIds {
+        let list_at = value.position + 4;
+        let places = ids.iter().map(|id| self.frames().ids.get(*id).copied().unwrap_or(list_at)).collect();
+        WrittenIds { list_at, ids: places }
+    }
+
+    /// The same as [`Writer::begin_value`] with ids that a value was begun with before. They are not looked at again,
+    /// and take eight bytes each, but never more than those of [`IDS_IN_FULL_MAX`] ids.
+    pub(crate) fn begin_value_like(&mut self, like: &WrittenIds) -> Result<OpenValue, Misuse> {
+        match &like.ids[..] {
+            [id] => {
+                let open = self.begin_header(tag::SINGLE_ID, false)?;
+                self.write_value_indirection(*id)?;
+                self.begin_state(&open);
+                Ok(open)
+            }
+            ids => {
+                let open = self.begin_header(tag::ID_LIST, true)?;
+                if ids.len() > IDS_IN_FULL_MAX {
+                    self.write_value_indirection(like.list_at)?;
+                } else {
+                    self.write_length(ids.len())?;
+                    ids.iter().try_for_each(|id| self.write_value_indirection(*id))?;
+                }
+                self.begin_state(&open);
+                Ok(open)
+            }
+        }
+    }
+
+    fn begin_header(&mut self, type_info: u32, chunked: bool) -> Result<OpenValue, Misuse> {
+        self.leave_chunk()?;
+        self.align(4);
+        let position = self.position();
+        let chunked = chunked || self.frames().level > 0;
+        self.write_u32(tag::VALUE | type_info | if chunked { tag::CHUNKED } else { 0 });
+        Ok(OpenValue { position, chunked })
+    }
+
+    fn begin_state(&mut self, value: &OpenValue) {
+        if value.chunked {
             self.frames().level += 1;
             self.enter_chunk();
         }
-        Ok(OpenValue { position, chunked })
     }
 
     /// Ends a value after its state.
@@ -183,7 +235,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Each id by an indirection where it can be, but never the list: JacORB does not know that.
+    /// Each id by an indirection where it can be, but not the list: JacORB does not know that.
     fn write_id_list(&mut self, ids: &[&str]) -> Result<(), Misuse> {
         self.write_length(ids.len())?;
         ids.iter().try_for_each(|id| self.write_id(id))

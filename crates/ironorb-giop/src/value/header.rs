@@ -2,40 +2,42 @@
 //!
 //! Nothing here knows the type of a value.
 
-use std::borrow::Cow;
-
-use super::known::Nesting;
+use super::ids::ValueIds;
+use super::known::{End, Nesting};
 use super::tag;
 use crate::cdr::{NO_CHUNK, Reader};
 use crate::error::{Malformed, MalformedKind};
 
-/// Repository ids that one value may list: its bases, so far above real data. A default and only value.
-pub const VALUE_IDS_MAX: usize = 64;
-/// Bytes that a repository id of a value may have.
-pub const VALUE_ID_BYTES_MAX: usize = 1024;
-
 /// What stands where a value may stand.
 #[derive(Debug)]
-pub enum ValueStart<'a> {
+pub enum ValueStart {
     /// No value.
     Null,
     /// The value that starts at this position of the octet stream, which has been read or skipped before.
     Indirection(usize),
     /// A value; its state follows.
-    Value(ValueHeader<'a>),
+    Value(ValueHeader),
 }
 
 /// The header of a value.
 #[derive(Debug)]
-pub struct ValueHeader<'a> {
+pub struct ValueHeader {
     /// Where the value starts in the octet stream; indirections lead there.
     pub position: usize,
     /// Its repository ids, the most derived first; empty when the sender left them out because the value is of
     /// exactly the type that is expected.
-    pub ids: Vec<Cow<'a, str>>,
+    pub ids: ValueIds,
     /// Whether the state comes in chunks, so that it can be skipped.
     pub chunked: bool,
     pub(super) spot: Spot,
+}
+
+/// Where a reader was before it went back to a value.
+#[derive(Debug)]
+pub(crate) struct Bookmark {
+    at: usize,
+    chunk_end: usize,
+    nesting: Nesting,
 }
 
 /// Where a value starts.
@@ -54,7 +56,7 @@ impl<'a> Reader<'a> {
     /// and give the header to [`Reader::end_value`] afterwards.
     ///
     /// The value can be the target of indirections from then on, whoever reads them.
-    pub fn begin_value(&mut self) -> Result<ValueStart<'a>, Malformed> {
+    pub fn begin_value(&mut self) -> Result<ValueStart, Malformed> {
         let (spot, tag) = self.value_tag()?;
         match tag {
             tag::NULL => {
@@ -80,10 +82,65 @@ impl<'a> Reader<'a> {
     }
 
     /// Ends a value after its state, or after as much of it as is wanted if it is chunked: the rest is skipped.
-    pub fn end_value(&mut self, header: ValueHeader<'_>) -> Result<(), Malformed> {
+    pub fn end_value(&mut self, header: ValueHeader) -> Result<(), Malformed> {
         self.end_state(&header.spot, header.chunked)?;
+        let end = self.stream_position();
+        self.values().note_end(header.position, end);
         self.after_value(&header.spot);
         Ok(())
+    }
+
+    /// Goes on behind a value of which only the header was read now, but all of it before. Returns how many bytes were
+    /// not looked at.
+    pub(crate) fn pass_value(&mut self, header: ValueHeader) -> Result<usize, Malformed> {
+        match self.values().end(header.position) {
+            Some(end) => {
+                let skipped = (end.at as usize).saturating_sub(self.stream_position());
+                self.step_over(&header.spot, end);
+                Ok(skipped)
+            }
+            None if header.chunked => self.end_value(header).map(|()| 0),
+            None => Err(Malformed::new(MalformedKind::ValueNotWhole, header.position)),
+        }
+    }
+
+    /// Goes on after a value whose end is known.
+    pub(super) fn step_over(&mut self, spot: &Spot, end: End) {
+        let state = self.values();
+        let level = state.nesting().level;
+        state.set_nesting(Nesting { level, ended: end.ended });
+        self.set_chunk_end(NO_CHUNK);
+        self.seek_stream(end.at as usize);
+        self.after_value(spot);
+    }
+
+    /// Goes back to the start of a value that was read or skipped before: what [`ValueStart::Indirection`] gave.
+    pub(crate) fn go_back_to_value(&mut self, position: usize) -> Result<Bookmark, Malformed> {
+        let origin = self.stream_origin();
+        let start = self.values().place_of(position).filter(|start| start.origin == origin);
+        let start = start.ok_or(Malformed::new(MalformedKind::BadIndirection, position))?;
+        let bookmark = self.bookmark();
+        self.values().set_nesting(Nesting { level: start.level, ended: None });
+        self.set_chunk_end(NO_CHUNK);
+        self.seek_stream(position);
+        if start.level > 0 {
+            self.expect_chunk();
+        }
+        Ok(bookmark)
+    }
+
+    /// Where the reader is, among the chunks of values.
+    pub(super) fn bookmark(&mut self) -> Bookmark {
+        let (at, chunk_end) = (self.position(), self.chunk_end());
+        Bookmark { at, chunk_end, nesting: self.values().nesting() }
+    }
+
+    /// Goes to where the reader was before it went back to a value.
+    pub(crate) fn return_to(&mut self, bookmark: &Bookmark) {
+        self.values().set_nesting(bookmark.nesting);
+        self.set_chunk_end(NO_CHUNK);
+        self.seek(bookmark.at);
+        self.set_chunk_end(bookmark.chunk_end);
     }
 
     /// A reader at the start of a value that was read or skipped before: what [`ValueStart::Indirection`] gave.
@@ -189,86 +246,6 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Skips a string, or an indirection to one.
-    fn skip_string(&mut self) -> Result<(), Malformed> {
-        match self.read_u32()? {
-            tag::INDIRECTION => self.read_i32().map(drop),
-            length => self.read_bytes_split(length as usize).map(drop),
-        }
-    }
-
-    /// Reads the type information that a tag announces.
-    fn value_ids(&mut self, tag: u32) -> Result<Vec<Cow<'a, str>>, Malformed> {
-        match tag & tag::TYPE_INFO {
-            0 => Ok(Vec::new()),
-            tag::SINGLE_ID => match self.read_u32()? {
-                tag::INDIRECTION => {
-                    let target = self.indirection()?;
-                    Ok(vec![self.look_back(target)?.direct_id()?])
-                }
-                length => Ok(vec![self.rest_of_id(length)?]),
-            },
-            tag::ID_LIST => match self.read_u32()? {
-                tag::INDIRECTION => {
-                    let target = self.indirection()?;
-                    self.look_back(target)?.id_list()
-                }
-                count => self.rest_of_id_list(count),
-            },
-            _ => Err(self.malformed(MalformedKind::BadValueTag)),
-        }
-    }
-
-    /// Reads a list of repository ids after its count.
-    pub(super) fn rest_of_id_list(&mut self, count: u32) -> Result<Vec<Cow<'a, str>>, Malformed> {
-        let count = count as usize;
-        if count == 0 || count > VALUE_IDS_MAX {
-            return Err(self.malformed(MalformedKind::BadValueTag));
-        }
-        (0..count)
-            .map(|_| match self.read_u32()? {
-                tag::INDIRECTION => {
-                    let target = self.indirection()?;
-                    self.look_back(target)?.direct_id()
-                }
-                length => self.rest_of_id(length),
-            })
-            .collect()
-    }
-
-    pub(super) fn id_list(&mut self) -> Result<Vec<Cow<'a, str>>, Malformed> {
-        let count = self.read_u32()?;
-        self.rest_of_id_list(count)
-    }
-
-    /// Reads a repository id that is no indirection.
-    pub(super) fn direct_id(&mut self) -> Result<Cow<'a, str>, Malformed> {
-        let length = self.read_u32()?;
-        self.rest_of_id(length)
-    }
-
-    /// Reads a repository id after its length.
-    pub(super) fn rest_of_id(&mut self, length: u32) -> Result<Cow<'a, str>, Malformed> {
-        let length = length as usize;
-        if length > VALUE_ID_BYTES_MAX {
-            return Err(self.malformed(MalformedKind::LengthBeyondData));
-        }
-        let terminated = |bytes: &[u8]| bytes.last() == Some(&0);
-        let not_text = |r: &Self| r.malformed(MalformedKind::StringNotTerminated);
-        match self.read_bytes_split(length)? {
-            Cow::Borrowed(bytes) if terminated(bytes) => {
-                let text = std::str::from_utf8(&bytes[..length - 1]);
-                text.map(Cow::Borrowed).map_err(|_| self.malformed(MalformedKind::NotInCharSet))
-            }
-            Cow::Owned(mut bytes) if terminated(&bytes) => {
-                bytes.pop();
-                let text = String::from_utf8(bytes);
-                text.map(Cow::Owned).map_err(|_| self.malformed(MalformedKind::NotInCharSet))
-            }
-            _ => Err(not_text(self)),
-        }
-    }
-
     /// Enters the state after the header.
     pub(super) fn begin_state(&mut self, spot: &Spot, tag: u32) -> Result<(), Malformed> {
         if tag & tag::CHUNKED != 0 {
@@ -328,19 +305,6 @@ impl<'a> Reader<'a> {
                 }
                 _ => return Err(bad),
             }
-        }
-    }
-
-    fn skip_ids(&mut self, tag: u32) -> Result<(), Malformed> {
-        match tag & tag::TYPE_INFO {
-            0 => Ok(()),
-            tag::SINGLE_ID => self.skip_string(),
-            tag::ID_LIST => match self.read_u32()? {
-                tag::INDIRECTION => self.read_i32().map(drop),
-                count if count as usize <= VALUE_IDS_MAX => (0..count).try_for_each(|_| self.skip_string()),
-                _ => Err(self.malformed(MalformedKind::BadValueTag)),
-            },
-            _ => Err(self.malformed(MalformedKind::BadValueTag)),
         }
     }
 }

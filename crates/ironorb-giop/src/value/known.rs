@@ -34,10 +34,15 @@ pub(crate) struct ReadState {
     /// How many times values were begun, and bytes that were stepped over since they had been read; see `read.rs`.
     pub(super) begun: usize,
     pub(super) stepped_over: usize,
-    /// Bytes that were copied again because an `any` refers to a value before it.
-    pub(crate) copied_again: usize,
+    /// Bytes that were read again because an `any` refers to a value before it.
+    pub(crate) read_again: usize,
     /// How deep custom values in an `any` in a value are around what is read; see [`CUSTOM_VALUES_DEEP`].
     pub(crate) custom_depth: u8,
+    /// Repository ids that stand elsewhere, by place; see `ids.rs`.
+    pub(super) ids: BTreeMap<usize, Arc<str>>,
+    /// Lists of them, and how many ids are in these.
+    pub(super) id_lists: BTreeMap<usize, Arc<[Arc<str>]>>,
+    pub(super) ids_listed: usize,
     /// Types that were found by indirections, by place and formal type.
     pub(super) types: BTreeMap<(usize, usize), Resolved>,
     /// The type that was found last, by repository id and formal type.
@@ -108,6 +113,11 @@ impl ReadState {
         self.nesting = nesting;
     }
 
+    /// Whether a graph is being read.
+    pub(crate) fn is_in_graph(&self) -> bool {
+        self.building.is_some()
+    }
+
     /// How many values are known.
     pub(super) fn values(&self) -> usize {
         self.starts.len() + self.late.len()
@@ -160,7 +170,9 @@ impl ReadState {
         let slots = self.building.as_mut()?;
         let found = Found { graph, index: u32::try_from(slots.len()).ok()? };
         slots.push(Slot::Reading(info));
-        self.start_mut(at)?.found = Some(found);
+        let start = self.start_mut(at)?;
+        // Where it ended when it was read without its type says nothing of how far it is read now.
+        (start.found, start.end) = (Some(found), None);
         Some(found)
     }
 
@@ -179,6 +191,25 @@ impl ReadState {
     pub(super) fn completed(&self, at: usize) -> Option<(Found, End)> {
         let start = self.start(at)?;
         Some((start.found?, start.end?))
+    }
+
+    /// Notes where a value ends that was read without its type.
+    pub(super) fn note_end(&mut self, at: usize, end: usize) {
+        let Ok(end) = u32::try_from(end) else { return };
+        let end = End { at: end, ended: self.nesting.ended };
+        if let Some(start) = self.start_mut(at).filter(|start| start.found.is_none()) {
+            start.end = Some(end);
+        }
+    }
+
+    /// Where the value that starts here ends, if it has been read to its end, whether with its type or without.
+    pub(super) fn end(&self, at: usize) -> Option<End> {
+        self.start(at)?.end
+    }
+
+    /// The type of the value that starts here, if it has been read with its type.
+    pub(crate) fn type_at(&self, at: usize) -> Option<&'static ValueInfo> {
+        self.info(self.start(at)?.found?)
     }
 
     /// The value that starts here: known, or skipped so far.

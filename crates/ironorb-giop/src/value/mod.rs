@@ -105,6 +105,7 @@ mod frame;
 mod graph;
 mod handle;
 mod header;
+mod ids;
 mod info;
 mod known;
 mod needs;
@@ -118,7 +119,8 @@ pub use custom::{CustomMarshal, DataInput, DataOutput};
 pub use frame::OpenValue;
 pub use graph::{Place, ValueGraph};
 pub use handle::{Link, Value};
-pub use header::{VALUE_ID_BYTES_MAX, VALUE_IDS_MAX, ValueHeader, ValueStart};
+pub use header::{ValueHeader, ValueStart};
+pub use ids::{VALUE_ID_BYTES_MAX, VALUE_IDS_MAX, ValueIds};
 pub use info::{
     DerivesFrom, FormalValue, StateFactory, ValueBase, ValueFactory, ValueInfo, ValueKind, ValueType, View,
     state,
@@ -126,9 +128,13 @@ pub use info::{
 pub use known::VALUES_MAX;
 pub use read::{REREAD_MAX, VALUES_DEEP};
 
-pub(crate) use known::{CUSTOM_VALUES_DEEP, ReadState};
+pub(crate) use frame::WrittenIds;
+pub(crate) use header::Bookmark;
+pub(crate) use known::ReadState;
 pub(crate) use needs::Needs;
 pub(crate) use write::WriteState;
 
+#[cfg(test)]
+pub(crate) mod test_types;
 #[cfg(test)]
 mod tests;

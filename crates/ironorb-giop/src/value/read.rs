@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::header::Spot;
-use super::known::{CUSTOM_VALUES_DEEP, End, Found, Nesting, Skipped};
+use super::known::{CUSTOM_VALUES_DEEP, Found, Nesting, Skipped};
 use super::{FormalValue, Link, Value, ValueBase, ValueFactory, ValueHeader, ValueInfo, tag};
 use crate::cdr::{NO_CHUNK, Reader, Unmarshal, UnmarshalNillable};
 use crate::error::{Malformed, MalformedKind};
@@ -110,14 +110,11 @@ fn read_skipped(r: &mut Reader<'_>, at: usize, skipped: Skipped, formal: Formal)
     if skipped.origin != origin {
         return Err(Malformed::new(MalformedKind::BadIndirection, at));
     }
-    let (back, chunk_end, nesting) = (r.position(), r.chunk_end(), r.values().nesting());
+    let bookmark = r.bookmark();
     let place = Place { spot: Spot { at, level: skipped.level, chunk_end: NO_CHUNK }, origin, formal };
     let tag = go_to(r, &place)?;
     let found = read_new(r, place, tag)?;
-    r.values().set_nesting(nesting);
-    r.set_chunk_end(NO_CHUNK);
-    r.seek(back);
-    r.set_chunk_end(chunk_end);
+    r.return_to(&bookmark);
     Ok(found)
 }
 
@@ -137,7 +134,8 @@ fn read_new(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malform
     let state = r.values();
     state.begun += 1;
     if let Some((found, end)) = state.completed(place.spot.at) {
-        step_over(r, &place, end);
+        state.stepped_over += (end.at as usize).saturating_sub(place.spot.at);
+        r.step_over(&place.spot, end);
         return Ok(found);
     }
     if state.building.is_none() {
@@ -147,17 +145,6 @@ fn read_new(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malform
         return Err(suspend(r, place));
     }
     read_one(r, place, tag)
-}
-
-/// Goes on after a value that was read before.
-fn step_over(r: &mut Reader<'_>, place: &Place, end: End) {
-    let state = r.values();
-    state.stepped_over += (end.at as usize).saturating_sub(place.spot.at);
-    let level = state.nesting().level;
-    state.set_nesting(Nesting { level, ended: end.ended });
-    r.set_chunk_end(NO_CHUNK);
-    r.seek_stream(end.at as usize);
-    r.after_value(&place.spot);
 }
 
 /// Reads an outermost value and all that belongs to it.
@@ -259,8 +246,8 @@ fn resolve(r: &mut Reader<'_>, formal: Formal, tag: u32) -> Result<Option<Resolv
     match tag & tag::TYPE_INFO {
         0 => Ok(resolve_id(r, formal, formal.id)),
         tag::SINGLE_ID => match r.read_u32()? {
-            tag::INDIRECTION => resolve_indirectly(r, formal, |r, formal| {
-                let id = r.direct_id()?;
+            tag::INDIRECTION => resolve_indirectly(r, formal, |r, place| {
+                let id = r.look_back(place)?.direct_id()?;
                 Ok(resolve_id(r, formal, &id))
             }),
             length => {
@@ -269,8 +256,8 @@ fn resolve(r: &mut Reader<'_>, formal: Formal, tag: u32) -> Result<Option<Resolv
             }
         },
         tag::ID_LIST => match r.read_u32()? {
-            tag::INDIRECTION => resolve_indirectly(r, formal, |r, formal| {
-                let ids = r.id_list()?;
+            tag::INDIRECTION => resolve_indirectly(r, formal, |r, place| {
+                let ids = r.id_list_at(place)?;
                 Ok(resolve_list(r, formal, &ids))
             }),
             count => {
@@ -283,17 +270,17 @@ fn resolve(r: &mut Reader<'_>, formal: Formal, tag: u32) -> Result<Option<Resolv
 }
 
 /// The same for type information that stands elsewhere; once for each place, as it may be long.
-fn resolve_indirectly(
-    r: &mut Reader<'_>,
+fn resolve_indirectly<'a>(
+    r: &mut Reader<'a>,
     formal: Formal,
-    read: fn(&mut Reader<'_>, Formal) -> Result<Option<Resolved>, Malformed>,
+    read: impl FnOnce(&mut Reader<'a>, usize) -> Result<Option<Resolved>, Malformed>,
 ) -> Result<Option<Resolved>, Malformed> {
     let target = r.indirection()?;
     let key = (target, formal.key());
     if let Some(resolved) = r.values().types.get(&key) {
         return Ok(Some(resolved.clone()));
     }
-    let resolved = read(&mut r.look_back(target)?, formal)?;
+    let resolved = read(r, target)?;
     if let Some(resolved) = &resolved {
         r.values().types.insert(key, resolved.clone());
     }
@@ -301,7 +288,7 @@ fn resolve_indirectly(
 }
 
 /// The first of a list that is known: the type itself, or the nearest base that it may be truncated to.
-fn resolve_list(r: &mut Reader<'_>, formal: Formal, ids: &[std::borrow::Cow<'_, str>]) -> Option<Resolved> {
+fn resolve_list(r: &mut Reader<'_>, formal: Formal, ids: &[Arc<str>]) -> Option<Resolved> {
     let known = ids.iter().enumerate().find_map(|(index, id)| Some((index, resolve_id(r, formal, id)?)));
     known.map(|(index, resolved)| Resolved { truncates: index > 0, ..resolved })
 }
@@ -328,7 +315,7 @@ fn resolve_id(r: &mut Reader<'_>, formal: Formal, id: &str) -> Option<Resolved> 
 
 impl Reader<'_> {
     /// Reads a value after all of which only the header was read, and goes on behind it.
-    pub(crate) fn value_again(&mut self, header: ValueHeader<'_>) -> Result<Value<dyn ValueBase>, Malformed> {
+    pub(crate) fn value_again(&mut self, header: ValueHeader) -> Result<Value<dyn ValueBase>, Malformed> {
         let not_whole = Malformed::new(MalformedKind::ValueNotWhole, header.position);
         if self.values().building.is_none() {
             let formal = Formal::of::<dyn ValueBase>();

@@ -1,148 +1,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::test_types::{Alive, Item, Known, Named, Tail};
 use super::*;
-use crate::cdr::{Environment, Reader, Writer};
-use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::typecode::TypeDef;
+use crate::cdr::{Reader, Writer};
+use crate::error::{Malformed, MalformedKind};
 use crate::version::{ByteOrder, Encoding};
-
-/// valuetype Item { public long number; public Item left; public Item right; };
-#[derive(Debug, Default)]
-struct Item {
-    number: i32,
-    left: Link<Item>,
-    right: Link<Item>,
-    /// Counts how many states are alive.
-    #[allow(dead_code)]
-    alive: Option<Alive>,
-}
-
-/// valuetype Named : truncatable Item { public string name; };
-#[derive(Debug, Default)]
-struct Named {
-    base: Item,
-    name: String,
-}
-
-impl ValueBase for Item {
-    fn info(&self) -> &'static ValueInfo {
-        Self::INFO
-    }
-    fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        w.put(&self.number)?;
-        w.put(&self.left)?;
-        w.put(&self.right)
-    }
-}
-
-impl ValueType for Item {
-    const INFO: &'static ValueInfo = &ValueInfo {
-        id: "IDL:Item:1.0",
-        bases: &[],
-        truncatable: 0,
-        kind: ValueKind::Plain,
-        type_def: &TypeDef::Null,
-        factory: &StateFactory::<Self>::new(),
-        views: &[&View::<Item>(state::<Item>)],
-    };
-    fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Item { number: r.get()?, left: r.get()?, right: r.get()?, alive: None })
-    }
-}
-
-impl DerivesFrom<Item> for Item {}
-impl DerivesFrom<dyn ValueBase> for Item {}
-
-impl ValueBase for Named {
-    fn info(&self) -> &'static ValueInfo {
-        Self::INFO
-    }
-    fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        self.base.marshal_state(w)?;
-        w.put(&self.name)
-    }
-}
-
-impl ValueType for Named {
-    const INFO: &'static ValueInfo = &ValueInfo {
-        id: "IDL:Named:1.0",
-        bases: &["IDL:Item:1.0"],
-        truncatable: 1,
-        kind: ValueKind::Plain,
-        type_def: &TypeDef::Null,
-        factory: &StateFactory::<Self>::new(),
-        views: &[&View::<Named>(state::<Named>), &View::<Item>(|v| Some(&state::<Named>(v)?.base))],
-    };
-    fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Named { base: Item::unmarshal_state(r)?, name: r.get()? })
-    }
-}
-
-impl DerivesFrom<Named> for Named {}
-impl DerivesFrom<Item> for Named {}
-impl DerivesFrom<dyn ValueBase> for Named {}
-
-/// valuetype Tail : truncatable Item { public Item last; };
-#[derive(Debug, Default)]
-struct Tail {
-    base: Item,
-    last: Link<Item>,
-}
-
-impl ValueBase for Tail {
-    fn info(&self) -> &'static ValueInfo {
-        Self::INFO
-    }
-    fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        self.base.marshal_state(w)?;
-        w.put(&self.last)
-    }
-}
-
-impl ValueType for Tail {
-    const INFO: &'static ValueInfo = &ValueInfo {
-        id: "IDL:Tail:1.0",
-        bases: &["IDL:Item:1.0"],
-        truncatable: 1,
-        kind: ValueKind::Plain,
-        type_def: &TypeDef::Null,
-        factory: &StateFactory::<Self>::new(),
-        views: &[&View::<Tail>(state::<Tail>), &View::<Item>(|v| Some(&state::<Tail>(v)?.base))],
-    };
-    fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Tail { base: Item::unmarshal_state(r)?, last: r.get()? })
-    }
-}
-
-impl DerivesFrom<Tail> for Tail {}
-impl DerivesFrom<Item> for Tail {}
-impl DerivesFrom<dyn ValueBase> for Tail {}
-
-#[derive(Debug)]
-struct Alive(Arc<AtomicUsize>);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-struct Known;
-
-impl Environment for Known {
-    fn value_factory(&self, id: &str) -> Option<Arc<dyn ValueFactory>> {
-        match id {
-            "IDL:Item:1.0" => Some(Arc::new(StateFactory::<Item>::new())),
-            "IDL:Tail:1.0" => Some(Arc::new(StateFactory::<Tail>::new())),
-            "IDL:Named:1.0" => Some(Arc::new(StateFactory::<Named>::new())),
-            _ => None,
-        }
-    }
-    fn share(&self) -> Option<Arc<dyn Environment>> {
-        Some(Arc::new(Known))
-    }
-}
 
 const BIG: Encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
 
@@ -187,10 +50,7 @@ fn null_single_shared_and_cyclic() {
 #[test]
 fn graphs_are_freed_whatever_their_shape() {
     let alive = Arc::new(AtomicUsize::new(0));
-    let item = |left, right| {
-        alive.fetch_add(1, Ordering::Relaxed);
-        Item { number: 0, left, right, alive: Some(Alive(alive.clone())) }
-    };
+    let item = |left, right| Item { number: 0, left, right, alive: Some(Alive::counted(&alive)) };
     let mut graph = ValueGraph::new();
     let first = graph.reserve::<Item>();
     let outside = Value::new(item(Link::null(), Link::null()));

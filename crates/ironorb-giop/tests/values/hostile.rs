@@ -240,7 +240,7 @@ fn frames_without_types() {
     assert_eq!((outer.position, outer.chunked, &outer.ids[..]), (0, true, &["IDL:A:1.0".into()][..]));
     assert_eq!(r.read_u32().unwrap(), 5);
     let ValueStart::Value(inner) = r.begin_value().unwrap() else { panic!("a value") };
-    assert_eq!(inner.ids, ["IDL:B:1.0", "IDL:C:1.0"]);
+    assert_eq!(inner.ids[..], ["IDL:B:1.0".into(), "IDL:C:1.0".into()]);
     assert_eq!(r.read_u32().unwrap(), 1);
     let inner_at = inner.position;
     r.end_value(inner).unwrap();

@@ -18,10 +18,12 @@ use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::fixed;
 use crate::ior::Ior;
 use crate::typecode::{Members, Shape, TcKind, TypeCode, TypeKey, TypeRef, write_type};
+use crate::value::{Bookmark, WrittenIds};
 
 use plan::Plan;
-use values::OpenCopy;
-pub(super) use values::actual_type;
+pub(super) use values::shown_type;
+use values::{OpenCopy, TypeInfo};
+pub use values::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 
 /// Copies one value of this type, converting whatever differs between the encodings of reader and writer: byte
 /// order, alignment, the GIOP version's wide characters, the code set of strings. Padding is written as zeros.
@@ -65,8 +67,9 @@ impl From<Misuse> for CopyError {
 
 /// The state of one copying.
 pub(super) struct Copy<'t> {
-    /// Where the reader began.
+    /// Where the reader began, or where it went on after it had been elsewhere; and bytes that were read before.
     start: usize,
+    read_before: usize,
     /// Types looked at so far.
     steps: usize,
     /// Types that may be looked at before anything is read.
@@ -75,6 +78,12 @@ pub(super) struct Copy<'t> {
     pub(super) environment_needed: bool,
     /// Where values start: in what is read, and in what has been written.
     values: BTreeMap<usize, usize>,
+    /// How many values that are being copied stand before all that is.
+    outside: usize,
+    /// What was found out about type information that stands for many values, by place.
+    type_infos: BTreeMap<usize, TypeInfo>,
+    /// A type that had no type information, and where its id was written.
+    assumed: Option<(String, WrittenIds)>,
     /// Flat forms of element types; `None` for a type that has none.
     plans: BTreeMap<TypeKey, Option<Rc<Plan>>>,
     /// To compare two copies: TypeCodes become their numbers in this table, in which equal ones are one.
@@ -82,7 +91,7 @@ pub(super) struct Copy<'t> {
 }
 
 /// What is still to be copied.
-enum Frame<'a, 'r> {
+enum Frame<'a> {
     Members {
         members: Members<'a>,
         next: usize,
@@ -93,7 +102,9 @@ enum Frame<'a, 'r> {
         left: usize,
     },
     /// The end of a value, after its state.
-    Value(Box<OpenCopy<'r>>),
+    Value(OpenCopy),
+    /// The end of a value that stands before all that is copied.
+    Outside(Box<Bookmark>),
 }
 
 /// Steps that a value may take whatever its size, and for each byte of it. Honest values take about one for each
@@ -109,10 +120,14 @@ impl<'t> Copy<'t> {
     pub(super) fn new(start: usize) -> Self {
         Copy {
             start,
+            read_before: 0,
             steps: 0,
             steps_free: STEPS_FREE,
             environment_needed: false,
             values: BTreeMap::new(),
+            outside: 0,
+            type_infos: BTreeMap::new(),
+            assumed: None,
             plans: BTreeMap::new(),
             types: None,
         }
@@ -144,17 +159,18 @@ impl<'t> Copy<'t> {
                     *left = more.unwrap_or(0);
                     more.map(|_| *element)
                 }
-                Frame::Value(_) => None,
+                Frame::Value(_) | Frame::Outside(_) => None,
             };
             match next {
                 Some(ty) => self.one(r, w, ty, &mut work)?,
-                None => {
-                    if let Some(Frame::Value(value)) = work.pop() {
-                        let (header, open) = *value;
+                None => match work.pop() {
+                    Some(Frame::Value((header, open))) => {
                         r.end_value(header)?;
                         w.end_value(open)?;
                     }
-                }
+                    Some(Frame::Outside(bookmark)) => self.end_outside(r, &bookmark)?,
+                    _ => {}
+                },
             }
         }
         Ok(())
@@ -166,7 +182,7 @@ impl<'t> Copy<'t> {
         r: &mut Reader<'r>,
         w: &mut Writer<'_>,
         ty: TypeRef<'a>,
-        work: &mut Vec<Frame<'a, 'r>>,
+        work: &mut Vec<Frame<'a>>,
     ) -> Result<(), CopyError> {
         let (ty, shape) = ty.resolved_shape();
         self.shape(r, w, ty, shape, work)
@@ -180,7 +196,7 @@ impl<'t> Copy<'t> {
         w: &mut Writer<'_>,
         ty: TypeRef<'a>,
         shape: Shape<'a>,
-        work: &mut Vec<Frame<'a, 'r>>,
+        work: &mut Vec<Frame<'a>>,
     ) -> Result<(), CopyError> {
         self.step(r)?;
         match shape {
@@ -249,7 +265,7 @@ impl<'t> Copy<'t> {
     /// Counts the types looked at, and ends a value that is out of proportion to its bytes.
     fn step(&mut self, r: &Reader<'_>) -> Result<(), Malformed> {
         self.steps += 1;
-        let paid = STEPS_PER_BYTE * r.position().saturating_sub(self.start);
+        let paid = STEPS_PER_BYTE * (self.read_before + r.position().saturating_sub(self.start));
         if self.steps > self.steps_free + paid {
             return Err(r.malformed(MalformedKind::OutOfProportion));
         }
@@ -309,7 +325,7 @@ impl<'t> Copy<'t> {
         w: &mut Writer<'_>,
         element: TypeRef<'a>,
         count: usize,
-        work: &mut Vec<Frame<'a, 'r>>,
+        work: &mut Vec<Frame<'a>>,
     ) -> Result<(), CopyError> {
         if count == 0 {
             return Ok(()); // a plan costs more than what has been sent for it

@@ -1,58 +1,13 @@
 //! An `any` made from values before anyone gave it factories: it is sent with what their types say of themselves.
 
-use super::values::{Item, Known, Named};
 use super::*;
 use crate::cdr::{MarshalNillable, UnmarshalNillable};
 use crate::ior::Ior;
-use crate::typecode::{TypedNillable, ValueModifier};
-use crate::value::{
-    Abstract, DerivesFrom, Link, StateFactory, Value, ValueBase, ValueFactory, ValueInfo, ValueKind,
-    ValueType, View, state,
-};
+use crate::typecode::TypedNillable;
+use crate::value::test_types::{Item, Known, Noted, Secret, TC_SECRET};
+use crate::value::{Abstract, Link, StateFactory, Value, ValueBase, ValueFactory, ValueInfo, ValueType};
 
-/// custom valuetype Secret { private long number; private Item inside; }; the number travels negated.
-#[derive(Debug, Default)]
-struct Secret {
-    number: i32,
-    inside: Link<Item>,
-}
-
-static TC_SECRET: TypeDef = TypeDef::Value {
-    id: "IDL:Secret:1.0",
-    name: "Secret",
-    modifier: ValueModifier::Custom,
-    base: None,
-    members: &[],
-};
 static TC_THING: TypeDef = TypeDef::AbstractInterface { id: "IDL:Thing:1.0", name: "Thing" };
-
-impl ValueBase for Secret {
-    fn info(&self) -> &'static ValueInfo {
-        Self::INFO
-    }
-    fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        w.put(&-self.number)?;
-        w.put(&self.inside)
-    }
-}
-
-impl ValueType for Secret {
-    const INFO: &'static ValueInfo = &ValueInfo {
-        id: "IDL:Secret:1.0",
-        bases: &[],
-        truncatable: 0,
-        kind: ValueKind::Custom,
-        type_def: &TC_SECRET,
-        factory: &StateFactory::<Self>::new(),
-        views: &[&View::<Secret>(state::<Secret>)],
-    };
-    fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Secret { number: -r.get::<i32>()?, inside: r.get()? })
-    }
-}
-
-impl DerivesFrom<Secret> for Secret {}
-impl DerivesFrom<dyn ValueBase> for Secret {}
 
 /// A reference that finds what it belongs to, as an ORB's do.
 #[derive(Debug, Clone)]
@@ -108,10 +63,10 @@ fn sent(any: &Any) -> Any {
             let mut bytes = vec![0; lead];
             let mut w = Writer::continuing(&mut bytes, 0, encoding);
             w.put(any).unwrap();
-            w.put(&Some(Value::new(Named { extra: any.clone(), ..Named::default() }))).unwrap();
+            w.put(&Some(Value::new(Noted { extra: any.clone(), ..Noted::default() }))).unwrap();
             let mut r = Reader::at(&bytes, lead, encoding).with_environment(&Receiver);
             assert_eq!(r.get::<Any>().as_ref(), Ok(any));
-            let around = r.get::<Option<Value<Named>>>().unwrap().unwrap();
+            let around = r.get::<Option<Value<Noted>>>().unwrap().unwrap();
             assert_eq!(&around.extra, any);
             assert_eq!(r.remaining(), 0);
         }
@@ -121,13 +76,13 @@ fn sent(any: &Any) -> Any {
 }
 
 fn secret() -> Value<Secret> {
-    let inside = Named { name: "inside".into(), ..Named::default() };
+    let inside = Noted { name: "inside".into(), ..Noted::default() };
     Value::new(Secret { number: 5, inside: Link::from(Value::new(inside)) })
 }
 
 #[track_caller]
 fn check_secret(secret: &Secret) {
-    let inside = secret.inside.get().unwrap().downcast::<Named>().unwrap();
+    let inside = secret.inside.get().unwrap().downcast::<Noted>().unwrap();
     assert_eq!((secret.number, inside.name.as_str()), (5, "inside"));
 }
 
@@ -158,11 +113,11 @@ fn values_behind_abstract_interfaces() {
 /// What a base stands for is described by no TypeCode either.
 #[test]
 fn values_of_derived_types() {
-    let named = Named { name: "derived".into(), ..Named::default() };
+    let named = Noted { name: "derived".into(), ..Noted::default() };
     let any = Any::new(&Some(Value::new(named).upcast::<Item>())).unwrap();
     for any in [sent(&any), any] {
         let item = any.extract::<Option<Value<Item>>>().unwrap().unwrap();
-        assert_eq!(item.downcast::<Named>().unwrap().name, "derived");
+        assert_eq!(item.downcast::<Noted>().unwrap().name, "derived");
     }
 }
 
@@ -196,7 +151,7 @@ fn recursive_types_behind_values() {
 #[test]
 fn custom_values_in_anys_in_custom_values_have_an_end() {
     let nest = |any: &Any| {
-        let inside = Value::new(Named { extra: any.clone(), ..Named::default() });
+        let inside = Value::new(Noted { extra: any.clone(), ..Noted::default() });
         Any::new(&Some(Value::new(Secret { number: 1, inside: Link::from(inside) })))
     };
     let mut any = nest(&Any::new(&1i32).unwrap()).unwrap();
@@ -221,7 +176,7 @@ fn circles_through_anys_are_refused() {
     w.put(&TypeCode::of(&TC_SECRET)).unwrap();
     let secret = w.begin_value(&["IDL:Secret:1.0"], true).unwrap();
     w.put(&-5i32).unwrap();
-    let named = w.begin_value(&["IDL:Named:1.0", "IDL:Item:1.0"], true).unwrap();
+    let named = w.begin_value(&["IDL:Noted:1.0", "IDL:Item:1.0"], true).unwrap();
     w.put(&2i32).unwrap();
     w.write_null_value();
     w.write_null_value();

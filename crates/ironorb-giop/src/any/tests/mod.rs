@@ -1,4 +1,6 @@
 mod made_here;
+mod outside;
+mod type_infos;
 mod values;
 
 use super::*;
@@ -267,7 +269,7 @@ fn inner_types_are_told_apart() {
     let types: Vec<TypeCode> = [TypeDef::Long, TypeDef::Double, TypeDef::Octet, TypeDef::Short]
         .iter()
         .map(|member| {
-            let member = TypeCode::of(Box::leak(Box::new(member.clone())));
+            let member = TypeCode::of(Box::leak(Box::new(*member)));
             let pair = TypeCode::create_struct("IDL:P:1.0", "P", &[("a", member.clone()), ("b", member)]);
             TypeCode::create_sequence(&pair.unwrap(), 0).unwrap()
         })
