@@ -6,6 +6,7 @@ ironorb::include_idl!("wires");
 pub mod command;
 mod exchange;
 pub mod raw;
+pub mod relay;
 mod servant;
 
 pub use exchange::{Exchanging, Listening};

@@ -1,13 +1,11 @@
 //! Bidirectional GIOP: a server calls the objects of a client over the connection that the client has made.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use ironorb::{Orb, ServerConcurrency, SystemExceptionKind, TypedRef};
-use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
+use ironorb::{Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef};
+use ironorb_tests::relay::Relay;
+use ironorb_tests::wires::{Exchange, ExchangeAsync, ExchangeRef, Listener, ListenerRef};
 use ironorb_tests::{Exchanging, Listening, eventually, raw};
 
 const BOTH: [ServerConcurrency; 2] =
@@ -110,51 +108,72 @@ fn objects_made_after_the_connection_can_be_called_over_it() {
     assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
 }
 
-/// A relay that counts connections: everything goes over the one that the client has made.
+/// Everything goes over the connection that the client has made.
 #[test]
 fn one_connection_is_all() {
     let (_server, exchange) = server(ServerConcurrency::ThreadPerConnection, true);
-    let ior = exchange.object().to_ior_string();
-    let ior: ironorb::giop::Ior = ior.parse().unwrap();
-    let profile = ior.iiop_profiles().next().unwrap();
-    let (port, key) = (profile.port(), profile.object_key().to_vec());
-    let relay = TcpListener::bind("127.0.0.1:0").unwrap();
-    let relay_port = relay.local_addr().unwrap().port();
-    let connections = Arc::new(AtomicUsize::new(0));
-    let count = connections.clone();
-    std::thread::spawn(move || {
-        for stream in relay.incoming().map_while(Result::ok) {
-            count.fetch_add(1, Ordering::SeqCst);
-            let out = TcpStream::connect(("127.0.0.1", port)).unwrap();
-            for (mut from, mut to) in [(stream.try_clone().unwrap(), out.try_clone().unwrap()), (out, stream)]
-            {
-                std::thread::spawn(move || {
-                    let mut bytes = [0; 4096];
-                    while let Ok(n @ 1..) = from.read(&mut bytes) {
-                        if to.write_all(&bytes[..n]).is_err() {
-                            break;
-                        }
-                    }
-                });
-            }
-        }
-    });
+    let relay = Relay::to(exchange.object());
     let (client, servant, listener) = client(|_| {});
-    let profile = ironorb::giop::ior::IiopProfile::new(
-        ironorb::Version::V1_2,
-        "127.0.0.1",
-        relay_port,
-        &key,
-        &profile.components().collect::<Vec<_>>(),
-    )
-    .unwrap();
-    let through = ironorb::giop::Ior::with_profile(ior.type_id.clone(), profile);
-    let remote: ExchangeRef = client.resolve(&through.to_string()).unwrap();
+    let remote: ExchangeRef = client.resolve(&relay.ior_of(exchange.object())).unwrap();
     assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
     remote.keep(Some(&listener)).unwrap();
     exchange.tell("over the relay").unwrap();
     eventually("told", || servant.told.lock().unwrap().len() == 1);
-    assert_eq!(connections.load(Ordering::SeqCst), 1);
+    assert_eq!(relay.connections(), 1);
+}
+
+/// More requests at once than the server may have threads for a connection, all of which call back: their answers come
+/// although every thread waits for one.
+#[test]
+fn all_threads_may_wait_for_the_client() {
+    for (concurrency, together) in
+        [(ServerConcurrency::ThreadPerConnection, 16), (ServerConcurrency::LeaderFollowers { threads: 4 }, 4)]
+    {
+        let (_server, exchange) = server(concurrency, true);
+        let (client, _, _) = client(|config| {
+            config.connections_per_endpoint_max = 1;
+            config.callback_threads_max = 40;
+        });
+        let crowd: ListenerRef = client.root_poa().activate(Crowd::of(together)).unwrap();
+        let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
+        let pending: Vec<_> = (0..40).map(|_| remote.call_back_async(Some(&crowd), 0)).collect();
+        for answer in pending {
+            assert_eq!(answer.wait().unwrap(), 1, "{concurrency:?}");
+        }
+        // The order of requests is kept when nobody calls back.
+        remote.keep(Some(&crowd)).unwrap();
+    }
+}
+
+/// Answers nobody before so many have asked.
+struct Crowd {
+    together: usize,
+    come: Mutex<usize>,
+    complete: Condvar,
+}
+
+impl Crowd {
+    fn of(together: usize) -> Crowd {
+        Crowd { together, come: Mutex::default(), complete: Condvar::new() }
+    }
+}
+
+impl Listener for Crowd {
+    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+        let mut come = self.come.lock().unwrap();
+        *come += 1;
+        self.complete.notify_all();
+        drop(self.complete.wait_while(come, |come| *come < self.together));
+        Ok(1)
+    }
+
+    fn told(&self, _: &str) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn filled(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(data.to_vec())
+    }
 }
 
 /// A client that never offered to be called is not: that would be a server out of control.

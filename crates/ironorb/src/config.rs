@@ -36,7 +36,8 @@ pub struct OrbConfig {
     /// Which thread runs a servant.
     pub concurrency: ServerConcurrency,
     /// Threads that may serve one connection at once when the concurrency is a thread for each connection and
-    /// a servant blocks while more requests have arrived. Default 16, at least 1.
+    /// a servant blocks while more requests have arrived. Default 16, at least 1. Servants that wait for a client which
+    /// they call over its own connection are among them, so calls back and forth nest this deep.
     pub threads_per_connection_max: usize,
     /// LOCATION_FORWARD replies that one call follows. Default 16.
     pub forwards_max: u8,
@@ -47,8 +48,9 @@ pub struct OrbConfig {
     /// for a servant to be incarnated. Default 1,024 each; more get TRANSIENT. Worst case: the copy of a message for each
     /// that waits for the main thread, a thread for each of the others.
     pub held_requests_max: usize,
-    /// Bytes that may wait to be sent on one connection before callers wait for the peer to read. Default
-    /// 4 MiB; the worst case is this and one message on top.
+    /// Bytes that may wait to be sent on one connection before callers wait for the peer to read, and before requests
+    /// of a peer that does not read its replies are left where they are. Default 4 MiB; the worst case is this and one
+    /// message on top, in a pool one for each of its threads and each answer that comes later.
     pub transmit_bytes_max: usize,
     /// How long a peer may take no bytes of a reply before its connection is closed. Default 20 s. Until then the
     /// connection's thread waits with the reply; in a pool, a thread of its own.
@@ -65,7 +67,9 @@ pub struct OrbConfig {
     /// Whether connections may be used both ways (CORBA 3.3 part 2, 9.8): what the standard calls the
     /// BidirectionalPolicy with the value BOTH. As a client we tell servers where we listen, and serve what they ask
     /// over the same connection; as a server we call the objects of a client over the connection that it has made.
-    /// Only GIOP 1.2 has it. Default: no.
+    /// Only GIOP 1.2 has it. Default: no. Costs a thread for the whole server from the first such call on; requests of a
+    /// connection that is used so wait in memory where they would otherwise wait in the socket, at most 16 times
+    /// `calls_in_flight_max` of them and about 1.5 times the bytes of the largest message.
     ///
     /// A client says itself where it listens, and nobody checks it: who can connect to us can have calls that are
     /// meant for another come to him, where we have no connection to the other yet. Use it among peers that trust

@@ -96,6 +96,11 @@ pub(crate) fn is_readable(stream: &TcpStream) -> bool {
     wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true)
 }
 
+/// True when the peer sends no more, whatever has come before.
+pub(crate) fn is_hung_up(stream: &TcpStream) -> bool {
+    wait(stream, PollFlags::RDHUP, Some(Duration::ZERO)).unwrap_or(true)
+}
+
 fn wait(stream: &TcpStream, flags: PollFlags, timeout: Option<Duration>) -> io::Result<bool> {
     let timeout = timeout.map(|t| Timespec {
         tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),

@@ -31,7 +31,7 @@ use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
 use crate::sync::lock;
 use both_ways::BothWays;
-pub(crate) use both_ways::{Acceptor, Callbacks};
+pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
 
 /// One outgoing connection.
 #[derive(Debug)]
@@ -170,6 +170,12 @@ impl Link {
     #[cold]
     fn look(&self) {
         let mut state = lock(&self.state);
+        if let Some(acceptor) = self.acceptor() {
+            if acceptor.upgrade().is_none_or(|acceptor| acceptor.has_ended()) {
+                self.end(&mut state, ConnectionEnd::Lost);
+            }
+            return;
+        }
         let Some(mut framer) = state.take_framer() else { return };
         let result = net::receive_now(&self.stream, framer.space());
         self.take_input(&mut state, framer, result);
@@ -295,9 +301,7 @@ impl Link {
         clock: &mut Clock,
         deadline: Deadline,
     ) -> Result<Guard<'l>, Passed> {
-        if let Some(both_ways) = &self.both_ways
-            && let Some(acceptor) = both_ways.acceptor_of()
-        {
+        if let Some(acceptor) = self.acceptor() {
             return Ok(self.push_out_accepted(state, acceptor, clock));
         }
         match net::send_now(&self.stream, state.transmit().poll_transmit()) {
@@ -444,8 +448,14 @@ impl Link {
         }
     }
 
+    /// By what our calls leave when not by a socket of our own.
+    #[inline]
+    fn acceptor(&self) -> Option<&Weak<dyn Acceptor>> {
+        self.both_ways.as_ref()?.acceptor_of()
+    }
+
     fn is_accepted(&self) -> bool {
-        self.both_ways.as_ref().is_some_and(|both_ways| both_ways.acceptor_of().is_some())
+        self.acceptor().is_some()
     }
 
     /// The receiving part is free again: another caller who waits must take it, or the receiver.
@@ -483,6 +493,9 @@ impl Link {
 
     /// Sends what the socket takes at once; the next caller sends the rest.
     fn flush_if_possible(&self, state: &mut Guard<'_>) {
+        if let Some(acceptor) = self.acceptor() {
+            return self.send_some_accepted(state, acceptor);
+        }
         if let Ok(Moved::Bytes(count)) = net::send_now(&self.stream, state.transmit().poll_transmit()) {
             state.transmit().transmitted(count);
         }

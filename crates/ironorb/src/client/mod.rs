@@ -8,7 +8,7 @@ mod link;
 mod receiver;
 mod resolver;
 
-pub(crate) use link::{Acceptor, Link};
+pub(crate) use link::{Acceptor, Backlog, Link};
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -480,7 +480,8 @@ impl EndpointLinks {
     }
 
     fn accepted_link(&self, now: Instant) -> Option<Arc<Link>> {
-        lock(&self.accepted).iter().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
+        // The newest first: an older one may have lost its client without a word.
+        lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 mod connection;
 mod pool;
+mod receiving;
 mod thread_per_connection;
 mod watchdog;
 pub(crate) mod work;
@@ -18,6 +19,7 @@ use crate::orb::OrbCore;
 use crate::sync::lock;
 use connection::Connection;
 use pool::Pool;
+use receiving::Receiving;
 
 /// The server's side of an ORB: its listening sockets and connections.
 pub(crate) struct Server {
@@ -36,6 +38,8 @@ struct Shared {
     /// Notified when a connection is there, for the threads that look for stalled and idle ones.
     come: Condvar,
     pool: Option<Pool>,
+    /// Who receives on connections that are used both ways.
+    receiving: Arc<Receiving>,
 }
 
 impl Server {
@@ -67,6 +71,7 @@ impl Server {
             gone: Condvar::new(),
             come: Condvar::new(),
             pool,
+            receiving: Arc::default(),
         });
         match orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => thread_per_connection::start_watcher(&shared)?,

@@ -45,7 +45,13 @@ impl Pool {
         let _ = epoll::modify(&self.epoll, &connection.stream, EventData::new_u64(connection.id), ONCE);
     }
 
-    fn push_ready(&self, connection: &Arc<Connection>) {
+    /// Looks no more for bytes of the connection: they are received elsewhere.
+    pub(super) fn forget(&self, connection: &Connection) {
+        let _ = epoll::delete(&self.epoll, &connection.stream);
+    }
+
+    /// Lets a thread look for work on the connection.
+    pub(super) fn push_ready(&self, connection: &Arc<Connection>) {
         lock(&self.ready).push_back(connection.clone());
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
@@ -153,7 +159,7 @@ fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut
             }
         }
         Found::End => {
-            let _ = epoll::delete(&pool.epoll, &connection.stream);
+            pool.forget(connection);
             if connection.end() {
                 shared.close(connection);
             }

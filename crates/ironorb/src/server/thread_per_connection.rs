@@ -18,8 +18,7 @@ const WATCH_EVERY: Duration = Duration::from_millis(25);
 
 pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::Result<()> {
     let (shared, served) = (shared.clone(), connection.clone());
-    connection.threads.fetch_add(1, Ordering::SeqCst);
-    let started = spawn("ironorb-connection", move || {
+    spawn("ironorb-connection", move || {
         let connection = served;
         let mut spare = Spare::default();
         while let Some(work) = connection.wait_for_work(&mut spare) {
@@ -29,11 +28,7 @@ pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::R
         if connection.end() {
             shared.close(&connection);
         }
-    });
-    if started.is_err() {
-        connection.threads.fetch_sub(1, Ordering::SeqCst);
-    }
-    started
+    })
 }
 
 pub(super) fn start_watcher(shared: &Arc<Shared>) -> io::Result<()> {
@@ -70,7 +65,7 @@ pub(super) fn start_watcher(shared: &Arc<Shared>) -> io::Result<()> {
 }
 
 /// Starts a thread that goes on with what has arrived, unless there are too many already.
-fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
+pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     let helpers_max = shared.orb.config.threads_per_connection_max.saturating_sub(1);
     if connection.helpers.fetch_add(1, Ordering::SeqCst) >= helpers_max {
         connection.helpers.fetch_sub(1, Ordering::SeqCst);

@@ -88,7 +88,7 @@ impl Link {
 
     /// Sends until the socket takes no more.
     pub(super) fn send_some(&self, state: &mut Guard<'_>) {
-        if let Some(acceptor) = self.both_ways.as_ref().and_then(|both_ways| both_ways.acceptor_of()) {
+        if let Some(acceptor) = self.acceptor() {
             return self.send_some_accepted(state, acceptor);
         }
         while state.transmit().pending_bytes() > 0 && state.end().is_none() {

@@ -6,11 +6,11 @@
 
 use std::fmt;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-use ironorb_giop::connection::{ConnectionEnd, ServerConnection};
+use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, ServerConnection};
 use ironorb_giop::message::Message;
 use ironorb_giop::service_context::ServiceContextList;
 
@@ -31,10 +31,12 @@ pub(crate) struct Callbacks {
 
 /// An accepted connection as the way of calls to its client.
 pub(crate) trait Acceptor: Send + Sync + fmt::Debug {
-    /// Sends whole messages, and waits while the socket takes no more.
-    fn send(&self, messages: Vec<u8>);
-    /// Sends whole messages without waiting.
-    fn send_soon(&self, messages: Vec<u8>);
+    /// Sends whole messages, and waits while the socket takes no more. False when nobody would receive an answer.
+    fn send(&self, messages: Vec<u8>) -> bool;
+    /// The same without waiting.
+    fn send_soon(&self, messages: Vec<u8>) -> bool;
+    /// The client is gone, or will be sent away. Never waits.
+    fn has_ended(&self) -> bool;
 }
 
 /// What a connection that may be used both ways has on top.
@@ -44,9 +46,8 @@ pub(super) struct BothWays {
     /// What the peer's requests have in common.
     session: Session,
     has_announced: AtomicBool,
-    /// Requests of the peer that have come and have not been served, and their bytes.
-    backlog: AtomicUsize,
-    backlog_bytes: AtomicUsize,
+    /// Requests of the peer that have come and have not been served.
+    backlog: Mutex<Backlog>,
 }
 
 #[derive(Debug)]
@@ -69,8 +70,7 @@ impl BothWays {
             role,
             session: Session::default(),
             has_announced: AtomicBool::new(false),
-            backlog: AtomicUsize::new(0),
-            backlog_bytes: AtomicUsize::new(0),
+            backlog: Mutex::default(),
         }
     }
 
@@ -90,9 +90,47 @@ impl BothWays {
     }
 }
 
+/// Requests that somebody has received for others to serve: how many, and how much of them.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    requests: usize,
+    bytes: usize,
+}
+
 /// Requests of a peer that may wait to be served over one connection, as a multiple of the calls in flight that it
 /// would have over a connection of its own. Their bytes together are at most those of the largest message.
 const BACKLOG_PER_CALL: usize = 16;
+
+impl Backlog {
+    pub(crate) fn has_room(&self, bytes: usize, config: &ConnectionConfig) -> bool {
+        self.requests < requests_max(config)
+            && self.bytes.saturating_add(bytes) <= config.framer.message_bytes_max
+    }
+
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.requests += 1;
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        self.requests -= 1;
+        self.bytes -= bytes;
+    }
+
+    /// True when there is hardly room for one more.
+    pub(crate) fn is_full(&self, config: &ConnectionConfig) -> bool {
+        self.requests >= requests_max(config) || self.bytes > config.framer.message_bytes_max / 2
+    }
+
+    /// True when so many have gone that it is no longer full for a while.
+    pub(crate) fn is_half_empty(&self, config: &ConnectionConfig) -> bool {
+        self.requests <= requests_max(config) / 2 && self.bytes <= config.framer.message_bytes_max / 4
+    }
+}
+
+fn requests_max(config: &ConnectionConfig) -> usize {
+    BACKLOG_PER_CALL * config.calls_in_flight_max
+}
 
 impl Link {
     /// Over a connection that the peer has made.
@@ -130,9 +168,8 @@ impl Link {
     ) -> Guard<'l> {
         let messages = state.transmit().take_all();
         drop(state);
-        match acceptor.upgrade() {
-            Some(acceptor) => acceptor.send(messages),
-            None => self.peer_ended(),
+        if !acceptor.upgrade().is_some_and(|acceptor| acceptor.send(messages)) {
+            self.peer_ended();
         }
         clock.has_waited();
         lock(&self.state)
@@ -142,9 +179,8 @@ impl Link {
     #[cold]
     pub(super) fn send_some_accepted(&self, state: &mut Guard<'_>, acceptor: &Weak<dyn Acceptor>) {
         let messages = state.transmit().take_all();
-        match acceptor.upgrade() {
-            Some(acceptor) => acceptor.send_soon(messages),
-            None => self.end(state, ConnectionEnd::Lost),
+        if !messages.is_empty() && !acceptor.upgrade().is_some_and(|acceptor| acceptor.send_soon(messages)) {
+            self.end(state, ConnectionEnd::Lost);
         }
     }
 
@@ -155,6 +191,11 @@ impl Link {
         let handled = state.handle_reply(message, |waiter| woken.wake(waiter));
         self.pass_on(&mut state, woken);
         handled.is_ok()
+    }
+
+    /// True while a call of ours waits for its answer.
+    pub(crate) fn is_called(&self) -> bool {
+        lock(&self.state).calls_in_flight() > 0
     }
 
     /// The accepted connection is over.
@@ -168,12 +209,12 @@ impl Link {
         let Some(common) = both_ways.common() else { return };
         while let Some(incoming) = state.poll_incoming() {
             let Ok(Some(work)) = Work::of(incoming) else { continue };
-            let bytes = work.bytes();
-            let config = &common.config.connection;
-            let backlog = both_ways.backlog.fetch_add(1, Ordering::SeqCst);
-            let backlog_bytes = both_ways.backlog_bytes.fetch_add(bytes, Ordering::SeqCst);
-            let has_room = backlog < BACKLOG_PER_CALL * config.calls_in_flight_max
-                && backlog_bytes + bytes <= config.framer.message_bytes_max;
+            let has_room = {
+                let mut backlog = lock(&both_ways.backlog);
+                let has_room = backlog.has_room(work.bytes(), &common.config.connection);
+                backlog.add(work.bytes());
+                has_room
+            };
             let link = self.me.upgrade().filter(|_| has_room);
             let Some(link) = link else { return self.end(state, ConnectionEnd::Lost) };
             if common.callback_threads.run(move || link.serve(work)).is_err() {
@@ -190,8 +231,7 @@ impl Link {
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
             drop(work.carry_out(&orb, &both_ways.session, &CalledBack(self.clone())));
         }
-        both_ways.backlog.fetch_sub(1, Ordering::SeqCst);
-        both_ways.backlog_bytes.fetch_sub(bytes, Ordering::SeqCst);
+        lock(&both_ways.backlog).remove(bytes);
     }
 }
 

@@ -1,0 +1,104 @@
+//! Where the replies to a connection's requests go, during their upcalls and after. Decides nothing about when bytes
+//! leave.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::service_context::ListenPoint;
+
+use super::Connection;
+use crate::adapter::ReplySink;
+
+/// A request that is being carried out, as the place where its reply goes.
+pub(super) struct Unanswered<'c> {
+    connection: &'c Connection,
+    answered: Cell<bool>,
+}
+
+impl<'c> Unanswered<'c> {
+    /// One that has been counted.
+    #[inline]
+    pub(super) fn of(connection: &'c Connection) -> Unanswered<'c> {
+        Unanswered { connection, answered: Cell::new(false) }
+    }
+
+    /// It need not keep the connection from an orderly end any longer.
+    #[inline]
+    pub(super) fn settle(&self) {
+        if !self.answered.replace(true) {
+            self.connection.unanswered.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl ReplySink for Unanswered<'_> {
+    #[inline]
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        self.connection.with(|sender| {
+            write(sender);
+            self.settle();
+        });
+    }
+
+    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
+        self.connection.use_both_ways(listen_points);
+    }
+
+    #[cold]
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        let connection = self.connection.itself.upgrade()?;
+        if connection.carried.load(Ordering::SeqCst) > connection.orb.config.connection.calls_in_flight_max {
+            return None;
+        }
+        connection.carried.fetch_add(1, Ordering::SeqCst);
+        // The count of what is unanswered goes over.
+        let answered = self.answered.replace(true);
+        Some(Box::new(AnswersLater { connection, answered: AtomicBool::new(answered) }))
+    }
+}
+
+/// A request whose answer comes after its upcall.
+struct AnswersLater {
+    connection: Arc<Connection>,
+    answered: AtomicBool,
+}
+
+impl AnswersLater {
+    fn settle(&self) {
+        if !self.answered.swap(true, Ordering::SeqCst) {
+            self.connection.unanswered.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl ReplySink for AnswersLater {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        self.connection.with(|sender| {
+            write(sender);
+            self.settle();
+        });
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        self.connection.carried.fetch_add(1, Ordering::SeqCst);
+        let answered = AtomicBool::new(self.answered.swap(true, Ordering::SeqCst));
+        Some(Box::new(AnswersLater { connection: self.connection.clone(), answered }))
+    }
+}
+
+impl Drop for AnswersLater {
+    fn drop(&mut self) {
+        self.settle();
+        let connection = &self.connection;
+        // As in `Connection::carry_out`: whoever finishes the last request of a connection that has ended closes it.
+        if connection.carried.fetch_sub(1, Ordering::SeqCst) == 1 && connection.ending.load(Ordering::SeqCst)
+        {
+            match connection.server.upgrade() {
+                Some(server) => server.close(connection),
+                None => connection.close_now(),
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How a connection's bytes leave, and what happens when the peer takes none. Never holds a lock while it waits.
+
+use std::net::Shutdown;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use ironorb_giop::connection::ServerConnection;
+
+use super::{Connection, Detour};
+use crate::net::{self, Moved};
+use crate::sync::lock;
+
+impl Connection {
+    /// Writes to the peer and sends what has been written. Where threads wait for peers themselves, nothing is written
+    /// before the peer has taken enough of what others have.
+    #[inline]
+    pub(super) fn with(&self, write: impl FnOnce(&mut ServerConnection)) {
+        let mut sender = lock(&self.sender);
+        if self.detours.load(Ordering::Relaxed) & Detour::CLOGGED != 0 {
+            sender = self.wait_for_room(sender);
+        }
+        write(&mut sender);
+        drop(self.flush(sender));
+    }
+
+    /// Returns when at most `transmit_bytes_max` bytes wait for the peer.
+    #[cold]
+    pub(super) fn wait_until_unclogged(&self) {
+        drop(self.wait_for_room(lock(&self.sender)));
+    }
+
+    /// True while a thread of its own waits for the peer; requests are not to be received meanwhile, or their
+    /// replies would pile up.
+    pub(in crate::server) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::SeqCst)
+    }
+
+    /// Sends everything that waits, for a thread that may be kept waiting.
+    pub(in crate::server) fn flush_stalled(&self) {
+        let _sender = self.send_down_to(lock(&self.sender), 0);
+        self.stalled.store(false, Ordering::SeqCst);
+    }
+
+    /// Leaves the waiting for the peer to a thread of its own, if that is the way here.
+    #[cold]
+    pub(super) fn leave_to_another(&self, _sender: &ServerConnection) -> bool {
+        let Some(on_stall) = &self.on_stall else { return false };
+        if self.stalled.swap(true, Ordering::SeqCst) {
+            return true; // it sends ours as well
+        }
+        let started = on_stall();
+        self.stalled.store(started, Ordering::SeqCst);
+        started
+    }
+
+    /// Sends everything that waits, or what the peer takes now if the rest is left to another thread.
+    #[inline]
+    fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection> {
+        loop {
+            let bytes = sender.transmit().poll_transmit();
+            if bytes.is_empty() {
+                return sender;
+            }
+            match net::send_now(&self.stream, bytes) {
+                Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
+                Ok(Moved::Nothing | Moved::End) => return self.flush_slowly(sender),
+                Err(_) => self.give_up(&mut sender),
+            }
+        }
+    }
+
+    #[cold]
+    fn flush_slowly<'c>(
+        &'c self,
+        sender: MutexGuard<'c, ServerConnection>,
+    ) -> MutexGuard<'c, ServerConnection> {
+        if self.leave_to_another(&sender) {
+            return sender;
+        }
+        self.send_down_to(sender, 0)
+    }
+
+    #[cold]
+    fn wait_for_room<'c>(
+        &'c self,
+        sender: MutexGuard<'c, ServerConnection>,
+    ) -> MutexGuard<'c, ServerConnection> {
+        self.send_down_to(sender, self.orb.config.transmit_bytes_max)
+    }
+
+    /// Sends until at most so many bytes wait. Gives up when the peer takes nothing for the configured time.
+    fn send_down_to<'c>(
+        &'c self,
+        mut sender: MutexGuard<'c, ServerConnection>,
+        left_max: usize,
+    ) -> MutexGuard<'c, ServerConnection> {
+        let mut stuck: Option<(u64, Instant)> = None;
+        while sender.transmit().pending_bytes() > left_max {
+            match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
+                Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
+                Ok(Moved::Nothing | Moved::End) => {
+                    self.note_clogged(&mut sender);
+                    // Others may send as well: what they get through counts.
+                    let sent = sender.transmit().sent_position();
+                    let since = match stuck {
+                        Some((position, since)) if position == sent => since,
+                        _ => Instant::now(),
+                    };
+                    stuck = Some((sent, since));
+                    drop(sender);
+                    let left = self.orb.config.transmit_timeout.saturating_sub(since.elapsed());
+                    let _ = net::wait_writable(&self.stream, Some(left));
+                    sender = lock(&self.sender);
+                    if left.is_zero() && sender.transmit().sent_position() == sent {
+                        self.give_up(&mut sender);
+                    }
+                }
+                Err(_) => self.give_up(&mut sender),
+            }
+        }
+        self.note_clogged(&mut sender);
+        sender
+    }
+
+    /// Tells the others whether to go on with requests. In a pool `stalled` tells it.
+    fn note_clogged(&self, sender: &mut MutexGuard<'_, ServerConnection>) {
+        if self.on_stall.is_some() {
+            return;
+        }
+        if sender.transmit().pending_bytes() > self.orb.config.transmit_bytes_max {
+            self.detours.fetch_or(Detour::CLOGGED, Ordering::SeqCst);
+        } else {
+            self.detours.fetch_and(!Detour::CLOGGED, Ordering::SeqCst);
+        }
+    }
+
+    /// Sends until nothing waits or the socket takes no more.
+    pub(super) fn send_what_goes(&self, sender: &mut ServerConnection) {
+        while sender.transmit().pending_bytes() > 0
+            && let Ok(Moved::Bytes(count)) = net::send_now(&self.stream, sender.transmit().poll_transmit())
+        {
+            sender.transmit().transmitted(count);
+        }
+    }
+
+    #[cold]
+    pub(super) fn give_up(&self, sender: &mut ServerConnection) {
+        sender.handle_end();
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}

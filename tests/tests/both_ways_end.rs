@@ -1,0 +1,103 @@
+//! What is left when a client goes while its server waits for it. Alone in its process, whose threads it counts.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use ironorb::{Orb, ServerConcurrency, SystemException, TypedRef};
+use ironorb_tests::relay::Relay;
+use ironorb_tests::wires::{Exchange, ExchangeAsync, ExchangeRef, Listener, ListenerRef};
+use ironorb_tests::{Exchanging, Listening, eventually, raw};
+
+/// Twenty requests call back and are not answered. When the client goes, the threads that wait for it end although no
+/// deadline ends their calls, and another client that says it listens at the same address is called at once.
+#[test]
+fn a_client_goes_without_answering() {
+    let silent = Arc::new(Silent::default());
+    for concurrency in
+        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 4 }]
+    {
+        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+        builder.config().bidirectional = true;
+        builder.config().call_timeout = None;
+        let server = builder.build().unwrap();
+        let exchange: ExchangeRef = server.root_poa().activate(Exchanging::default()).unwrap();
+        let (listener, port) = raw::listen();
+        drop(listener); // an address that leads nowhere
+        let client = || {
+            let mut builder = Orb::builder().no_endpoint().publish(&format!("127.0.0.1:{port}"));
+            builder.config().bidirectional = true;
+            builder.config().connections_per_endpoint_max = 1;
+            builder.config().callback_threads_max = 20;
+            builder.build().unwrap()
+        };
+
+        let first = client();
+        let listener: ListenerRef = first.root_poa().activate_shared(silent.clone()).unwrap();
+        let relay = Relay::to(exchange.object());
+        let remote: ExchangeRef = first.resolve(&relay.ior_of(exchange.object())).unwrap();
+        let pending: Vec<_> = (0..20).map(|_| remote.call_back_async(Some(&listener), 0)).collect();
+        let waiting = match concurrency {
+            ServerConcurrency::ThreadPerConnection => 16,
+            ServerConcurrency::LeaderFollowers { threads } => threads,
+        };
+        eventually("all threads wait", || silent.asked() == waiting);
+        relay.cut();
+        for answer in pending {
+            answer.wait().unwrap_err();
+        }
+        eventually("the threads end", || {
+            threads_named("ironorb-helper") + threads_named("ironorb-connect") == 0
+        });
+        eventually("nobody receives", || threads_named("ironorb-both-wa") == 0);
+
+        let second = client();
+        let listener: ListenerRef = second.root_poa().activate(Listening::default()).unwrap();
+        let remote: ExchangeRef = second.resolve(&exchange.object().to_ior_string()).unwrap();
+        assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
+        silent.release();
+        second.shutdown(true).unwrap();
+        server.shutdown(true).unwrap();
+        first.shutdown(true).unwrap();
+    }
+}
+
+/// Answers nobody before it is released.
+#[derive(Default)]
+struct Silent {
+    asked: Mutex<usize>,
+    released: Condvar,
+}
+
+impl Silent {
+    fn asked(&self) -> usize {
+        *self.asked.lock().unwrap()
+    }
+
+    fn release(&self) {
+        *self.asked.lock().unwrap() = 0;
+        self.released.notify_all();
+    }
+}
+
+impl Listener for Silent {
+    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+        let mut asked = self.asked.lock().unwrap();
+        *asked += 1;
+        drop(self.released.wait_while(asked, |asked| *asked > 0));
+        Ok(1)
+    }
+
+    fn told(&self, _: &str) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn filled(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(data.to_vec())
+    }
+}
+
+/// Threads of this process by the first 15 characters of their names.
+fn threads_named(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|found| found.trim_end() == name).count()
+}
