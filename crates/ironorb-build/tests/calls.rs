@@ -54,7 +54,7 @@ impl World {
 
     /// The reference as the server has it, which is in the same process, and as the client gets it.
     fn both<R: TypedRef + Clone>(&self, local: &R) -> [R; 2] {
-        let url = self.server.object_to_string(local.object());
+        let url = self.server.object_to_string(local.object()).unwrap();
         [local.clone(), self.client.resolve(&url).unwrap()]
     }
 }

@@ -57,7 +57,7 @@ impl World {
 
     /// The reference as the server has it, which is in the same process, and as the client gets it.
     fn both<R: TypedRef + Clone>(&self, local: &R) -> [R; 2] {
-        let url = self.server.object_to_string(local.object());
+        let url = self.server.object_to_string(local.object()).unwrap();
         [local.clone(), self.client.resolve(&url).unwrap()]
     }
 }
@@ -334,7 +334,7 @@ fn unknown_types_are_refused() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let client = Orb::builder().no_endpoint().build().unwrap();
     let local: WalkerRef = server.root_poa().activate(Echo).unwrap();
-    let walker: WalkerRef = client.resolve(&server.object_to_string(local.object())).unwrap();
+    let walker: WalkerRef = client.resolve(&server.object_to_string(local.object()).unwrap()).unwrap();
     let empty: Value<dyn ValueBase> = Value::new(Empty {}).upcast();
     let refused = walker.any_value(Some(&empty), &Edge::default()).unwrap_err();
     assert_eq!(refused.kind, SystemExceptionKind::Marshal);
@@ -456,7 +456,7 @@ fn a_truncatable_value_arrives_as_what_is_known() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     server.register_value::<Leaflet>();
     let local: ShopRef = server.root_poa().activate(Market).unwrap();
-    let shop: ShopRef = world.client.resolve(&server.object_to_string(local.object())).unwrap();
+    let shop: ShopRef = world.client.resolve(&server.object_to_string(local.object()).unwrap()).unwrap();
     abstract_interfaces::catalogue::register_values(&world.client);
     let ticket = Ticket { base: Leaflet { text: "ticket".to_owned() }, price_paid: 3 };
     let back = shop.echo(&[Abstract::from(&Value::new(ticket))], &Bid::default()).unwrap();
@@ -529,8 +529,8 @@ fn an_any_holds_custom_values_and_what_abstract_interfaces_hold() {
     client.register_value::<Node>(); // which the answer is
     let local: WalkerRef = world.server.root_poa().activate(Inspector).unwrap();
     let wares: ShelfRef = world.server.root_poa().activate(Wares(7)).unwrap();
-    let walker: WalkerRef = client.resolve(&world.server.object_to_string(local.object())).unwrap();
-    let wares: ShelfRef = client.resolve(&world.server.object_to_string(wares.object())).unwrap();
+    let walker: WalkerRef = client.resolve(&world.server.object_to_string(local.object()).unwrap()).unwrap();
+    let wares: ShelfRef = client.resolve(&world.server.object_to_string(wares.object()).unwrap()).unwrap();
     let load = Value::new(Packed { first: 7, second: "text".to_owned() });
     let packed = Any::new(&Some(load.clone())).unwrap();
     let ticket = Ticket { base: Leaflet { text: "ticket".to_owned() }, price_paid: 3 };

@@ -100,7 +100,7 @@ system_exceptions! {
 /// What CORBA reports when something other than the application failed.
 ///
 /// Two are equal when kind, minor code and completion are; the detail is for people.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SystemException {
     /// Which one.
     pub kind: SystemExceptionKind,
@@ -188,6 +188,13 @@ impl fmt::Display for SystemException {
             CompletionStatus::No => " [the operation was not carried out]",
             CompletionStatus::Maybe => " [the operation may have been carried out]",
         })
+    }
+}
+
+/// As a program's `main` shows it, and `unwrap`: the text.
+impl fmt::Debug for SystemException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

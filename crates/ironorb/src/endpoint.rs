@@ -24,7 +24,7 @@ pub(crate) struct Published {
 }
 
 /// A text that is not an address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BadAddress {
     text: String,
     why: &'static str,
@@ -33,6 +33,13 @@ pub struct BadAddress {
 impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} is not an address: {}", self.text, self.why)
+    }
+}
+
+/// As a program's `main` shows it: the text.
+impl fmt::Debug for BadAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -66,20 +73,19 @@ impl Endpoint {
     }
 }
 
-/// `iiop://host:port`, and shorter: `host:port`, `:port`, `host`.
+/// `iiop://host:port`, and shorter: `host:port`, `:port`, `host`. Also `giop:tcp:host:port`, as omniORB has it.
 impl FromStr for Endpoint {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
         let bad = |why| BadAddress { text: text.to_owned(), why };
-        let rest = match text.split_once("://") {
-            Some(("iiop", rest)) => rest,
-            Some(_) => return Err(bad("only iiop:// is known; write iiop://host:port")),
-            // omniORB's way to write it, which would pass for an IPv6 address.
-            None if text.starts_with("giop:") => {
-                return Err(bad("only iiop:// is known; write iiop://host:port"));
-            }
-            None => text,
+        let rest = match (text.split_once("://"), text.strip_prefix("giop:")) {
+            (Some(("iiop", rest)), _) => rest,
+            (Some(_), _) => return Err(bad("only iiop:// is known; write iiop://HOST:PORT")),
+            (None, Some(rest)) => rest
+                .strip_prefix("tcp:")
+                .ok_or_else(|| bad("of omniORB's forms only giop:tcp: is known; write iiop://HOST:PORT"))?,
+            (None, None) => text,
         };
         let (host, port) = split_host_port(rest).map_err(bad)?;
         Ok(Endpoint { host: host.to_owned(), port: port.unwrap_or(0) })
@@ -151,14 +157,19 @@ mod tests {
             ("iiop://:2809", "iiop://:2809"),
             ("localhost:1", "iiop://localhost:1"),
             ("localhost", "iiop://localhost:0"),
+            ("giop:tcp:localhost:2809", "iiop://localhost:2809"),
+            ("giop:tcp:[::1]:0", "iiop://[::1]:0"),
+            ("giop:tcp::2809", "iiop://:2809"),
         ] {
             assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), shown);
         }
         for text in ["ssl://x:1", "::1:2809", "host:99999", "[::1", "[::1]x"] {
             assert!(text.parse::<Endpoint>().is_err(), "{text}");
         }
-        let refused = "giop:tcp:localhost:0".parse::<Endpoint>().unwrap_err();
-        assert!(refused.to_string().contains("write iiop://host:port"), "{refused}");
+        for text in ["ssl://x:1", "giop:ssl:x:1", "giop:unix:/tmp/x", "giop:localhost:0", "giop::1"] {
+            let refused = text.parse::<Endpoint>().unwrap_err();
+            assert!(refused.to_string().contains("write iiop://HOST:PORT"), "{refused}");
+        }
     }
 
     #[test]

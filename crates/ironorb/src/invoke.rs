@@ -180,10 +180,19 @@ pub(crate) fn about(object: &ObjectRef, operation: &Operation, e: SystemExceptio
 
 #[cold]
 pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemException) -> SystemException {
-    let place = format!("{operation} of {object:?}");
-    let detail = match e.detail() {
-        Some(detail) => format!("{place}: {detail}"),
-        None => place,
+    let of = match object.type_id() {
+        "" => "an untyped object",
+        id => id,
+    };
+    // The failure often tells the address at fault, which need not be the first of the reference.
+    let detail = match (e.detail(), object.address()) {
+        (Some(detail), Some(address)) if !detail.contains(&address) => {
+            format!("{operation} of {of} at {address}: {detail}")
+        }
+        (Some(detail), _) if detail.starts_with("at ") => format!("{operation} of {of} {detail}"),
+        (Some(detail), _) => format!("{operation} of {of}: {detail}"),
+        (None, Some(address)) => format!("{operation} of {of} at {address}"),
+        (None, None) => format!("{operation} of {of}"),
     };
     e.with_detail(detail)
 }

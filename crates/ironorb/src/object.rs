@@ -212,6 +212,13 @@ impl ObjectRef {
         &self.0.orb
     }
 
+    /// The first address, for people; none in a reference that leads nowhere.
+    #[cold]
+    pub(crate) fn address(&self) -> Option<String> {
+        let address = self.0.ior.iiop_profiles().next()?.addresses().next()?;
+        (!address.is_nowhere()).then(|| address.to_string())
+    }
+
     pub(crate) fn routes(&self) -> &Routes {
         &self.0.routes
     }
@@ -340,7 +347,7 @@ impl Hash for ObjectRef {
 impl fmt::Debug for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ObjectRef({}", if self.type_id().is_empty() { "untyped" } else { self.type_id() })?;
-        if let Some(address) = self.0.ior.iiop_profiles().next().and_then(|p| p.addresses().next()) {
+        if let Some(address) = self.address() {
             write!(f, " at {address}")?;
         }
         f.write_str(")")

@@ -307,7 +307,7 @@ impl Route {
                 MinorCode::NO_USABLE_PROFILE,
                 CompletionStatus::No,
             )
-            .with_detail("the reference has no IIOP address"),
+            .with_detail("the reference has no IIOP address; did the ORB that made it ever listen?"),
         })
     }
 }

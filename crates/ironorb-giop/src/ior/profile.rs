@@ -225,6 +225,11 @@ pub struct IiopAddress<'a> {
 }
 
 impl IiopAddress<'_> {
+    /// True for what references to the objects of an ORB carry that has no address: no host, and port 0.
+    pub fn is_nowhere(&self) -> bool {
+        self.host.is_empty() && self.port == 0
+    }
+
     /// Equal up to the case of the host name. Names are not looked up.
     pub fn is_same(&self, other: &IiopAddress<'_>) -> bool {
         self.port == other.port && self.host.eq_ignore_ascii_case(&other.host)

@@ -26,7 +26,7 @@ use cos_naming::{NamingContext, NamingContextRef};
 pub struct Naming(NamingContextRef);
 
 /// Why a naming operation failed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum NamingError {
     /// The text is not a name.
@@ -99,6 +99,13 @@ impl fmt::Display for NamingError {
             }
             NamingError::System(e) => e.fmt(f),
         }
+    }
+}
+
+/// As a program's `main` shows it: the text.
+impl fmt::Debug for NamingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -20,7 +20,8 @@ use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
 /// Each comes from the first of these that gives it: the command line ([`arguments`](Self::arguments)), the program
 /// (the other methods here), the environment (`IRONORB_CALL_TIMEOUT=5s`), the file that `IRONORB_CONFIG` names
 /// (`callTimeout = 5s`), the default. A file named on the command line counts as the command line. The names are in
-/// [`settings`](crate::settings).
+/// [`settings`](crate::settings). A name that is none of them is an error in each source, in the environment for all
+/// variables that begin with `IRONORB_`.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct OrbBuilder {
@@ -31,7 +32,6 @@ pub struct OrbBuilder {
 }
 
 /// Why an ORB could not be made.
-#[derive(Debug)]
 pub enum BuildError {
     /// A text is not an address.
     Address(BadAddress),
@@ -58,6 +58,13 @@ impl fmt::Display for BuildError {
                 write!(f, "the initial reference {name} cannot be understood: {why}")
             }
         }
+    }
+}
+
+/// As a program's `main` shows it: the text.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -94,7 +101,7 @@ impl OrbBuilder {
     /// Begins with the settings of the environment; [`OrbBuilder::default`] begins without.
     pub(super) fn from_environment() -> Self {
         let mut builder = OrbBuilder::default();
-        builder.environment = builder.settings.take_environment(|name| std::env::var(name).ok()).err();
+        builder.environment = builder.settings.take_environment(std::env::vars_os()).err();
         builder
     }
 
@@ -122,7 +129,9 @@ impl OrbBuilder {
 
     /// Never listens: for programs that only call, and for those that bring their own network to an
     /// [`engine`](crate::engine). References to its own objects work in this process only, unless
-    /// [`publish`](Self::publish) names the addresses, with their ports, at which others find it.
+    /// [`publish`](Self::publish) names the addresses, with their ports, at which others find it, or the ORB is
+    /// bidirectional ([`OrbConfig::bidirectional`]): then servers that it calls can call it back. Until then
+    /// [`Orb::object_to_string`] and, once there are objects, [`Orb::run`] are errors.
     pub fn no_endpoint(mut self) -> Self {
         self.settings.no_endpoint = true;
         self

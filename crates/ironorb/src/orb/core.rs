@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::time::Duration;
 
@@ -48,6 +50,8 @@ pub(crate) struct OrbCore {
     server: Mutex<Option<Server>>,
     /// What references carry when the ORB itself does not listen.
     published: OnceLock<Vec<Published>>,
+    /// A reference was made while there was nothing to carry.
+    has_made_nowhere: AtomicBool,
     root: Mutex<Option<Poa>>,
     is_shut_down: Mutex<bool>,
 }
@@ -75,6 +79,7 @@ impl OrbCore {
             hold_requests,
             server: Mutex::new(None),
             published: OnceLock::new(),
+            has_made_nowhere: AtomicBool::new(false),
             root: Mutex::new(None),
             is_shut_down: Mutex::new(false),
         })
@@ -95,7 +100,11 @@ impl OrbCore {
             return Ok(Poa::destroyed_root(self));
         }
         if self.endpoints.is_empty() {
-            let _ = self.published.set(server::published(&self.publish, Vec::new())?);
+            let mut published = server::published(&self.publish, Vec::new())?;
+            if published.is_empty() && self.config.bidirectional {
+                published.push(made_up_address());
+            }
+            let _ = self.published.set(published);
         }
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         // Before the first client can ask: it may find its objects held, but never no adapter at all.
@@ -131,7 +140,13 @@ impl OrbCore {
         self.published().iter().map(|p| display_host_port(&p.host, p.port)).collect()
     }
 
-    /// A reference to one of our objects. Without an endpoint it has port 0, which nobody can connect to.
+    /// References to objects were made that only this process can call, and none of them waits for a thread in
+    /// [`Orb::run`](super::Orb::run).
+    pub(super) fn serves_nobody(&self) -> bool {
+        self.has_made_nowhere.load(Ordering::Relaxed) && !self.adapter.main_thread().is_wanted()
+    }
+
+    /// A reference to one of our objects. Without an address it has port 0, which nobody can connect to.
     pub(crate) fn reference(
         self: &Arc<Self>,
         repository_id: &str,
@@ -142,7 +157,10 @@ impl OrbCore {
         let version = self.config.giop_version;
         let (first, others) = match self.published() {
             [first, others @ ..] => (first, others),
-            [] => (&nowhere, [].as_slice()),
+            [] => {
+                self.has_made_nowhere.store(true, Ordering::Relaxed);
+                (&nowhere, [].as_slice())
+            }
         };
         let mut components = vec![TaggedComponent::new_orb_type(IRONORB_ORB_TYPE)];
         components.extend(TaggedComponent::new_code_sets(&self.config.code_sets()));
@@ -172,8 +190,7 @@ impl OrbCore {
             Ownership::Ours => true,
             Ownership::NotOurs => false,
             Ownership::IfAtOurAddress => profile.addresses().any(|address| {
-                let is_nowhere = address.port == 0 && address.host.is_empty();
-                is_nowhere
+                address.is_nowhere()
                     || self.published().iter().any(|p| p.port == address.port && p.host == address.host)
             }),
         };
@@ -262,6 +279,15 @@ pub(crate) fn shut_down() -> SystemException {
         CompletionStatus::No,
     )
     .with_detail("the ORB has been shut down")
+}
+
+/// What the references of a bidirectional ORB carry that listens nowhere: a server finds in it the connection over which
+/// it was announced to it, so nobody else may have it. Of the addresses that nobody may have (240.0.0.0/4, RFC 1112),
+/// one of the many by chance, so that whoever tries to connect all the same fails at once.
+fn made_up_address() -> Published {
+    let [a, b, c, d, e, f, ..] = fresh_nonce().to_ne_bytes();
+    let host = Ipv4Addr::new(240 | (a & 7), b, c, d).to_string();
+    Published { host, port: u16::from_ne_bytes([e, f]).max(1) }
 }
 
 /// A number that no other run has, as far as chance allows; never 0, which stands for persistent keys.

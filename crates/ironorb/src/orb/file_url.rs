@@ -5,7 +5,7 @@ use std::io::Read;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
-/// Longer files are not references.
+/// Longer files are not references: 1 MiB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The path in a URL of this scheme: `file:relative`, `file:/absolute`, `file:///absolute` or
@@ -23,18 +23,38 @@ pub(super) fn path(url: &str) -> Option<&str> {
 
 /// The text of a file that names an object, but not by another file.
 pub(super) fn read(file: &str) -> Result<String, SystemException> {
-    let bad = |minor, why: String| {
-        SystemException::new(SystemExceptionKind::BadParam, minor, CompletionStatus::No)
-            .with_detail(format!("{file}: {why}"))
+    let bad = |minor, why: &str| {
+        about(
+            file,
+            SystemException::new(SystemExceptionKind::BadParam, minor, CompletionStatus::No).with_detail(why),
+        )
     };
     let mut text = String::new();
     std::fs::File::open(file)
-        .and_then(|opened| opened.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|e| bad(MinorCode::BAD_PARAM_URL_SPECIFIC, e.to_string()))?;
+        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(|e| bad(MinorCode::BAD_PARAM_URL_SPECIFIC, &e.to_string()))?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(bad(MinorCode::BAD_PARAM_URL_SPECIFIC, "it is longer than 1 MiB, which no reference is"));
+    }
+    if text.trim_ascii().is_empty() {
+        return Err(bad(
+            MinorCode::BAD_PARAM_URL_SPECIFIC,
+            "it is empty; has the server written its reference yet?",
+        ));
+    }
     if path(&text).is_some() {
-        return Err(bad(MinorCode::BAD_PARAM_URL_OTHER, "a file that names another file".to_owned()));
+        return Err(bad(MinorCode::BAD_PARAM_URL_OTHER, "a file that names another file"));
     }
     Ok(text)
+}
+
+/// The same failure, with the file that it is about.
+pub(super) fn about(file: &str, e: SystemException) -> SystemException {
+    let detail = match e.detail() {
+        Some(detail) => format!("{file}: {detail}"),
+        None => file.to_owned(),
+    };
+    e.with_detail(detail)
 }
 
 #[cfg(test)]

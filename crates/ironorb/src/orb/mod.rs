@@ -108,12 +108,18 @@ impl Orb {
         })
     }
 
-    /// A reference for a text: `IOR:…`, `corbaloc:…`, `corbaname:…`, or `file:` and the path of a file that holds
-    /// one of the others. Only the last two ask anybody and block.
+    /// A reference for a text: `IOR:…`, `corbaloc:…`, `corbaname:…`, or `file:` and the path of a file of at most 1 MiB
+    /// that holds one of the others (`file:relative`, `file:///absolute`; no escapes). Only the last two ask anybody
+    /// and block.
     pub fn string_to_object(&self, url: &str) -> Result<ObjectRef, SystemException> {
         if let Some(path) = file_url::path(url) {
-            return self.string_to_object(&file_url::read(path)?);
+            let text = file_url::read(path)?;
+            return self.text_to_object(&text).map_err(|e| file_url::about(path, e));
         }
+        self.text_to_object(url)
+    }
+
+    fn text_to_object(&self, url: &str) -> Result<ObjectRef, SystemException> {
         let object = match url.parse::<ObjectUrl>()? {
             ObjectUrl::Ior(ior) if ior.is_nil() => return Err(crate::object::nil_reference()),
             ObjectUrl::Ior(ior) => ObjectRef::new(&self.core, ior),
@@ -134,9 +140,14 @@ impl Orb {
         if ior.is_nil() { Err(crate::object::nil_reference()) } else { Ok(ObjectRef::new(&self.core, ior)) }
     }
 
-    /// The text for a reference (`IOR:…`).
-    pub fn object_to_string(&self, object: &ObjectRef) -> String {
-        object.to_ior_string()
+    /// The text for a reference (`IOR:…`). One that would lead nobody to the object, because the ORB that made it never
+    /// listens and publishes no address, is refused with INV_OBJREF; [`ObjectRef::to_ior_string`] takes any.
+    pub fn object_to_string(&self, object: &ObjectRef) -> Result<String, SystemException> {
+        let mut addresses = object.ior().iiop_profiles().flat_map(|profile| profile.addresses());
+        if addresses.any(|address| address.is_nowhere()) {
+            return Err(nowhere(SystemExceptionKind::InvObjref));
+        }
+        Ok(object.to_ior_string())
     }
 
     /// Lets clients reach an object under a plain key, as in `corbaloc::host:port/Bank`. The object must be one of
@@ -145,8 +156,8 @@ impl Orb {
         self.core.bind_key(plain_key, object)
     }
 
-    /// The addresses that references to objects of this ORB carry, as `host:port`; empty when it does not
-    /// listen.
+    /// The addresses that references to objects of this ORB carry, as `host:port`. Empty when it neither listens nor
+    /// publishes any; when it is bidirectional, one that is made up.
     pub fn published_addresses(&self) -> Vec<String> {
         self.core.published_addresses()
     }
@@ -164,6 +175,9 @@ impl Orb {
 
     /// Blocks until the ORB is shut down. Meanwhile this thread is the one on which adapters with
     /// [`ThreadModel::MainThread`](crate::poa::ThreadModel::MainThread) are called; all others have threads of their own.
+    ///
+    /// INITIALIZE when it cannot listen, and when there are objects that nobody could call meanwhile, because the ORB never
+    /// listens ([`OrbBuilder::no_endpoint`]), publishes no address and is not bidirectional.
     pub fn run(&self) -> Result<(), SystemException> {
         // An ORB that is run serves, also when it has no objects yet.
         self.core.root_poa().map_err(|e| {
@@ -174,6 +188,9 @@ impl Orb {
             )
             .with_detail(e.to_string())
         })?;
+        if self.core.serves_nobody() {
+            return Err(nowhere(SystemExceptionKind::Initialize));
+        }
         self.core.run();
         Ok(())
     }
@@ -193,6 +210,15 @@ impl Orb {
         self.core.shut_down(wait_for_completion);
         Ok(())
     }
+}
+
+/// Objects are to be called from outside that cannot be.
+#[cold]
+fn nowhere(kind: SystemExceptionKind) -> SystemException {
+    SystemException::new(kind, MinorCode::NO_ENDPOINT, CompletionStatus::No).with_detail(
+        "it was told so (no_endpoint, or the setting noEndpoint): let it listen at an endpoint, publish the address \
+         at which others find it, or make it bidirectional",
+    )
 }
 
 impl fmt::Debug for Orb {

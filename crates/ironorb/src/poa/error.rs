@@ -9,7 +9,7 @@ use super::policies::PoaPolicyType;
 
 /// What can be wrong with a call on an adapter or a manager: the user exceptions of their interfaces (CORBA 3.3 part 1,
 /// 15.3), and what the standard reports by system exceptions. Becomes such an exception with `?` in a servant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoaError {
     /// A child of this name exists, or is still being destroyed.
@@ -83,6 +83,13 @@ impl fmt::Display for PoaError {
             PoaError::WouldDeadlock => "the call would wait for the upcall that makes it",
             PoaError::NameTooLong => "the adapter's path is longer than 65,535 bytes",
         })
+    }
+}
+
+/// As a program's `main` shows it: the text.
+impl fmt::Debug for PoaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

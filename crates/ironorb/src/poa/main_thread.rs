@@ -22,6 +22,8 @@ pub(crate) struct MainThread {
     changed: Condvar,
     /// So that nobody who changes a manager's state takes the lock in vain.
     has_requests: AtomicBool,
+    /// There is, or was, an adapter whose servants want it.
+    is_wanted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -64,6 +66,15 @@ impl Orb {
 }
 
 impl MainThread {
+    /// An adapter has been made whose servants are called on the main thread.
+    pub(super) fn want(&self) {
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
     /// Makes an upcall this thread's to make, until [`resign`](Self::resign): if it is the main one, or was the last that
     /// was and nobody is now.
     pub(super) fn enter(&self) -> bool {

@@ -175,6 +175,9 @@ impl Poa {
         self.check_alive()?;
         let poa = Poa::register(orb, Some(self.clone()), name, path, policies, components, manager)?;
         children.insert(name.to_owned(), poa.clone());
+        if policies.thread == ThreadModel::MainThread {
+            orb.adapter.main_thread().want();
+        }
         Ok(poa)
     }
 

@@ -1,0 +1,251 @@
+//! The table of settings: names, what their values look like, what they decide. Nothing here reads a source.
+
+use super::values::{
+    assign, at_least_one, char_set, concurrency, duration, duration_or_never, never_or, number, size,
+    version, yes,
+};
+use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
+
+/// One setting: `-ORB` and its name on the command line, the name alone in a configuration file, and `IRONORB_` and
+/// the name in capitals in the environment. The case of letters does not count.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name in camel case: `callTimeout`.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub form: &'static str,
+    /// What it decides, and its default.
+    pub help: &'static str,
+    /// True when it may be given several times; in the environment, with spaces between.
+    pub repeats: bool,
+    pub(super) set: Set,
+}
+
+type Set = fn(&mut Settings, &str) -> Result<(), String>;
+
+impl Setting {
+    /// On the command line: `-ORBcallTimeout`.
+    pub fn option(&self) -> String {
+        format!("{OPTION_PREFIX}{}", self.name)
+    }
+
+    /// In the environment: `IRONORB_CALL_TIMEOUT`.
+    pub fn variable(&self) -> String {
+        let mut name = VARIABLE_PREFIX.to_owned();
+        for (at, c) in self.name.chars().enumerate() {
+            if at > 0 && c.is_ascii_uppercase() {
+                name.push('_');
+            }
+            name.push(c.to_ascii_uppercase());
+        }
+        if self.name == CONFIG_FILE { CONFIG_FILE_VARIABLE.to_owned() } else { name }
+    }
+}
+
+/// Every setting that operators can give.
+pub fn settings() -> &'static [Setting] {
+    SETTINGS
+}
+
+const fn once(name: &'static str, form: &'static str, help: &'static str, set: Set) -> Setting {
+    Setting { name, form, help, repeats: false, set }
+}
+
+const fn several(name: &'static str, form: &'static str, help: &'static str, set: Set) -> Setting {
+    Setting { name, form, help, repeats: true, set }
+}
+
+pub(super) static SETTINGS: &[Setting] = &[
+    once(CONFIG_FILE, "PATH", "A file of lines `name = value`.", |_, _| Ok(())),
+    once("id", "NAME", "The ORB's own name, for interceptors. Default: empty.", |s, v| {
+        s.orb_id = v.to_owned();
+        Ok(())
+    }),
+    once("serverId", "NAME", "The server's name, for interceptors. Default: empty.", |s, v| {
+        s.server_id = v.to_owned();
+        Ok(())
+    }),
+    several("initRef", "NAME=URL", "What an initial reference stands for.", |s, v| {
+        let (name, url) =
+            v.split_once('=').ok_or("write NAME=URL, as in NameService=corbaloc::host/NameService")?;
+        s.set_initial(name.trim(), url.trim());
+        Ok(())
+    }),
+    once(
+        "defaultInitRef",
+        "URL",
+        "Where initial references are that nothing else names: `corbaloc::host` and `/NAME`.",
+        |s, v| {
+            s.default_initial = Some(v.to_owned());
+            Ok(())
+        },
+    ),
+    several("endpoint", "iiop://HOST:PORT", "Where to listen. Default: every address, any port.", |s, v| {
+        s.endpoints.push(v.parse().map_err(|e: crate::BadAddress| e.to_string())?);
+        Ok(())
+    }),
+    several(
+        "publish",
+        "HOST[:PORT]",
+        "The address that references carry. Default: the endpoints.",
+        |s, v| {
+            s.publish.push(v.to_owned());
+            Ok(())
+        },
+    ),
+    once("noEndpoint", "yes | no", "Never listens. Default: no.", |s, v| assign(&mut s.no_endpoint, yes(v))),
+    once("holdRequests", "yes | no", "The root adapter's manager begins holding. Default: no.", |s, v| {
+        assign(&mut s.hold_requests, yes(v))
+    }),
+    once("concurrency", "threadPerConnection | pool:N", "Which threads run servants.", |s, v| {
+        assign(&mut s.config.concurrency, concurrency(v))
+    }),
+    once("giopVersion", "1.0 | 1.1 | 1.2", "GIOP version of references, and the highest spoken.", |s, v| {
+        assign(&mut s.config.giop_version, version(v))
+    }),
+    once("callTimeout", "DURATION | never", "How long a call may take. Default: 60s.", |s, v| {
+        assign(&mut s.config.call_timeout, duration_or_never(v))
+    }),
+    once("connectTimeout", "DURATION", "How long one attempt to connect may take. Default: 10s.", |s, v| {
+        assign(&mut s.config.connect_timeout, duration(v))
+    }),
+    once(
+        "transmitTimeout",
+        "DURATION",
+        "How long a client may leave a reply unread. Default: 20s.",
+        |s, v| assign(&mut s.config.transmit_timeout, duration(v)),
+    ),
+    once(
+        "serverIdleTimeout",
+        "DURATION | never",
+        "When an accepted connection without requests is closed. Default: 10m.",
+        |s, v| assign(&mut s.config.server_idle_timeout, duration_or_never(v)),
+    ),
+    once(
+        "clientIdleTimeout",
+        "DURATION | never",
+        "When an outgoing connection without calls is closed. Default: 3m.",
+        |s, v| assign(&mut s.config.client_idle_timeout, duration_or_never(v)),
+    ),
+    once(
+        "messageTimeout",
+        "DURATION | never",
+        "How long a message to a server may take to come. Default: 2m.",
+        |s, v| assign(&mut s.config.message_timeout, duration_or_never(v)),
+    ),
+    once(
+        "bareExceptions",
+        "yes | no",
+        "Exceptions in an any lack their id, as omniORB wants. Default: no.",
+        |s, v| assign(&mut s.config.bare_exceptions, yes(v)),
+    ),
+    once(
+        "nativeCharSet",
+        "UTF-8 | ISO-8859-1",
+        "The code set of strings to ask for. Default: UTF-8.",
+        |s, v| assign(&mut s.config.native_char_set, char_set(v)),
+    ),
+    once("messageBytesMax", "SIZE", "Largest message, in and out. Default: 128MiB.", |s, v| {
+        assign(&mut s.config.connection.framer.message_bytes_max, size(v))
+    }),
+    once("fragmentBytes", "SIZE | never", "Longer messages leave in fragments. Default: never.", |s, v| {
+        assign(&mut s.config.connection.fragment_bytes, never_or(v, size))
+    }),
+    once(
+        "transmitBytesMax",
+        "SIZE",
+        "Bytes that may wait to be sent on a connection. Default: 4MiB.",
+        |s, v| assign(&mut s.config.transmit_bytes_max, size(v)),
+    ),
+    once("callsInFlightMax", "NUMBER", "Calls that may wait on one connection. Default: 1024.", |s, v| {
+        assign(&mut s.config.connection.calls_in_flight_max, at_least_one(v))
+    }),
+    once("cancelRequests", "yes | no", "Tells servers of calls that were given up. Default: no.", |s, v| {
+        assign(&mut s.config.connection.cancel_requests, yes(v))
+    }),
+    once("exceptionDetails", "yes | no", "Tells clients in words why a call failed. Default: no.", |s, v| {
+        assign(&mut s.config.connection.exception_details, yes(v))
+    }),
+    once("connectionsPerEndpointMax", "NUMBER", "Connections to one server. Default: 4.", |s, v| {
+        assign(&mut s.config.connections_per_endpoint_max, at_least_one(v))
+    }),
+    once("serverConnectionsMax", "NUMBER", "Connections accepted at once. Default: 10000.", |s, v| {
+        assign(&mut s.config.server_connections_max, at_least_one(v))
+    }),
+    once(
+        "threadsPerConnectionMax",
+        "NUMBER",
+        "Threads that may serve one connection. Default: 16.",
+        |s, v| assign(&mut s.config.threads_per_connection_max, at_least_one(v)),
+    ),
+    once(
+        "heldRequestsMax",
+        "NUMBER",
+        "Requests that may wait for a holding manager. Default: 1024.",
+        |s, v| assign(&mut s.config.held_requests_max, number(v)),
+    ),
+    once("forwardsMax", "NUMBER", "Forwards that one call follows, at most 255. Default: 16.", |s, v| {
+        assign(&mut s.config.forwards_max, number(v))
+    }),
+    once("resendsMax", "NUMBER", "Times that one call is sent again, at most 255. Default: 4.", |s, v| {
+        assign(&mut s.config.resends_max, number(v))
+    }),
+];
+
+/// The setting with a name, in any case of letters; names that other ORBs use for the same thing are taken too.
+pub(super) fn find(name: &str) -> Result<&'static Setting, String> {
+    let wanted = OTHER_NAMES
+        .iter()
+        .find(|(other, _)| other.eq_ignore_ascii_case(name))
+        .map_or(name, |&(_, ours)| ours);
+    SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(wanted)).ok_or_else(|| {
+        match nearest(name) {
+            Some(near) => format!("no setting is called {name}; do you mean {}?", near.name),
+            None => {
+                let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
+                format!("no setting is called {name}; there are {}", names.join(", "))
+            }
+        }
+    })
+}
+
+/// The setting of a variable of the environment, whose name must be exact.
+pub(super) fn find_variable(name: &str) -> Result<&'static Setting, String> {
+    SETTINGS.iter().find(|setting| setting.variable() == name).ok_or_else(|| {
+        let bare = name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name).replace('_', "");
+        match nearest(&bare) {
+            Some(near) => format!("no setting is called so; do you mean {}?", near.variable()),
+            None => format!("no setting is called so, and names with {VARIABLE_PREFIX} are for settings"),
+        }
+    })
+}
+
+/// The setting that is meant by a name with a typing error or two.
+fn nearest(name: &str) -> Option<&'static Setting> {
+    let far = |other: &str| distance(&name.to_ascii_lowercase(), &other.to_ascii_lowercase());
+    let ours = SETTINGS.iter().map(|setting| (setting, far(setting.name)));
+    let others = OTHER_NAMES.iter().filter_map(|(other, name)| Some((find(name).ok()?, far(other))));
+    let (setting, far) = ours.chain(others).min_by_key(|&(_, far)| far)?;
+    (far <= 3 && far * 3 <= name.len()).then_some(setting)
+}
+
+/// How many letters must be added, removed or changed to make one word another.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, right) in b.bytes().enumerate() {
+            let change = diagonal + usize::from(left != right);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// `ORBListenEndpoints` is the name that TAO and others use; `endPoint` is omniORB's.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("listenEndpoints", "endpoint"),
+    ("maxGIOPVersion", "giopVersion"),
+    ("nativeCharCodeSet", "nativeCharSet"),
+];

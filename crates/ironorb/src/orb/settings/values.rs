@@ -1,0 +1,102 @@
+//! What the values of settings look like: durations, sizes, numbers and words.
+
+use std::time::Duration;
+
+use ironorb_giop::{CharSet, Version};
+
+use crate::config::ServerConcurrency;
+
+pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
+}
+
+pub(super) fn yes(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "true" | "on" | "1" => Ok(true),
+        "no" | "false" | "off" | "0" => Ok(false),
+        _ => Err(format!("{text:?} is neither yes nor no")),
+    }
+}
+
+pub(super) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a number that can stand here"))
+}
+
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    match number(text)? {
+        0 => Err("it must be at least 1".to_owned()),
+        n => Ok(n),
+    }
+}
+
+/// The number and the unit behind it.
+pub(super) fn with_unit(text: &str) -> Option<(u64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    Some((number.parse().ok()?, unit.trim()))
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let found = with_unit(text).and_then(|(number, unit)| match unit {
+        "us" => Some(Duration::from_micros(number)),
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" | "min" => number.checked_mul(60).map(Duration::from_secs),
+        "h" => number.checked_mul(3600).map(Duration::from_secs),
+        _ => None,
+    });
+    found.ok_or_else(|| format!("{text:?} is not a duration: write 250ms, 5s, 2m or 1h"))
+}
+
+pub(super) fn never_or<T>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Option<T>, String> {
+    if text.eq_ignore_ascii_case("never") { Ok(None) } else { read(text).map(Some) }
+}
+
+pub(super) fn duration_or_never(text: &str) -> Result<Option<Duration>, String> {
+    never_or(text, duration)
+}
+
+pub(super) fn size(text: &str) -> Result<usize, String> {
+    let found = with_unit(text).and_then(|(number, unit)| {
+        let shift = match unit {
+            "" | "B" => 0,
+            "K" | "k" | "KiB" => 10,
+            "M" | "MiB" => 20,
+            "G" | "GiB" => 30,
+            _ => return None,
+        };
+        usize::try_from(number).ok()?.checked_mul(1 << shift)
+    });
+    found.ok_or_else(|| format!("{text:?} is not a size in bytes: write 8192, 64KiB, 16MiB or 1GiB"))
+}
+
+pub(super) fn version(text: &str) -> Result<Version, String> {
+    match text {
+        "1.0" => Ok(Version::V1_0),
+        "1.1" => Ok(Version::V1_1),
+        "1.2" => Ok(Version::V1_2),
+        _ => Err(format!("{text:?} is not a GIOP version: write 1.0, 1.1 or 1.2")),
+    }
+}
+
+pub(super) fn char_set(text: &str) -> Result<CharSet, String> {
+    match text.to_ascii_uppercase().as_str() {
+        "UTF-8" | "UTF8" => Ok(CharSet::Utf8),
+        "ISO-8859-1" | "LATIN1" => Ok(CharSet::Latin1),
+        _ => Err(format!("{text:?} is not a code set that we work in: write UTF-8 or ISO-8859-1")),
+    }
+}
+
+pub(super) fn concurrency(text: &str) -> Result<ServerConcurrency, String> {
+    if text.eq_ignore_ascii_case("threadPerConnection") {
+        return Ok(ServerConcurrency::ThreadPerConnection);
+    }
+    match text.split_once(':') {
+        Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: at_least_one(threads)? }),
+        _ => Err(format!("{text:?} is neither threadPerConnection nor pool:N")),
+    }
+}
