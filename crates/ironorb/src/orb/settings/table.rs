@@ -93,7 +93,15 @@ pub(super) static SETTINGS: &[Setting] = &[
             Ok(())
         },
     ),
-    once("noEndpoint", "yes | no", "Never listens. Default: no.", |s, v| assign(&mut s.no_endpoint, yes(v))),
+    once("noEndpoint", "yes | no", "Never listens: a program that only calls. Default: no.", |s, v| {
+        assign(&mut s.no_endpoint, yes(v))
+    }),
+    once(
+        "bidirectional",
+        "yes | no",
+        "Servers may call back over a client's connections. Default: no.",
+        |s, v| assign(&mut s.config.bidirectional, yes(v)),
+    ),
     once("holdRequests", "yes | no", "The root adapter's manager begins holding. Default: no.", |s, v| {
         assign(&mut s.hold_requests, yes(v))
     }),
