@@ -262,8 +262,8 @@ pub(crate) struct Value {
     pub(crate) modifier: &'static str,
     /// The field that holds the state of the concrete base, and the base's type and description.
     pub(crate) base: Option<(String, String, String)>,
-    /// The concrete bases, nearest first, each with the fields that lead to its state.
-    pub(crate) bases: Vec<(String, String)>,
+    /// The concrete bases, nearest first.
+    pub(crate) bases: Vec<String>,
     /// To how many of them a receiver may cut a value down.
     pub(crate) truncatable: usize,
     /// The traits of the abstract bases; true for those without operations.

@@ -112,6 +112,9 @@ impl Checker<'_> {
                 if !value.defined {
                     self.push(def.span, "a valuetype that is only declared".to_owned());
                 }
+                if self.model.all_bases(def.id).len() > VALUE_BASES_MAX {
+                    self.push(def.span, format!("a valuetype with more than {VALUE_BASES_MAX} bases"));
+                }
                 for state in &value.state {
                     self.ty(&state.member.ty, state.member.span);
                 }
@@ -187,6 +190,10 @@ const RESULTS_MAX: usize = 32;
 /// Direct and indirect bases of an interface. Each interface lists all of its bases and their operations, so that a
 /// chain of n would take n² lines.
 const BASES_MAX: usize = 256;
+
+/// Direct and indirect bases of a valuetype. Macros look for an operation in one base after another, and rustc lets them
+/// call each other 128 times.
+const VALUE_BASES_MAX: usize = 64;
 
 /// Levels of sequences, arrays and aliases in a type; far beyond real IDL, and what rustc takes with ease.
 const TYPE_LEVELS_MAX: u32 = 100;

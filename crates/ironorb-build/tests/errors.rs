@@ -64,6 +64,29 @@ fn endless_inheritance_and_results_are_refused() {
     );
 }
 
+/// The same of valuetypes; and what is not refused grows no faster than what it names.
+#[test]
+fn endless_inheritance_of_values_is_refused() {
+    let chain = |length: usize| {
+        let mut idl = "valuetype V0 { public long x; };\n".to_owned();
+        for n in 1..length {
+            idl.push_str(&format!("valuetype V{n} : truncatable V{} {{ public long x; }};\n", n - 1));
+        }
+        idl
+    };
+    check(
+        &chain(67),
+        &[
+            "error: a valuetype with more than 64 bases is not generated yet --> test.idl:66:11",
+            "error: a valuetype with more than 64 bases is not generated yet --> test.idl:67:11",
+        ],
+    );
+    let [short, long] = [33, 65].map(|length| generated(&chain(length)).unwrap().len());
+    let last = generated(&chain(65)).unwrap().len() - generated(&chain(64)).unwrap().len();
+    assert!(last < 2000, "the last of the chain takes {last} bytes");
+    assert!(long < 3 * short, "twice the chain takes {long} bytes instead of {short}");
+}
+
 #[test]
 fn the_line_is_shown_with_a_caret() {
     let errors = generated("module m {\n\tstruct Later;\n};").unwrap_err();

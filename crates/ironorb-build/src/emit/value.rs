@@ -37,7 +37,6 @@ impl Printer {
             if let Some((field, ty, description)) = &value.base {
                 out.put(format_args!("base {field}: {ty} = {description};"));
             }
-            let bases: Vec<String> = value.bases.iter().map(|(ty, way)| format!("{ty}: ({way})")).collect();
             let abstract_bases: Vec<String> = value
                 .abstract_bases
                 .iter()
@@ -45,7 +44,7 @@ impl Printer {
                 .collect();
             let views: Vec<String> = value.views.iter().map(|path| format!("dyn {path}")).collect();
             let lists = [
-                (format!("bases({}) [", value.truncatable), bases),
+                (format!("bases({}) [", value.truncatable), value.bases.clone()),
                 ("abstract [".to_owned(), abstract_bases),
                 ("views [".to_owned(), views),
             ];

@@ -56,17 +56,6 @@ impl Lowerer<'_> {
         let names = self.names.of(def.id);
         let fields = self.state_names(value);
         let chain = self.concrete_bases(def.id);
-        let mut way = String::new();
-        let mut derived = value;
-        let mut bases = Vec::new();
-        for &(id, base) in &chain {
-            if !way.is_empty() {
-                way.push(' ');
-            }
-            way.push_str(&self.base_field(derived));
-            bases.push((self.path(id, at), way.clone()));
-            derived = base;
-        }
         let truncatable = std::iter::once(value)
             .chain(chain.iter().map(|&(_, base)| base))
             .take_while(|value| value.truncatable)
@@ -97,7 +86,7 @@ impl Lowerer<'_> {
                 let description = self.path_to(id, &self.names.of(id).type_code, at);
                 (self.base_field(value), self.path(id, at), format!("&{description}"))
             }),
-            bases,
+            bases: chain.iter().map(|&(id, _)| self.path(id, at)).collect(),
             truncatable,
             abstract_bases: abstract_bases
                 .into_iter()

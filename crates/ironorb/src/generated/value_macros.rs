@@ -9,7 +9,7 @@ pub use crate::{
 };
 
 /// A valuetype with state: its struct is plain Rust. `base` is the field with the inherited state, `bases` the concrete
-/// bases, nearest first, with the fields that lead to their state, and to how many of them a value may be cut down.
+/// bases, nearest first, and to how many of them a value may be cut down.
 /// `abstract` are the traits of abstract bases (`mark` those that ask for nothing), `views` other traits by which a
 /// value may be seen if its struct, or that of a base, implements them.
 #[doc(hidden)]
@@ -18,7 +18,7 @@ macro_rules! __ironorb_valuetype {
     (
         $name:ident $($idl:literal)?: $type_code:ident = $modifier:ident $id:literal;
         $(base $field:ident: $base:ty = $base_type:expr;)?
-        bases($truncatable:literal) $ancestors:tt;
+        bases($truncatable:literal) [$($ancestor:ty),* $(,)?];
         abstract [$($abstract_kind:ident $abstract:path),* $(,)?];
         views [$(dyn $view:path),* $(,)?];
         state {
@@ -52,12 +52,12 @@ macro_rules! __ironorb_valuetype {
         impl $crate::generated::ValueType for $name {
             const INFO: &'static $crate::generated::value::ValueInfo = &$crate::generated::value::ValueInfo {
                 id: $id,
-                bases: $crate::__ironorb_ancestor_ids!($ancestors),
+                bases: &[$(<$ancestor as $crate::generated::FormalValue>::ID),*],
                 truncatable: $truncatable,
                 kind: $crate::__ironorb_value_kind!($modifier),
                 type_def: &$type_code,
                 factory: &$crate::generated::value::StateFactory::<$name>::new(),
-                views: $crate::__ironorb_views!($name $ancestors $ancestors [$($abstract,)* $($view,)*]),
+                views: $crate::__ironorb_views!($name [$($ancestor),*] [$($ancestor),*] [$($abstract,)* $($view,)*]),
             };
 
             $crate::__ironorb_unmarshal_state! {
@@ -67,7 +67,8 @@ macro_rules! __ironorb_valuetype {
 
         impl $crate::generated::DerivesFrom<$name> for $name {}
         impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
-        $crate::__ironorb_derives_from! { $name $ancestors }
+        $(impl $crate::generated::DerivesFrom<$ancestor> for $name {})*
+        $crate::__ironorb_state_of! { $name [$($field: $base)?] [$($ancestor),*] }
         $(
             impl $crate::generated::DerivesFrom<dyn $abstract> for $name {}
             $crate::__ironorb_mark! { $abstract_kind $abstract, $name }
@@ -281,19 +282,32 @@ macro_rules! __ironorb_optional {
     };
 }
 
+/// Where the state of each base is inside of a value: the nearest in a field, the others inside of that.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __ironorb_ancestor_ids {
-    ([$($ancestor:ty: $way:tt),* $(,)?]) => {
-        &[$(<$ancestor as $crate::generated::FormalValue>::ID),*]
+macro_rules! __ironorb_state_of {
+    ($name:ident [$($field:ident: $base:ty)?] [$($nearest:ty $(, $ancestor:ty)*)?]) => {
+        impl $crate::generated::StateOf<$name> for $name {
+            fn state_of(&self) -> &$name {
+                self
+            }
+        }
+        $crate::__ironorb_state_of! { $name $(; $field: $base)? $($(, $ancestor)*)? }
     };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __ironorb_derives_from {
-    ($name:ident [$($ancestor:ty: $way:tt),* $(,)?]) => {
-        $(impl $crate::generated::DerivesFrom<$ancestor> for $name {})*
+    ($name:ident) => {};
+    ($name:ident; $field:ident: $base:ty $(, $ancestor:ty)*) => {
+        impl $crate::generated::StateOf<$base> for $name {
+            fn state_of(&self) -> &$base {
+                &self.$field
+            }
+        }
+        $(
+            impl $crate::generated::StateOf<$ancestor> for $name {
+                fn state_of(&self) -> &$ancestor {
+                    <$base as $crate::generated::StateOf<$ancestor>>::state_of(&self.$field)
+                }
+            }
+        )*
     };
 }
 
@@ -307,31 +321,19 @@ macro_rules! __ironorb_mark {
     };
 }
 
-/// The state of a base inside of a state.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __ironorb_part {
-    ($state:expr, ()) => {
-        $state
-    };
-    ($state:expr, ($($field:ident)+)) => {
-        &$state $(.$field)+
-    };
-}
-
 /// Each Rust type as which a value may be seen.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_views {
-    ($name:ident [$($ancestor:ty: $way:tt),* $(,)?] $ancestors:tt [$($view:path,)*]) => {
+    ($name:ident [$($ancestor:ty),*] $ancestors:tt [$($view:path,)*]) => {
         &[
             &$crate::generated::value::View::<$name>($crate::generated::value::state::<$name>),
             $(&$crate::generated::value::View::<$ancestor>(|value| {
-                ::std::option::Option::Some($crate::__ironorb_part!(
-                    ($crate::generated::value::state::<$name>(value)?), $way
+                ::std::option::Option::Some($crate::generated::StateOf::state_of(
+                    $crate::generated::value::state::<$name>(value)?,
                 ))
             }),)*
-            $($crate::__ironorb_view!($name $view; $name () $ancestors),)*
+            $($crate::__ironorb_view!($name $view; $name $ancestors),)*
         ]
     };
 }
@@ -341,41 +343,35 @@ macro_rules! __ironorb_views {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_view {
-    ($name:ident $view:path; $part:ident () [$($ancestor:ty: $way:tt),* $(,)?]) => {
-        $crate::__ironorb_view!($name $view; $part: () $(, $ancestor: $way)*)
+    ($name:ident $view:path; $part:ident [$($ancestor:ty),*]) => {
+        $crate::__ironorb_view!($name $view; $part $(, $ancestor)*)
     };
     ($name:ident $view:path;) => {
         &()
     };
-    ($name:ident $view:path; $part:ty: $way:tt $(, $ancestor:ty: $other:tt)* $(,)?) => {{
-        struct __Way;
+    ($name:ident $view:path; $part:ty $(, $ancestor:ty)*) => {{
+        struct __Seen<__T>(::std::marker::PhantomData<fn() -> __T>);
 
-        impl $crate::generated::Project<$part> for __Way {
-            fn project(
-                value: &dyn $crate::generated::ValueBase,
-            ) -> ::std::option::Option<&$part> {
-                ::std::option::Option::Some($crate::__ironorb_part!(
-                    ($crate::generated::value::state::<$name>(value)?), $way
-                ))
-            }
-        }
-
-        struct __Seen<__T, __W>(::std::marker::PhantomData<fn() -> (__T, __W)>);
-
-        impl<__T: $view + 'static, __W: $crate::generated::Project<__T>> __Seen<__T, __W> {
+        impl<__T: $view + 'static> __Seen<__T>
+        where
+            $name: $crate::generated::StateOf<__T>,
+        {
             const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
                 &$crate::generated::value::View::<dyn $view>(|value| {
-                    ::std::option::Option::Some(__W::project(value)? as &dyn $view)
+                    let state: &$name = $crate::generated::value::state(value)?;
+                    ::std::option::Option::Some(
+                        <$name as $crate::generated::StateOf<__T>>::state_of(state) as &dyn $view
+                    )
                 });
         }
 
         trait __Unseen {
             const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
-                $crate::__ironorb_view!($name $view; $($ancestor: $other),*);
+                $crate::__ironorb_view!($name $view; $($ancestor),*);
         }
 
-        impl<__T, __W> __Unseen for __Seen<__T, __W> {}
+        impl<__T> __Unseen for __Seen<__T> {}
 
-        <__Seen<$part, __Way>>::VIEW
+        <__Seen<$part>>::VIEW
     }};
 }

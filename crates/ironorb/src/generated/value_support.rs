@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 
 use ironorb_giop::exception::{CompletionStatus, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::value::{CustomMarshal, DataInput, DataOutput, ValueBase, ValueInfo};
+use ironorb_giop::value::{CustomMarshal, DataInput, DataOutput, ValueInfo};
 use ironorb_giop::{Malformed, MalformedKind, Misuse, Reader, SystemException, Writer};
 
-/// The way from a value to a part of its state: the whole, or what it inherits from a base.
-pub trait Project<T: 'static>: 'static {
-    /// The part, when the value is of the type that the way starts from.
-    fn project(value: &dyn ValueBase) -> Option<&T>;
+/// A struct that holds the state of `T`: it is one, or inherits from one.
+pub trait StateOf<T> {
+    /// The state of `T`.
+    fn state_of(&self) -> &T;
 }
 
 /// The struct of a `custom` valuetype. Its own functions are there when the struct implements [`CustomMarshal`], and go

@@ -89,7 +89,7 @@ pub mod catalogue {
     g::valuetype! {
         Ticket: TC_TICKET = truncatable "IDL:catalogue/Ticket:1.0";
         base base: Leaflet = &TC_LEAFLET;
-        bases(1) [Leaflet: (base)]; abstract []; views [dyn Priced, dyn Describable];
+        bases(1) [Leaflet]; abstract []; views [dyn Priced, dyn Describable];
         state { public price_paid: i32 }
     }
 

@@ -239,7 +239,7 @@ pub mod blocks {
     g::valuetype! {
         Weighed: TC_WEIGHED = plain "IDL:blocks/Weighed:1.0";
         base base: Measured = &TC_MEASURED;
-        bases(0) [Measured: (base)]; abstract []; views [];
+        bases(0) [Measured]; abstract []; views [];
         state { public weight: f64 }
     }
 

@@ -267,7 +267,7 @@ pub mod letters {
         g::valuetype! {
             S: TC_S = plain "IDL:letters/values/S:1.0";
             base base: R = &TC_R;
-            bases(0) [R: (base)]; abstract [dyn W, dyn T]; views [dyn SOperations];
+            bases(0) [R]; abstract [dyn W, dyn T]; views [dyn SOperations];
             state { public next: g::Link<R> = &TC_R }
         }
 
@@ -316,7 +316,7 @@ pub mod letters {
         g::valuetype! {
             Unseen: TC_UNSEEN = plain "IDL:letters/values/Unseen:1.0";
             base base: Seen = &TC_SEEN;
-            bases(0) [Seen: (base)]; abstract []; views [dyn UnseenOperations, dyn SeenOperations];
+            bases(0) [Seen]; abstract []; views [dyn UnseenOperations, dyn SeenOperations];
             state { public y: i32 }
         }
 
@@ -341,7 +341,7 @@ pub mod letters {
         g::valuetype! {
             Way: TC_WAY = plain "IDL:letters/values/Way:1.0";
             base base: Unseen = &TC_UNSEEN;
-            bases(0) [Unseen: (base), Seen: (base base)];
+            bases(0) [Unseen, Seen];
             abstract [];
             views [dyn WayOperations, dyn UnseenOperations, dyn SeenOperations];
             state {}

@@ -407,7 +407,7 @@ pub mod type_ {
     g::valuetype! {
         Leaf: TC_LEAF = plain "IDL:type/Leaf:1.0";
         base base_: Node = &TC_NODE;
-        bases(0) [Node: (base_)]; abstract []; views [dyn NodeOperations_];
+        bases(0) [Node]; abstract []; views [dyn NodeOperations_];
         state { public base "base_": i32, public leaf "Leaf_": i32 }
     }
 

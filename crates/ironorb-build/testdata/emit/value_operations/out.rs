@@ -135,7 +135,7 @@ pub mod drawing {
     g::valuetype! {
         Circle: TC_CIRCLE = truncatable "IDL:drawing/Circle:1.0";
         base base: Shape = &TC_SHAPE;
-        bases(1) [Shape: (base)];
+        bases(1) [Shape];
         abstract [dyn Drawable, mark Marked];
         views [dyn CircleOperations, dyn ShapeOperations, dyn Printable];
         state { private radius: f64 }

@@ -61,7 +61,7 @@ pub mod graphs {
     g::valuetype! {
         Named: TC_NAMED = truncatable "IDL:graphs/Named:1.0";
         base base: Node = &TC_NODE;
-        bases(1) [Node: (base)]; abstract []; views [];
+        bases(1) [Node]; abstract []; views [];
         state { public name "Name": String, public extra: g::Link<dyn g::ValueBase> }
     }
 
@@ -77,7 +77,7 @@ pub mod graphs {
     g::valuetype! {
         Deep: TC_DEEP = truncatable "IDL:graphs/Deep:1.0";
         base base_: Named = &TC_NAMED;
-        bases(2) [Named: (base_), Node: (base_ base)]; abstract []; views [];
+        bases(2) [Named, Node]; abstract []; views [];
         state {
             public edges: Vec<Edge> = &g::TypeDef::Sequence { element: &TC_EDGE, bound: 0 },
             public base: i16,
@@ -95,7 +95,7 @@ pub mod graphs {
     g::valuetype! {
         Apart: TC_APART = plain "IDL:graphs/Apart:1.0";
         base base: Node = &TC_NODE;
-        bases(0) [Node: (base)]; abstract []; views [];
+        bases(0) [Node]; abstract []; views [];
         state { public anything: g::Any }
     }
 
