@@ -32,8 +32,8 @@ use boxes::boxes::{Brief, Keeper, KeeperRef, Labels, Names, Place, Point, Text};
 use boxes::corba::{StringValue, WStringValue};
 use custom_values::packing::{Carrier, CarrierRef, Holder, Never, Packed};
 use value_operations::drawing::{
-    Board, BoardRef, Circle, CircleOperations, Drawable, Marked, Printable, Shape, ShapeOperations, Unfit,
-    drawable, shape,
+    Board, BoardRef, Circle, CircleOperations, Dot, Drawable, Marked, Printable, Shape, ShapeOperations,
+    Unfit, drawable, shape,
 };
 use values::graphs::{Apart, Cycle, Deep, Edge, Empty, Maybe, Named, Node, Walker, WalkerRef, walker};
 
@@ -256,6 +256,17 @@ fn a_values_own_type_carries_out_its_operations() {
     // The struct does not implement them.
     assert!(circle.view::<dyn CircleOperations>().is_none());
     assert_eq!(circle.grow(1.0).unwrap_err().kind, SystemExceptionKind::NoImplement);
+}
+
+#[test]
+fn what_a_base_leaves_out_its_own_base_does() {
+    let round = Circle { base: Shape { id: "round".to_owned() }, radius: 2.0 };
+    let dot = Value::new(Dot { base: round });
+    let as_shape: Value<Shape> = dot.upcast();
+    assert_eq!(as_shape.id, "round");
+    assert_eq!(as_shape.area(1.0).unwrap(), 4.0, "as the circle does");
+    assert_eq!(dot.parts(1).unwrap().0[0].get().unwrap().id, "1 of round", "as the shape does");
+    assert!(dot.view::<dyn CircleOperations>().is_none());
 }
 
 #[test]

@@ -57,7 +57,7 @@ macro_rules! __ironorb_valuetype {
                 kind: $crate::__ironorb_value_kind!($modifier),
                 type_def: &$type_code,
                 factory: &$crate::generated::value::StateFactory::<$name>::new(),
-                views: $crate::__ironorb_views!($name [$($ancestor),*] [$($ancestor),*] [$($abstract,)* $($view,)*]),
+                views: $crate::__ironorb_views!($name [$($ancestor),*] [$($abstract,)* $($view,)*]),
             };
 
             $crate::__ironorb_unmarshal_state! {
@@ -69,6 +69,7 @@ macro_rules! __ironorb_valuetype {
         impl $crate::generated::DerivesFrom<dyn $crate::generated::ValueBase> for $name {}
         $(impl $crate::generated::DerivesFrom<$ancestor> for $name {})*
         $crate::__ironorb_state_of! { $name [$($field: $base)?] [$($ancestor),*] }
+        $crate::__ironorb_seen! { $name [$($field: $base)?] [$($abstract,)* $($view,)*] }
         $(
             impl $crate::generated::DerivesFrom<dyn $abstract> for $name {}
             $crate::__ironorb_mark! { $abstract_kind $abstract, $name }
@@ -325,7 +326,7 @@ macro_rules! __ironorb_mark {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_views {
-    ($name:ident [$($ancestor:ty),*] $ancestors:tt [$($view:path,)*]) => {
+    ($name:ident [$($ancestor:ty),*] [$($view:path,)*]) => {
         &[
             &$crate::generated::value::View::<$name>($crate::generated::value::state::<$name>),
             $(&$crate::generated::value::View::<$ancestor>(|value| {
@@ -333,45 +334,83 @@ macro_rules! __ironorb_views {
                     $crate::generated::value::state::<$name>(value)?,
                 ))
             }),)*
-            $($crate::__ironorb_view!($name $view; $name $ancestors),)*
+            $(match <$name as $crate::generated::SeenAs<dyn $view>>::SEEN {
+                ::std::option::Option::Some(_) => &$crate::generated::value::View::<dyn $view>(|value| {
+                    <$name as $crate::generated::SeenAs<dyn $view>>::SEEN?(
+                        $crate::generated::value::state::<$name>(value)?,
+                    )
+                }),
+                ::std::option::Option::None => &(),
+            },)*
         ]
     };
 }
 
-/// How a value is seen by a trait: by its struct if that implements the trait, else by the nearest base that does, else
-/// not at all. Inherent constants go before those of traits wherever their bounds hold.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __ironorb_view {
-    ($name:ident $view:path; $part:ident [$($ancestor:ty),*]) => {
-        $crate::__ironorb_view!($name $view; $part $(, $ancestor)*)
+macro_rules! __ironorb_seen {
+    ($name:ident $base:tt [$($view:path,)*]) => {
+        $($crate::__ironorb_seen_as! { $name $base $view })*
     };
-    ($name:ident $view:path;) => {
-        &()
-    };
-    ($name:ident $view:path; $part:ty $(, $ancestor:ty)*) => {{
-        struct __Seen<__T>(::std::marker::PhantomData<fn() -> __T>);
+}
 
-        impl<__T: $view + 'static> __Seen<__T>
-        where
-            $name: $crate::generated::StateOf<__T>,
-        {
-            const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
-                &$crate::generated::value::View::<dyn $view>(|value| {
-                    let state: &$name = $crate::generated::value::state(value)?;
-                    ::std::option::Option::Some(
-                        <$name as $crate::generated::StateOf<__T>>::state_of(state) as &dyn $view
-                    )
-                });
+/// How a value is seen by a trait: by its struct if that implements the trait, else as its base is, else not at all.
+/// Inherent constants go before those of traits wherever their bounds hold.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_seen_as {
+    ($name:ident $base:tt $view:path) => {
+        impl $crate::generated::SeenAs<dyn $view> for $name {
+            const SEEN: ::std::option::Option<$crate::generated::Seen<Self, dyn $view>> = {
+                struct __Whole<__T>(::std::marker::PhantomData<fn() -> __T>);
+
+                impl<__T: $view + 'static> __Whole<__T> {
+                    const SEEN: ::std::option::Option<$crate::generated::Seen<__T, dyn $view>> =
+                        ::std::option::Option::Some(|state| ::std::option::Option::Some(state));
+                }
+
+                trait __Unseen {
+                    const SEEN: ::std::option::Option<$crate::generated::Seen<$name, dyn $view>>;
+                }
+
+                impl __Unseen for __Whole<$name> {
+                    const SEEN: ::std::option::Option<$crate::generated::Seen<$name, dyn $view>> =
+                        $crate::__ironorb_seen_as_base!($view $base);
+                }
+
+                <__Whole<$name>>::SEEN
+            };
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_seen_as_base {
+    ($view:path []) => {
+        ::std::option::Option::None
+    };
+    ($view:path [$field:ident: $base:ty]) => {{
+        struct __Base<__T>(::std::marker::PhantomData<fn() -> __T>);
+
+        impl<__T: $crate::generated::SeenAs<dyn $view>> __Base<__T> {
+            const SEEN: ::std::option::Option<$crate::generated::Seen<__T, dyn $view>> = __T::SEEN;
         }
 
         trait __Unseen {
-            const VIEW: &'static (dyn ::std::any::Any + ::std::marker::Send + ::std::marker::Sync) =
-                $crate::__ironorb_view!($name $view; $($ancestor),*);
+            const SEEN: ::std::option::Option<$crate::generated::Seen<$base, dyn $view>>;
         }
 
-        impl<__T> __Unseen for __Seen<__T> {}
+        impl __Unseen for __Base<$base> {
+            const SEEN: ::std::option::Option<$crate::generated::Seen<$base, dyn $view>> =
+                ::std::option::Option::None;
+        }
 
-        <__Seen<$part>>::VIEW
+        match <__Base<$base>>::SEEN {
+            ::std::option::Option::Some(_) => {
+                ::std::option::Option::Some(|state| <__Base<$base>>::SEEN?(&state.$field))
+            }
+            ::std::option::Option::None => ::std::option::Option::None,
+        }
     }};
 }

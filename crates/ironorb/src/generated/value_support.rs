@@ -14,6 +14,15 @@ pub trait StateOf<T> {
     fn state_of(&self) -> &T;
 }
 
+/// A struct whose values may be seen by a trait.
+pub trait SeenAs<T: ?Sized + 'static>: Sized {
+    /// How, if its own type or that of a base implements the trait.
+    const SEEN: Option<Seen<Self, T>>;
+}
+
+/// The way from a state to a trait object of it or of its base; it has an end wherever there is one.
+pub type Seen<S, T> = for<'a> fn(&'a S) -> Option<&'a T>;
+
 /// The struct of a `custom` valuetype. Its own functions are there when the struct implements [`CustomMarshal`], and go
 /// before those of [`NotCustom`], which are there for any.
 #[derive(Debug)]

@@ -160,6 +160,22 @@ pub mod drawing {
         fn set_limit(value: f64) -> (), g::SystemException;
     }
 
+    /// IDL valuetype `drawing::Dot`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Dot {
+        /// The state that is inherited.
+        pub base: Circle,
+    }
+
+    g::valuetype! {
+        Dot: TC_DOT = truncatable "IDL:drawing/Dot:1.0";
+        base base: Circle = &TC_CIRCLE;
+        bases(2) [Circle, Shape];
+        abstract [dyn Drawable, mark Marked];
+        views [dyn CircleOperations, dyn ShapeOperations, dyn Printable];
+        state {}
+    }
+
     /// IDL interface `drawing::Board`.
     pub trait Board: Send + Sync + 'static {
         /// IDL operation `largest`.
@@ -193,6 +209,7 @@ pub mod drawing {
     pub fn register_values(orb: &g::Orb) {
         orb.register_value::<Shape>();
         orb.register_value::<Circle>();
+        orb.register_value::<Dot>();
     }
 }
 
