@@ -67,6 +67,11 @@ pub(crate) const NO_CHUNK: usize = usize::MAX;
 const JOINT_ALIGNED_AT: usize = 12 % 8;
 
 impl<'a> Beyond<'a> {
+    #[cold]
+    fn new(whole: &'a [u8], at: usize) -> Box<Self> {
+        Box::new(Beyond { pieces: Pieces::new(whole, at), values: ReadState::default(), empty_read: 0 })
+    }
+
     /// The same place, without what is known of values.
     pub(super) fn without_values(&self) -> Self {
         Beyond { pieces: self.pieces, values: ReadState::default(), empty_read: self.empty_read }
@@ -279,12 +284,9 @@ impl<'a> Reader<'a> {
     }
 
     /// What is beyond bytes in one piece.
-    #[cold]
     pub(crate) fn beyond(&mut self) -> &mut Beyond<'a> {
         let (whole, at) = (self.bytes, self.at);
-        self.beyond.get_or_insert_with(|| {
-            Box::new(Beyond { pieces: Pieces::new(whole, at), values: ReadState::default(), empty_read: 0 })
-        })
+        self.beyond.get_or_insert_with(|| Beyond::new(whole, at))
     }
 
     /// What is known of the values in these bytes.

@@ -12,7 +12,7 @@ use crate::error::Misuse;
 #[derive(Default)]
 pub(super) struct Frames {
     /// Where each repository id was written.
-    ids: HashMap<String, usize>,
+    ids: WrittenIdTable,
     /// Chunked values around the next byte.
     pub(super) level: u32,
     /// Where the length stands of the chunk that is being written. There is one whenever the next byte belongs to the
@@ -20,6 +20,34 @@ pub(super) struct Frames {
     chunk: Option<usize>,
     /// Where the last end tag ends.
     ended: usize,
+}
+
+/// Where each repository id was written. The first few, which in most messages are all, are found by looking at each:
+/// that takes less than a hash.
+#[derive(Default)]
+struct WrittenIdTable {
+    first: Vec<(String, usize)>,
+    others: HashMap<String, usize>,
+}
+
+/// How many ids are looked at.
+const IDS_FIRST: usize = 8;
+
+impl WrittenIdTable {
+    fn get(&self, id: &str) -> Option<usize> {
+        match self.first.iter().find(|(first, _)| first == id) {
+            Some((_, at)) => Some(*at),
+            None => self.others.get(id).copied(),
+        }
+    }
+
+    fn insert(&mut self, id: &str, at: usize) {
+        if self.first.len() < IDS_FIRST {
+            self.first.push((id.to_owned(), at));
+        } else {
+            self.others.insert(id.to_owned(), at);
+        }
+    }
 }
 
 /// A value whose state is being written; to be given to [`Writer::end_value`].
@@ -79,7 +107,7 @@ impl Writer<'_> {
     /// Where the ids stand that a value was begun with.
     pub(crate) fn written_ids(&mut self, value: &OpenValue, ids: &[&str]) -> WrittenIds {
         let list_at = value.position + 4;
-        let places = ids.iter().map(|id| self.frames().ids.get(*id).copied().unwrap_or(list_at)).collect();
+        let places = ids.iter().map(|id| self.frames().ids.get(id).unwrap_or(list_at)).collect();
         WrittenIds { list_at, ids: places }
     }
 
@@ -220,12 +248,12 @@ impl Writer<'_> {
     fn write_id(&mut self, id: &str) -> Result<(), Misuse> {
         self.align(4);
         let at = self.position();
-        match self.frames().ids.get(id).copied() {
+        match self.frames().ids.get(id) {
             // At this very place when it is written anew.
             Some(earlier) if earlier != at => self.write_value_indirection(earlier),
             earlier => {
                 if earlier.is_none() {
-                    self.frames().ids.insert(id.to_owned(), at);
+                    self.frames().ids.insert(id, at);
                 }
                 self.write_length(id.len() + 1)?;
                 self.write_bytes(id.as_bytes());

@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
             return Err(Malformed::new(MalformedKind::BadIndirection, at));
         }
         at.checked_sub(offset.unsigned_abs() as usize)
-            .ok_or(Malformed::new(MalformedKind::BadIndirection, at))
+            .ok_or_else(|| Malformed::new(MalformedKind::BadIndirection, at))
     }
 
     /// Goes between chunks for what follows a tag.

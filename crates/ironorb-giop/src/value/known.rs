@@ -21,6 +21,8 @@ pub(crate) const CUSTOM_VALUES_DEEP: u8 = 4;
 pub(crate) struct ReadState {
     /// Where values start, in ascending order.
     starts: Vec<(u32, Start)>,
+    /// Which of them was looked for last: it is mostly the one before or after that is looked for next.
+    recent_start: usize,
     /// Those that were found when later ones were known already.
     late: BTreeMap<u32, Start>,
     graphs: Vec<Arc<Graph>>,
@@ -123,20 +125,28 @@ impl ReadState {
         self.starts.len() + self.late.len()
     }
 
-    fn start(&self, at: usize) -> Option<&Start> {
+    fn start(&mut self, at: usize) -> Option<&mut Start> {
         let at = u32::try_from(at).ok()?;
-        match self.starts.binary_search_by_key(&at, |(at, _)| *at) {
-            Ok(index) => self.starts.get(index).map(|(_, start)| start),
-            Err(_) => self.late.get(&at),
+        match self.index_of(at) {
+            Some(index) => self.starts.get_mut(index).map(|(_, start)| start),
+            None if self.late.is_empty() => None,
+            None => self.late.get_mut(&at),
         }
     }
 
-    fn start_mut(&mut self, at: usize) -> Option<&mut Start> {
-        let at = u32::try_from(at).ok()?;
-        match self.starts.binary_search_by_key(&at, |(at, _)| *at) {
-            Ok(index) => self.starts.get_mut(index).map(|(_, start)| start),
-            Err(_) => self.late.get_mut(&at),
+    fn index_of(&mut self, at: u32) -> Option<usize> {
+        if self.starts.last().is_none_or(|(last, _)| *last < at) {
+            return None;
         }
+        let recent = self.recent_start;
+        let near = [recent, recent + 1, recent.wrapping_sub(1)];
+        let is_there = |index: &usize| self.starts.get(*index).is_some_and(|(there, _)| *there == at);
+        let index = match near.into_iter().find(is_there) {
+            Some(index) => index,
+            None => self.starts.binary_search_by_key(&at, |(at, _)| *at).ok()?,
+        };
+        self.recent_start = index;
+        Some(index)
     }
 
     /// Notes that a value starts here, of a type that need not be known.
@@ -170,7 +180,7 @@ impl ReadState {
         let slots = self.building.as_mut()?;
         let found = Found { graph, index: u32::try_from(slots.len()).ok()? };
         slots.push(Slot::Reading(info));
-        let start = self.start_mut(at)?;
+        let start = self.start(at)?;
         // Where it ended when it was read without its type says nothing of how far it is read now.
         (start.found, start.end) = (Some(found), None);
         Some(found)
@@ -182,13 +192,13 @@ impl ReadState {
             *slot = Slot::Read(value);
         }
         let end = End { at: u32::try_from(end).unwrap_or(u32::MAX), ended: self.nesting.ended };
-        if let Some(start) = self.start_mut(at) {
+        if let Some(start) = self.start(at) {
             start.end = Some(end);
         }
     }
 
     /// The value that starts here, and where it ends, if it has been read to its end.
-    pub(super) fn completed(&self, at: usize) -> Option<(Found, End)> {
+    pub(super) fn completed(&mut self, at: usize) -> Option<(Found, End)> {
         let start = self.start(at)?;
         Some((start.found?, start.end?))
     }
@@ -197,28 +207,30 @@ impl ReadState {
     pub(super) fn note_end(&mut self, at: usize, end: usize) {
         let Ok(end) = u32::try_from(end) else { return };
         let end = End { at: end, ended: self.nesting.ended };
-        if let Some(start) = self.start_mut(at).filter(|start| start.found.is_none()) {
+        if let Some(start) = self.start(at).filter(|start| start.found.is_none()) {
             start.end = Some(end);
         }
     }
 
     /// Where the value that starts here ends, if it has been read to its end, whether with its type or without.
-    pub(super) fn end(&self, at: usize) -> Option<End> {
+    pub(super) fn end(&mut self, at: usize) -> Option<End> {
         self.start(at)?.end
     }
 
     /// The type of the value that starts here, if it has been read with its type.
-    pub(crate) fn type_at(&self, at: usize) -> Option<&'static ValueInfo> {
-        self.info(self.start(at)?.found?)
+    pub(crate) fn type_at(&mut self, at: usize) -> Option<&'static ValueInfo> {
+        let found = self.start(at)?.found?;
+        self.info(found)
     }
 
     /// The value that starts here: known, or skipped so far.
-    pub(super) fn lookup(&self, at: usize) -> Option<Result<Found, Skipped>> {
-        self.start(at)?.found.map(Ok).or_else(|| self.place_of(at).map(Err))
+    pub(super) fn lookup(&mut self, at: usize) -> Option<Result<Found, Skipped>> {
+        let start = self.start(at)?;
+        Some(start.found.ok_or(Skipped { level: start.level, origin: start.origin as usize }))
     }
 
     /// What it takes to read the value that starts here.
-    pub(super) fn place_of(&self, at: usize) -> Option<Skipped> {
+    pub(super) fn place_of(&mut self, at: usize) -> Option<Skipped> {
         let start = self.start(at)?;
         Some(Skipped { level: start.level, origin: start.origin as usize })
     }
@@ -265,7 +277,7 @@ impl ReadState {
 
     /// What a value in the same graph holds of a value whose graph is being read.
     pub(super) fn weak_node(&self, found: Found) -> Option<WeakNode> {
-        let graph: Arc<dyn Nodes> = self.graphs.get(found.graph as usize)?.clone();
-        Some(WeakNode::new(Arc::downgrade(&graph), found.index))
+        let graph = Arc::downgrade(self.graphs.get(found.graph as usize)?);
+        Some(WeakNode::new(graph, found.index))
     }
 }

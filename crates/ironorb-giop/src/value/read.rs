@@ -224,7 +224,7 @@ fn read_one(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malform
         return Err(Malformed::new(kind, spot.at));
     }
     let found = r.values().reserve(spot.at, info);
-    let found = found.ok_or(Malformed::new(MalformedKind::BadIndirection, spot.at))?;
+    let found = found.ok_or_else(|| Malformed::new(MalformedKind::BadIndirection, spot.at))?;
     r.begin_state(&spot, tag)?;
     r.values().active.push(place);
     let value = r.nested(|r| resolved.factory().unmarshal_state(r));

@@ -5,6 +5,7 @@
 //! that value stands.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::frame::Frames;
 use super::needs::Needs;
@@ -17,8 +18,9 @@ use crate::error::Misuse;
 /// What a writer remembers of the values in its message. Made when the first value is written.
 #[derive(Default)]
 pub(crate) struct WriteState {
-    /// The values that have been begun. Holding them keeps their identities from being used again.
-    values: HashMap<(usize, u32), Written>,
+    /// The values that have been begun, and which is which.
+    written: Vec<Written>,
+    numbers: HashMap<(usize, u32), usize, BuildHasherDefault<IdentityHasher>>,
     pub(super) frames: Frames,
     /// The values that are being written now, the outermost first.
     active: Vec<Place>,
@@ -32,19 +34,42 @@ pub(crate) struct WriteState {
 
 /// A value that has been begun.
 struct Written {
-    _held: Node,
+    /// Held so that its identity is not used again.
+    node: Node,
     at: usize,
     /// Where it ends, and whether an end tag stands there, once that is known.
     end: Option<(usize, bool)>,
 }
 
-/// A value that is being written.
-#[derive(Clone)]
+/// A value that is being written: its number, and chunked values around it.
+#[derive(Clone, Copy)]
 struct Place {
-    node: Node,
-    at: usize,
-    /// Chunked values around it.
+    number: usize,
     level: u32,
+}
+
+/// Mixes what tells values apart: addresses, which no peer chooses, so nothing need keep it from being guessed.
+#[derive(Default)]
+struct IdentityHasher(u64);
+
+impl Hasher for IdentityHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte)));
+    }
+
+    fn write_u32(&mut self, index: u32) {
+        self.write_usize(index as usize);
+    }
+
+    fn write_usize(&mut self, part: usize) {
+        // An odd number without a pattern: 2^64 by the golden ratio.
+        let product = u128::from(self.0 ^ part as u64) * 0x9E37_79B9_7F4A_7C15;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl WriteState {
@@ -56,14 +81,16 @@ impl WriteState {
 
 impl std::fmt::Debug for WriteState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "WriteState({} values)", self.values.len())
+        write!(f, "WriteState({} values)", self.written.len())
     }
 }
 
 /// Writes a value, or an indirection to where it was written before.
 fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
     let at = w.next_value_position();
-    match w.values().values.get(&node.identity()) {
+    let state = w.values();
+    let number = state.numbers.get(&node.identity()).copied();
+    match number.map(|number| &state.written[number]) {
         Some(written) if written.at != at => {
             let earlier = written.at;
             return w.write_value_indirection(earlier);
@@ -78,23 +105,28 @@ fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
         }
         _ => {}
     }
-    let place = Place { node: node.clone(), at, level: w.frames().level };
-    let active = w.values().active.len();
-    if active == 0 {
-        write_graph(place, w)?;
-    } else if active >= usize::from(VALUES_DEEP) {
-        let state = w.values();
-        state.suspended = state.active.get(active / 2).cloned();
+    let active = state.active.len();
+    if active >= usize::from(VALUES_DEEP) {
+        state.suspended = state.active.get(active / 2).copied();
         return Err(Misuse::DanglingLink); // seen by nobody who does not see `suspended` too
+    }
+    let number = number.unwrap_or_else(|| {
+        state.numbers.insert(node.identity(), state.written.len());
+        state.written.push(Written { node: node.clone(), at, end: None });
+        state.written.len() - 1
+    });
+    let place = Place { number, level: state.frames.level };
+    if active == 0 {
+        write_graph(node, place, w)?
     } else {
-        write_one(place, w)?;
+        write_one(node, place, w)?
     }
     w.resume_chunk();
     Ok(())
 }
 
 /// Writes an outermost value and all that belongs to it.
-fn write_graph(outermost: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
+fn write_graph(node: &Node, outermost: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
     /// Whatever happens, the message comes back to its buffer: other messages may stand before it.
     struct Restoring<'w, 'b>(&'w mut Writer<'b>);
     impl Drop for Restoring<'_, '_> {
@@ -103,7 +135,7 @@ fn write_graph(outermost: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
             self.0.values().active.clear();
         }
     }
-    let mut result = write_one(outermost.clone(), w);
+    let mut result = write_one(node, outermost, w);
     if w.values().suspended.is_none() {
         w.values().active.clear();
         return result;
@@ -114,32 +146,32 @@ fn write_graph(outermost: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
         match w.0.values().suspended.take() {
             Some(deeper) => {
                 w.0.end_rehearsal();
-                w.0.truncate(deeper.at);
+                let at = w.0.values().written[deeper.number].at;
+                w.0.truncate(at);
                 tasks.push(deeper);
             }
             None => {
                 result?;
                 tasks.pop();
                 let Some(around) = tasks.last() else { return Ok(()) };
-                w.0.begin_rehearsal(around.at);
+                let at = w.0.values().written[around.number].at;
+                w.0.begin_rehearsal(at);
             }
         }
         let Some(place) = tasks.last() else { return Ok(()) };
         w.0.set_level(place.level);
         w.0.values().active.clear();
-        result = write_one(place.clone(), w.0);
+        let node = w.0.values().written[place.number].node.clone();
+        result = write_one(&node, *place, w.0);
     }
 }
 
 /// Writes a value and what it refers to, and leaves it to the caller to go on in the one around it.
-fn write_one(place: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    let node = place.node.clone();
-    let identity = node.identity();
+fn write_one(node: &Node, place: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
     let state = node.state().ok_or(Misuse::DanglingLink)?;
     let info = state.info();
-    let written = Written { _held: place.node.clone(), at: place.at, end: None };
     let known = w.values();
-    known.values.insert(identity, written);
+    known.written[place.number].end = None;
     known.active.push(place);
     if let Some(needs) = &mut known.needs {
         needs.note_type(info);
@@ -154,11 +186,10 @@ fn write_one(place: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
     }
     result?;
     w.close_value(&open)?;
-    w.values().active.pop();
     let end = (w.position(), open.is_chunked());
-    if let Some(written) = w.values().values.get_mut(&identity) {
-        written.end = Some(end);
-    }
+    let known = w.values();
+    known.active.pop();
+    known.written[place.number].end = Some(end);
     Ok(())
 }
 

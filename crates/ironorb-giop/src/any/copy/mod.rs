@@ -22,7 +22,7 @@ use crate::value::{Bookmark, WrittenIds};
 
 use plan::Plan;
 pub(super) use values::shown_type;
-use values::{OpenCopy, TypeInfo};
+use values::{OpenCopy, Places, TypeInfo};
 pub use values::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 
 /// Copies one value of this type, converting whatever differs between the encodings of reader and writer: byte
@@ -77,7 +77,7 @@ pub(super) struct Copy<'t> {
     /// Whether what was copied needs an environment to be extracted.
     pub(super) environment_needed: bool,
     /// Where values start: in what is read, and in what has been written.
-    values: BTreeMap<usize, usize>,
+    values: Places,
     /// How many values that are being copied stand before all that is.
     outside: usize,
     /// What was found out about type information that stands for many values, by place.
@@ -124,7 +124,7 @@ impl<'t> Copy<'t> {
             steps: 0,
             steps_free: STEPS_FREE,
             environment_needed: false,
-            values: BTreeMap::new(),
+            values: Places::default(),
             outside: 0,
             type_infos: BTreeMap::new(),
             assumed: None,

@@ -30,6 +30,32 @@ pub(super) struct TypeInfo {
     written: BTreeMap<usize, WrittenIds>,
 }
 
+/// Where values start that were copied: in what is read, and in what has been written.
+#[derive(Default)]
+pub(super) struct Places {
+    /// In ascending order.
+    in_order: Vec<(usize, usize)>,
+    /// Those that came when later ones had.
+    late: BTreeMap<usize, usize>,
+}
+
+impl Places {
+    fn get(&self, read: usize) -> Option<usize> {
+        match self.in_order.binary_search_by_key(&read, |(read, _)| *read) {
+            Ok(index) => self.in_order.get(index).map(|(_, written)| *written),
+            Err(_) => self.late.get(&read).copied(),
+        }
+    }
+
+    fn insert(&mut self, read: usize, written: usize) {
+        if self.in_order.last().is_none_or(|(last, _)| *last < read) {
+            self.in_order.push((read, written));
+        } else {
+            self.late.insert(read, written);
+        }
+    }
+}
+
 /// The type as which a value is copied.
 struct Actual<'a> {
     ty: TypeRef<'a>,
@@ -51,14 +77,14 @@ impl Copy<'_> {
                 w.write_null_value();
                 return Ok(());
             }
-            ValueStart::Indirection(position) => match self.values.get(&position) {
-                Some(&written) => return Ok(w.write_value_indirection(written)?),
+            ValueStart::Indirection(position) => match self.values.get(position) {
+                Some(written) => return Ok(w.write_value_indirection(written)?),
                 None => return self.begin_outside(r, w, position, formal, work),
             },
             ValueStart::Value(header) => header,
         };
         if self.outside > 0
-            && let Some(&written) = self.values.get(&header.position)
+            && let Some(written) = self.values.get(header.position)
         {
             // Something in it led to what it is in.
             self.start += r.pass_value(header)?;
