@@ -1,6 +1,7 @@
 //! IronORB as a client of the contract: calls everything on any server and tells what was not as
 //! `idl/interop.idl` says.
 
+mod later;
 mod objects;
 mod parts;
 mod runner;
@@ -37,5 +38,6 @@ pub fn run(target: &Target, skips: &[(&str, &str)]) -> Report {
     value::boxes(&mut cases);
     time::control(&mut cases);
     time::threads(&mut cases);
+    later::later(&mut cases);
     cases.finish()
 }

@@ -9,6 +9,7 @@
 pub mod cases;
 pub mod constructs;
 pub mod omniorb;
+pub mod ours;
 pub mod peer;
 pub mod process;
 pub mod results;

@@ -1,5 +1,6 @@
 //! IronORB's servant of `interop::Suite`. Every operation does what `idl/interop.idl` says beside it.
 
+mod later;
 mod objects;
 mod parts;
 mod values;

@@ -6,7 +6,9 @@
 #include "anys_idl.hh"
 #include "fixed_idl.hh"
 #include "interop_idl.hh"
+#include "later_idl.hh"
 #include "long_double_idl.hh"
+#include "texts_idl.hh"
 #include "values_idl.hh"
 
 #endif

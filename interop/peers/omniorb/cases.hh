@@ -17,6 +17,8 @@ void typecodes();
 void fixed();
 void long_double();
 void control();
+void later();
+void texts();
 void big_messages();
 void huge_messages();
 

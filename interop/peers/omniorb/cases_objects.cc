@@ -392,8 +392,9 @@ void references() {
   });
 
   auto* servant = new ListenerServant;
-  PortableServer::ObjectId_var oid = root_poa->activate_object(servant);
-  Listener_var listener = servant->_this();
+  PortableServer::ObjectId_var oid = listener_poa->activate_object(servant);
+  CORBA::Object_var object = listener_poa->id_to_reference(oid);
+  Listener_var listener = Listener::_narrow(object);
   run("call_back", [&] {
     check(suite->call_back(listener, 41, 1) == 42, "one");
     check(suite->call_back(listener, 1, 50) == 100, "many");
@@ -420,7 +421,21 @@ void references() {
     same("text", string(40, 't'), text.in());
     same("numbers", v.numbers, numbers.in());
   });
-  root_poa->deactivate_object(oid);
+  // Called when this client waits for nothing any more.
+  run("remind_back", [&] {
+    CORBA::Object_var object = suite->part("later");
+    Later_var later = Later::_narrow(object);
+    check(!CORBA::is_nil(later), "the server has no such part");
+    {
+      std::lock_guard<std::mutex> hold(servant->lock);
+      servant->hints.clear();
+    }
+    later->remind(listener, 41);
+    std::unique_lock<std::mutex> hold(servant->lock);
+    check(servant->changed.wait_for(hold, std::chrono::seconds(30), [&] { return !servant->hints.empty(); }), "never reminded");
+    check(servant->hints[0] == 42, "the answer that came back");
+  });
+  listener_poa->deactivate_object(oid);
   servant->_remove_ref();
 }
 

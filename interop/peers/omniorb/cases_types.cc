@@ -220,7 +220,7 @@ void big_messages() {
 // Just under omniORB's largest message.
 void huge_messages() {
   run("huge", [] {
-    CORBA::ULong length = 60 << 20;
+    CORBA::ULong length = 64 << 20;
     check(suite->swallow(varied<OctetSeq, CORBA::Octet>(length)) == length, "length");
     OctetSeq_var got = suite->produce(length);
     check(got->length() == length, "length of the result");

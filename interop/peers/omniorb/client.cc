@@ -1,27 +1,35 @@
 // The omniORB client of the interoperability tests: calls everything in interop.idl on any server.
 //
-//   client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--shutdown] REFERENCE
+//   client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--both-ways] [--shutdown] REFERENCE
 //
 // REFERENCE is an IOR:, corbaloc: or corbaname: of an interop::Suite. One line per case:
 // "PASS name", "FAIL name: what" or "SKIP name: reason"; the last line is "N passed, M failed", and
 // the exit code is 0 only if all that ran passed and something ran. A NAME of --skip or --only covers
 // the case of that name and the group of cases "NAME/...".
 //
-// -ORBmaxGIOPVersion 1.0 (or 1.1, 1.2) chooses the protocol. --shutdown ends the server after the last
+// -ORBmaxGIOPVersion 1.0 (or 1.1, 1.2) chooses the protocol. --huge and --texts add cases that not every setup can
+// pass. --both-ways has the server call back over the connection that this client has made. --shutdown ends the server after the last
 // case.
 
 #include <unistd.h>
 
+#include "both_ways.hh"
 #include "cases.hh"
+#include "characters.hh"
 #include "harness.hh"
 
 int main(int argc, char** argv) {
   try {
-    // Defaults that -ORB... arguments may override: UTF-8 strings, messages of up to 64 MB.
-    const char* defaults[][2] = {{"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "67108864"}, {0, 0}};
-    orb = CORBA::ORB_init(argc, argv, "omniORB4", defaults);
+    // Defaults that -ORB... arguments may override: UTF-8 strings, messages of up to 128 MiB, and more calls at a time
+    // than 5, each of which has a connection to itself.
+#define PLAIN_OPTIONS {"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "134217728"}, {"maxGIOPConnectionPerServer", "20"}
+    const char* plain[][2] = {PLAIN_OPTIONS, {0, 0}};
+    const char* both[][2] = {PLAIN_OPTIONS, BOTH_WAYS_OPTIONS, {0, 0}};
+    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--both-ways"); });
+    note_native_code_set(argc, argv);
+    orb = CORBA::ORB_init(argc, argv, "omniORB4", both_ways ? both : plain);
     string reference;
-    bool shutdown = false, huge = false;
+    bool shutdown = false, huge = false, with_texts = false;
     for (int i = 1; i < argc; ++i) {
       string option = argv[i];
       if (option == "--only" && i + 1 < argc) only.push_back(argv[++i]);
@@ -35,6 +43,8 @@ int main(int argc, char** argv) {
         skips.emplace_back(pair.substr(0, eq), pair.substr(eq + 1));
       } else if (option == "--shutdown") shutdown = true;
       else if (option == "--huge") huge = true;
+      else if (option == "--texts") with_texts = true;
+      else if (option == "--both-ways") continue;
       else if (reference.empty() && !begins(option, "-")) reference = option;
       else {
         fprintf(stderr, "client: what is %s?\n", option.c_str());
@@ -42,7 +52,7 @@ int main(int argc, char** argv) {
       }
     }
     if (reference.empty()) {
-      fprintf(stderr, "usage: client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--shutdown] REFERENCE\n");
+      fprintf(stderr, "usage: client [-ORB...] [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--both-ways] [--shutdown] REFERENCE\n");
       return 2;
     }
 
@@ -50,6 +60,7 @@ int main(int argc, char** argv) {
     root_poa = PortableServer::POA::_narrow(object);
     PortableServer::POAManager_var manager = root_poa->the_POAManager();
     manager->activate();
+    listener_poa = both_ways ? create_both_ways(orb, root_poa) : PortableServer::POA::_duplicate(root_poa);
 
     object = orb->string_to_object(reference.c_str());
     suite = Suite::_narrow(object);
@@ -72,6 +83,8 @@ int main(int argc, char** argv) {
     fixed();
     long_double();
     control();
+    later();
+    if (with_texts) texts();
     big_messages();
     if (huge) huge_messages();
     if (shutdown) run("shutdown", [] { suite->shutdown(); });

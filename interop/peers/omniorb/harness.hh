@@ -32,6 +32,8 @@ using std::vector;
 
 inline CORBA::ORB_var orb;
 inline PortableServer::POA_var root_poa;
+// Where the objects are that the server calls back.
+inline PortableServer::POA_var listener_poa;
 inline Suite_var suite;
 
 // ---- the harness ---------------------------------------------------------------------------------

@@ -95,5 +95,5 @@ PortableServer::ServantBase* make_part(const char* name) {
   if (part == "typecodes") return new TypeCodesServant;
   if (part == "fixed") return new FixedsServant;
   if (part == "long_double") return new LongDoublesServant;
-  return nullptr;
+  return make_later_part(part);
 }

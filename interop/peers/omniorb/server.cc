@@ -1,10 +1,12 @@
 // The omniORB server of the interoperability tests: interop::Suite of interop.idl.
 //
 //   server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
+//          [--both-ways yes]
 //
 // The first line of standard output is the IOR. With --key the same object also answers to the
 // plain object key NAME (corbaloc::host:port/NAME). With --poa persistent and a fixed -ORBendPoint
-// the reference stays good over restarts. --name binds it in the NameService. It ends on SIGTERM,
+// the reference stays good over restarts. With --both-ways it calls clients back over the connections
+// that they have made. --name binds it in the NameService. It ends on SIGTERM,
 // SIGINT or Control::shutdown.
 
 #include <signal.h>
@@ -25,6 +27,8 @@
 #include <omniORB4/Naming.hh>
 
 #include "all_idl.hh"
+#include "both_ways.hh"
+#include "characters.hh"
 #include "echoes.hh"
 #include "parts.hh"
 
@@ -32,6 +36,8 @@ using namespace interop;
 
 static CORBA::ORB_var orb;
 static PortableServer::POA_var root_poa;
+// Where the objects are that call back.
+static PortableServer::POA_var calling_poa;
 static PortableServer::POA_var forwarder_poa;
 
 // ---- small servants ------------------------------------------------------------------------------
@@ -117,8 +123,8 @@ struct SuiteServant : virtual POA_interop::Suite, virtual PortableServer::RefCou
   CORBA::Object_ptr part(const char* name) override {
     PortableServer::ServantBase* servant = make_part(name);
     if (!servant) return CORBA::Object::_nil();
-    PortableServer::ObjectId_var id = root_poa->activate_object(servant);
-    CORBA::Object_var reference = root_poa->id_to_reference(id);
+    PortableServer::ObjectId_var id = calling_poa->activate_object(servant);
+    CORBA::Object_var reference = calling_poa->id_to_reference(id);
     servant->_remove_ref();
     return reference._retn();
   }
@@ -496,9 +502,13 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   try {
-    // Defaults that -ORB... arguments may override: UTF-8 strings, messages of up to 64 MB.
-    const char* defaults[][2] = {{"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "67108864"}, {0, 0}};
-    orb = CORBA::ORB_init(argc, argv, "omniORB4", defaults);
+    // Defaults that -ORB... arguments may override: UTF-8 strings, messages of up to 128 MiB.
+#define PLAIN_OPTIONS {"nativeCharCodeSet", "UTF-8"}, {"giopMaxMsgSize", "134217728"}
+    const char* plain[][2] = {PLAIN_OPTIONS, {0, 0}};
+    const char* both[][2] = {PLAIN_OPTIONS, BOTH_WAYS_OPTIONS, {0, 0}};
+    bool both_ways = std::any_of(argv, argv + argc, [](const char* option) { return !strcmp(option, "--both-ways"); });
+    note_native_code_set(argc, argv);
+    orb = CORBA::ORB_init(argc, argv, "omniORB4", both_ways ? both : plain);
     std::string key, ior_file, name;
     bool persistent = false;
     for (int i = 1; i < argc; ++i) {
@@ -509,6 +519,7 @@ int main(int argc, char** argv) {
       else if (option == "--key") key = value;
       else if (option == "--ior-file") ior_file = value;
       else if (option == "--name") name = value;
+      else if (option == "--both-ways" && value == "yes") continue;
       else {
         fprintf(stderr, "server: what is %s %s?\n", option.c_str(), value.c_str());
         return 2;
@@ -528,6 +539,7 @@ int main(int argc, char** argv) {
     PortableServer::ServantManager_var forwarder = new Forwarder;
     forwarder_poa->set_servant_manager(forwarder);
 
+    calling_poa = both_ways ? create_both_ways(orb, root_poa) : PortableServer::POA::_duplicate(root_poa);
     auto* suite = new SuiteServant;
     CORBA::Object_var reference;
     if (persistent) {
@@ -539,8 +551,8 @@ int main(int argc, char** argv) {
       poa->activate_object_with_id(id, suite);
       reference = poa->id_to_reference(id);
     } else {
-      PortableServer::ObjectId_var id = root_poa->activate_object(suite);
-      reference = root_poa->id_to_reference(id);
+      PortableServer::ObjectId_var id = calling_poa->activate_object(suite);
+      reference = calling_poa->id_to_reference(id);
     }
     if (!key.empty()) {
       CORBA::Object_var insobject = orb->resolve_initial_references("omniINSPOA");

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! interop-server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
-//!                [--concurrency connection|leader-followers] [--fragment BYTES] [--message-max BYTES]
+//!                [--concurrency connection|leader-followers] [--fragment BYTES]
+//!                [--both-ways yes] [--native latin1|utf8]
 //! ```
 //!
 //! The first line of standard output is the IOR. It ends on SIGTERM, SIGINT or `Control::shutdown`. Of the
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ironorb::giop::Version;
+use ironorb::giop::{CharSet, Version};
 use ironorb::poa::PoaPolicies;
 use ironorb::{Orb, OrbBuilder, ServerConcurrency, TypedRef};
 use ironorb_interop::interop::SuiteRef;
@@ -110,7 +111,9 @@ impl Settings {
                     });
                 }
                 "--bare-exceptions" if value == "yes" => orb.config().bare_exceptions = true,
-                "--message-max" => orb = orb.message_bytes_max(value.parse()?),
+                "--both-ways" if value == "yes" => orb.config().bidirectional = true,
+                "--native" if value == "latin1" => orb.config().native_char_set = CharSet::Latin1,
+                "--native" if value == "utf8" => orb.config().native_char_set = CharSet::Utf8,
                 "--fragment" => orb = orb.fragment_bytes(value.parse()?),
                 "-ORBendPoint" => {
                     let address = value.strip_prefix("giop:tcp:").ok_or_else(strange)?;

@@ -376,6 +376,15 @@ pub(super) fn callbacks(cases: &mut Cases<'_>) {
         heard.hints.sort_unstable();
         assert_eq!(heard.hints, (1..=20).collect::<Vec<i32>>());
     });
+    // Called when this client waits for nothing any more.
+    cases.run("remind_back", |suite| {
+        servant.heard.lock().unwrap().hints.clear();
+        super::parts::part::<LaterRef>(suite, "later").remind(Some(&listener), 41).unwrap();
+        let heard = servant.heard.lock().unwrap();
+        let (heard, _) =
+            servant.changed.wait_timeout_while(heard, PATIENCE, |heard| heard.hints.is_empty()).unwrap();
+        assert_eq!(heard.hints, [42]);
+    });
     cases.run("describe_back", |suite| {
         let v = variable(40);
         let described = suite.describe_back(Some(&listener), &v, "before").unwrap();

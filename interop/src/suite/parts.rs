@@ -3,10 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use ironorb::{
-    Any, CompletionStatus, Decimal, LongDouble, MinorCode, ObjectRef, Poa, SystemException,
+    Any, CompletionStatus, Decimal, Deferred, LongDouble, MinorCode, ObjectRef, Poa, SystemException,
     SystemExceptionKind, TypeCode,
 };
 
+use super::later::{LaterServant, TextsServant};
 use super::values::{BoxesServant, ValuesServant};
 use super::{Echo, adapter_error, echo_lent, echo_values};
 use crate::interop::{self, *};
@@ -21,6 +22,8 @@ pub(super) fn part(root: &Poa, name: &str) -> Result<Option<ObjectRef>, SystemEx
         "long_double" => root.activate::<LongDoublesRef, _>(LongDoublesServant).map(ObjectRef::from),
         "values" => root.activate::<ValuesRef, _>(ValuesServant).map(ObjectRef::from),
         "boxes" => root.activate::<BoxesRef, _>(BoxesServant).map(ObjectRef::from),
+        "later" => root.activate::<LaterRef, _>(Deferred(LaterServant::default())).map(ObjectRef::from),
+        "texts" => root.activate::<TextsRef, _>(TextsServant).map(ObjectRef::from),
         _ => return Ok(None),
     };
     object.map(Some).map_err(adapter_error)

@@ -9,7 +9,8 @@ import java.util.Properties;
 /**
  * The JacORB client of the interoperability tests: calls everything in interop.idl on any server.
  *
- * <pre>Client [-ORBInitRef NAME=URL] [--property KEY=VALUE]... [--only NAME]... [--skip NAME=REASON]... [--huge] [--shutdown] REFERENCE</pre>
+ * <pre>Client [-ORBInitRef NAME=URL] [--property KEY=VALUE]... [--only NAME]... [--skip NAME=REASON]... [--huge] [--texts] [--both-ways]
+ *        [--shutdown] REFERENCE</pre>
  *
  * One line per case, as the omniORB client writes them: "PASS name", "FAIL name: what" or "SKIP name: reason"; the last
  * line is "N passed, M failed", and the exit code is 0 only if all that ran passed and something ran.
@@ -21,7 +22,7 @@ public final class Client {
         Start start = new Start(arguments, new Properties());
         Harness cases = new Harness();
         String reference = null;
-        boolean shutdown = false, huge = false;
+        boolean shutdown = false, huge = false, texts = false;
         for (Iterator<String> rest = start.rest.iterator(); rest.hasNext();) {
             String option = rest.next();
             switch (option) {
@@ -29,6 +30,7 @@ public final class Client {
                 case "--skip": cases.skips.add(rest.next().split("=", 2)); break;
                 case "--shutdown": shutdown = true; break;
                 case "--huge": huge = true; break;
+                case "--texts": texts = true; break;
                 default: reference = option;
             }
         }
@@ -37,7 +39,7 @@ public final class Client {
         Node node = suite.create_node(1);
         Samples samples = new Samples(1, node);
         Types types = new Types(cases, suite, samples);
-        Objects objects = new Objects(cases, suite, start.orb, start.root);
+        Objects objects = new Objects(cases, suite, start.orb, start.bothWaysPoa());
         types.basics();
         types.arrays();
         types.wide();
@@ -53,6 +55,9 @@ public final class Client {
         types.others();
         types.edges();
         objects.control();
+        LaterCases laterCases = new LaterCases(cases, suite, start.orb);
+        laterCases.later();
+        if (texts) laterCases.texts();
         types.bigMessages();
         if (huge) types.hugeMessages();
         if (shutdown) cases.run("shutdown", suite::shutdown);

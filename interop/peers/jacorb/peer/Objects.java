@@ -357,6 +357,18 @@ final class Objects {
             check(suite.describe_back(listener, v, text, numbers).equals("before") && text.value.equals(v.text), "text");
             same("numbers", v.numbers, numbers.value);
         });
+        // Called when this client waits for nothing any more.
+        cases.run("remind_back", () -> {
+            synchronized (servant) {
+                servant.hints.clear();
+            }
+            LaterHelper.narrow(suite.part("later")).remind(listener, 41);
+            synchronized (servant) {
+                long end = System.nanoTime() + 30_000_000_000L;
+                while (servant.hints.isEmpty() && System.nanoTime() < end) servant.wait(100);
+                check(servant.hints.equals(List.of(42)), "hints " + servant.hints);
+            }
+        });
     }
 
     private void untilWaiting(String gate) throws InterruptedException {

@@ -26,6 +26,8 @@ final class PartServants {
             case "fixed": return new FixedsPOATie(Echoes.serve(FixedsOperations.class, new FixedsRest()));
             case "values": return new ValuesPOATie(Echoes.serve(ValuesOperations.class, new ValuesRest()));
             case "boxes": return new BoxesPOATie(Echoes.serve(BoxesOperations.class, new BoxesRest()));
+            case "later": return new LaterPOATie(new LaterServant());
+            case "texts": return new TextsPOATie(new TextsServant());
             default: return null;
         }
     }

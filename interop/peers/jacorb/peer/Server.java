@@ -24,7 +24,7 @@ import org.omg.PortableServer.RequestProcessingPolicyValue;
  * The JacORB server of the interoperability tests: interop::Suite of interop.idl.
  *
  * <pre>Server [-ORBendPoint giop:tcp:HOST:PORT] [-ORBInitRef NAME=URL] [--property KEY=VALUE]...
- *        [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]</pre>
+ *        [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B] [--both-ways]</pre>
  *
  * The first line of standard output is the IOR. It ends on SIGTERM or Control::shutdown.
  */
@@ -69,7 +69,8 @@ public final class Server {
             poa.activate_object_with_id("suite".getBytes(), servant);
             reference = poa.id_to_reference("suite".getBytes());
         } else {
-            reference = root.id_to_reference(root.activate_object(servant));
+            POA poa = start.bothWaysPoa();
+            reference = poa.id_to_reference(poa.activate_object(servant));
         }
         root.the_POAManager().activate();
         String ior = start.orb.object_to_string(reference);

@@ -1,9 +1,15 @@
 package peer;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
+import org.omg.BiDirPolicy.BIDIRECTIONAL_POLICY_TYPE;
+import org.omg.BiDirPolicy.BOTH;
+import org.omg.BiDirPolicy.BidirectionalPolicyValueHelper;
+import org.omg.CORBA.Any;
 import org.omg.CORBA.ORB;
+import org.omg.CORBA.Policy;
 import org.omg.PortableServer.POA;
 import org.omg.PortableServer.POAHelper;
 
@@ -11,6 +17,8 @@ import org.omg.PortableServer.POAHelper;
 final class Start {
     final ORB orb;
     final POA root;
+    /** Whether objects are called, and call, over connections that others have made. */
+    final boolean bothWays;
     /** What the command line says beside the ORB's options. */
     final List<String> rest = new ArrayList<>();
 
@@ -25,6 +33,11 @@ final class Start {
         all.setProperty("jacorb.retries", "0");
         all.setProperty("OAIAddr", "127.0.0.1");
         all.putAll(defaults);
+        bothWays = Arrays.asList(arguments).contains("--both-ways");
+        if (bothWays) {
+            all.setProperty("org.omg.PortableInterceptor.ORBInitializerClass.both_ways",
+                "org.jacorb.orb.giop.BiDirConnectionInitializer");
+        }
         for (int i = 0; i < arguments.length; ++i) {
             switch (arguments[i]) {
                 case "--property": {
@@ -46,6 +59,8 @@ final class Start {
                     if (!port.isEmpty() && !port.equals("0")) all.setProperty("OAPort", port);
                     break;
                 }
+                case "--both-ways":
+                    break;
                 default:
                     rest.add(arguments[i]);
             }
@@ -56,5 +71,14 @@ final class Start {
         orb = ORB.init(new String[0], all);
         KnownValues.register(orb);
         root = POAHelper.narrow(orb.resolve_initial_references("RootPOA"));
+    }
+
+    /** The adapter of objects that are called, or call, over connections of others where that is wanted. */
+    POA bothWaysPoa() throws Exception {
+        if (!bothWays) return root;
+        Any both = orb.create_any();
+        BidirectionalPolicyValueHelper.insert(both, BOTH.value);
+        return root.create_POA("both_ways", root.the_POAManager(),
+            new Policy[] {orb.create_policy(BIDIRECTIONAL_POLICY_TYPE.value, both)});
     }
 }

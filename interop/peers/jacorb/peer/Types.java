@@ -233,7 +233,7 @@ final class Types {
 
     void hugeMessages() {
         cases.run("huge", () -> {
-            int length = 60 << 20;
+            int length = 64 << 20;
             check(suite.swallow(octets(length)) == length, "length");
             byte[] got = suite.produce(length);
             check(got.length == length, "length of the result");
