@@ -92,6 +92,7 @@ pub(crate) fn preprocess(
         macros: CounterMap::default(),
         is_macro: Vec::new(),
         by_path: HashMap::new(),
+        open_files: Vec::new(),
         once: Vec::new(),
         includes: 0,
         read_bytes: 0,
@@ -121,6 +122,8 @@ struct Preprocessor<'a> {
     /// By name: is there a macro? Asked once for each identifier.
     is_macro: Vec<bool>,
     by_path: HashMap<PathBuf, FileId>,
+    /// Those being read, each included by the one before it.
+    open_files: Vec<FileId>,
     /// Files with `#pragma once`.
     once: Vec<FileId>,
     includes: usize,
@@ -144,6 +147,7 @@ impl Preprocessor<'_> {
             self.halt(|diags, options| diags.too_much_read(span, options.read_bytes_max));
             return;
         }
+        self.open_files.push(file);
         let mut lexer = Lexer::new(&text, file);
         let mut conditions = directive::Conditions::default();
         while !self.halted {
@@ -172,7 +176,11 @@ impl Preprocessor<'_> {
                 }
             }
         }
-        conditions.report_open(self.diags);
+        // Where the text was left, nothing has its end.
+        if !self.halted {
+            conditions.report_open(self.diags);
+        }
+        self.open_files.pop();
     }
 
     fn has_macro(&self, name: Name) -> bool {

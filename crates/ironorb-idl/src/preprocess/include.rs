@@ -21,10 +21,6 @@ impl Preprocessor<'_> {
             );
             return;
         };
-        if depth >= self.options.include_depth_max {
-            self.halt(|diags, options| diags.include_too_deep(directive, options.include_depth_max));
-            return;
-        }
         self.includes += 1;
         if self.includes > self.options.includes_max {
             self.halt(|diags, options| diags.too_many_includes(directive, options.includes_max));
@@ -32,6 +28,10 @@ impl Preprocessor<'_> {
         }
         let shown = Span { end: span.start + name.len() as u32 + 2, ..span };
         let shown = if shown.end <= span.end { shown } else { span };
+        if depth >= self.options.include_depth_max {
+            self.report_depth(directive, &name, angled, shown);
+            return;
+        }
         let Some(file) = self.find(&name, angled, shown) else { return };
         if self.once.contains(&file) {
             return;
@@ -39,6 +39,29 @@ impl Preprocessor<'_> {
         self.event(EventKind::EnterFile);
         self.read_file(file, depth + 1);
         self.event(EventKind::LeaveFile);
+    }
+
+    /// Files are open as deep as they may be: mostly because they include each other in a circle. A file may be open
+    /// more than once by itself, as conditions can end it, so that is no error before.
+    #[cold]
+    fn report_depth(&mut self, directive: Span, name: &str, angled: bool, shown: Span) {
+        self.diags.begin_quiet();
+        let file = self.find(name, angled, shown);
+        self.diags.end_quiet();
+        let circle = file.and_then(|file| {
+            let again = self.open_files.iter().rposition(|&open| open == file)?;
+            let mut files = self.open_files[again..].to_vec();
+            // A reader meets them in this order.
+            let first = self.open_files.iter().find_map(|open| files.iter().position(|file| file == open))?;
+            files.rotate_left(first);
+            files.push(files[0]);
+            let path = |file| format!("`{}`", self.unit.sources.file(file).path().display());
+            Some(files.into_iter().map(path).collect::<Vec<_>>())
+        });
+        self.halt(|diags, options| match circle {
+            Some(circle) => diags.include_circle(directive, &circle),
+            None => diags.include_too_deep(directive, options.include_depth_max),
+        });
     }
 
     /// The name made by macros.

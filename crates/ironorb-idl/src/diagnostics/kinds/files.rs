@@ -30,7 +30,23 @@ impl Diagnostics {
 
     pub(crate) fn include_too_deep(&mut self, span: Span, limit: usize) {
         self.error(104, span, format!("files include each other more than {limit} deep"))
-            .help("does a file include itself? guard it with #ifndef NAME, #define NAME ... #endif");
+            .help("include fewer files in a row, or raise the limit in the options");
+    }
+
+    /// The files of the circle, the first one again at the end.
+    pub(crate) fn include_circle(&mut self, span: Span, files: &[String]) {
+        let shown = match files {
+            [own, _] => format!("{own} includes itself"),
+            [first @ .., _, _, _] if files.len() > CIRCLE_SHOWN_MAX => format!(
+                "files include each other in a circle: {} -> ... -> {}",
+                first[..CIRCLE_SHOWN_MAX / 2].join(" -> "),
+                files[files.len() - 2..].join(" -> "),
+            ),
+            _ => format!("files include each other in a circle: {}", files.join(" -> ")),
+        };
+        self.error(109, span, shown).help(
+            "begin each of them with `#pragma once`, or guard it: #ifndef NAME, #define NAME ... #endif",
+        );
     }
 
     pub(crate) fn too_many_includes(&mut self, span: Span, limit: usize) {
@@ -178,3 +194,6 @@ impl Diagnostics {
         .help("give both declarations the same `#pragma prefix`");
     }
 }
+
+/// Of the files that include each other; of more, those at both ends.
+const CIRCLE_SHOWN_MAX: usize = 8;
