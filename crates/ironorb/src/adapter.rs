@@ -2,6 +2,10 @@
 //!
 //! Opens no socket: a driver hands in messages and a place for the replies.
 
+mod postponed;
+
+pub(crate) use postponed::Postponed;
+
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,21 +14,22 @@ use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{LocateStatus, Message, Request, Response};
+use ironorb_giop::message::{LocateRequest, LocateStatus, Message, Request, Response};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
 use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
 
-use crate::Any;
-use crate::generated::call::{Later, Responder};
+use crate::client::Errands;
+use crate::config::{OrbConfig, ServerConcurrency};
+use crate::generated::call::Responder;
 use crate::generated::{Call, Raised};
 use crate::interceptor::{FreshSlots, Interception, ServerOutcome, Target};
 use crate::invoke::servant_panicked;
 use crate::orb::OrbCore;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
-    Gate, MainThread, MainThreadRequest, ManagerState, Managers, Naming, PoaCurrent, PoaInner, Refusal,
-    Upcall, not_exist,
+    Gate, MainThread, MainThreadRequest, ManagerState, Managers, Naming, OnHold, PoaCurrent, PoaInner,
+    PoaManager, Refusal, Upcall, not_exist,
 };
 use crate::sync::{read, write};
 
@@ -36,6 +41,12 @@ pub(crate) trait ReplySink {
     /// The same place for an answer that is written after the upcall, from any thread. The connection counts the
     /// request as in progress until it is dropped. `None` when as many answers as it may owe are outstanding.
     fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
+
+    /// A number for whoever sends the requests, the same for all from one connection: they keep their order when they
+    /// must wait. `None` for a caller in this process, whose thread waits itself.
+    fn client(&self) -> Option<u64> {
+        None
+    }
 
     /// The client says that it listens there and may be called over this connection (CORBA 3.3 part 2, 9.8). Only
     /// where the ORB's configuration wants that.
@@ -82,6 +93,7 @@ pub(crate) struct Adapter {
     table: RwLock<Table>,
     managers: Managers,
     main_thread: MainThread,
+    threads_for_held: Arc<Errands>,
     /// How long a request waits for what other threads make; `None` for ever.
     patience: Option<Duration>,
 }
@@ -100,9 +112,14 @@ struct Table {
 }
 
 impl Adapter {
-    pub(crate) fn new(nonce: u64, patience: Option<Duration>) -> Self {
+    pub(crate) fn new(nonce: u64, config: &OrbConfig) -> Self {
+        let threads = match config.concurrency {
+            ServerConcurrency::ThreadPerConnection => config.threads_per_connection_max,
+            ServerConcurrency::LeaderFollowers { threads } => threads,
+        };
         Adapter {
-            patience,
+            patience: config.call_timeout,
+            threads_for_held: Errands::new(threads),
             nonce: Nonce(nonce),
             table: RwLock::default(),
             managers: Managers::default(),
@@ -120,6 +137,11 @@ impl Adapter {
 
     pub(crate) fn main_thread(&self) -> &MainThread {
         &self.main_thread
+    }
+
+    /// Who carries out requests that were held, when they are no longer.
+    pub(crate) fn threads_for_held(&self) -> &Arc<Errands> {
+        &self.threads_for_held
     }
 
     /// Adds an adapter, made for a slot and an instance number; `None` when its path is taken.
@@ -169,7 +191,7 @@ impl Adapter {
     pub(crate) fn find_or_activate(
         &self,
         path: &[u8],
-        activation: Activation,
+        activation: Activation<'_>,
     ) -> Result<Option<Arc<PoaInner>>, Refusal> {
         loop {
             let step = read(&self.table).next_step(path);
@@ -220,13 +242,13 @@ impl Adapter {
         read(&self.table).aliases.get(&key).cloned().unwrap_or(key)
     }
 
-    /// Passes a request for this key through to its servant; may wait where a manager holds requests. `operation` is what a
-    /// servant locator is told.
+    /// Passes a request of this process for this key through to its servant; waits where a manager holds requests.
+    /// `operation` is what a servant locator is told.
     #[inline]
     pub(crate) fn begin_upcall(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
         match self.begin_upcall_now(key) {
             Some(upcall) => Ok(upcall),
-            None => self.begin_upcall_slowly(key, operation),
+            None => self.begin_upcall_slowly(key, operation, OnHold::Wait),
         }
     }
 
@@ -248,7 +270,12 @@ impl Adapter {
     }
 
     #[cold]
-    fn begin_upcall_slowly(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
+    fn begin_upcall_slowly(
+        &self,
+        key: &[u8],
+        operation: &[u8],
+        on_hold: OnHold<'_>,
+    ) -> Result<Upcall, Refusal> {
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } => {
                 if nonce != self.nonce {
@@ -256,16 +283,17 @@ impl Adapter {
                 }
                 let found = read(&self.table).in_slot(poa).cloned();
                 let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
-                found.begin_upcall(Naming::Slot(object), operation)
+                found.begin_upcall(Naming::Slot(object), operation, on_hold)
             }
             ParsedKey::Path { nonce, instance, path, id } => {
-                self.find_by_path(nonce, instance, path)?.begin_upcall(Naming::Id(id), operation)
+                let found = self.find_by_path(nonce, instance, path, on_hold)?;
+                found.begin_upcall(Naming::Id(id), operation, on_hold)
             }
             ParsedKey::Foreign => {
-                match self.find_also_later(|| read(&self.table).aliases.get(key).cloned())? {
+                match self.find_also_later(on_hold, || read(&self.table).aliases.get(key).cloned())? {
                     // An alias never leads to another alias: it is made from an object of ours.
                     Some(target) if key::parse(&target) != ParsedKey::Foreign => {
-                        self.begin_upcall(&target, operation)
+                        self.begin_upcall_slowly(&target, operation, on_hold)
                     }
                     _ => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
                 }
@@ -275,7 +303,13 @@ impl Adapter {
 
     /// The adapter that a path key names.
     #[cold]
-    fn find_by_path(&self, nonce: Nonce, instance: u32, path: &[u8]) -> Result<Arc<PoaInner>, Refusal> {
+    fn find_by_path(
+        &self,
+        nonce: Nonce,
+        instance: u32,
+        path: &[u8],
+        on_hold: OnHold<'_>,
+    ) -> Result<Arc<PoaInner>, Refusal> {
         if nonce != self.nonce && nonce != Nonce::PERSISTENT {
             return Err(not_exist(MinorCode::STALE_KEY));
         }
@@ -283,11 +317,11 @@ impl Adapter {
             let table = read(&self.table);
             table.visible(path).filter(|found| found.accepts(nonce, instance)).cloned()
         };
-        if let Some(found) = self.find_also_later(find)? {
+        if let Some(found) = self.find_also_later(on_hold, find)? {
             return Ok(found);
         }
         if nonce == Nonce::PERSISTENT
-            && let Some(found) = self.find_or_activate(path, Activation::ForRequest)?
+            && let Some(found) = self.find_or_activate(path, Activation::ForRequest(on_hold))?
             && found.accepts(nonce, instance)
         {
             return Ok(found);
@@ -297,8 +331,8 @@ impl Adapter {
 
     /// Whether there is an object for this key, as a LocateRequest asks.
     #[cold]
-    pub(crate) fn locate(&self, key: &[u8]) -> Result<(), Refusal> {
-        match self.begin_upcall(key, b"_non_existent") {
+    pub(crate) fn locate(&self, key: &[u8], on_hold: OnHold<'_>) -> Result<(), Refusal> {
+        match self.begin_upcall_slowly(key, b"_non_existent", on_hold) {
             Ok(_) => Ok(()),
             // Its own thread would know more, but nobody waits for that.
             Err(Refusal::NotThisThread(poa)) => match key::parse(&self.without_alias(key.to_vec())) {
@@ -342,10 +376,14 @@ impl Adapter {
     /// longer does: the server is starting, and clients of its earlier run must not be told that their objects
     /// are gone.
     #[inline]
-    fn find_also_later<T>(&self, find: impl Fn() -> Option<T>) -> Result<Option<T>, Refusal> {
+    fn find_also_later<T>(
+        &self,
+        on_hold: OnHold<'_>,
+        find: impl Fn() -> Option<T>,
+    ) -> Result<Option<T>, Refusal> {
         match find() {
             None => {
-                self.wait_while_starting()?;
+                self.wait_while_starting(on_hold)?;
                 Ok(find())
             }
             found => Ok(found),
@@ -353,10 +391,10 @@ impl Adapter {
     }
 
     #[cold]
-    fn wait_while_starting(&self) -> Result<(), Refusal> {
+    fn wait_while_starting(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
         let root = read(&self.table).by_path.get(ROOT_PATH).cloned();
         match root {
-            Some(root) => root.wait_while_holding(),
+            Some(root) => root.wait_while_holding(on_hold),
             None => Ok(()),
         }
     }
@@ -423,10 +461,7 @@ impl Adapter {
             responder.raise(Raised::System(&incompatible_code_sets()));
             return;
         }
-        if let Some(demanded) = orb.config.addressing_demanded
-            && demanded != request.addressing
-            && request.version == Version::V1_2
-        {
+        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
             responder.need_addressing(demanded);
             return;
         }
@@ -436,12 +471,12 @@ impl Adapter {
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
-        if let Err(poa) = self.carry_out(&request, code_sets, &responder, orb, begun) {
-            self.leave_to_main_thread(&poa, message, code_sets, &responder, orb);
+        if let Err(obstacle) = self.carry_out(&request, code_sets, &responder, orb, begun, None) {
+            postpone(obstacle, message, code_sets, &responder, orb);
         }
     }
 
-    /// Takes a request to its servant. The adapter, when only the main thread may make the upcall.
+    /// Takes a request to its servant, unless it must wait. `passed` is the manager that it has waited for.
     #[inline]
     fn carry_out(
         &self,
@@ -450,10 +485,11 @@ impl Adapter {
         responder: &Responder<'_>,
         orb: &Arc<OrbCore>,
         begun: Option<Upcall>,
-    ) -> Result<(), Arc<PoaInner>> {
-        let upcall = match begun {
+        passed: Option<&PoaManager>,
+    ) -> Result<(), Obstacle> {
+        let upcall = match begun.or_else(|| self.begin_upcall_now(request.object_key)) {
             Some(upcall) => upcall,
-            None => match self.begin_upcall(request.object_key, request.operation) {
+            None => match self.begin_request(request, responder, passed) {
                 Ok(upcall) => upcall,
                 Err(refusal) => return refuse(responder, refusal),
             },
@@ -476,74 +512,100 @@ impl Adapter {
         Ok(())
     }
 
-    /// Puts a request into the main thread's queue, with a copy of its message: the connection goes on.
     #[cold]
-    fn leave_to_main_thread(
+    fn begin_request(
         &self,
-        poa: &Arc<PoaInner>,
-        message: &Message,
-        code_sets: TransmissionCodeSets,
+        request: &Request<'_>,
         responder: &Responder<'_>,
-        orb: &Arc<OrbCore>,
-    ) {
-        let Some(later) = responder.later_outside_upcall() else {
-            responder.raise(Raised::System(&nobody_takes_it()));
-            return;
-        };
-        let mut postponed = Postponed {
-            later: Some(later),
-            message: message.clone(),
-            code_sets,
-            slots: responder.interception().map(|_| FreshSlots::of_this_thread()),
-            orb: orb.clone(),
-        };
-        let request = MainThreadRequest {
-            manager: poa.manager().clone(),
-            carry_out: Box::new(move || postponed.carry_out()),
-        };
-        // One that is given back answers when it is dropped.
-        let _refused = self.main_thread.push(request, orb.config.held_requests_max);
+        passed: Option<&PoaManager>,
+    ) -> Result<Upcall, Refusal> {
+        let on_hold = OnHold::of(responder.client(), passed);
+        self.begin_upcall_slowly(request.object_key, request.operation, on_hold)
     }
 
     /// Answers a LocateRequest message.
     #[cold]
-    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink, orb: &OrbCore) {
+    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink, orb: &Arc<OrbCore>) {
         let Ok(request) = message.parse_locate_request() else {
             return sink.with(&mut ServerConnection::protocol_error);
         };
-        let encoding = Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED);
-        if let Some(demanded) = orb.config.addressing_demanded
-            && demanded != request.addressing
-            && request.version == Version::V1_2
-        {
+        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
+            let encoding = encoding_of_locate(&request);
             return sink.with(&mut |connection| {
                 let status = LocateStatus::NeedsAddressingMode;
                 // A number can always be written.
                 let _ = connection.locate_reply(encoding, request.id, status, |w| w.put(&demanded));
             });
         }
-        let found = self.locate(request.object_key);
-        sink.with(&mut |connection| {
-            let written = match &found {
-                Ok(()) | Err(Refusal::NotThisThread(_)) => {
-                    connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
-                }
-                Err(Refusal::Forward(ior)) => {
-                    connection.locate_reply(encoding, request.id, LocateStatus::ObjectForward, |w| w.put(ior))
-                }
-                Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
-                    connection.locate_reply(encoding, request.id, LocateStatus::UnknownObject, |_| Ok(()))
-                }
-                Err(Refusal::Exception(e)) if request.version == Version::V1_2 => {
-                    connection.locate_reply(encoding, request.id, LocateStatus::SystemException, |w| w.put(e))
-                }
-                // Before 1.2 there is no way to say why; the call itself will be told.
-                Err(Refusal::Exception(_)) => {
-                    connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
-                }
-            };
-            debug_assert!(written.is_ok(), "an IOR that was made can be written");
-        });
+        let found = match self.locate(request.object_key, OnHold::of(sink.client(), None)) {
+            Err(Refusal::Held(manager)) => match Postponed::locate(message, sink, orb) {
+                Some(postponed) => return wait_for(postponed, Obstacle::Held(manager)),
+                None => Err(nobody_takes_it().into()),
+            },
+            found => found,
+        };
+        answer_locate(sink, &request, &found);
+    }
+}
+
+fn encoding_of_locate(request: &LocateRequest<'_>) -> Encoding {
+    Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED)
+}
+
+/// Writes what was found out for a LocateRequest.
+fn answer_locate(sink: &dyn ReplySink, request: &LocateRequest<'_>, found: &Result<(), Refusal>) {
+    let encoding = encoding_of_locate(request);
+    sink.with(&mut |connection| {
+        let written = match found {
+            Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
+            }
+            Err(Refusal::Forward(ior)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectForward, |w| w.put(ior))
+            }
+            Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+                connection.locate_reply(encoding, request.id, LocateStatus::UnknownObject, |_| Ok(()))
+            }
+            Err(Refusal::Exception(e)) if request.version == Version::V1_2 => {
+                connection.locate_reply(encoding, request.id, LocateStatus::SystemException, |w| w.put(e))
+            }
+            // Before 1.2 there is no way to say why; the call itself will be told.
+            Err(Refusal::Exception(_)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
+            }
+        };
+        debug_assert!(written.is_ok(), "an IOR that was made can be written");
+    });
+}
+
+/// What a request must wait for, without its thread.
+enum Obstacle {
+    /// Only the main thread may make the upcall.
+    OtherThread(Arc<PoaInner>),
+    /// The manager holds requests.
+    Held(PoaManager),
+}
+
+/// Has a request wait, with a copy of its message: the connection goes on.
+#[cold]
+fn postpone(
+    obstacle: Obstacle,
+    message: &Message,
+    code_sets: TransmissionCodeSets,
+    responder: &Responder<'_>,
+    orb: &Arc<OrbCore>,
+) {
+    match Postponed::request(message, code_sets, responder, orb) {
+        Some(postponed) => wait_for(postponed, obstacle),
+        None => {
+            responder.raise(Raised::System(&nobody_takes_it()));
+        }
+    }
+}
+
+fn wait_for(postponed: Postponed, obstacle: Obstacle) {
+    if let Some(back) = postponed.wait_for(obstacle, None) {
+        back.carry_out(None);
     }
 }
 
@@ -601,7 +663,7 @@ fn target_of(upcall: &Upcall) -> Target {
 }
 
 #[cold]
-fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Arc<PoaInner>> {
+fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Obstacle> {
     match refusal {
         Refusal::Forward(ior) => {
             responder.forward(&ior);
@@ -609,41 +671,10 @@ fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Arc<PoaInne
         Refusal::Exception(e) => {
             responder.raise(Raised::System(&e));
         }
-        Refusal::NotThisThread(poa) => return Err(poa),
+        Refusal::NotThisThread(poa) => return Err(Obstacle::OtherThread(poa)),
+        Refusal::Held(manager) => return Err(Obstacle::Held(manager)),
     }
     Ok(())
-}
-
-/// A request that waits for the main thread.
-struct Postponed {
-    later: Option<Later>,
-    message: Message,
-    code_sets: TransmissionCodeSets,
-    /// What interceptors have put into the slots.
-    slots: Option<Vec<Any>>,
-    orb: Arc<OrbCore>,
-}
-
-impl Postponed {
-    fn carry_out(&mut self) {
-        let _slots = self.slots.take().map(FreshSlots::enter_with);
-        let (Some(later), Ok(request)) = (self.later.take(), self.message.parse_request()) else { return };
-        later.answer(|responder| {
-            if self.orb.adapter.carry_out(&request, self.code_sets, responder, &self.orb, None).is_err() {
-                responder.raise(Raised::System(&nobody_takes_it()));
-            }
-        });
-    }
-}
-
-impl Drop for Postponed {
-    fn drop(&mut self) {
-        if let Some(later) = self.later.take() {
-            later.answer(|responder| {
-                responder.raise(Raised::System(&nobody_takes_it()));
-            });
-        }
-    }
 }
 
 /// Too many requests wait already, or the ORB is being shut down.
@@ -653,10 +684,10 @@ fn nobody_takes_it() -> SystemException {
 }
 
 /// For whom an adapter that does not exist is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activation {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Activation<'m> {
     /// A request: what the parent's manager says holds for it too.
-    ForRequest,
+    ForRequest(OnHold<'m>),
     /// The application asks.
     Direct,
 }

@@ -45,8 +45,10 @@ pub struct OrbConfig {
     /// request. Default 4.
     pub resends_max: u8,
     /// Requests that may wait for a holding POA manager; also those that may wait for the main thread, and in each adapter
-    /// for a servant to be incarnated. Default 1,024 each; more get TRANSIENT. Worst case: the copy of a message for each
-    /// that waits for the main thread, a thread for each of the others.
+    /// for a servant to be incarnated. Default 1,024 each; more get TRANSIENT. Worst case: for each manager
+    /// [`message_bytes_max`](ironorb_giop::framer::FramerLimits::message_bytes_max) bytes of messages, for the main
+    /// thread a message each, for an incarnation a thread each. Requests that were held are let in by as many threads as
+    /// may serve one connection or are in the pool, which end when there is nothing left to do.
     pub held_requests_max: usize,
     /// Bytes that may wait to be sent on one connection before callers wait for the peer to read, and before requests
     /// of a peer that does not read its replies are left where they are. Default 4 MiB; the worst case is this and one
@@ -97,6 +99,16 @@ impl OrbConfig {
     /// The code sets that this ORB speaks.
     pub fn code_sets(&self) -> CodeSetComponentInfo {
         CodeSetComponentInfo::with_native(self.native_char_set)
+    }
+
+    /// How a client should have named its object, if it should have done so in another way. Before GIOP 1.2 there is one.
+    #[inline]
+    pub(crate) fn other_addressing_demanded(
+        &self,
+        version: Version,
+        used: AddressingDisposition,
+    ) -> Option<AddressingDisposition> {
+        self.addressing_demanded.filter(|demanded| *demanded != used && version == Version::V1_2)
     }
 }
 

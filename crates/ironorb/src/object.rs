@@ -281,7 +281,7 @@ impl ObjectRef {
             let ior = match refusal {
                 Refusal::Exception(e) => return Err(orb.explain_absence(e)),
                 Refusal::Forward(ior) => ior,
-                Refusal::NotThisThread(_) => return Ok(None),
+                Refusal::NotThisThread(_) | Refusal::Held(_) => return Ok(None),
             };
             self.routes().take(self, invocation.on_forward(ior))?;
             match self.routes().current(self)?.route() {

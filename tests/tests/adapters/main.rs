@@ -4,6 +4,7 @@ mod activators;
 mod adapter_activators;
 mod dynamic;
 mod endings;
+mod holding;
 mod locators;
 mod managers;
 mod policies;

@@ -37,6 +37,11 @@ impl Errands {
         Arc::new(Errands { state: Mutex::default(), more: Condvar::new(), threads_max: threads_max.max(1) })
     }
 
+    /// How many it uses at most.
+    pub(crate) fn threads_max(&self) -> usize {
+        self.threads_max
+    }
+
     /// Does something soon. An error when it never would be done, for the system has no thread.
     pub(crate) fn run(self: &Arc<Self>, errand: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = lock(&self.state);

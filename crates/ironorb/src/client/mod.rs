@@ -8,6 +8,7 @@ mod link;
 mod receiver;
 mod resolver;
 
+pub(crate) use errands::Errands;
 pub(crate) use link::{Acceptor, Backlog, Link};
 
 use std::cell::Cell;
@@ -21,7 +22,6 @@ use ironorb_giop::message::RequestTarget;
 use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
 
 use self::asynchronous::AsyncCall;
-use self::errands::Errands;
 use self::idle::Idler;
 use self::link::Callbacks;
 use self::receiver::Receiver;

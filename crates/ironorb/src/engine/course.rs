@@ -17,7 +17,7 @@ use crate::invoke::LOCATE;
 use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
-use crate::poa::Refusal;
+use crate::poa::{OnHold, Refusal};
 use crate::route::{Attempts, RemoteTarget, Route};
 
 /// One call on its way.
@@ -136,8 +136,10 @@ impl Course {
                     Err(next) => Step::Decide(next),
                 }
             }
-            Request::Locate => match orb.adapter.locate(key) {
-                Ok(()) | Err(Refusal::NotThisThread(_)) => Step::Done(Answer::Located(true)),
+            Request::Locate => match orb.adapter.locate(key, OnHold::Wait) {
+                Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => {
+                    Step::Done(Answer::Located(true))
+                }
                 Err(Refusal::Exception(_)) => Step::Done(Answer::Located(false)),
                 Err(Refusal::Forward(ior)) => Step::Decide(self.invocation.on_forward(ior)),
             },

@@ -239,6 +239,12 @@ impl<'c> Responder<'c> {
         self.interception
     }
 
+    /// Who asks.
+    #[cold]
+    pub(crate) fn client(&self) -> Option<u64> {
+        self.sink.client()
+    }
+
     pub(crate) fn is_answered(&self) -> bool {
         self.answered.get()
     }
@@ -461,8 +467,20 @@ impl Later {
 
     /// Answers by `answer`, which is given the place to write to.
     pub(crate) fn answer(self, answer: impl FnOnce(&Responder<'_>)) {
+        self.try_answer(|responder| {
+            answer(responder);
+            true
+        });
+    }
+
+    /// The same; given back when `answer` says that it has not answered.
+    pub(crate) fn try_answer(self, answer: impl FnOnce(&Responder<'_>) -> bool) -> Option<Later> {
         let interception = self.interception.as_ref();
-        answer(&Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception));
-        drop(self.upcall);
+        let responder = Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception);
+        if answer(&responder) {
+            drop(self.upcall);
+            return None;
+        }
+        Some(self)
     }
 }

@@ -64,7 +64,7 @@ impl OrbCore {
         } = settings;
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
-            adapter: Adapter::new(fresh_nonce(), config.call_timeout),
+            adapter: Adapter::new(fresh_nonce(), &config),
             connector: Connector::new(config.clone()),
             policies: OrbPolicies::default(),
             config,
@@ -258,6 +258,7 @@ impl OrbCore {
         }
         self.adapter.managers().close();
         self.adapter.main_thread().close();
+        self.adapter.threads_for_held().stop();
     }
 
     /// What a local object's absence means: after a shutdown every object is gone, but that is not the reason.

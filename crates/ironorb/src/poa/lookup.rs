@@ -15,8 +15,8 @@ use super::object_map::{Found, ObjectMap};
 use super::turn::Turn;
 use super::upcall::{Farewell, refusal};
 use super::{
-    ActiveObject, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
-    ThreadModel, Unavailable, Upcall, not_exist,
+    ActiveObject, ObjectId, OnHold, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator,
+    ServantManager, ThreadModel, Unavailable, Upcall, not_exist,
 };
 use crate::invoke::servant_panicked;
 use crate::sync::{read, write};
@@ -29,15 +29,17 @@ pub(crate) enum Naming<'k> {
 }
 
 impl PoaInner {
-    /// Passes a request through the manager to its servant. May wait: for the manager, for its turn, for an incarnation.
+    /// Passes a request through the manager to its servant. May wait: for the manager as `on_hold` says, for its turn, for
+    /// an incarnation.
     /// `operation` is what a servant locator is told.
     #[cold]
     pub(crate) fn begin_upcall(
         self: &Arc<Self>,
         naming: Naming<'_>,
         operation: &[u8],
+        on_hold: OnHold<'_>,
     ) -> Result<Upcall, Refusal> {
-        self.manager.enter()?;
+        self.manager.enter(on_hold)?;
         let found = self.find(naming, operation);
         if found.is_err() {
             self.manager.leave();

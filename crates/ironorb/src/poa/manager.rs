@@ -1,15 +1,20 @@
-//! POA managers: whether requests flow (CORBA 3.3 part 1, 15.3.2).
+//! POA managers: whether requests flow (CORBA 3.3 part 1, 15.3.2). Those that do not are in `held`.
 
+mod held;
+
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
-use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::minor::MinorCode;
 
 use super::current::is_in_upcall_of;
-use super::{PoaError, PoaInner};
+use super::upcall::refusal;
+use super::{PoaError, PoaInner, Refusal};
 use crate::orb::OrbCore;
 use crate::sync::lock;
+use held::Held;
 
 /// The state of a manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +33,38 @@ pub enum ManagerState {
 impl ManagerState {
     fn from_u8(value: u8) -> ManagerState {
         match value {
-            0 => ManagerState::Holding,
-            1 => ManagerState::Active,
+            HOLDING => ManagerState::Holding,
+            ACTIVE | LETTING_IN => ManagerState::Active,
             2 => ManagerState::Discarding,
             _ => ManagerState::Inactive,
+        }
+    }
+}
+
+const HOLDING: u8 = ManagerState::Holding as u8;
+const ACTIVE: u8 = ManagerState::Active as u8;
+
+/// Active again, but requests from elsewhere must not pass those that were held.
+const LETTING_IN: u8 = 4;
+
+/// What becomes of a request while its manager holds requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OnHold<'m> {
+    /// Its thread waits: it is a caller's in this process.
+    Wait,
+    /// It is given back as [`Refusal::Held`].
+    Park,
+    /// The same, but it has waited for this manager, which lets it in before others.
+    Passed(&'m PoaManager),
+}
+
+impl<'m> OnHold<'m> {
+    /// For a request of this client, who is another process if there is one.
+    pub(crate) fn of(client: Option<u64>, passed: Option<&'m PoaManager>) -> Self {
+        match (client, passed) {
+            (None, _) => OnHold::Wait,
+            (_, None) => OnHold::Park,
+            (_, Some(manager)) => OnHold::Passed(manager),
         }
     }
 }
@@ -47,16 +80,16 @@ impl ManagerState {
 #[derive(Debug, Clone)]
 pub struct PoaManager(Arc<ManagerInner>);
 
-#[derive(Debug)]
 pub(super) struct ManagerInner {
     id: String,
-    /// A [`ManagerState`]; written under `held` so that nobody who waits misses a change.
+    /// A [`ManagerState`], or [`LETTING_IN`]; written under `held` so that nobody who waits misses a change.
     state: AtomicU8,
     /// Requests being served. Counted before the state is looked at, so that whoever changes the state and then
     /// sees 0 knows that nobody is inside.
     in_flight: AtomicUsize,
     /// Requests that wait for the state to change.
-    held: Mutex<usize>,
+    held: Mutex<Held>,
+    /// Notified when the state has changed, and when a request is done while it is not active.
     changed: Condvar,
     held_max: usize,
     /// The ORB is being shut down, which held requests do not outlast.
@@ -79,7 +112,7 @@ impl PoaManager {
             id,
             state: AtomicU8::new(state as u8),
             in_flight: AtomicUsize::new(0),
-            held: Mutex::new(0),
+            held: Mutex::default(),
             changed: Condvar::new(),
             held_max,
             is_closing: AtomicBool::new(false),
@@ -156,9 +189,12 @@ impl PoaManager {
 
     /// Held requests are turned away from now on: the ORB is being shut down.
     pub(super) fn begin_close(&self) {
-        let _held = lock(&self.0.held);
-        self.0.is_closing.store(true, Ordering::SeqCst);
-        self.0.changed.notify_all();
+        {
+            let _held = lock(&self.0.held);
+            self.0.is_closing.store(true, Ordering::SeqCst);
+            self.0.changed.notify_all();
+        }
+        self.let_in();
     }
 
     fn check_wait(&self, wait: bool) -> Result<(), PoaError> {
@@ -180,15 +216,22 @@ impl PoaManager {
     /// Gives the state before.
     fn change(&self, state: ManagerState) -> Result<ManagerState, PoaError> {
         let before = {
-            let _held = lock(&self.0.held);
+            let held = lock(&self.0.held);
             let before = self.state();
             if before == ManagerState::Inactive && state != ManagerState::Inactive {
                 return Err(PoaError::AdapterInactive);
             }
-            self.0.state.store(state as u8, Ordering::SeqCst);
+            let state = match state {
+                ManagerState::Active if !held.is_empty() => LETTING_IN,
+                other => other as u8,
+            };
+            self.0.state.store(state, Ordering::SeqCst);
             self.0.changed.notify_all();
             before
         };
+        if state != ManagerState::Holding {
+            self.let_in();
+        }
         if let Some(orb) = self.0.orb.upgrade() {
             orb.adapter.main_thread().on_manager_change();
         }
@@ -204,15 +247,15 @@ impl PoaManager {
 
     /// Counts a request in, or waits, or refuses it, as the state says.
     #[inline]
-    pub(crate) fn enter(&self) -> Result<(), SystemException> {
-        if self.enter_now() { Ok(()) } else { self.enter_slowly() }
+    pub(crate) fn enter(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
+        if self.enter_now() { Ok(()) } else { self.enter_slowly(on_hold) }
     }
 
     /// Counts a request in if requests are served. Never waits.
     #[inline]
     pub(crate) fn enter_now(&self) -> bool {
         self.0.in_flight.fetch_add(1, Ordering::SeqCst);
-        if self.0.state.load(Ordering::SeqCst) == ManagerState::Active as u8 {
+        if self.0.state.load(Ordering::SeqCst) == ACTIVE {
             return true;
         }
         self.leave();
@@ -225,31 +268,40 @@ impl PoaManager {
     }
 
     #[cold]
-    fn enter_slowly(&self) -> Result<(), SystemException> {
-        let refuse = |kind, minor| Err(SystemException::new(kind, minor, CompletionStatus::No));
+    fn enter_slowly(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
+        let discarded = || refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
         let mut held = lock(&self.0.held);
         loop {
-            match self.state() {
-                ManagerState::Active => {
+            let is_letting_in = self.0.state.load(Ordering::SeqCst) == LETTING_IN;
+            match (self.state(), on_hold) {
+                (ManagerState::Active, OnHold::Park) if is_letting_in => {
+                    return Err(Refusal::Held(self.clone()));
+                }
+                (ManagerState::Active, OnHold::Passed(manager)) if is_letting_in && manager != self => {
+                    return Err(Refusal::Held(self.clone()));
+                }
+                (ManagerState::Active, _) => {
                     // Under the lock that a change needs: the state holds until the request is counted.
                     self.0.in_flight.fetch_add(1, Ordering::SeqCst);
                     return Ok(());
                 }
-                ManagerState::Inactive => {
-                    return refuse(SystemExceptionKind::ObjAdapter, MinorCode::MANAGER_INACTIVE);
+                (ManagerState::Inactive, _) => {
+                    return Err(refusal(SystemExceptionKind::ObjAdapter, MinorCode::MANAGER_INACTIVE));
                 }
-                ManagerState::Discarding => {
-                    return refuse(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
+                (ManagerState::Discarding, _) => return Err(discarded()),
+                (ManagerState::Holding, _) if self.0.is_closing.load(Ordering::SeqCst) => {
+                    return Err(discarded());
                 }
-                ManagerState::Holding
-                    if *held >= self.0.held_max || self.0.is_closing.load(Ordering::SeqCst) =>
-                {
-                    return refuse(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
+                (ManagerState::Holding, OnHold::Park | OnHold::Passed(_)) => {
+                    return Err(Refusal::Held(self.clone()));
                 }
-                ManagerState::Holding => {
-                    *held += 1;
+                (ManagerState::Holding, OnHold::Wait) if held.count() >= self.0.held_max => {
+                    return Err(discarded());
+                }
+                (ManagerState::Holding, OnHold::Wait) => {
+                    held.threads += 1;
                     held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
-                    *held -= 1;
+                    held.threads -= 1;
                 }
             }
         }
@@ -259,10 +311,16 @@ impl PoaManager {
     #[inline]
     pub(crate) fn leave(&self) {
         let last = self.0.in_flight.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && self.0.state.load(Ordering::SeqCst) != ManagerState::Active as u8 {
+        if last && self.0.state.load(Ordering::SeqCst) != ACTIVE {
             let _held = lock(&self.0.held);
             self.0.changed.notify_all();
         }
+    }
+}
+
+impl fmt::Debug for ManagerInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManagerInner").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -270,33 +328,40 @@ impl PoaManager {
 mod tests {
     use super::*;
 
+    fn enter(manager: &PoaManager) -> Result<(), (SystemExceptionKind, MinorCode)> {
+        manager.enter(OnHold::Wait).map_err(|refusal| match refusal {
+            Refusal::Exception(e) => (e.kind, e.minor),
+            _ => panic!("threads wait"),
+        })
+    }
+
     #[test]
     fn states_let_through_hold_or_refuse() {
         let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
-        manager.enter().unwrap();
+        enter(&manager).unwrap();
         manager.discard_requests(false).unwrap();
-        assert_eq!(manager.enter().unwrap_err().kind, SystemExceptionKind::Transient);
+        assert_eq!(enter(&manager).unwrap_err().0, SystemExceptionKind::Transient);
         manager.leave();
         manager.hold_requests(true).unwrap();
         std::thread::scope(|scope| {
-            let held = scope.spawn(|| manager.enter());
-            while *lock(&manager.0.held) == 0 {
+            let held = scope.spawn(|| enter(&manager));
+            while lock(&manager.0.held).threads == 0 {
                 std::thread::yield_now();
             }
-            assert_eq!(manager.enter().unwrap_err().minor, MinorCode::TRANSIENT_DISCARDED);
+            assert_eq!(enter(&manager).unwrap_err().1, MinorCode::TRANSIENT_DISCARDED);
             manager.activate().unwrap();
             held.join().unwrap().unwrap();
         });
         manager.leave();
         manager.deactivate(false, true).unwrap();
-        assert_eq!(manager.enter().unwrap_err().kind, SystemExceptionKind::ObjAdapter);
+        assert_eq!(enter(&manager).unwrap_err().0, SystemExceptionKind::ObjAdapter);
         assert_eq!(manager.activate(), Err(PoaError::AdapterInactive));
     }
 
     #[test]
     fn waiting_for_completion_waits() {
         let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
-        manager.enter().unwrap();
+        enter(&manager).unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| manager.hold_requests(true));
             while manager.state() != ManagerState::Holding {

@@ -31,6 +31,7 @@ pub(crate) use gate::Gate;
 pub use key::describe_object_key;
 pub(crate) use lookup::Naming;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
+pub(crate) use manager::OnHold;
 pub use manager::{ManagerState, PoaManager};
 pub(crate) use manager_factory::Managers;
 pub use manager_factory::PoaManagerFactory;
@@ -393,9 +394,9 @@ impl PoaInner {
         &self.manager
     }
 
-    /// Returns when the manager does not hold requests, at once if it is active.
-    pub(crate) fn wait_while_holding(&self) -> Result<(), Refusal> {
-        self.manager.enter()?;
+    /// Returns when the manager does not hold requests, at once if it is active, or waits in another way.
+    pub(crate) fn wait_while_holding(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
+        self.manager.enter(on_hold)?;
         self.manager.leave();
         Ok(())
     }
@@ -407,15 +408,15 @@ impl PoaInner {
 
     /// Prepares to ask the adapter activator for a child, if there is one; may wait for the manager.
     #[cold]
-    pub(crate) fn inquire(self: &Arc<Self>, activation: Activation) -> Result<Option<Inquiry>, Refusal> {
+    pub(crate) fn inquire(self: &Arc<Self>, activation: Activation<'_>) -> Result<Option<Inquiry>, Refusal> {
         if let Some(refusal) = self.absence() {
             return Err(refusal);
         }
         let Some(activator) = read(&self.adapter_activator).clone() else { return Ok(None) };
         let is_counted = match activation {
             // 15.3.2.1: what the manager says of requests holds for this as well.
-            Activation::ForRequest => {
-                self.manager.enter()?;
+            Activation::ForRequest(on_hold) => {
+                self.manager.enter(on_hold)?;
                 true
             }
             Activation::Direct => false,

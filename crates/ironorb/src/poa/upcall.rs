@@ -12,7 +12,7 @@ use ironorb_giop::minor::MinorCode;
 
 use super::current::{CurrentGuard, current_object, enter};
 use super::gate::GateKeeper;
-use super::{Cookie, ObjectId, Poa, PoaInner, ServantActivator, ServantLocator, ThreadModel};
+use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
 use crate::invoke::servant_panicked;
 use crate::servant::Servant;
 use crate::sync::lock;
@@ -147,6 +147,8 @@ pub(crate) enum Refusal {
     Forward(Ior),
     /// Nothing is wrong, but only the main thread may make the upcall.
     NotThisThread(Arc<PoaInner>),
+    /// Nothing is wrong, but the manager holds requests; never where the thread itself waits.
+    Held(PoaManager),
 }
 
 impl From<SystemException> for Refusal {

@@ -235,10 +235,17 @@ impl Link {
     }
 }
 
+/// Tells the numbers of our own connections from those of accepted ones.
+const CALLED_BACK: u64 = 1 << 63;
+
 /// Where the replies to a peer's requests go.
 struct CalledBack(Arc<Link>);
 
 impl ReplySink for CalledBack {
+    fn client(&self) -> Option<u64> {
+        Some(CALLED_BACK | self.0.number)
+    }
+
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         let link = &self.0;
         let Some(common) = link.both_ways.as_ref().and_then(|both_ways| both_ways.common()) else { return };

@@ -42,6 +42,10 @@ impl ReplySink for Unanswered<'_> {
         });
     }
 
+    fn client(&self) -> Option<u64> {
+        Some(self.connection.id)
+    }
+
     fn use_both_ways(&self, listen_points: &[ListenPoint]) {
         self.connection.use_both_ways(listen_points);
     }
@@ -74,6 +78,10 @@ impl AnswersLater {
 }
 
 impl ReplySink for AnswersLater {
+    fn client(&self) -> Option<u64> {
+        Some(self.connection.id)
+    }
+
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         self.connection.with(|sender| {
             write(sender);

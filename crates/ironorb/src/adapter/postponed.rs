@@ -1,0 +1,160 @@
+//! Requests that wait without a thread: for a manager that holds requests, or for the main thread. Nothing here waits.
+
+use std::sync::Arc;
+
+use ironorb_giop::TransmissionCodeSets;
+use ironorb_giop::message::Message;
+
+use super::{MainThreadRequest, Obstacle, OnHold, ReplySink, answer_locate, nobody_takes_it};
+use crate::Any;
+use crate::generated::Raised;
+use crate::generated::call::{Later, Responder};
+use crate::interceptor::FreshSlots;
+use crate::orb::OrbCore;
+use crate::poa::{PoaManager, Refusal};
+
+/// A request that waits. One that is dropped is answered with TRANSIENT.
+pub(crate) struct Postponed {
+    message: Message,
+    client: Option<u64>,
+    /// `None` once it has been answered.
+    place: Option<Place>,
+    orb: Arc<OrbCore>,
+}
+
+/// Where its answer goes.
+enum Place {
+    Request {
+        later: Later,
+        code_sets: TransmissionCodeSets,
+        /// What interceptors have put into the slots.
+        slots: Option<Vec<Any>>,
+    },
+    Locate(Box<dyn ReplySink + Send>),
+}
+
+impl Postponed {
+    /// A Request, with a copy of its message: the connection goes on. `None` when its connection owes too many answers.
+    pub(super) fn request(
+        message: &Message,
+        code_sets: TransmissionCodeSets,
+        responder: &Responder<'_>,
+        orb: &Arc<OrbCore>,
+    ) -> Option<Postponed> {
+        let later = responder.later_outside_upcall()?;
+        let slots = responder.interception().map(|_| FreshSlots::of_this_thread());
+        Some(Postponed {
+            message: message.clone(),
+            client: responder.client(),
+            place: Some(Place::Request { later, code_sets, slots }),
+            orb: orb.clone(),
+        })
+    }
+
+    /// A LocateRequest.
+    pub(super) fn locate(message: &Message, sink: &dyn ReplySink, orb: &Arc<OrbCore>) -> Option<Postponed> {
+        Some(Postponed {
+            message: message.clone(),
+            client: sink.client(),
+            place: Some(Place::Locate(sink.later()?)),
+            orb: orb.clone(),
+        })
+    }
+
+    /// Who asks: requests of one client keep their order.
+    pub(crate) fn client(&self) -> Option<u64> {
+        self.client
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.message.bytes().len()
+    }
+
+    /// Bytes that may be held together with it.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.orb.config.connection.framer.message_bytes_max
+    }
+
+    /// Carries it out, or has it wait for what is in its way. `passed` is the manager that it has waited for.
+    pub(crate) fn carry_out(mut self, passed: Option<&PoaManager>) {
+        while let Err(obstacle) = self.try_carry_out(passed) {
+            match self.wait_for(obstacle, passed) {
+                Some(back) => self = back,
+                None => return,
+            }
+        }
+    }
+
+    /// Gives it back when what it was to wait for has happened already.
+    pub(super) fn wait_for(self, obstacle: Obstacle, passed: Option<&PoaManager>) -> Option<Postponed> {
+        match obstacle {
+            Obstacle::Held(manager) => {
+                let is_first = passed == Some(&manager);
+                manager.park(self, is_first)
+            }
+            Obstacle::OtherThread(poa) => {
+                let orb = self.orb.clone();
+                let request = MainThreadRequest {
+                    manager: poa.manager().clone(),
+                    carry_out: Box::new(move || self.carry_out(None)),
+                };
+                // One that is given back answers when it is dropped.
+                let _refused = orb.adapter.main_thread.push(request, orb.config.held_requests_max);
+                None
+            }
+        }
+    }
+
+    fn try_carry_out(&mut self, passed: Option<&PoaManager>) -> Result<(), Obstacle> {
+        let (adapter, orb) = (&self.orb.adapter, &self.orb);
+        match self.place.take() {
+            None => Ok(()),
+            Some(Place::Locate(sink)) => {
+                let Ok(request) = self.message.parse_locate_request() else { return Ok(()) };
+                let on_hold = OnHold::of(self.client, passed);
+                match adapter.locate(request.object_key, on_hold) {
+                    Err(Refusal::Held(manager)) => {
+                        self.place = Some(Place::Locate(sink));
+                        Err(Obstacle::Held(manager))
+                    }
+                    found => {
+                        answer_locate(&*sink, &request, &found);
+                        Ok(())
+                    }
+                }
+            }
+            Some(Place::Request { later, code_sets, slots }) => {
+                let has_slots = slots.is_some();
+                let _slots = slots.map(FreshSlots::enter_with);
+                let Ok(request) = self.message.parse_request() else { return Ok(()) };
+                let mut carried_out = Ok(());
+                let later = later.try_answer(|responder| {
+                    carried_out = adapter.carry_out(&request, code_sets, responder, orb, None, passed);
+                    carried_out.is_ok()
+                });
+                if let Some(later) = later {
+                    let slots = has_slots.then(FreshSlots::of_this_thread);
+                    self.place = Some(Place::Request { later, code_sets, slots });
+                }
+                carried_out
+            }
+        }
+    }
+}
+
+impl Drop for Postponed {
+    fn drop(&mut self) {
+        match self.place.take() {
+            None => {}
+            Some(Place::Request { later, .. }) => later.answer(|responder| {
+                responder.raise(Raised::System(&nobody_takes_it()));
+            }),
+            Some(Place::Locate(sink)) => {
+                if let Ok(request) = self.message.parse_locate_request() {
+                    answer_locate(&*sink, &request, &Err(nobody_takes_it().into()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Requests that a manager holds, and how they are let in afterwards: in the order in which their clients sent them, on
+//! threads of their own, while the manager lets nothing else from the network pass them.
+//!
+//! Held requests take no thread but that of a caller in this process.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
+use crate::adapter::Postponed;
+use crate::sync::lock;
+
+/// What waits for a manager.
+#[derive(Default)]
+pub(super) struct Held {
+    /// Callers in this process.
+    pub(super) threads: usize,
+    /// Requests from elsewhere.
+    parked: VecDeque<Postponed>,
+    parked_bytes: usize,
+    /// Clients whose requests are being let in, and since when.
+    begun: Vec<(Option<u64>, Instant)>,
+    /// Threads that let them in.
+    workers: usize,
+}
+
+/// How long a client's next request waits for its last one. A servant that takes longer may be waiting for just that.
+const IN_ORDER_FOR: Duration = Duration::from_millis(25);
+
+/// What is to be done about requests that have been held.
+enum Next {
+    Begin(Postponed),
+    /// Those of whom there are any are being served.
+    Wait(Duration),
+    Nothing,
+}
+
+impl Held {
+    pub(super) fn count(&self) -> usize {
+        self.threads + self.parked.len()
+    }
+
+    /// True when there is none, nor one that must be over before another.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parked.is_empty() && self.begun.iter().all(|(_, since)| since.elapsed() >= IN_ORDER_FOR)
+    }
+
+    fn park(&mut self, request: Postponed, is_first: bool) {
+        self.parked_bytes += request.bytes();
+        match is_first {
+            true => self.parked.push_front(request),
+            false => self.parked.push_back(request),
+        }
+    }
+
+    fn next(&mut self, now: Instant) -> Next {
+        if self.parked.is_empty() {
+            return Next::Nothing;
+        }
+        let left = |client: Option<u64>| {
+            let last = self.begun.iter().filter(|(other, _)| *other == client).map(|(_, since)| *since).max();
+            last.map_or(Duration::ZERO, |since| (since + IN_ORDER_FOR).saturating_duration_since(now))
+        };
+        let mut least = IN_ORDER_FOR;
+        for index in 0..self.parked.len() {
+            let left = left(self.parked[index].client());
+            if left.is_zero()
+                && let Some(request) = self.parked.remove(index)
+            {
+                self.parked_bytes -= request.bytes();
+                self.begun.push((request.client(), now));
+                return Next::Begin(request);
+            }
+            least = least.min(left);
+        }
+        Next::Wait(least)
+    }
+
+    fn end(&mut self, client: Option<u64>, since: Instant) {
+        if let Some(index) = self.begun.iter().position(|begun| *begun == (client, since)) {
+            self.begun.swap_remove(index);
+        }
+    }
+}
+
+impl PoaManager {
+    /// Keeps a request until it may be let in, before all others if it `is_first`; when there are too many it is
+    /// answered with TRANSIENT (CORBA 3.3 part 1, 15.3.2.1). Given back when it may be let in now, or refused.
+    pub(crate) fn park(&self, request: Postponed, is_first: bool) -> Option<Postponed> {
+        let mut held = lock(&self.0.held);
+        let state = self.0.state.load(Ordering::SeqCst);
+        let waits = match state {
+            HOLDING => !self.0.is_closing.load(Ordering::SeqCst),
+            LETTING_IN => true,
+            _ => false,
+        };
+        if !waits {
+            return Some(request);
+        }
+        let has_room = held.count() < self.0.held_max
+            && held.parked_bytes.saturating_add(request.bytes()) <= request.bytes_max();
+        if !has_room && !is_first {
+            drop(held);
+            drop(request); // which answers it
+            return None;
+        }
+        held.park(request, is_first);
+        if state == LETTING_IN {
+            self.add_worker(held);
+        }
+        None
+    }
+
+    /// Lets in what is held, as the state now says, if there is anything.
+    pub(super) fn let_in(&self) {
+        self.add_worker(lock(&self.0.held));
+    }
+
+    fn add_worker(&self, mut held: MutexGuard<'_, Held>) {
+        let Some(orb) = self.0.orb.upgrade() else { return };
+        let threads = orb.adapter.threads_for_held();
+        if held.parked.is_empty() || held.workers >= threads.threads_max() {
+            return;
+        }
+        held.workers += 1;
+        drop(held);
+        let manager = self.clone();
+        if threads.run(move || manager.work()).is_err() {
+            self.work(); // late is worse than slow
+        }
+    }
+
+    fn work(&self) {
+        let mut held = lock(&self.0.held);
+        while !self.is_holding() {
+            match held.next(Instant::now()) {
+                Next::Nothing => break,
+                Next::Wait(time) => {
+                    held = self.0.changed.wait_timeout(held, time).unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Next::Begin(request) => {
+                    let client = request.client();
+                    let since = held.begun.last().map_or_else(Instant::now, |(_, since)| *since);
+                    // Another looks after the rest, for this one may be kept by a servant.
+                    self.add_worker(held);
+                    request.carry_out(Some(self));
+                    held = lock(&self.0.held);
+                    held.end(client, since);
+                    self.0.changed.notify_all();
+                }
+            }
+        }
+        held.workers -= 1;
+        if held.is_empty() && self.0.state.load(Ordering::SeqCst) == LETTING_IN {
+            self.0.state.store(ACTIVE, Ordering::SeqCst);
+        }
+    }
+
+    fn is_holding(&self) -> bool {
+        self.0.state.load(Ordering::SeqCst) == HOLDING && !self.0.is_closing.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,180 @@
+//! Requests that a manager holds: they take no thread of the server, keep their order, and end as the manager says.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ironorb::poa::{Poa, PoaPolicies};
+use ironorb::{MinorCode, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef};
+use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
+use ironorb_tests::wires::{ExchangeRef, Listener, ListenerRef};
+use ironorb_tests::{Probing, eventually, raw};
+
+use crate::kind_of;
+
+const BOTH: [ServerConcurrency; 2] =
+    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 1 }];
+
+/// A server with an adapter whose manager holds requests, and a client with one connection.
+fn holding(concurrency: ServerConcurrency, held_max: usize) -> (Orb, Poa, Orb) {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+    builder.config().held_requests_max = held_max;
+    let server = builder.build().unwrap();
+    let manager = server.poa_manager_factory().create("holding").unwrap();
+    let poa = server.root_poa().create_poa("held", Some(manager), PoaPolicies::default()).unwrap();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().connections_per_endpoint_max = 1;
+    let client = builder.build().unwrap();
+    // So that the connection is there: calls that wait for one may be overtaken.
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    remote(&client, &local).ping().unwrap();
+    (server, poa, client)
+}
+
+fn remote<R: TypedRef>(client: &Orb, local: &R) -> R {
+    client.resolve(&local.object().to_ior_string()).unwrap()
+}
+
+/// One thread serves everybody, and more requests are held than it could carry.
+#[test]
+fn others_are_served_meanwhile() {
+    for concurrency in BOTH {
+        let (server, poa, client) = holding(concurrency, 1024);
+        let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
+        let other: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
+        let waiting: Vec<_> = (0..40).map(|i| held.add_async(i, i)).collect();
+        for i in 0..40 {
+            assert_eq!(other.add(i, 1).unwrap(), i + 1, "{concurrency:?}");
+        }
+        assert!(waiting.iter().all(|sum| !sum.is_ready()));
+        poa.manager().activate().unwrap();
+        for (i, sum) in (0..).zip(waiting) {
+            assert_eq!(sum.wait().unwrap(), 2 * i);
+        }
+    }
+}
+
+/// What comes while they are let in does not pass them.
+#[test]
+fn requests_of_one_client_keep_their_order() {
+    let (_server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
+    let told = Arc::new(Told::default());
+    let listener: ListenerRef = remote(&client, &poa.activate_shared(told.clone()).unwrap());
+    for i in 0..300 {
+        listener.told(&i.to_string()).unwrap();
+    }
+    poa.manager().activate().unwrap();
+    for i in 300..600 {
+        listener.told(&i.to_string()).unwrap();
+    }
+    // Held anew in the middle, perhaps, and let in again.
+    poa.manager().hold_requests(false).unwrap();
+    for i in 600..700 {
+        listener.told(&i.to_string()).unwrap();
+    }
+    poa.manager().activate().unwrap();
+    eventually("all have been told", || told.0.lock().unwrap().len() == 700);
+    assert_eq!(*told.0.lock().unwrap(), (0..700).collect::<Vec<_>>());
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<u32>>);
+
+impl Listener for Told {
+    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+        Ok(1)
+    }
+
+    fn told(&self, what: &str) -> Result<(), SystemException> {
+        self.0.lock().unwrap().push(what.parse().unwrap());
+        Ok(())
+    }
+
+    fn filled(&self, data: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(data.to_vec())
+    }
+}
+
+/// A servant may wait for what its own client has asked behind it, also when that was held.
+#[test]
+fn one_that_blocks_is_passed() {
+    let (_server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
+    let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
+    let blocked: Vec<_> = (0..3).map(|_| held.block_async()).collect();
+    let released = held.release_async();
+    poa.manager().activate().unwrap();
+    released.wait().unwrap();
+    for block in blocked {
+        block.wait().unwrap();
+    }
+    assert_eq!(held.add(1, 2).unwrap(), 3);
+}
+
+#[test]
+fn so_many_are_held_and_no_more() {
+    for concurrency in BOTH {
+        let (_server, poa, client) = holding(concurrency, 3);
+        let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
+        let waiting: Vec<_> = (0..3).map(|i| held.add_async(i, i)).collect();
+        let e = held.ping().unwrap_err();
+        assert_eq!((e.kind, e.minor), (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED));
+        poa.manager().activate().unwrap();
+        assert!(waiting.into_iter().all(|sum| sum.wait().is_ok()));
+        held.ping().unwrap();
+    }
+}
+
+#[test]
+fn they_take_no_more_memory_than_the_largest_message() {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    builder.config().connection.framer.message_bytes_max = 1 << 20;
+    let server = builder.hold_requests().build().unwrap();
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let client = crate::client();
+    let held = remote(&client, &local);
+    let data = vec![0; 400_000];
+    let waiting: Vec<_> = (0..2).map(|_| held.reflect_async(&data)).collect();
+    let e = held.reflect(&data).unwrap_err();
+    assert_eq!((e.kind, e.minor), (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED));
+    server.root_poa().manager().activate().unwrap();
+    assert!(waiting.into_iter().all(|data| data.wait().is_ok()));
+}
+
+#[test]
+fn they_end_as_the_manager_says() {
+    for concurrency in BOTH {
+        let (_server, poa, client) = holding(concurrency, 1024);
+        let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
+        let discarded: Vec<_> = (0..5).map(|_| held.ping_async()).collect();
+        poa.manager().discard_requests(false).unwrap();
+        for ping in discarded {
+            assert_eq!(kind_of(ping.wait()).0, SystemExceptionKind::Transient, "{concurrency:?}");
+        }
+        poa.manager().hold_requests(false).unwrap();
+        let refused: Vec<_> = (0..5).map(|_| held.ping_async()).collect();
+        poa.manager().deactivate(false, false).unwrap();
+        for ping in refused {
+            assert_eq!(kind_of(ping.wait()).0, SystemExceptionKind::ObjAdapter, "{concurrency:?}");
+        }
+    }
+}
+
+/// A LocateRequest is held as well, and its connection goes on.
+#[test]
+fn questions_for_an_object_wait_too() {
+    let (server, poa, _client) = holding(ServerConcurrency::LeaderFollowers { threads: 1 }, 1024);
+    let held: ProbeRef = poa.activate(Probing::default()).unwrap();
+    let other: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let profile = held.object().ior().iiop_profiles().next().unwrap();
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", profile.port())).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut body = vec![0, 0, 0, 8, 0, 0, 0, 0];
+    body.extend((profile.object_key().len() as u32).to_be_bytes());
+    body.extend(profile.object_key());
+    raw::write(&mut stream, &raw::message(3, &body));
+    raw::write(&mut stream, &raw::request(other.object(), "ping", &[]));
+    assert_eq!(raw::read_message(&mut stream)[7], 1, "the Reply comes first");
+    poa.manager().activate().unwrap();
+    let answer = raw::read_message(&mut stream);
+    assert_eq!(answer[7], 4, "LocateReply");
+    assert!(answer.ends_with(&1u32.to_ne_bytes()), "OBJECT_HERE");
+}
