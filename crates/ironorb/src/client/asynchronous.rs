@@ -1,35 +1,32 @@
-//! One asynchronous call: where it goes, how far it is, and who is told of its end.
+//! One asynchronous call as those see it who have begun it: how far it is, and who is told of its end.
 //!
-//! Decides nothing of what a reply or a failure leads to: [`Invocation`] does, as for every other call. Three sorts
-//! of threads push it on, none of which waits for another: the caller who begins it, the receiver when an answer
-//! has come, and an errand when an address must be connected first.
+//! Three sorts of threads push it on, none of which waits for another: the caller who begins it, the receiver when an
+//! answer has come, and an errand when an address must be connected first. How they do is in `course`.
 
-use std::cell::Cell;
+mod course;
+
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
-use ironorb_giop::connection::{BeginError, CallId, CallState};
+use ironorb_giop::Version;
+use ironorb_giop::connection::CallId;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{Message, RequestTarget};
+use ironorb_giop::message::Message;
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::EncodedContexts;
-use ironorb_giop::{Encoding, Misuse, Version, Writer};
 
-use super::kept::{KeptArguments, expected_encoding};
+use super::Link;
+use super::kept::KeptArguments;
 use super::receiver::TimerKey;
-use super::{ConnectFailure, Link, Way};
-use crate::course::{Refused, may_connect, not_connected};
-use crate::deadline::{Deadline, Passed};
+use crate::course::Refused;
+use crate::deadline::Deadline;
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
-use crate::invocation::{Answered, CallFailure, Invocation, Next};
+use crate::invocation::{Invocation, Next};
 use crate::invoke::Arguments;
-use crate::loopback::{self, loopback_later, loopback_oneway};
-use crate::messaging::Rebind;
 use crate::object::ObjectRef;
-use crate::route::{Attempts, Route};
+use crate::route::Attempts;
 use crate::sync::lock;
 
 /// One asynchronous call.
@@ -260,74 +257,6 @@ impl AsyncCall {
         }
     }
 
-    /// Writes the request with `send`, which says where it is then. False when the call is over already, and
-    /// nothing was written.
-    pub(super) fn send_by(
-        &self,
-        send: impl FnOnce(
-            &str,
-            EncodedContexts<'_>,
-            &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
-        ) -> Result<Option<InFlight>, BeginError>,
-    ) -> Result<bool, CallFailure> {
-        let mut progress = self.lock();
-        if !matches!(progress.end, End::NotYet) {
-            return Ok(false);
-        }
-        let Some(arguments) = &progress.arguments else { return Ok(false) };
-        let fits = Cell::new(true);
-        let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
-        let written = send(self.operation, contexts.encoded(), &|w| {
-            fits.set(arguments.write(w));
-            // What is written of the message is taken back.
-            if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
-        });
-        if !fits.get() {
-            return Err(CallFailure::EncodingChanged);
-        }
-        match written? {
-            Some(in_flight) => progress.stage = Stage::InFlight(in_flight),
-            None => {
-                // A oneway: this is all that there is to it.
-                progress.end = End::Gone;
-                self.forget(progress);
-            }
-        }
-        Ok(true)
-    }
-
-    /// An address has been connected, for this call among others.
-    pub(super) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
-        let now = Instant::now();
-        match link.begin(self, target, now) {
-            Ok(()) => self.told(),
-            Err(failure) => self.on_failure(failure),
-        }
-    }
-
-    /// An address has not been connected.
-    pub(super) fn not_connected(self: &Arc<Self>, address: String, failure: ConnectFailure) {
-        self.lock().refused.push((address, failure));
-        self.go_on(Ok(Instant::now()));
-    }
-
-    /// An answer has come, or the connection has ended.
-    pub(super) fn deliver(self: &Arc<Self>, state: CallState) {
-        let mut progress = self.lock();
-        let Stage::InFlight(InFlight { link, .. }) = std::mem::replace(&mut progress.stage, Stage::Begun)
-        else {
-            return; // given up meanwhile
-        };
-        match state {
-            CallState::Answered(message) => self.on_message(progress, message, Some(link)),
-            CallState::Ended { end, sent } => {
-                drop(progress);
-                self.on_failure(CallFailure::ended(end, sent));
-            }
-            CallState::Waiting => {}
-        }
-    }
-
     /// The deadline has passed.
     pub(super) fn time_out(&self) {
         let progress = self.lock();
@@ -338,251 +267,6 @@ impl AsyncCall {
         if let Next::Fail(e) = self.after_interceptors(next, None) {
             self.complete(self.lock(), Err(e));
         }
-    }
-
-    /// Shows what is about to be sent to the interceptors. An error is what they make of it.
-    #[inline]
-    fn before_interceptors(&self) -> Result<(), Next> {
-        if self.object.core().interceptors.client.is_empty() {
-            return Ok(());
-        }
-        if self.lock().attempt.is_some() {
-            return Ok(()); // it goes on, to another address
-        }
-        match Attempt::begin(&self.object, self.operation, !self.is_oneway) {
-            Ok(attempt) => {
-                self.lock().attempt = Some(attempt);
-                Ok(())
-            }
-            Err(interrupt) => Err(self.lock().invocation.on_interrupt(interrupt)),
-        }
-    }
-
-    /// What an attempt has led to, when its interceptors have been told.
-    fn after_interceptors(&self, next: Next, reply: Option<&Message>) -> Next {
-        let attempt = self.lock().attempt.take();
-        match attempt.and_then(|attempt| attempt.led_to(&next, reply)) {
-            None => next,
-            Some(interrupt) => self.lock().invocation.on_interrupt(interrupt),
-        }
-    }
-
-    /// A oneway is on its way; other calls are not over. What interceptors say to that comes too late.
-    fn told(&self) {
-        if !self.is_oneway {
-            return;
-        }
-        let mut progress = self.lock();
-        // Otherwise it still waits for its connection.
-        if matches!(progress.end, End::Gone) {
-            let attempt = progress.attempt.take();
-            drop(progress);
-            let _too_late = attempt.and_then(Attempt::sent);
-        }
-    }
-
-    fn on_message<'c>(
-        self: &'c Arc<Self>,
-        mut progress: MutexGuard<'c, Progress>,
-        message: Message,
-        link: Option<Arc<Link>>,
-    ) {
-        match progress.invocation.on_reply(&message) {
-            Answered::Body { at, user_exception } => {
-                if let Some(attempt) = progress.attempt.take() {
-                    drop(progress);
-                    let instead = attempt.answered(&message, at, user_exception);
-                    progress = self.lock();
-                    if let Some(interrupt) = instead {
-                        let next = progress.invocation.on_interrupt(interrupt);
-                        drop(progress);
-                        return self.follow_elsewhere(next);
-                    }
-                }
-                self.complete(progress, Ok(Answer { message, body_at: at, user_exception, link }));
-            }
-            Answered::Next(next) => {
-                drop(progress);
-                let next = self.after_interceptors(next, Some(&message));
-                self.follow_elsewhere(next);
-            }
-        }
-    }
-
-    fn on_failure(self: &Arc<Self>, failure: CallFailure) {
-        let next = self.lock().invocation.on_failure(failure);
-        let next = self.after_interceptors(next, None);
-        self.follow_elsewhere(next);
-    }
-
-    /// Carries out a decision. What may wait is left to an errand.
-    fn follow_elsewhere(self: &Arc<Self>, next: Next) {
-        if let Next::Fail(e) = next {
-            return self.complete(self.lock(), Err(e));
-        }
-        let call = self.clone();
-        let errand = move || call.go_on(call.follow(next));
-        if let Err(e) = self.object.core().connector.errands().run(errand) {
-            self.complete(self.lock(), Err(no_thread(&e)));
-        }
-    }
-
-    /// Takes the call on, when it has been decided how.
-    fn go_on(self: &Arc<Self>, followed: Result<Instant, SystemException>) {
-        if let Err(e) = followed.and_then(|now| self.advance(None, now)) {
-            self.complete(self.lock(), Err(e));
-        }
-    }
-
-    fn follow(&self, next: Next) -> Result<Instant, SystemException> {
-        let next = match next {
-            Next::TryNext(e) => {
-                if self.pass_over() {
-                    return Ok(Instant::now()); // the call's timer sees to its deadline
-                }
-                self.lock().invocation.on_no_alternative(e)
-            }
-            Next::Follow { .. } if !self.is_free && self.object.rebind() > Rebind::Transparent => {
-                self.lock().invocation.on_rebind_forbidden()
-            }
-            next => next,
-        };
-        self.object.routes().take(&self.object, next)?;
-        let now = Instant::now();
-        let mut progress = self.lock();
-        progress.attempts = Attempts::default();
-        progress.refused.clear();
-        match self.deadline.remaining(now) {
-            Err(Passed) => Err(progress.invocation.on_timeout(false)),
-            Ok(_) => Ok(now),
-        }
-    }
-
-    /// Whether another server than those tried is left.
-    fn pass_over(&self) -> bool {
-        match self.object.routes().current(&self.object) {
-            Ok(route) => match route.route() {
-                Route::Remote(targets) => self.lock().attempts.pass_over(targets),
-                Route::Local(_) => false,
-            },
-            Err(_) => false,
-        }
-    }
-
-    /// Takes the call on until it is in flight, waits for a connection, or is over; an error is its end. `arguments`
-    /// are given the first time. Ends, for an invocation decides only so often.
-    fn advance(
-        self: &Arc<Self>,
-        arguments: Option<Arguments<'_>>,
-        mut now: Instant,
-    ) -> Result<(), SystemException> {
-        loop {
-            let next = match self.before_interceptors().and_then(|()| self.step(arguments, now)) {
-                Ok(()) => {
-                    self.told();
-                    return Ok(());
-                }
-                Err(next) => next,
-            };
-            now = self.follow(self.after_interceptors(next, None))?;
-        }
-    }
-
-    fn step(self: &Arc<Self>, arguments: Option<Arguments<'_>>, now: Instant) -> Result<(), Next> {
-        let route = self.object.routes().current(&self.object).map_err(Next::Fail)?;
-        self.lock().invocation.on_route(route.is_forwarded());
-        let targets = match route.route() {
-            Route::Remote(targets) => targets,
-            Route::Local(key) => {
-                self.keep(arguments, loopback::encoding())?;
-                return self.call_here(key.clone(), arguments.is_some());
-            }
-        };
-        loop {
-            let mut progress = self.lock();
-            if !matches!(progress.end, End::NotYet) {
-                return Ok(());
-            }
-            let attempt = progress.attempts.next(targets.len(), |index| targets[index].links.is_failing(now));
-            let Some(index) = attempt else {
-                let Progress { invocation, refused, .. } = &mut *progress;
-                return Err(not_connected(invocation, self.deadline, refused));
-            };
-            drop(progress);
-            let target = &targets[index];
-            if let Some(link) = target.links.open_link_in_turn(self.ordinal, now) {
-                self.keep(arguments, link.encoding_for(&target.request))?;
-                let begun = match link.begin(self, &target.request, now) {
-                    // Another's request has told the code set meanwhile.
-                    Err(CallFailure::EncodingChanged) if arguments.is_some() => {
-                        self.lock().arguments = None;
-                        self.keep(arguments, link.encoding_for(&target.request))?;
-                        link.begin(self, &target.request, now)
-                    }
-                    begun => begun,
-                };
-                return begun.map_err(|e| self.lock().invocation.on_failure(e));
-            }
-            self.keep(arguments, expected_encoding(&target.request))?;
-            let may_connect = || may_connect(&self.object, self.is_free, &target.links);
-            match target.links.link_or_wait(self.ordinal, now, may_connect, (self, &target.request)) {
-                Way::Open(link) => {
-                    return link
-                        .begin(self, &target.request, now)
-                        .map_err(|e| self.lock().invocation.on_failure(e));
-                }
-                Way::Waiting => return Ok(()),
-                Way::Refused(failure) => {
-                    let address = target.links.address();
-                    self.lock().refused.push((address, failure));
-                }
-                Way::TooMany => return Err(self.lock().invocation.on_failure(CallFailure::TooManyCalls)),
-                Way::Forbidden => return Err(self.lock().invocation.on_rebind_forbidden()),
-            }
-        }
-    }
-
-    /// Writes the arguments down, if that has not been done.
-    fn keep(&self, arguments: Option<Arguments<'_>>, encoding: Encoding) -> Result<(), Next> {
-        let mut progress = self.lock();
-        if let (None, Some(arguments)) = (&progress.arguments, arguments) {
-            let kept = KeptArguments::write_down(arguments, encoding);
-            progress.arguments = Some(kept.map_err(|misuse| Next::Fail(misuse.into()))?);
-        }
-        Ok(())
-    }
-
-    /// The object is in this process and cannot be called directly, so its servant gets the call as a message: in this
-    /// thread where the call begins, as servants that can be called directly do, else in an errand. One that answers
-    /// later keeps no thread meanwhile.
-    fn call_here(self: &Arc<Self>, key: Vec<u8>, is_beginning: bool) -> Result<(), Next> {
-        if is_beginning {
-            self.call_by_message(&key);
-            return Ok(());
-        }
-        let call = self.clone();
-        let sent = self.object.core().connector.errands().run(move || call.call_by_message(&key));
-        sent.map_err(|e| Next::Fail(no_thread(&e)))
-    }
-
-    fn call_by_message(self: &Arc<Self>, key: &[u8]) {
-        let core = self.object.core();
-        // A copy, for the servant must not run under the lock.
-        let Some(arguments) = self.lock().arguments.clone() else { return };
-        let write = |w: &mut Writer<'_>| match arguments.write(w) {
-            true => Ok(()),
-            false => Err(Misuse::NotInCharSet),
-        };
-        if self.is_oneway {
-            let _unheard = loopback_oneway(core, key, self.operation, &write);
-            return;
-        }
-        let call = self.clone();
-        let heard = move |heard| match heard {
-            Ok(message) => call.on_message(call.lock(), message, None),
-            Err(next) => call.follow_elsewhere(next),
-        };
-        loopback_later(core, key, self.operation, arguments.encoding, &write, Box::new(heard));
     }
 
     /// Tells whoever has asked, once.
