@@ -425,3 +425,123 @@ fn calls_are_sent_in_the_order_in_which_they_began() {
         drop(pending);
     }
 }
+
+#[test]
+fn who_waits_receives_himself_until_his_time_is_over() {
+    let (listener, port) = raw::listen();
+    let client = client();
+    let probe = at(&client, port);
+    let first = probe.add_async(1, 1);
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut ask = || raw::read_message(&mut stream);
+    let first_request = ask();
+    let hasty = probe.with_timeout(Some(Duration::from_millis(30))).add_async(2, 2);
+    let hasty_request = ask();
+    let timed_out = (SystemExceptionKind::Timeout, CompletionStatus::Maybe);
+    assert_eq!(kind_of(hasty.wait()), timed_out);
+    // It has let go of the connection, and its late reply is nobody else's.
+    raw::write(&mut stream, &raw::reply(raw::id_of(&hasty_request), 0, &[0, 0, 0, 4]));
+    raw::write(&mut stream, &raw::reply(raw::id_of(&first_request), 0, &[0, 0, 0, 2]));
+    eventually("another receives now", || first.is_ready());
+    assert_eq!(first.wait().unwrap(), 2);
+}
+
+/// The calls of one thread, so that they share a connection, answered in the given order: a number each, and the first
+/// argument is the number.
+fn answered_in_order(order: &[usize], begin: impl FnOnce(&ProbeRef, &mpsc::Sender<i32>) + Send) {
+    let (listener, port) = raw::listen();
+    let client = client();
+    let probe = at(&client, port);
+    let (ended, ends) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            probe.ping().unwrap(); // so that there is a connection
+            begin(&probe, &ended);
+        });
+        let (mut stream, _) = listener.accept().unwrap();
+        let ping = raw::read_message(&mut stream);
+        raw::write(&mut stream, &raw::reply(raw::id_of(&ping), 0, &[]));
+        let requests: Vec<_> = order.iter().map(|_| raw::read_message(&mut stream)).collect();
+        for n in order {
+            let argument = (*n as i32).to_ne_bytes();
+            let request = requests.iter().find(|request| request[request.len() - 8..][..4] == argument);
+            let id = raw::id_of(request.expect("it has been asked"));
+            raw::write(&mut stream, &raw::reply(id, 0, &[0, 0, 0, *n as u8]));
+            assert_eq!(ends.recv_timeout(Duration::from_secs(20)), Ok(*n as i32), "of {order:?}");
+        }
+    });
+}
+
+#[test]
+fn of_those_who_wait_one_receives_for_all() {
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        answered_in_order(&order, |probe, ended| {
+            let pending = [0, 1, 2].map(|n| probe.add_async(n, 0));
+            std::thread::scope(|scope| {
+                for pending in pending {
+                    scope.spawn(|| ended.send(pending.wait().unwrap()).unwrap());
+                }
+            });
+        });
+    }
+}
+
+#[test]
+fn a_future_a_callback_and_a_synchronous_call_beside_one_who_waits() {
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
+        answered_in_order(&order, |probe, ended| {
+            let waited = probe.add_async(0, 0);
+            let future = probe.add_async(1, 0);
+            let sender = ended.clone();
+            probe.add_async(2, 0).on_reply(move |result| sender.send(result.unwrap()).unwrap());
+            std::thread::scope(|scope| {
+                scope.spawn(|| ended.send(waited.wait().unwrap()).unwrap());
+                scope.spawn(|| ended.send(run(future).unwrap()).unwrap());
+                ended.send(probe.add(3, 0).unwrap()).unwrap();
+            });
+        });
+    }
+}
+
+#[test]
+fn callbacks_run_in_the_order_of_the_replies_whoever_receives_them() {
+    const CALLS: i32 = 200;
+    let (_server, local) = server();
+    let client = client();
+    let remote = elsewhere(&client, &local);
+    let (sender, receiver) = mpsc::channel();
+    for n in 0..CALLS {
+        let sender = sender.clone();
+        remote.add_async(n, 0).on_reply(move |result| sender.send(result.unwrap()).unwrap());
+        if n % 3 == 0 {
+            assert_eq!(remote.add_async(n, 1).wait().unwrap(), n + 1);
+        } else if n % 7 == 0 {
+            remote.ping().unwrap();
+        }
+    }
+    drop(sender);
+    assert_eq!(receiver.iter().collect::<Vec<_>>(), (0..CALLS).collect::<Vec<_>>());
+}
+
+#[test]
+fn who_waits_goes_along_when_the_connection_is_closed() {
+    let (listener, port) = raw::listen();
+    let client = client();
+    let probe = at(&client, port);
+    let pending = [probe.add_async(1, 1), probe.add_async(2, 2)];
+    let waiting = pending.map(|pending| std::thread::spawn(move || pending.wait()));
+    let (mut stream, _) = listener.accept().unwrap();
+    for _ in 0..2 {
+        raw::read_message(&mut stream);
+    }
+    raw::write(&mut stream, &raw::message(raw::CLOSE, &[]));
+    drop(stream);
+    let (mut stream, _) = listener.accept().unwrap();
+    for _ in 0..2 {
+        let request = raw::read_message(&mut stream);
+        raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[0, 0, 0, 42]));
+    }
+    for waiting in waiting {
+        assert_eq!(waiting.join().unwrap().unwrap(), 42);
+    }
+}

@@ -178,7 +178,7 @@ impl Framer {
     /// Gives a message's buffer back.
     #[inline]
     pub fn recycle(&mut self, buffer: Vec<u8>) {
-        if self.spares.len() < SPARES_MAX && (BUFFER_BYTES..=KEEP_BYTES_MAX).contains(&buffer.len()) {
+        if self.spares.len() < SPARES_MAX && buffer.len() <= KEEP_BYTES_MAX {
             self.spares.push(buffer);
         }
     }
@@ -188,19 +188,29 @@ impl Framer {
     #[inline(always)] // a step of every call
     fn detach(&mut self, header: MessageHeader, length: usize) -> Message {
         let rest = self.filled - self.taken - length;
-        let mut spare = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
-        let moved = if self.taken == 0 && rest <= length { rest } else { length };
-        if spare.len() < moved {
-            spare.resize(moved, 0);
-        }
         let buf = if self.taken == 0 && rest <= length {
+            let mut spare = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
+            if spare.len() < rest.max(BUFFER_BYTES) {
+                spare.resize(rest.max(BUFFER_BYTES), 0);
+            }
             spare[..rest].copy_from_slice(&self.buf[length..self.filled]);
             self.filled = rest;
             std::mem::replace(&mut self.buf, spare)
         } else {
-            spare[..length].copy_from_slice(&self.buf[self.taken..self.taken + length]);
+            let bytes = &self.buf[self.taken..self.taken + length];
+            let copy = match self.spares.pop() {
+                Some(mut spare) => {
+                    if spare.len() < length {
+                        spare.resize(length, 0);
+                    }
+                    spare[..length].copy_from_slice(bytes);
+                    spare
+                }
+                // Many are held at once: each takes its own bytes and no more.
+                None => bytes.to_vec(),
+            };
             self.take(length);
-            spare
+            copy
         };
         Message {
             header,

@@ -24,8 +24,10 @@ use crate::orb::OrbCore;
 /// The reply of a call that has begun: a future, something to wait for, or something to be called back with.
 ///
 /// The request has been sent, or waits for its connection, when the method that gave this has returned; what was
-/// borrowed for its arguments is free again. Nothing needs to be polled for the call to go on: forwards are
-/// followed, closed connections made anew and deadlines kept as for synchronous calls.
+/// borrowed for its arguments is free again. Where four or more calls are in flight over one connection, up to a
+/// quarter of them may still wait to leave together: until anybody asks for one of the replies in any way, or for
+/// about a millisecond. Nothing needs to be polled for the call to go on: forwards are followed, closed connections made
+/// anew and deadlines kept as for synchronous calls.
 ///
 /// Dropping it gives the reply up: the request may be carried out nevertheless.
 ///
@@ -92,7 +94,7 @@ impl<T, E> Pending<T, E> {
         Pending(State::Ended(result, object.core().clone()))
     }
 
-    /// True when [`wait`](Self::wait) would not wait. Never blocks.
+    /// True when [`wait`](Self::wait) would not wait. Never blocks. Sends requests that were held back.
     pub fn is_ready(&self) -> bool {
         match &self.0 {
             State::Ended(..) => true,
@@ -103,10 +105,11 @@ impl<T, E> Pending<T, E> {
 }
 
 impl<T, E: OperationError> Pending<T, E> {
-    /// Waits for the reply. Blocks until the call's deadline at most, which counts from its beginning.
+    /// Waits for the reply. Blocks until the call's deadline at most, which counts from its beginning. This thread
+    /// receives it, and replies to others that come before, unless another receives on the connection already.
     ///
     /// In a callback of [`on_reply`](Self::on_reply) a reply that has not come is answered by BAD_INV_ORDER: the
-    /// thread would wait for itself.
+    /// thread has others to receive for.
     pub fn wait(mut self) -> Result<T, E> {
         match std::mem::replace(&mut self.0, State::Over) {
             State::Ended(result, _) => result,

@@ -544,6 +544,14 @@ impl<W> ClientConnection<W> {
         self.slot_mut(call)?.waker.take()
     }
 
+    /// True while the call has neither an answer nor an end.
+    pub fn is_waiting(&self, call: CallId) -> bool {
+        self.end.is_none()
+            && self.slots.get(call.index()).is_some_and(|slot| {
+                slot.generation == call.generation() && matches!(slot.state, SlotState::Waiting)
+            })
+    }
+
     /// Gives up a call; tells the server that nobody waits where [`ConnectionConfig::cancel_requests`] says so. A
     /// reply that comes later is dropped. False when the call had been answered or ended and taken already.
     pub fn abandon(&mut self, call: CallId, version: Version) -> bool {

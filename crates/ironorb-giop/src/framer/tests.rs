@@ -131,6 +131,34 @@ fn small_messages_behind_a_large_one_are_not_moved_for_each_other() {
     assert!(framer.next().unwrap().is_none() && !framer.is_mid_message());
 }
 
+/// A hundred answers that wait to be read must not hold a receive buffer each; and whoever gives each back before he
+/// takes the next costs the heap nothing.
+#[test]
+fn small_messages_that_come_together_take_no_more_than_their_bytes() {
+    const COUNT: usize = 100;
+    let small = reply(2, b"");
+    let mut framer = Framer::new(FramerLimits::default());
+    for _ in 0..3 {
+        framer.push(&small.repeat(COUNT));
+        let held = all_messages(&mut framer);
+        let bytes: usize = held.iter().map(|message| message.buf.capacity()).sum();
+        assert_eq!(held.len(), COUNT);
+        assert!(bytes < COUNT * small.len() + SPARES_MAX * BUFFER_BYTES + BUFFER_BYTES, "{bytes} bytes");
+        held.into_iter().for_each(|message| framer.recycle(message.into_buffer()));
+    }
+    framer.push(&small.repeat(COUNT));
+    let mut places = std::collections::HashSet::new();
+    while let Some(message) = framer.next().unwrap() {
+        places.insert(message.buf.as_ptr());
+        framer.recycle(message.into_buffer());
+    }
+    assert!(places.len() <= 1 + SPARES_MAX, "{}", places.len());
+}
+
+fn all_messages(framer: &mut Framer) -> Vec<Message> {
+    std::iter::from_fn(|| framer.next().unwrap()).collect()
+}
+
 /// 9.4.9: what a fragment of GIOP 1.1 holds is aligned by its place behind the fragment's own header of 12 bytes.
 #[test]
 fn data_of_giop_1_1_fragments_is_aligned_afresh() {

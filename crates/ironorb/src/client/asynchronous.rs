@@ -1,13 +1,14 @@
 //! One asynchronous call as those see it who have begun it: how far it is, and who is told of its end.
 //!
-//! Three sorts of threads push it on, none of which waits for another: the caller who begins it, the receiver when an
-//! answer has come, and an errand when an address must be connected first. How they do is in `course`.
+//! Three sorts of threads push it on, none of which waits for another: the caller who begins it, whoever receives its
+//! answer, and an errand when an address must be connected first. How they do is in `course`.
 
 mod course;
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
+use std::thread::Thread;
 use std::time::Instant;
 
 use ironorb_giop::Version;
@@ -20,7 +21,7 @@ use super::Link;
 use super::kept::KeptArguments;
 use super::receiver::TimerKey;
 use crate::course::Refused;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Passed};
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
 use crate::invocation::{Invocation, Next};
@@ -41,7 +42,6 @@ pub(crate) struct AsyncCall {
     /// Nothing was known of the way when it began that the caller could rely on.
     is_free: bool,
     progress: Mutex<Progress>,
-    is_over: Condvar,
 }
 
 struct Progress {
@@ -61,9 +61,12 @@ enum Stage {
     /// With nobody, or on its way to a connection.
     Begun,
     InFlight(InFlight),
+    /// In flight, and its caller receives the answer himself.
+    Waited,
 }
 
 /// Where a call is that waits for its answer.
+#[derive(Clone)]
 pub(super) struct InFlight {
     pub(super) link: Arc<Link>,
     pub(super) id: CallId,
@@ -82,8 +85,21 @@ enum End {
 /// Who is told of the end.
 enum Listener {
     Nobody,
+    /// Who sleeps until there is an end, or something to wait for himself.
+    Thread(Thread),
     Task(Waker),
     Callback(Callback),
+}
+
+/// What has become of a request that was to be written.
+pub(super) enum Written {
+    /// Its call is over already.
+    Nothing,
+    Oneway,
+    Request {
+        /// Somebody is to be told of its answer without waiting for it.
+        is_asked_for: bool,
+    },
 }
 
 /// What a call has brought.
@@ -165,7 +181,6 @@ impl AsyncCall {
             ordinal: super::thread_ordinal(),
             is_free,
             progress: Mutex::new(progress),
-            is_over: Condvar::new(),
         })
     }
 
@@ -192,7 +207,12 @@ impl AsyncCall {
 
     /// Whether the end has come and not been told.
     pub(crate) fn is_ready(&self) -> bool {
-        matches!(self.lock().end, End::Come(_))
+        let progress = self.lock();
+        let is_ready = matches!(progress.end, End::Come(_));
+        if !is_ready {
+            self.ask(progress);
+        }
+        is_ready
     }
 
     /// The outcome, if it is there; else the waker is called when it is.
@@ -202,32 +222,71 @@ impl AsyncCall {
         if outcome.is_none() {
             match &mut progress.listener {
                 Listener::Task(known) => known.clone_from(waker),
-                listener => *listener = Listener::Task(waker.clone()),
+                listener => {
+                    *listener = Listener::Task(waker.clone());
+                    self.ask(progress);
+                }
             }
         }
         outcome
     }
 
-    /// Waits for the outcome. The receiver's own thread would wait for ever, and is told so.
-    pub(crate) fn wait(&self) -> Outcome {
-        let on_receiver = self.object.core().connector.receiver().is_current_thread();
+    /// Waits for the outcome, and receives it where nobody else does. The receiver's own thread would keep others
+    /// waiting, and is told so.
+    pub(crate) fn wait(self: &Arc<Self>) -> Outcome {
         let mut progress = self.lock();
         loop {
             if let Some(outcome) = progress.take_outcome() {
                 return outcome;
             }
-            if on_receiver {
-                return Err(SystemException::new(
-                    SystemExceptionKind::BadInvOrder,
-                    MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK,
-                    CompletionStatus::Maybe,
-                )
-                .with_detail(
-                    "a callback cannot wait for another reply: the thread that runs it receives them",
-                ));
+            let receiver = self.object.core().connector.receiver();
+            if receiver.is_current_thread() {
+                return Err(would_deadlock());
             }
-            progress = self.is_over.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            let in_flight = match &progress.stage {
+                Stage::InFlight(in_flight) => Some(in_flight.clone()),
+                Stage::Begun | Stage::Waited => None,
+            };
+            progress.listener = Listener::Thread(std::thread::current());
+            // The deadline is kept by this thread now.
+            let timer = progress.timer.take();
+            drop(progress);
+            if let Some(timer) = timer {
+                receiver.forget_timer(timer);
+            }
+            let answered = in_flight.and_then(|InFlight { link, id, version }| {
+                link.wait_for(self, id, version).map(|answered| (answered, link))
+            });
+            match answered {
+                Some((Ok(message), link)) => self.on_message(self.lock(), message, Some(link)),
+                Some((Err(failure), _)) => self.on_failure(failure),
+                None => self.sleep(),
+            }
+            progress = self.lock();
         }
+    }
+
+    /// Sleeps until it is worth another look.
+    fn sleep(self: &Arc<Self>) {
+        match self.deadline.remaining(Instant::now()) {
+            Ok(None) => std::thread::park(),
+            Ok(Some(left)) => std::thread::park_timeout(left),
+            Err(Passed) => self.time_out(),
+        }
+    }
+
+    /// True if the call is in flight there; then whoever waits for it takes care of it from now on.
+    pub(super) fn is_taken_on_by_its_caller(&self, link: &Link, id: CallId) -> bool {
+        let mut progress = self.lock();
+        let is_there = match &progress.stage {
+            Stage::InFlight(in_flight) => in_flight.id == id && std::ptr::eq(&*in_flight.link, link),
+            Stage::Begun | Stage::Waited => false,
+        };
+        if is_there {
+            progress.stage = Stage::Waited;
+            progress.listener = Listener::Nobody;
+        }
+        is_there
     }
 
     /// Lets the receiver's thread call `callback` with the outcome.
@@ -238,8 +297,21 @@ impl AsyncCall {
                 drop(progress);
                 self.run_soon(callback, outcome);
             }
-            None => progress.listener = Listener::Callback(callback),
+            None => {
+                progress.listener = Listener::Callback(callback);
+                self.ask(progress);
+            }
         }
+    }
+
+    /// The answer is wanted, and nobody waits for it: the receiver is to see to it.
+    fn ask(&self, progress: MutexGuard<'_, Progress>) {
+        let link = match &progress.stage {
+            Stage::InFlight(InFlight { link, .. }) => link.clone(),
+            Stage::Begun | Stage::Waited => return, // whoever sends it sees who listens
+        };
+        drop(progress);
+        link.ask();
     }
 
     /// Nobody wants the outcome any more.
@@ -260,13 +332,14 @@ impl AsyncCall {
     /// The deadline has passed.
     pub(super) fn time_out(&self) {
         let progress = self.lock();
-        let written = matches!(progress.stage, Stage::InFlight(..));
-        let next = Next::Fail(progress.invocation.on_timeout(written));
+        let written = matches!(progress.stage, Stage::InFlight(..) | Stage::Waited);
+        let timeout = progress.invocation.on_timeout(written);
         drop(progress);
-        // There is no time left for anything else.
-        if let Next::Fail(e) = self.after_interceptors(next, None) {
-            self.complete(self.lock(), Err(e));
-        }
+        let e = match self.after_interceptors(Next::Fail(timeout.clone()), None) {
+            Next::Fail(e) => e,
+            _ => timeout, // there is no time left for anything else
+        };
+        self.complete(self.lock(), Err(e));
     }
 
     /// Tells whoever has asked, once.
@@ -285,10 +358,11 @@ impl AsyncCall {
             return self.run_soon(callback, outcome);
         }
         progress.end = End::Come(outcome);
-        self.is_over.notify_all();
         self.forget(progress);
-        if let Listener::Task(waker) = listener {
-            waker.wake();
+        match listener {
+            Listener::Task(waker) => waker.wake(),
+            Listener::Thread(thread) => thread.unpark(),
+            Listener::Nobody | Listener::Callback(_) => {}
         }
     }
 
@@ -349,6 +423,16 @@ impl fmt::Debug for AsyncCall {
 fn no_thread(e: &std::io::Error) -> SystemException {
     SystemException::new(SystemExceptionKind::NoResources, MinorCode::NONE, CompletionStatus::No)
         .with_detail(format!("the system has no thread for asynchronous calls: {e}"))
+}
+
+#[cold]
+fn would_deadlock() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::BadInvOrder,
+        MinorCode::BAD_INV_ORDER_WOULD_DEADLOCK,
+        CompletionStatus::Maybe,
+    )
+    .with_detail("a callback cannot wait for another reply: the thread that runs it receives them")
 }
 
 /// Nobody waits for the reply any more.

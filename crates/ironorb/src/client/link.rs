@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use ironorb_giop::Misuse;
 use ironorb_giop::cdr::Writer;
 use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions, Side};
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::service_context::EncodedContexts;
+use ironorb_giop::{Misuse, Version};
 
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
@@ -30,6 +30,7 @@ use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
 use crate::sync::lock;
+use attended::Attended;
 use both_ways::BothWays;
 pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
 
@@ -63,10 +64,8 @@ struct LinkState {
     connection: ClientConnection<Waiter>,
     /// Calls whose threads sleep because another one receives.
     parked: Vec<CallId>,
-    /// Calls in flight without a thread.
-    asynchronous: usize,
-    /// What the receiver waits for on this connection; `None` while it does not.
-    watched: Option<attended::Watched>,
+    /// What calls without a thread have and need.
+    attended: Attended,
 }
 
 /// Who is told of an answer.
@@ -119,7 +118,7 @@ impl Link {
                 if both_ways.acceptor_of().is_some() { Side::Acceptor } else { Side::Originator },
             ),
         };
-        let state = LinkState { connection, parked: Vec::new(), asynchronous: 0, watched: None };
+        let state = LinkState { connection, parked: Vec::new(), attended: Attended::default() };
         Arc::new_cyclic(|me| Link {
             stream,
             state: Mutex::new(state),
@@ -195,7 +194,7 @@ impl Link {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
         let call = state.begin_request(target, operation, options, arguments)?;
-        self.finish_call(state, call, target, clock, deadline)
+        self.finish_call(state, call, || target.version(), clock, deadline)
     }
 
     /// Asks the server whether it has the object.
@@ -208,7 +207,7 @@ impl Link {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
         let call = state.begin_locate(target)?;
-        self.finish_call(state, call, target, clock, deadline)
+        self.finish_call(state, call, || target.version(), clock, deadline)
     }
 
     /// Sends a request that wants no reply.
@@ -241,15 +240,15 @@ impl Link {
         &self,
         state: Guard<'_>,
         call: CallId,
-        target: &RequestTarget,
+        version: impl Fn() -> Version,
         mut clock: Clock,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
         match self.flush(state, &mut clock, deadline) {
             // Also when the connection has ended: the answer may have come before.
-            Ok(state) => self.wait_for_answer(state, call, target, clock, deadline),
+            Ok(state) => self.wait_for_answer(state, call, version, clock, deadline),
             Err(Passed) => {
-                lock(&self.state).abandon(call, target.version());
+                lock(&self.state).abandon(call, version());
                 Err(CallFailure::TimedOut { written: true })
             }
         }
@@ -336,7 +335,7 @@ impl Link {
         &'l self,
         mut state: Guard<'l>,
         call: CallId,
-        target: &RequestTarget,
+        version: impl Fn() -> Version,
         mut clock: Clock,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
@@ -356,7 +355,7 @@ impl Link {
             let left = match deadline.remaining(clock.0) {
                 Ok(left) => left,
                 Err(Passed) => {
-                    state.abandon(call, target.version());
+                    state.abandon(call, version());
                     self.hand_over(&mut state);
                     self.flush_if_possible(&mut state);
                     return Err(CallFailure::TimedOut { written: true });
@@ -461,7 +460,7 @@ impl Link {
     /// The receiving part is free again: another caller who waits must take it, or the receiver.
     #[inline]
     fn hand_over(&self, state: &mut Guard<'_>) {
-        if state.asynchronous > 0 || !state.parked.is_empty() {
+        if state.attended.calls > 0 || !state.parked.is_empty() {
             self.hand_over_to_others(state);
         }
     }

@@ -2,8 +2,9 @@
 //! caller: deadlines of such calls, their callbacks, the rest of requests that a socket did not take at once.
 //!
 //! Started when the first asynchronous call begins, one for an ORB; a program that makes none has none. It waits
-//! in an `epoll` for those connections only that have such calls and on which no thread receives. It never
-//! connects, never resolves a name and never waits for a socket to take bytes: `errands` do.
+//! in an `epoll` for those connections only that have such calls and on which no thread receives, and comes by at
+//! others, where a caller may still come back, as long as there are any. It never connects, never resolves a name and
+//! never waits for a socket to take bytes: `errands` do.
 //!
 //! One thread for all connections and not one for each: a client that talks to a thousand servers has a thousand
 //! connections, and what the thread does for an answer - a receive, a look into a table, a wake - is less than
@@ -17,7 +18,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::ThreadId;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ironorb_giop::connection::CallState;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -54,6 +55,12 @@ struct State {
     timers: BTreeMap<TimerKey, Weak<AsyncCall>>,
     links: HashMap<u64, Weak<Link>>,
     next_number: u64,
+    /// Connections to look at.
+    listed: Vec<Weak<Link>>,
+    /// When; `None` when there has been nothing to look at for a while.
+    look_at: Option<Instant>,
+    /// Looks that have found nothing since one did.
+    vain_looks: u32,
 }
 
 /// When a call's deadline is, and a number that makes it the only one.
@@ -70,6 +77,13 @@ enum Work {
 pub(crate) type Delivery = (Arc<AsyncCall>, CallState);
 
 const WAKE: u64 = u64::MAX;
+
+/// How soon the thread looks at a connection whose calls nobody has asked for: so long a request may be held back, and
+/// a reply lie unseen, while nobody waits for it.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Looks in vain before the thread looks no more. To wake it for the first again costs about as much as these.
+const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Receiver {
     /// Sees to it that the thread runs.
@@ -175,6 +189,20 @@ impl Receiver {
         lock(&self.state).links.remove(&number);
     }
 
+    /// Looks at a connection within [`LOOK_EVERY`].
+    pub(super) fn look_soon(&self, link: &Weak<Link>) {
+        let mut state = lock(&self.state);
+        state.listed.push(link.clone());
+        if state.look_at.is_none() {
+            let at = Instant::now() + LOOK_EVERY;
+            state.look_at = Some(at);
+            state.vain_looks = 0;
+            if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+                self.wake(&mut state);
+            }
+        }
+    }
+
     fn wake(&self, state: &mut State) {
         if std::mem::take(&mut state.is_waiting)
             && let Some(waits) = self.waits.get()
@@ -188,15 +216,18 @@ impl Receiver {
         let mut space = [const { MaybeUninit::uninit() }; EVENTS_MAX];
         loop {
             let mut state = lock(&self.state);
-            let due = state.take_due(Instant::now());
+            let now = Instant::now();
+            let due = state.take_due(now);
+            let listed = state.take_listed(now);
             let work = std::mem::take(&mut state.work);
-            let timeout = if due.is_empty() && work.is_empty() {
+            let timeout = if due.is_empty() && listed.is_empty() && work.is_empty() {
                 if state.is_stopping {
                     state.thread = None;
                     return;
                 }
                 state.is_waiting = true;
-                state.wakes_at = state.timers.first_key_value().map(|((at, _), _)| *at);
+                let timer_at = state.timers.first_key_value().map(|((at, _), _)| *at);
+                state.wakes_at = timer_at.into_iter().chain(state.look_at).min();
                 state.wakes_at.map(|at| timespec(at.saturating_duration_since(Instant::now())))
             } else {
                 // The sockets get their turn in any case: callbacks may go on giving work for ever.
@@ -204,6 +235,7 @@ impl Receiver {
             };
             drop(state);
             due.iter().for_each(|call| contained(|| call.time_out()));
+            listed.iter().filter_map(Weak::upgrade).for_each(|link| link.on_look());
             work.into_iter().for_each(Work::carry_out);
             let events = match epoll::wait(&waits.epoll, &mut space, timeout.as_ref()) {
                 Ok((events, _)) => events,
@@ -218,6 +250,9 @@ impl Receiver {
                     number => {
                         let link = lock(&self.state).links.get(&number).and_then(Weak::upgrade);
                         let deliveries = link.map(|link| link.on_ready()).unwrap_or_default();
+                        // What another thread has received before comes before.
+                        let work = std::mem::take(&mut lock(&self.state).work);
+                        work.into_iter().for_each(Work::carry_out);
                         deliveries.into_iter().for_each(|delivery| Work::Deliver(delivery).carry_out());
                     }
                 }
@@ -239,6 +274,15 @@ impl State {
     fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
+    }
+
+    fn take_listed(&mut self, now: Instant) -> Vec<Weak<Link>> {
+        if self.look_at.is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        self.vain_looks = if self.listed.is_empty() { self.vain_looks + 1 } else { 0 };
+        self.look_at = (self.vain_looks < VAIN_LOOKS_MAX).then(|| now + LOOK_EVERY);
+        std::mem::take(&mut self.listed)
     }
 
     fn take_due(&mut self, now: Instant) -> Vec<Arc<AsyncCall>> {

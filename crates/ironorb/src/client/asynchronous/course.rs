@@ -11,7 +11,7 @@ use ironorb_giop::message::{Message, RequestTarget};
 use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
-use super::{Answer, AsyncCall, End, InFlight, Progress, Stage, no_thread};
+use super::{Answer, AsyncCall, End, InFlight, Listener, Progress, Stage, Written, no_thread};
 use crate::client::kept::{KeptArguments, expected_encoding};
 use crate::client::{ConnectFailure, Link, Way};
 use crate::course::{may_connect, not_connected};
@@ -24,8 +24,7 @@ use crate::messaging::Rebind;
 use crate::route::{Attempts, Route};
 
 impl AsyncCall {
-    /// Writes the request with `send`, which says where it is then. False when the call is over already, and
-    /// nothing was written.
+    /// Writes the request with `send`, which says where it is then. Nothing is written when the call is over already.
     pub(in crate::client) fn send_by(
         &self,
         send: impl FnOnce(
@@ -33,12 +32,12 @@ impl AsyncCall {
             EncodedContexts<'_>,
             &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
         ) -> Result<Option<InFlight>, BeginError>,
-    ) -> Result<bool, CallFailure> {
+    ) -> Result<Written, CallFailure> {
         let mut progress = self.lock();
         if !matches!(progress.end, End::NotYet) {
-            return Ok(false);
+            return Ok(Written::Nothing);
         }
-        let Some(arguments) = &progress.arguments else { return Ok(false) };
+        let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
         let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
         let written = send(self.operation, contexts.encoded(), &|w| {
@@ -49,15 +48,18 @@ impl AsyncCall {
         if !fits.get() {
             return Err(CallFailure::EncodingChanged);
         }
-        match written? {
-            Some(in_flight) => progress.stage = Stage::InFlight(in_flight),
-            None => {
-                // A oneway: this is all that there is to it.
-                progress.end = End::Gone;
-                self.forget(progress);
-            }
+        let Some(in_flight) = written? else {
+            // This is all that there is to a oneway.
+            progress.end = End::Gone;
+            self.forget(progress);
+            return Ok(Written::Oneway);
+        };
+        progress.stage = Stage::InFlight(in_flight);
+        if let Listener::Thread(thread) = &progress.listener {
+            thread.unpark(); // it can wait for the answer itself now
         }
-        Ok(true)
+        let is_asked_for = matches!(progress.listener, Listener::Task(_) | Listener::Callback(_));
+        Ok(Written::Request { is_asked_for })
     }
 
     /// An address has been connected, for this call among others.
@@ -90,6 +92,24 @@ impl AsyncCall {
             }
             CallState::Waiting => {}
         }
+    }
+
+    /// Takes an answer if that runs nothing of the program's; else gives it back. Called under the lock of the
+    /// connection, which must not be asked for anything.
+    pub(in crate::client) fn take_quietly(self: &Arc<Self>, state: CallState) -> Result<(), CallState> {
+        let CallState::Answered(message) = state else { return Err(state) };
+        let mut progress = self.lock();
+        let is_quiet = matches!(progress.listener, Listener::Nobody | Listener::Thread(_))
+            && matches!(progress.end, End::NotYet)
+            && progress.attempt.is_none();
+        if !is_quiet {
+            return Err(CallState::Answered(message));
+        }
+        match std::mem::replace(&mut progress.stage, Stage::Begun) {
+            Stage::InFlight(InFlight { link, .. }) => self.on_message(progress, message, Some(link)),
+            stage => progress.stage = stage,
+        }
+        Ok(())
     }
 
     /// Shows what is about to be sent to the interceptors. An error is what they make of it.
@@ -133,7 +153,7 @@ impl AsyncCall {
         }
     }
 
-    fn on_message<'c>(
+    pub(super) fn on_message<'c>(
         self: &'c Arc<Self>,
         mut progress: MutexGuard<'c, Progress>,
         message: Message,
@@ -161,7 +181,7 @@ impl AsyncCall {
         }
     }
 
-    fn on_failure(self: &Arc<Self>, failure: CallFailure) {
+    pub(super) fn on_failure(self: &Arc<Self>, failure: CallFailure) {
         let next = self.lock().invocation.on_failure(failure);
         let next = self.after_interceptors(next, None);
         self.follow_elsewhere(next);

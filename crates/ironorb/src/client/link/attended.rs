@@ -1,19 +1,57 @@
-//! Calls on a connection for which no thread waits: begun by a caller who goes on, received by the receiver.
+//! Calls on a connection that have no thread: begun by a caller who goes on. He may come back and receive himself, as
+//! the caller of a synchronous call does; the receiver does it where somebody is to be told, or nobody has come back.
+//!
+//! A caller that comes back at once should pay no more than if he had never gone. So the receiver takes a connection
+//! over only when a reply is asked for without waiting (a poll, a callback), or when it comes by and finds that nobody
+//! receives: it looks at connections with such calls within [`LOOK_EVERY`](crate::client::receiver::LOOK_EVERY). By
+//! then it also sends requests that were held back in the hope that more would come.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use ironorb_giop::Encoding;
 use ironorb_giop::connection::{CallId, ConnectionEnd, RequestOptions};
-use ironorb_giop::message::RequestTarget;
+use ironorb_giop::message::{Message, RequestTarget};
+use ironorb_giop::{Encoding, Version};
 use rustix::event::epoll::EventFlags;
 
-use super::{Guard, Link, Waiter, Woken};
-use crate::client::asynchronous::{AsyncCall, InFlight};
+use super::{Guard, Link, LinkState, Waiter, Woken};
+use crate::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::client::receiver::Delivery;
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
 use crate::sync::lock;
+
+/// What calls without a thread have and need.
+#[derive(Debug, Default)]
+pub(super) struct Attended {
+    /// Those in flight.
+    pub(super) calls: usize,
+    /// Somebody is to be told of one of them.
+    pub(super) is_asked_for: bool,
+    /// Requests that have been written since the socket was last given any.
+    held: usize,
+    /// The receiver will look.
+    is_listed: bool,
+    /// What the receiver waits for on this connection; `None` while it does not.
+    watched: Option<Watched>,
+}
+
+impl Attended {
+    fn have_gone(&mut self, calls: usize) {
+        self.calls -= calls;
+        self.is_asked_for &= self.calls > 0;
+    }
+
+    fn is_watched(&self) -> bool {
+        self.watched.is_some_and(|watched| watched.readable)
+    }
+}
+
+/// A request is sent at once unless the server has this many times as many to answer as are held back with it.
+const HELD_SHARE: usize = 4;
+
+/// More bytes than this are not held back.
+const HELD_BYTES_MAX: usize = 16 << 10;
 
 /// What the receiver waits for on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +72,9 @@ impl Watched {
 }
 
 impl Link {
-    /// Writes the request of an asynchronous call and sends what the socket takes of it. Waits only while more than
-    /// `transmit_bytes_max` bytes of earlier requests have not been taken, at most until the call's deadline.
+    /// Writes the request of an asynchronous call and sends it with what the socket takes at once, or soon if more
+    /// are likely to follow. Waits only while more than `transmit_bytes_max` bytes of earlier requests have not been
+    /// taken, at most until the call's deadline.
     pub(crate) fn begin(
         &self,
         call: &Arc<AsyncCall>,
@@ -48,21 +87,66 @@ impl Link {
         } else {
             self.wait_for_room(&mut clock, call.deadline())?
         };
-        let begun = call.send_by(|operation, contexts, arguments| {
+        let is_blocked = state.is_blocked();
+        let written = call.send_by(|operation, contexts, arguments| {
             if call.is_oneway() {
                 return state.begin_oneway_with(target, operation, contexts, arguments).map(|()| None);
             }
             let options = RequestOptions { contexts, ..RequestOptions::TWOWAY };
             let id = state.begin_request(target, operation, options, arguments)?;
             state.set_waker(id, Waiter::Call(call.clone(), id));
-            state.asynchronous += 1;
+            state.attended.calls += 1;
             Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version() }))
         })?;
-        if begun {
+        let may_wait = match written {
+            Written::Nothing => return Ok(()),
+            Written::Oneway => false,
+            Written::Request { is_asked_for } => {
+                state.attended.is_asked_for |= is_asked_for;
+                !is_asked_for
+            }
+        };
+        if !may_wait || is_blocked || !self.hold(&mut state) {
             self.send_some(&mut state);
-            self.attend(&mut state);
         }
+        self.attend(&mut state);
         Ok(())
+    }
+
+    /// Whether one more request can wait for others, so that they cost one system call. While few calls are in flight
+    /// none does; the more there are, the more the server has to do meanwhile.
+    fn hold(&self, state: &mut Guard<'_>) -> bool {
+        let held = state.attended.held + 1;
+        state.attended.held = held;
+        held * HELD_SHARE < state.attended.calls
+            && state.transmit().pending_bytes() < HELD_BYTES_MAX
+            && !self.is_accepted()
+    }
+
+    /// Waits for the answer to a call that has been without a thread until now, as the caller of a synchronous call
+    /// does. `None` when it has come already, and whoever received it is passing it on.
+    pub(crate) fn wait_for(
+        &self,
+        call: &AsyncCall,
+        id: CallId,
+        version: Version,
+    ) -> Option<Result<Message, CallFailure>> {
+        let mut state = lock(&self.state);
+        if !state.is_waiting(id) || !call.is_taken_on_by_its_caller(self, id) {
+            return None;
+        }
+        drop(state.take_waker(id));
+        state.attended.have_gone(1);
+        let clock = self.clock(Instant::now());
+        Some(self.finish_call(state, id, || version, clock, call.deadline()))
+    }
+
+    /// Somebody wants to be told of a call without waiting for it.
+    pub(crate) fn ask(&self) {
+        let mut state = lock(&self.state);
+        state.attended.is_asked_for = state.attended.calls > 0;
+        self.send_some(&mut state);
+        self.attend(&mut state);
     }
 
     /// The connection, if the peer has read enough of what others have written.
@@ -78,16 +162,17 @@ impl Link {
     }
 
     /// Gives up an asynchronous call. Its late reply is dropped.
-    pub(crate) fn abandon(&self, call: CallId, version: ironorb_giop::Version) {
+    pub(crate) fn abandon(&self, call: CallId, version: Version) {
         let mut state = lock(&self.state);
         if state.connection.abandon(call, version) {
-            state.asynchronous -= 1;
+            state.attended.have_gone(1);
             self.flush_if_possible(&mut state);
         }
     }
 
     /// Sends until the socket takes no more.
     pub(super) fn send_some(&self, state: &mut Guard<'_>) {
+        state.attended.held = 0;
         if let Some(acceptor) = self.acceptor() {
             return self.send_some_accepted(state, acceptor);
         }
@@ -100,36 +185,59 @@ impl Link {
         }
     }
 
-    /// Sees to it that the receiver does what nobody else does on this connection: receive when there are calls
-    /// without a thread and no caller receives; send what the socket has not taken.
+    /// Sees to it that the receiver does what nobody else does on this connection: receive when somebody is to be told
+    /// and no caller receives, send what the socket has not taken, and look again at what may wait.
     pub(super) fn attend(&self, state: &mut Guard<'_>) {
+        // Once it watches it goes on until it finds that another receives: calls that come one by one cost no
+        // system call more.
+        let readable = state.attended.is_watched() || state.wants_receiver();
+        self.watch(state, readable);
+    }
+
+    fn watch(&self, state: &mut Guard<'_>, readable: bool) {
         if state.end().is_some() {
             return;
         }
-        // Once it watches it goes on until it finds that another receives: calls that come one by one cost no
-        // system call more.
-        let readable = state.asynchronous > 0
-            && (state.has_framer() || state.watched.is_some_and(|watched| watched.readable));
-        let want = Watched { readable, writable: state.transmit().pending_bytes() > 0 };
-        if state.watched == Some(want) || (state.watched.is_none() && want.flags().is_empty()) {
+        let want = Watched { readable, writable: state.is_blocked() };
+        self.change_watch(state, want);
+        let is_unattended = state.attended.calls > 0 && !readable && state.has_framer();
+        if (is_unattended || state.attended.held > 0)
+            && !std::mem::replace(&mut state.attended.is_listed, true)
+        {
+            self.receiver.look_soon(&self.me);
+        }
+    }
+
+    fn change_watch(&self, state: &mut Guard<'_>, want: Watched) {
+        if state.attended.watched == Some(want) {
             return;
         }
-        let watched = match state.watched {
+        let watched = match state.attended.watched {
+            _ if want.flags().is_empty() => return self.unwatch(state),
             None => self.receiver.watch(self.number, &self.me, &self.stream, want.flags()),
-            Some(_) if want.flags().is_empty() => return self.unwatch(state),
             Some(_) => self.receiver.watch_for(self.number, &self.stream, want.flags()),
         };
         match watched {
-            Ok(()) => state.watched = Some(want),
+            Ok(()) => state.attended.watched = Some(want),
             // Nobody would ever look: the calls must not wait for their deadlines.
             Err(_) => self.end(state, ConnectionEnd::Lost),
         }
     }
 
     pub(super) fn unwatch(&self, state: &mut Guard<'_>) {
-        if state.watched.take().is_some() {
+        if state.attended.watched.take().is_some() {
             self.receiver.unwatch(&self.stream);
         }
+    }
+
+    /// The receiver comes by. If nobody receives for calls that are still in flight, it does from now on.
+    pub(crate) fn on_look(&self) {
+        let mut state = lock(&self.state);
+        state.attended.is_listed = false;
+        self.send_some(&mut state);
+        let is_unattended = state.attended.calls > 0 && state.has_framer();
+        let readable = state.attended.is_watched() || is_unattended;
+        self.watch(&mut state, readable);
     }
 
     /// The receiver has seen something on the socket. Never waits. Gives what the receiver is to pass on when it
@@ -139,33 +247,56 @@ impl Link {
         self.send_some(&mut state);
         let Some(mut framer) = state.take_framer() else {
             // A caller receives; it hands over when it is done.
-            self.unwatch(&mut state);
-            self.attend(&mut state);
+            self.watch(&mut state, false);
             return Vec::new();
         };
         let result = net::receive_now(&self.stream, framer.space());
+        // Then a caller has been faster, and will be again.
+        let is_elsewhere = matches!(result, Ok(Moved::Nothing));
         let woken = self.take_input_now(&mut state, framer, result);
         let deliveries = self.take_answers(&mut state, woken);
         if state.end().is_some() {
             self.has_ended(&mut state);
         } else {
-            self.attend(&mut state);
+            let readable = !is_elsewhere || state.wants_receiver();
+            self.watch(&mut state, readable);
         }
         deliveries
     }
 
-    /// Lets the receiver tell those who have asked: what they do must not be done under the connection's lock, nor
-    /// by a thread that waits for an answer of its own.
+    /// Sees to it that those who have asked are told. Where that runs code of the program's the receiver does it: it
+    /// must not run under the connection's lock, nor in a thread that waits for an answer of its own.
     #[cold]
     pub(super) fn pass_on(&self, state: &mut Guard<'_>, woken: Woken) {
-        let deliveries = self.take_answers(state, woken);
+        let mut deliveries = Vec::new();
+        for (call, answer) in self.take_answers(state, woken) {
+            if let Err(answer) = call.take_quietly(answer) {
+                deliveries.push((call, answer));
+            }
+        }
         if !deliveries.is_empty() {
             self.receiver.deliver(deliveries);
         }
     }
 
     fn take_answers(&self, state: &mut Guard<'_>, woken: Woken) -> Vec<Delivery> {
-        state.asynchronous -= woken.0.len();
+        state.attended.have_gone(woken.0.len());
         woken.0.into_iter().map(|(call, id)| (call, state.poll_call(id))).collect()
+    }
+}
+
+impl LinkState {
+    /// Whether the receiver should receive.
+    fn wants_receiver(&self) -> bool {
+        self.attended.is_asked_for && self.has_framer()
+    }
+
+    /// Whether the socket has not taken everything that it has been given.
+    fn is_blocked(&mut self) -> bool {
+        let pending_bytes = self.transmit().pending_bytes();
+        if pending_bytes == 0 {
+            self.attended.held = 0;
+        }
+        pending_bytes > 0 && self.attended.held == 0
     }
 }

@@ -154,7 +154,8 @@ impl Link {
         let mut state = lock(&self.state);
         state.announce(callbacks.listen_points.clone());
         // The receiver looks after the connection as for a call that never ends.
-        state.asynchronous += 1;
+        state.attended.calls += 1;
+        state.attended.is_asked_for = true;
         self.attend(&mut state);
     }
 
