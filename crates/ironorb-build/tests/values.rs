@@ -3,10 +3,13 @@
 
 #![deny(warnings)]
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
 use ironorb::generated::value::{CustomMarshal, DataInput, DataOutput};
 use ironorb::generated::{Abstract, Any, Link, Value, ValueBase};
 use ironorb::giop::{Malformed, Misuse};
-use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::{CompletionStatus, MinorCode, Orb, SystemException, SystemExceptionKind, TypedRef};
 
 mod abstract_interfaces {
     include!("../testdata/emit/abstract_interfaces/out.rs");
@@ -32,8 +35,8 @@ use boxes::boxes::{Brief, Keeper, KeeperRef, Labels, Names, Place, Point, Text};
 use boxes::corba::{StringValue, WStringValue};
 use custom_values::packing::{Carrier, CarrierRef, Holder, Never, Packed};
 use value_operations::drawing::{
-    Board, BoardRef, Circle, CircleOperations, Dot, Drawable, Marked, Printable, Shape, ShapeOperations,
-    Unfit, drawable, shape,
+    Board, BoardRef, Circle, CircleOperations, Dot, Drawable, Gauge, GaugeOperations, Marked, Printable,
+    Scale, Shape, ShapeOperations, Titled, Unfit, drawable, gauge, shape,
 };
 use values::graphs::{Apart, Cycle, Deep, Edge, Empty, Maybe, Named, Node, Walker, WalkerRef, walker};
 
@@ -267,6 +270,70 @@ fn what_a_base_leaves_out_its_own_base_does() {
     assert_eq!(as_shape.area(1.0).unwrap(), 4.0, "as the circle does");
     assert_eq!(dot.parts(1).unwrap().0[0].get().unwrap().id, "1 of round", "as the shape does");
     assert!(dot.view::<dyn CircleOperations>().is_none());
+}
+
+fn exception(kind: SystemExceptionKind) -> SystemException {
+    SystemException::new(kind, MinorCode(1), CompletionStatus::No)
+}
+
+/// What the attributes of gauges were set to, by number: a value does not change, so its struct keeps nothing.
+static SET: Mutex<BTreeMap<i32, (i32, String)>> = Mutex::new(BTreeMap::new());
+
+impl GaugeOperations for Gauge {
+    fn level(&self) -> Result<i32, gauge::GetLevelError> {
+        match SET.lock().unwrap().get(&self.number) {
+            Some((level, _)) => Ok(*level),
+            None => Err(Unfit { why: "never set".to_owned() }.into()),
+        }
+    }
+
+    fn set_level(&self, value: i32) -> Result<(), gauge::SetLevelError> {
+        if value < 0 {
+            return Err(Unfit { why: "negative".to_owned() }.into());
+        }
+        SET.lock().unwrap().entry(self.number).or_default().0 = value;
+        Ok(())
+    }
+
+    fn needle(&self) -> Result<Option<Value<Shape>>, SystemException> {
+        let id = format!("at {}", self.level().map_err(|_| exception(SystemExceptionKind::BadInvOrder))?);
+        Ok(Some(Shape { id }.into()))
+    }
+
+    fn set_needle(&self, value: Option<&Value<Shape>>) -> Result<(), SystemException> {
+        let at = value.and_then(|shape| shape.id.strip_prefix("at ")?.parse().ok());
+        let at = at.ok_or(exception(SystemExceptionKind::BadParam))?;
+        self.set_level(at).map_err(|_| exception(SystemExceptionKind::BadParam))
+    }
+}
+
+impl Titled for Gauge {
+    fn title(&self) -> Result<String, SystemException> {
+        Ok(SET.lock().unwrap().get(&self.number).map_or_else(String::new, |(_, title)| title.clone()))
+    }
+
+    fn set_title(&self, value: &str) -> Result<(), SystemException> {
+        SET.lock().unwrap().entry(self.number).or_default().1 = value.to_owned();
+        Ok(())
+    }
+}
+
+#[test]
+fn attributes_of_values_are_read_and_written() {
+    let gauge = Value::new(Gauge { number: 1 });
+    assert_eq!(gauge.level(), Err(gauge::GetLevelError::Unfit(Unfit { why: "never set".to_owned() })));
+    gauge.set_level(7).unwrap();
+    assert_eq!(gauge.level().unwrap(), 7);
+    assert_eq!(gauge.set_level(-1), Err(gauge::SetLevelError::Unfit(Unfit { why: "negative".to_owned() })));
+    gauge.set_needle(Some(&Shape { id: "at 8".to_owned() }.into())).unwrap();
+    assert_eq!((gauge.level().unwrap(), gauge.needle().unwrap().unwrap().id.as_str()), (8, "at 8"));
+    assert_eq!(gauge.set_needle(None).unwrap_err().kind, SystemExceptionKind::BadParam);
+    // Those of an interface that it supports, and as what a base does.
+    let scale = Value::new(Scale { base: Gauge { number: 2 } });
+    scale.view::<dyn Titled>().unwrap().set_title("two").unwrap();
+    scale.upcast::<Gauge>().set_level(3).unwrap();
+    assert_eq!(scale.level().unwrap(), 3);
+    assert_eq!(scale.view::<dyn Titled>().unwrap().title().unwrap(), "two");
 }
 
 #[test]

@@ -230,14 +230,21 @@ impl<'a> TypeRef<'a> {
 
     /// The same, and taken apart.
     #[inline]
-    pub(crate) fn resolved_shape(mut self) -> (TypeRef<'a>, Shape<'a>) {
+    pub(crate) fn resolved_shape(self) -> (TypeRef<'a>, Shape<'a>) {
+        let (ty, shape, _) = self.resolved_counting();
+        (ty, shape)
+    }
+
+    /// The same, and how many typedefs lay over it.
+    #[inline]
+    pub(crate) fn resolved_counting(mut self) -> (TypeRef<'a>, Shape<'a>, u32) {
         let mut shape = self.shape();
-        for _ in 0..ALIASES_MAX {
-            let Shape::Alias { original, .. } = shape else { break };
+        for aliases in 0..ALIASES_MAX {
+            let Shape::Alias { original, .. } = shape else { return (self, shape, aliases) };
             self = original;
             shape = self.shape();
         }
-        (self, shape)
+        (self, shape, ALIASES_MAX)
     }
 
     pub(crate) fn kind(self) -> TcKind {

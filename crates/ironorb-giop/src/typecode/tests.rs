@@ -311,3 +311,80 @@ fn walks_are_bounded_by_types_and_not_by_ways_through_them() {
     assert!(read.compact().equivalent(&one));
     assert!(one.to_string().len() < 100);
 }
+
+/// Through indirections a peer's typedefs can lie over one another without nesting. A type may do so [`ALIASES_MAX`] times;
+/// what is behind more than that is not looked for, so that whoever asks for it for each of many types is done soon.
+#[test]
+fn typedefs_over_typedefs_are_followed_so_far() {
+    /// struct { member 0: typedef long; member i: typedef of the one before; last: union switched by the last of them }
+    fn chain_and_union(aliases: usize, unions: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut w = Writer::new(&mut bytes, BIG);
+        w.write_u32(15);
+        w.write_encapsulation(|w| {
+            w.write_str("")?;
+            w.write_str("")?;
+            w.write_u32((aliases + unions) as u32);
+            // Where the one before begins, from the start of what holds them all.
+            let mut before: Option<usize> = None;
+            for number in 0..aliases + unions {
+                w.write_str("")?;
+                w.align(4);
+                let at = w.position();
+                w.write_u32(if number < aliases { 21 } else { 16 });
+                w.write_encapsulation(|w| {
+                    w.write_str("")?;
+                    w.write_str("")?;
+                    w.align(4);
+                    match before {
+                        None => w.write_u32(3),
+                        Some(before) => {
+                            w.write_u32(0xFFFF_FFFF);
+                            // This encapsulation begins after a kind and a length.
+                            w.write_i32(before as i32 - (at + 8 + w.position()) as i32);
+                        }
+                    }
+                    if number >= aliases {
+                        w.write_i32(-1);
+                        w.write_u32(0);
+                    }
+                    Ok(())
+                })?;
+                if number < aliases {
+                    before = Some(at);
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+        bytes
+    }
+
+    let read = |bytes: &[u8]| Reader::new(bytes, BIG).get::<TypeCode>();
+    let most = node::ALIASES_MAX - 1;
+    let whole = read(&chain_and_union(most as usize, 3)).unwrap();
+    assert_eq!(whole.member_count(), Ok(most + 3));
+    let last = whole.member_type(most - 1).unwrap();
+    assert_eq!(last.as_type_ref().resolved().kind(), TcKind::Long);
+    assert_eq!(read(&chain_and_union(most as usize + 1, 1)).unwrap_err().kind, MalformedKind::BadTypeCode);
+    assert_eq!(read(&chain_and_union(20_000, 20_000)).unwrap_err().kind, MalformedKind::BadTypeCode);
+
+    // One without a union is a type that can be told, compared and written, but has no values.
+    let value_of = |type_code| crate::any::Any::read_value(type_code, &mut Reader::new(&[0; 20_000], BIG));
+    let longer = read(&chain_and_union(5000, 0)).unwrap();
+    assert_eq!(read(&bytes_of(&longer, BIG, 0)).unwrap(), longer);
+    assert!(longer.equivalent(&longer.compact()));
+    assert!(value_of(longer).is_err());
+    // A value that has less bytes than typedefs to look through is out of proportion to them.
+    let none = read(&chain_and_union(1, 0)).unwrap();
+    value_of(none).unwrap();
+    let deep = read(&chain_and_union(500, 0)).unwrap().member_type(499).unwrap();
+    let text = TypeCode::of(&TypeDef::String { bound: 0 });
+    let members = [("text", text), ("a", deep.clone()), ("b", deep.clone()), ("c", deep)];
+    let element = TypeCode::create_struct("", "", &members).unwrap();
+    let sequence = TypeCode::create_sequence(&element, 0).unwrap();
+    let mut bytes = 1000u32.to_be_bytes().to_vec();
+    bytes.resize(4 + 16 * 1000, 0);
+    let refused = crate::any::Any::read_value(sequence, &mut Reader::new(&bytes, BIG)).unwrap_err();
+    assert_eq!(refused.kind, MalformedKind::OutOfProportion);
+}

@@ -176,6 +176,90 @@ pub mod drawing {
         state {}
     }
 
+    /// IDL interface `drawing::Titled`.
+    pub trait Titled: Send + Sync + 'static {
+        /// Reads the IDL attribute `title`.
+        fn title(&self) -> Result<String, g::SystemException>;
+
+        /// Writes the IDL attribute `title`.
+        fn set_title(&self, value: &str) -> Result<(), g::SystemException>;
+    }
+
+    g::interface! {
+        /// A reference to an object of the IDL interface `drawing::Titled`.
+        pub TitledRef: dyn Titled, TitledSkeleton, TitledAsync, DeferredTitled,
+            TC_TITLED = "IDL:drawing/Titled:1.0";
+        bases [];
+        operations(2, 2) [
+            0 "_get_title" => TitledSkeleton::title, 1 "_set_title" => TitledSkeleton::set_title,
+        ];
+        twoway "_get_title" fn title / title_async() -> String, g::SystemException;
+        twoway "_set_title" fn set_title / set_title_async(
+            value: &str = string,
+        ) -> g::Results<()>, g::SystemException;
+    }
+
+    /// IDL valuetype `drawing::Gauge`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Gauge {
+        pub number: i32,
+    }
+
+    g::valuetype! {
+        Gauge: TC_GAUGE = plain "IDL:drawing/Gauge:1.0";
+        bases(0) []; abstract []; views [dyn GaugeOperations, dyn Titled];
+        state { public number: i32 }
+    }
+
+    /// The operations of the IDL valuetype `drawing::Gauge`; its struct may implement them.
+    pub trait GaugeOperations: Send + Sync + 'static {
+        /// Reads the IDL attribute `level`.
+        fn level(&self) -> Result<i32, gauge::GetLevelError>;
+
+        /// Writes the IDL attribute `level`.
+        fn set_level(&self, value: i32) -> Result<(), gauge::SetLevelError>;
+
+        /// Reads the IDL attribute `needle`.
+        fn needle(&self) -> Result<Option<g::Value<Shape>>, g::SystemException>;
+
+        /// Writes the IDL attribute `needle`.
+        fn set_needle(&self, value: Option<&g::Value<Shape>>) -> Result<(), g::SystemException>;
+    }
+
+    g::value_operations! {
+        GaugeOperations for Gauge [];
+        fn level() -> i32, gauge::GetLevelError;
+        fn set_level(value: i32) -> (), gauge::SetLevelError;
+        fn needle() -> Option<g::Value<Shape>>, g::SystemException;
+        fn set_needle(value: Option<&g::Value<Shape>>) -> (), g::SystemException;
+    }
+
+    /// What belongs to the IDL valuetype `drawing::Gauge`.
+    pub mod gauge {
+        use ::ironorb::generated as g;
+
+        g::operation_error! {
+            /// Why reading `level` failed.
+            pub enum GetLevelError { Unfit(super::Unfit) }
+            /// Why writing `level` failed.
+            pub enum SetLevelError { Unfit(super::Unfit) }
+        }
+    }
+
+    /// IDL valuetype `drawing::Scale`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Scale {
+        /// The state that is inherited.
+        pub base: Gauge,
+    }
+
+    g::valuetype! {
+        Scale: TC_SCALE = plain "IDL:drawing/Scale:1.0";
+        base base: Gauge = &TC_GAUGE;
+        bases(0) [Gauge]; abstract []; views [dyn GaugeOperations, dyn Titled];
+        state {}
+    }
+
     /// IDL interface `drawing::Board`.
     pub trait Board: Send + Sync + 'static {
         /// IDL operation `largest`.
@@ -210,6 +294,8 @@ pub mod drawing {
         orb.register_value::<Shape>();
         orb.register_value::<Circle>();
         orb.register_value::<Dot>();
+        orb.register_value::<Gauge>();
+        orb.register_value::<Scale>();
     }
 }
 
