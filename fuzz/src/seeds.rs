@@ -185,12 +185,8 @@ const URLS: &[&str] = &[
     "corbaname:rir:#a%5c.b/c.d",
 ];
 
-const IDL_FOLDERS: &[&str] = &[
-    "idl",
-    "interop/idl",
-    "crates/ironorb-idl/testdata/ok",
-    "crates/ironorb-idl/testdata/errors",
-];
+const IDL_FOLDERS: &[&str] =
+    &["idl", "interop/idl", "crates/ironorb-idl/testdata/ok", "crates/ironorb-idl/testdata/errors"];
 
 const IDL: &[&str] = &[
     "#include \"other.idl\"\n#define N 4\n#if N > 3 && defined(X)\n#else\nconst long C = N << 2;\n#endif\n\0const octet O = 1;",

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use ironorb_giop::any::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 use ironorb_giop::cdr::Environment;
+use ironorb_giop::typecode::{ValueModifier, Visibility};
 use ironorb_giop::value::{
     CustomMarshal, DataInput, DataOutput, DerivesFrom, Link, StateFactory, Value, ValueBase, ValueFactory,
     ValueInfo, ValueKind, ValueStart, ValueType, View, state,
 };
-use ironorb_giop::{Encoding, Malformed, Misuse, Reader, TypeDef, Writer};
+use ironorb_giop::{Any, Encoding, Malformed, Misuse, Reader, TypeCode, TypeDef, Writer};
 
 use crate::encoding_of;
 
-/// Values one after the other: the second byte says of which formal types, and whether their derived types are
-/// known. What was read is written, and reads as the same.
+/// Values one after the other: the second byte says of which formal types, whether their derived types are known, and
+/// whether an `any` comes last, which may refer to them. What was read is written, and reads as the same.
 pub fn value(data: &[u8]) {
     let [encoding, plan, bytes @ ..] = data else { return };
     let encoding = encoding_of(*encoding);
@@ -21,9 +23,9 @@ pub fn value(data: &[u8]) {
     let mut read: Vec<Link<dyn ValueBase>> = Vec::new();
     for step in [plan >> 1 & 3, plan >> 3 & 3, plan >> 5 & 3] {
         let value = match step {
-            0 => r.get::<Option<Value<Item>>>().map(|value| Link::from(value)),
-            1 => r.get::<Option<Value<Named>>>().map(|value| Link::from(value)),
-            2 => r.get::<Option<Value<dyn ValueBase>>>().map(|value| Link::from(value)),
+            0 => r.get::<Option<Value<Item>>>().map(Link::from),
+            1 => r.get::<Option<Value<Named>>>().map(Link::from),
+            2 => r.get::<Option<Value<dyn ValueBase>>>().map(Link::from),
             _ => frame(&mut r).map(|()| Link::null()),
         };
         match value {
@@ -31,9 +33,13 @@ pub fn value(data: &[u8]) {
             Err(_) => break,
         }
     }
+    let any = if plan & 0x80 == 0 { None } else { r.get::<Any>().ok() };
     drop(r);
-    let mut first = Vec::new();
     let encoding = Encoding { order: encoding.order, ..Encoding::NATIVE };
+    if let Some(any) = any {
+        same_any(&any, encoding, bytes.len());
+    }
+    let mut first = Vec::new();
     Writer::new(&mut first, encoding).put(&read).expect("what was read can be written");
     assert!(first.len() <= 64 + 16 * bytes.len(), "{} bytes from {}", first.len(), bytes.len());
     let mut r = Reader::new(&first, encoding).with_environment(&Known(true));
@@ -42,6 +48,21 @@ pub fn value(data: &[u8]) {
     let mut second = Vec::new();
     Writer::new(&mut second, encoding).put(&again).expect("what was read can be written");
     assert_eq!(first, second);
+}
+
+/// An `any` that was read is in proportion to the message that it came in, and reads as the same.
+fn same_any(any: &Any, encoding: Encoding, received: usize) {
+    let mut written = Vec::new();
+    if Writer::new(&mut written, encoding).put(any).is_err() {
+        return;
+    }
+    let limit = 1024 + 3 * (READ_AGAIN_FREE + READ_AGAIN_MAX * received);
+    assert!(written.len() <= limit, "{} bytes from {received}", written.len());
+    let mut r = Reader::new(&written, encoding).with_environment(&Known(true));
+    let again: Any = r.get().expect("what was written can be read");
+    assert_eq!(r.remaining(), 0);
+    assert_eq!(&again, any);
+    let _ = (any.extract::<Option<Value<dyn ValueBase>>>(), format!("{any:?}"));
 }
 
 /// Skips a value by its frame, after some of its state.
@@ -77,8 +98,45 @@ struct Named {
 #[derive(Debug)]
 struct Bag(Item, Vec<u8>);
 
+static TC_BASE: TypeDef = TypeDef::Value {
+    id: "IDL:omg.org/CORBA/ValueBase:1.0",
+    name: "ValueBase",
+    modifier: ValueModifier::None,
+    base: None,
+    members: &[],
+};
+static TC_ITEM: TypeDef = TypeDef::Value {
+    id: "IDL:I:1.0",
+    name: "I",
+    modifier: ValueModifier::None,
+    base: None,
+    members: &[
+        ("number", &TypeDef::Short, Visibility::Public),
+        ("text", &TypeDef::String { bound: 0 }, Visibility::Public),
+        ("left", &TC_ITEM, Visibility::Public),
+        ("right", &TC_BASE, Visibility::Public),
+    ],
+};
+static TC_NAMED: TypeDef = TypeDef::Value {
+    id: "IDL:N:1.0",
+    name: "N",
+    modifier: ValueModifier::Truncatable,
+    base: Some(&TC_ITEM),
+    members: &[
+        ("numbers", &TypeDef::Sequence { element: &TypeDef::ULongLong, bound: 0 }, Visibility::Public),
+        ("items", &TypeDef::Sequence { element: &TC_ITEM, bound: 0 }, Visibility::Public),
+    ],
+};
+static TC_BAG: TypeDef = TypeDef::Value {
+    id: "IDL:B:1.0",
+    name: "B",
+    modifier: ValueModifier::Custom,
+    base: Some(&TC_ITEM),
+    members: &[],
+};
+
 macro_rules! valuetype {
-    ($name:ident, $id:literal, $kind:ident, $bases:expr, [$($view:expr),*], [$($base:ty),*], |$this:ident, $w:ident| $write:expr,
+    ($name:ident: $type_code:ident, $id:literal, $kind:ident, $bases:expr, [$($view:expr),*], [$($base:ty),*], |$this:ident, $w:ident| $write:expr,
      |$r:ident| $read:expr) => {
         impl ValueBase for $name {
             fn info(&self) -> &'static ValueInfo {
@@ -98,7 +156,7 @@ macro_rules! valuetype {
                     BASES.len()
                 },
                 kind: ValueKind::$kind,
-                type_def: &TypeDef::Null,
+                type_def: &$type_code,
                 factory: &StateFactory::<Self>::new(),
                 views: &[&View::<$name>(state::<$name>) $(, $view)*],
             };
@@ -113,7 +171,7 @@ macro_rules! valuetype {
 }
 
 valuetype!(
-    Item,
+    Item: TC_ITEM,
     "IDL:I:1.0",
     Plain,
     &[],
@@ -129,7 +187,7 @@ valuetype!(
 );
 
 valuetype!(
-    Named,
+    Named: TC_NAMED,
     "IDL:N:1.0",
     Plain,
     &["IDL:I:1.0"],
@@ -144,7 +202,7 @@ valuetype!(
 );
 
 valuetype!(
-    Bag,
+    Bag: TC_BAG,
     "IDL:B:1.0",
     Custom,
     &["IDL:I:1.0"],
@@ -221,6 +279,23 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
             }
         }
         sample(0, &|w| w.put(&chain));
+        // Values, and then anys that refer to the first of them, or hold their own.
+        for value in [values[3].clone(), chain.get().into()] {
+            for type_code in [&TC_ITEM, &TC_BASE] {
+                sample(0b1101_0100, &|w| {
+                    let start = w.position().next_multiple_of(4);
+                    w.put(&value)?;
+                    w.write_null_value();
+                    w.write_null_value();
+                    w.put(&TypeCode::of(type_code))?;
+                    w.write_value_indirection(start)
+                });
+            }
+            sample(0b1101_0100, &|w| {
+                (0..3).for_each(|_| w.write_null_value());
+                w.put(&Any::new(&value)?)
+            });
+        }
     }
     samples
 }
