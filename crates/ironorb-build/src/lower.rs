@@ -19,7 +19,8 @@ use crate::config::Config;
 use crate::layout::Layout;
 use crate::names::{Names, camel, side_by_side, snake};
 use crate::select::Selection;
-use crate::tree;
+use crate::tree::{self, Text};
+use types::joined;
 
 /// What lowering reads. It changes nothing, so that several threads may lower parts of a file.
 pub(crate) struct Lowerer<'m> {
@@ -30,25 +31,31 @@ pub(crate) struct Lowerer<'m> {
     layout: Layout<'m>,
 }
 
-/// The Rust module whose contents are being lowered: the names from the top of the file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place(Vec<String>);
+/// The Rust module whose contents are being lowered.
+#[derive(Debug, Clone, Default)]
+struct Place<'a> {
+    /// What it is in IDL; none at the top of the file.
+    owner: Option<DefId>,
+    /// The names from the top of the file.
+    path: Vec<&'a str>,
+}
 
-impl Place {
-    fn inside(&self, module: &str) -> Place {
-        let mut path = self.0.clone();
-        path.push(module.to_owned());
-        Place(path)
+impl<'a> Place<'a> {
+    fn inside(&self, owner: DefId, name: &'a str) -> Place<'a> {
+        let mut path = Vec::with_capacity(self.path.len() + 1);
+        path.extend_from_slice(&self.path);
+        path.push(name);
+        Place { owner: Some(owner), path }
     }
 }
 
-impl<'m> Lowerer<'m> {
-    pub(crate) fn new(model: &'m Model, config: &'m Config, selection: &'m Selection) -> Self {
+impl<'a> Lowerer<'a> {
+    pub(crate) fn new(model: &'a Model, config: &'a Config, selection: &'a Selection) -> Self {
         Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) }
     }
 
     /// The file without its items.
-    pub(crate) fn file(&self) -> tree::File {
+    pub(crate) fn file(&'a self) -> tree::File<'a> {
         let main = self.model.files().iter().find(|file| file.is_main);
         let source = main
             .and_then(|file| file.path.file_name())
@@ -57,20 +64,20 @@ impl<'m> Lowerer<'m> {
     }
 
     /// Lowers what was selected of one of the model's roots, and tells the valuetypes in it.
-    pub(crate) fn root(&self, root: DefId) -> (Vec<tree::Item>, Registered) {
+    pub(crate) fn root(&'a self, root: DefId) -> (Vec<tree::Item<'a>>, Registered<'a>) {
         let items = self.items(&[root], &Place::default());
         let registered = Registered::of(&items);
         (items, registered)
     }
 }
 
-impl Lowerer<'_> {
-    fn items(&self, ids: &[DefId], at: &Place) -> Vec<tree::Item> {
+impl<'a> Lowerer<'a> {
+    fn items(&'a self, ids: &[DefId], at: &Place<'a>) -> Vec<tree::Item<'a>> {
         ids.iter().flat_map(|&id| self.item(self.model.get(id), at)).collect()
     }
 
     /// The Rust items for one definition: none, one, or one and the module for what is inside it.
-    fn item(&self, def: &Definition, at: &Place) -> Vec<tree::Item> {
+    fn item(&'a self, def: &'a Definition, at: &Place<'a>) -> Vec<tree::Item<'a>> {
         if let DefKind::Module(module) = &def.kind {
             return self.module(def, module, at).into_iter().collect();
         }
@@ -85,7 +92,7 @@ impl Lowerer<'_> {
             DefKind::Typedef(typedef) => ("typedef", self.alias(def, &typedef.ty, at), [].as_slice()),
             DefKind::Native => {
                 let alias = tree::Alias {
-                    name: self.names.of(def.id).own.clone(),
+                    name: self.names.of(def.id).own.as_str().into(),
                     ty: self.support("Native", at),
                     type_code: self.type_code(def),
                     original: tree::Original::Native,
@@ -105,36 +112,37 @@ impl Lowerer<'_> {
         items
     }
 
-    fn module(&self, def: &Definition, module: &Module, at: &Place) -> Option<tree::Item> {
-        let name = self.names.of(def.id).own.clone();
-        let mut items = self.items(&module.items, &at.inside(&name));
-        items.extend(Registered::of(&items).item("register_values".to_owned()));
-        let kind = tree::ItemKind::Module(tree::Module { name, items });
+    fn module(&'a self, def: &'a Definition, module: &'a Module, at: &Place<'a>) -> Option<tree::Item<'a>> {
+        let name = self.names.of(def.id).own.as_str();
+        let mut items = self.items(&module.items, &at.inside(def.id, name));
+        items.extend(Registered::of(&items).item("register_values".into()));
+        let kind = tree::ItemKind::Module(tree::Module { name: name.into(), items });
         (!kind.is_empty()).then(|| tree::Item { docs: self.docs(def, "module"), kind })
     }
 
     /// The module for what is declared inside something that is not a module in IDL.
     fn inner_module(
-        &self,
-        def: &Definition,
+        &'a self,
+        def: &'a Definition,
         what: &str,
-        mut first: Vec<tree::Item>,
+        mut first: Vec<tree::Item<'a>>,
         inside: &[DefId],
-        at: &Place,
-    ) -> Option<tree::Item> {
-        let name = self.names.of(def.id).inner.clone();
-        first.extend(self.items(inside, &at.inside(&name)));
+        at: &Place<'a>,
+    ) -> Option<tree::Item<'a>> {
+        let name = self.names.of(def.id).inner.as_str();
+        first.extend(self.items(inside, &at.inside(def.id, name)));
         if first.is_empty() {
             return None;
         }
-        let docs = vec![["What belongs to the IDL ", what, " `", &self.scoped(def), "`."].concat()];
-        Some(tree::Item { docs, kind: tree::ItemKind::Module(tree::Module { name, items: first }) })
+        let docs = vec![joined(&["What belongs to the IDL ", what, " `", &self.scoped(def), "`."])];
+        let module = tree::Module { name: name.into(), items: first };
+        Some(tree::Item { docs, kind: tree::ItemKind::Module(module) })
     }
 
-    fn structure(&self, def: &Definition, s: &Struct, at: &Place) -> tree::ItemKind {
+    fn structure(&'a self, def: &'a Definition, s: &'a Struct, at: &Place<'a>) -> tree::ItemKind<'a> {
         let is_exception = matches!(def.kind, DefKind::Exception(_));
         let mut names = side_by_side(s.members.iter().map(|member| member.name.as_str()), snake).into_iter();
-        let mut field = |member: &Member| {
+        let mut field = |member: &'a Member| {
             let name = names.next().unwrap_or_default();
             tree::Field {
                 docs: doc_lines(&member.docs),
@@ -150,31 +158,35 @@ impl Lowerer<'_> {
             derives.retain(|&derive| derive != "Default");
         }
         tree::ItemKind::Struct(tree::Struct {
-            name: self.names.of(def.id).own.clone(),
+            name: self.names.of(def.id).own.as_str().into(),
             type_code: self.type_code(def),
             derives,
             fields: s.members.iter().map(&mut field).collect(),
             defaults,
-            exception: is_exception.then(|| self.scoped(def)),
+            exception: is_exception.then(|| self.scoped(def).into()),
         })
     }
 
     /// The default values of members, if `@default` gives one of them.
-    fn defaults<'m>(&self, members: impl Iterator<Item = &'m Member>, at: &Place) -> Option<Vec<String>> {
-        let given = |member: &Member| {
+    fn defaults(
+        &'a self,
+        members: impl Iterator<Item = &'a Member>,
+        at: &Place<'a>,
+    ) -> Option<Vec<Text<'a>>> {
+        let given = |member: &'a Member| {
             let default = member.annotations.iter().find(|annotation| annotation.name == "default")?;
             let value = &default.parameters.first()?.value;
             Some(self.default_value(&member.ty, value, at))
         };
-        let defaults: Vec<Option<String>> = members.map(given).collect();
-        let other = || "Default::default()".to_owned();
+        let defaults: Vec<Option<Text<'a>>> = members.map(given).collect();
+        let other = || "Default::default()".into();
         defaults
             .iter()
             .any(Option::is_some)
             .then(|| defaults.into_iter().map(|default| default.unwrap_or_else(other)).collect())
     }
 
-    fn alias(&self, def: &Definition, ty: &Type, at: &Place) -> tree::ItemKind {
+    fn alias(&'a self, def: &'a Definition, ty: &'a Type, at: &Place<'a>) -> tree::ItemKind<'a> {
         // Another name for a valuetype, which is held by one handle here and by another there.
         let (rust, described) = match self.value_type(ty, at) {
             Some(value) => {
@@ -188,28 +200,28 @@ impl Lowerer<'_> {
         } else {
             tree::Original::Described(described)
         };
-        let name = self.names.of(def.id).own.clone();
+        let name = self.names.of(def.id).own.as_str().into();
         tree::ItemKind::Alias(tree::Alias { name, ty: rust, type_code: self.type_code(def), original })
     }
 
     /// How a definition is described at run time.
-    fn type_code(&self, def: &Definition) -> tree::TypeCode {
+    fn type_code(&'a self, def: &'a Definition) -> tree::TypeCode<'a> {
         let names = self.names.of(def.id);
         tree::TypeCode {
-            name: names.type_code.clone(),
+            name: names.type_code.as_str().into(),
             idl: unlike(&def.name, &names.own),
-            repository_id: def.repository_id.clone(),
+            repository_id: def.repository_id.as_str().into(),
         }
     }
 
-    fn enumeration(&self, def: &Definition, e: &Enum) -> tree::ItemKind {
+    fn enumeration(&'a self, def: &'a Definition, e: &'a Enum) -> tree::ItemKind<'a> {
         let variants = e.enumerators.iter().map(|&id| tree::Variant {
             docs: doc_lines(&self.model.get(id).docs),
-            name: self.names.of(id).own.clone(),
+            name: self.names.of(id).own.as_str().into(),
             idl: unlike(&self.model.get(id).name, &self.names.of(id).own),
         });
         tree::ItemKind::Enum(tree::Enum {
-            name: self.names.of(def.id).own.clone(),
+            name: self.names.of(def.id).own.as_str().into(),
             type_code: self.type_code(def),
             derives: vec![
                 "Debug",
@@ -226,7 +238,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn bitset(&self, def: &Definition, bitset: &Bitset, at: &Place) -> tree::ItemKind {
+    fn bitset(&'a self, def: &'a Definition, bitset: &'a Bitset, at: &Place<'a>) -> tree::ItemKind<'a> {
         let names = side_by_side(bitset.fields.iter().map(|field| field.name.as_str()), snake);
         let fields = bitset.fields.iter().zip(names).map(|(field, name)| tree::Bitfield {
             docs: doc_lines(&field.docs),
@@ -236,37 +248,37 @@ impl Lowerer<'_> {
             bits: field.bits,
         });
         tree::ItemKind::Bitset(tree::Bitset {
-            name: self.names.of(def.id).own.clone(),
+            name: self.names.of(def.id).own.as_str().into(),
             type_code: self.type_code(def),
             storage: self.basic(bitset.storage, at),
             fields: fields.collect(),
         })
     }
 
-    fn bitmask(&self, def: &Definition, mask: &Bitmask, at: &Place) -> tree::ItemKind {
+    fn bitmask(&'a self, def: &'a Definition, mask: &'a Bitmask, at: &Place<'a>) -> tree::ItemKind<'a> {
         let flags = mask.flags.iter().filter_map(|&id| {
             let flag = self.model.get(id);
             let DefKind::Flag { position } = flag.kind else { return None };
-            let name = self.names.of(id).own.clone();
-            let idl = unlike(&flag.name, &name);
-            Some((tree::Variant { docs: doc_lines(&flag.docs), name, idl }, position))
+            let name = self.names.of(id).own.as_str();
+            let idl = unlike(&flag.name, name);
+            Some((tree::Variant { docs: doc_lines(&flag.docs), name: name.into(), idl }, position))
         });
         tree::ItemKind::Bitmask(tree::Bitmask {
-            name: self.names.of(def.id).own.clone(),
+            name: self.names.of(def.id).own.as_str().into(),
             type_code: self.type_code(def),
             storage: self.basic(mask.storage, at),
             flags: flags.collect(),
         })
     }
 
-    fn union(&self, def: &Definition, u: &Union, at: &Place) -> tree::ItemKind {
-        let labels = |case: &IdlCase| -> Vec<String> {
+    fn union(&'a self, def: &'a Definition, u: &'a Union, at: &Place<'a>) -> tree::ItemKind<'a> {
+        let labels = |case: &'a IdlCase| -> Vec<Text<'a>> {
             case.labels.iter().map(|label| self.literal(label, at)).collect()
         };
         let members = u.cases.iter().map(|case| case.member.name.as_str());
         let names = side_by_side(members, camel);
         let mut unlisted = "Unlisted".to_owned();
-        while names.contains(&unlisted) {
+        while names.iter().any(|name| *name == unlisted) {
             unlisted.push('_');
         }
         let mut names = names.into_iter();
@@ -279,12 +291,12 @@ impl Lowerer<'_> {
             for label in &case.labels {
                 // A label beside `default` means nothing more than it.
                 if !case.is_default {
-                    numbers.push((self.number(label), idl.clone(), self.described(idl_type, at)));
+                    numbers.push((self.number(label), idl.as_str().into(), self.described(idl_type, at)));
                 }
             }
             if case.is_default {
                 default_label = Some(numbers.len());
-                numbers.push((0, idl.clone(), self.described(idl_type, at)));
+                numbers.push((0, idl.as_str().into(), self.described(idl_type, at)));
             }
             let kind = if case.is_default {
                 let others = u.cases.iter().filter(|other| !other.is_default);
@@ -300,13 +312,13 @@ impl Lowerer<'_> {
         }
         if !u.exhaustive && default_label.is_none() {
             cases.push(tree::Case {
-                docs: vec!["A label that carries no value.".to_owned()],
-                name: unlisted,
+                docs: vec!["A label that carries no value.".into()],
+                name: unlisted.into(),
                 kind: tree::CaseKind::Rest { unless: u.cases.iter().flat_map(labels).collect() },
             });
         }
         tree::ItemKind::Union(tree::Union {
-            name: self.names.of(def.id).own.clone(),
+            name: self.names.of(def.id).own.as_str().into(),
             type_code: self.type_code(def),
             derives: {
                 let mut derives = self.derives(def.id, false);
@@ -323,12 +335,12 @@ impl Lowerer<'_> {
 
     /// The variant of a union's default value, the first of the IDL, and its label where it stores one.
     fn default_of(
-        &self,
-        def: &Definition,
-        u: &Union,
-        cases: &[tree::Case],
-        at: &Place,
-    ) -> Option<(String, Option<String>)> {
+        &'a self,
+        def: &'a Definition,
+        u: &'a Union,
+        cases: &[tree::Case<'a>],
+        at: &Place<'a>,
+    ) -> Option<(Text<'a>, Option<Text<'a>>)> {
         if !self.layout.definition(def.id).default {
             return None;
         }
@@ -344,7 +356,7 @@ impl Lowerer<'_> {
     }
 
     /// A label that stands for the default case: one beside it, or the first value that no other case has.
-    fn unlisted_label(&self, u: &Union, case: &IdlCase, at: &Place) -> Option<String> {
+    fn unlisted_label(&'a self, u: &'a Union, case: &'a IdlCase, at: &Place<'a>) -> Option<Text<'a>> {
         if let Some(label) = case.labels.first() {
             return Some(self.literal(label, at));
         }
@@ -352,8 +364,10 @@ impl Lowerer<'_> {
             u.cases.iter().flat_map(|case| &case.labels).map(|label| self.number(label)).collect();
         let free = (0..).find(|n| !taken.contains(n))?;
         match self.model.unaliased(&u.discriminator) {
-            Type::Basic(Basic::Boolean) => Some((free != 0).to_string()),
-            Type::Basic(Basic::WChar) => Some(format!("{:?}", char::from_u32(u32::try_from(free).ok()?)?)),
+            Type::Basic(Basic::Boolean) => Some((free != 0).to_string().into()),
+            Type::Basic(Basic::WChar) => {
+                Some(format!("{:?}", char::from_u32(u32::try_from(free).ok()?)?).into())
+            }
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Enum(e) => {
                     let id = *e.enumerators.get(usize::try_from(free).ok()?)?;
@@ -361,12 +375,12 @@ impl Lowerer<'_> {
                 }
                 _ => None,
             },
-            _ => Some(free.to_string()),
+            _ => Some(free.to_string().into()),
         }
     }
 
     /// Errors are moved, not copied, so that adding a member to one breaks nobody.
-    fn derives(&self, id: DefId, is_exception: bool) -> Vec<&'static str> {
+    fn derives(&'a self, id: DefId, is_exception: bool) -> Vec<&'static str> {
         let facts = self.layout.definition(id);
         let mut derives = vec!["Debug", "Clone"];
         if facts.copy && !is_exception {
@@ -392,8 +406,8 @@ impl Lowerer<'_> {
     }
 
     /// The comment above a definition, and what the definition is in IDL.
-    fn docs(&self, def: &Definition, what: &str) -> Vec<String> {
-        with_docs(&def.docs, ["IDL ", what, " `", &self.scoped(def), "`."].concat())
+    fn docs(&'a self, def: &'a Definition, what: &str) -> Vec<Text<'a>> {
+        with_docs(&def.docs, joined(&["IDL ", what, " `", &self.scoped(def), "`."]))
     }
 
     fn scoped(&self, def: &Definition) -> String {
@@ -405,13 +419,13 @@ impl Lowerer<'_> {
 
 /// The valuetypes among some items, and the functions that make those of inner modules known.
 #[derive(Debug, Default)]
-pub(crate) struct Registered {
-    values: Vec<String>,
-    others: Vec<String>,
+pub(crate) struct Registered<'a> {
+    values: Vec<Text<'a>>,
+    others: Vec<Text<'a>>,
 }
 
-impl Registered {
-    fn of(items: &[tree::Item]) -> Self {
+impl<'a> Registered<'a> {
+    fn of(items: &[tree::Item<'a>]) -> Self {
         let mut found = Registered::default();
         for item in items {
             match &item.kind {
@@ -421,7 +435,7 @@ impl Registered {
                     if let Some(tree::ItemKind::RegisterValues(inner)) =
                         module.items.last().map(|item| &item.kind)
                     {
-                        found.others.push(format!("{}::{}", module.name, inner.name));
+                        found.others.push(format!("{}::{}", module.name, inner.name).into());
                     }
                 }
                 _ => {}
@@ -430,27 +444,27 @@ impl Registered {
         found
     }
 
-    pub(crate) fn join(&mut self, next: Registered) {
+    pub(crate) fn join(&mut self, next: Registered<'a>) {
         self.values.extend(next.values);
         self.others.extend(next.others);
     }
 
     /// The function that makes all of a file known. Several files may be included in one module, so theirs
     /// has the file's name.
-    pub(crate) fn item_of_file(self, source: &str) -> Option<tree::Item> {
+    pub(crate) fn item_of_file(self, source: &str) -> Option<tree::Item<'a>> {
         let stem = source.split('.').next().unwrap_or_default();
         let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-        self.item(format!("register_{}_values", snake(&stem)))
+        self.item(format!("register_{}_values", snake(&stem)).into())
     }
 
-    fn item(self, name: String) -> Option<tree::Item> {
+    fn item(self, name: Text<'a>) -> Option<tree::Item<'a>> {
         let Registered { values, others } = self;
         if values.is_empty() && others.is_empty() {
             return None;
         }
         let docs = vec![
-            "Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may".to_owned(),
-            "arrive where a base of theirs is asked for.".to_owned(),
+            "Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may".into(),
+            "arrive where a base of theirs is asked for.".into(),
         ];
         Some(tree::Item {
             docs,
@@ -460,37 +474,37 @@ impl Registered {
 }
 
 /// An IDL name, where it is not the Rust name.
-fn unlike(idl: &str, rust: &str) -> Option<String> {
-    (idl != rust).then(|| idl.to_owned())
+fn unlike<'a>(idl: &'a str, rust: &str) -> Option<Text<'a>> {
+    (idl != rust).then_some(idl.into())
 }
 
 /// The comment above a definition, then one line of ours as its own paragraph.
-fn with_docs(idl: &[String], line: String) -> Vec<String> {
+fn with_docs<'a>(idl: &'a [String], line: Text<'a>) -> Vec<Text<'a>> {
     let mut lines = doc_lines(idl);
     if !lines.is_empty() {
-        lines.push(String::new());
+        lines.push(Text::default());
     }
     lines.push(line);
     lines
 }
 
 /// Comment lines made safe as Markdown: indented or fenced text would become code that `cargo test` runs.
-fn doc_lines(idl: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = idl
+fn doc_lines<'a>(idl: &'a [String]) -> Vec<Text<'a>> {
+    let mut lines: Vec<Text<'a>> = idl
         .iter()
         .map(|line| {
             let line = line.trim();
             if line.starts_with("```") || line.starts_with("~~~") {
-                format!("\\{line}")
+                format!("\\{line}").into()
             } else {
-                line.to_owned()
+                line.into()
             }
         })
         .collect();
-    while lines.first().is_some_and(String::is_empty) {
+    while lines.first().is_some_and(|line| line.is_empty()) {
         lines.remove(0);
     }
-    while lines.last().is_some_and(String::is_empty) {
+    while lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
     lines

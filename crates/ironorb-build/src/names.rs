@@ -6,6 +6,8 @@ use std::collections::HashSet;
 
 use ironorb_idl::model::{DefId, DefKind, Model};
 
+use crate::tree::Text;
+
 pub(crate) use case::{camel, screaming, snake};
 
 /// The Rust names of one definition. Which are set depends on what it is.
@@ -306,7 +308,7 @@ const FEW: usize = 16;
 pub(crate) fn side_by_side<'n>(
     idl: impl Iterator<Item = &'n str>,
     convert: impl Fn(&str) -> String,
-) -> Vec<String> {
+) -> Vec<Text<'n>> {
     let mut taken = Taken::default();
     let mut names: Vec<(String, bool)> = idl
         .map(|idl| {
@@ -322,7 +324,7 @@ pub(crate) fn side_by_side<'n>(
             }
         }
     }
-    names.into_iter().map(|(name, _)| name).collect()
+    names.into_iter().map(|(name, _)| name.into()).collect()
 }
 
 /// Constants that every bitmask has.

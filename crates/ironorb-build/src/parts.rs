@@ -30,7 +30,9 @@ pub(crate) fn generate(model: &Model, config: &Config, selection: &Selection) ->
     };
     let mut text = emit::head(&file);
     let mut registered = Registered::default();
-    for (part, values) in in_threads(&divided(model), &print) {
+    let parts = in_threads(&divided(model), &print);
+    text.reserve(parts.iter().map(|(part, _)| part.len()).sum());
+    for (part, values) in parts {
         text.push_str(&part);
         registered.join(values);
     }

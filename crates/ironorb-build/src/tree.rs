@@ -1,43 +1,48 @@
 //! A small tree in the shape of Rust. Every name and type in it is final text; what prints it decides
 //! nothing.
 
+use std::borrow::Cow;
+
+/// A piece of Rust: most names and many types are those of the model, or always the same.
+pub(crate) type Text<'t> = Cow<'t, str>;
+
 /// One generated file.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct File<'t> {
     /// What it was generated from, for its first line.
     pub(crate) source: String,
     /// The path of the support module.
     pub(crate) support: String,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<Item<'t>>,
 }
 
 /// An item with its documentation.
 #[derive(Debug)]
-pub(crate) struct Item {
-    pub(crate) docs: Vec<String>,
-    pub(crate) kind: ItemKind,
+pub(crate) struct Item<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) kind: ItemKind<'t>,
 }
 
 #[derive(Debug)]
-pub(crate) enum ItemKind {
-    Module(Module),
-    Struct(Struct),
-    Enum(Enum),
-    Union(Union),
-    Alias(Alias),
-    Const { name: String, ty: String, value: String },
-    Interface(Interface),
-    Bitset(Bitset),
-    Bitmask(Bitmask),
-    Value(Value),
-    AbstractValue(AbstractValue),
-    ValueBox(ValueBox),
-    ValueFactory(ValueFactory),
-    RegisterValues(RegisterValues),
-    OperationErrors(Vec<OperationError>),
+pub(crate) enum ItemKind<'t> {
+    Module(Module<'t>),
+    Struct(Struct<'t>),
+    Enum(Enum<'t>),
+    Union(Union<'t>),
+    Alias(Alias<'t>),
+    Const { name: Text<'t>, ty: Text<'t>, value: Text<'t> },
+    Interface(Interface<'t>),
+    Bitset(Bitset<'t>),
+    Bitmask(Bitmask<'t>),
+    Value(Value<'t>),
+    AbstractValue(AbstractValue<'t>),
+    ValueBox(ValueBox<'t>),
+    ValueFactory(ValueFactory<'t>),
+    RegisterValues(RegisterValues<'t>),
+    OperationErrors(Vec<OperationError<'t>>),
 }
 
-impl ItemKind {
+impl ItemKind<'_> {
     /// Whether it is a module without contents.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, ItemKind::Module(module) if module.items.is_empty())
@@ -45,278 +50,278 @@ impl ItemKind {
 }
 
 #[derive(Debug)]
-pub(crate) struct Module {
-    pub(crate) name: String,
-    pub(crate) items: Vec<Item>,
+pub(crate) struct Module<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) items: Vec<Item<'t>>,
 }
 
 /// What is said of a type besides its shape.
 #[derive(Debug)]
-pub(crate) struct TypeCode {
+pub(crate) struct TypeCode<'t> {
     /// The static that describes it.
-    pub(crate) name: String,
+    pub(crate) name: Text<'t>,
     /// The IDL name, where it is not the Rust name.
-    pub(crate) idl: Option<String>,
-    pub(crate) repository_id: String,
+    pub(crate) idl: Option<Text<'t>>,
+    pub(crate) repository_id: Text<'t>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Alias {
-    pub(crate) name: String,
-    pub(crate) ty: String,
-    pub(crate) type_code: TypeCode,
-    pub(crate) original: Original,
+pub(crate) struct Alias<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) ty: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
+    pub(crate) original: Original<'t>,
 }
 
 /// What an alias stands for.
 #[derive(Debug)]
-pub(crate) enum Original {
+pub(crate) enum Original<'t> {
     /// What its Rust type says.
     Rust,
     /// A codec, where bounds are to be checked, or an expression.
-    Described(Described),
+    Described(Described<'t>),
     Native,
 }
 
 /// A codec, and the expression of its description where the codec cannot tell.
 #[derive(Debug)]
-pub(crate) struct Described {
-    pub(crate) codec: String,
-    pub(crate) description: Option<String>,
+pub(crate) struct Described<'t> {
+    pub(crate) codec: Text<'t>,
+    pub(crate) description: Option<Text<'t>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Struct {
-    pub(crate) name: String,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct Struct<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     pub(crate) derives: Vec<&'static str>,
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<Field<'t>>,
     /// The default value of each field, where the IDL gives some.
-    pub(crate) defaults: Option<Vec<String>>,
+    pub(crate) defaults: Option<Vec<Text<'t>>>,
     /// The scoped IDL name, when it is an exception.
-    pub(crate) exception: Option<String>,
+    pub(crate) exception: Option<Text<'t>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Field {
-    pub(crate) docs: Vec<String>,
-    pub(crate) name: String,
+pub(crate) struct Field<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) name: Text<'t>,
     /// The IDL name, where it is not the Rust name.
-    pub(crate) idl: Option<String>,
-    pub(crate) ty: String,
-    pub(crate) codec: Described,
+    pub(crate) idl: Option<Text<'t>>,
+    pub(crate) ty: Text<'t>,
+    pub(crate) codec: Described<'t>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Enum {
-    pub(crate) name: String,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct Enum<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     pub(crate) derives: Vec<&'static str>,
-    pub(crate) variants: Vec<Variant>,
+    pub(crate) variants: Vec<Variant<'t>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Variant {
-    pub(crate) docs: Vec<String>,
-    pub(crate) name: String,
+pub(crate) struct Variant<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) name: Text<'t>,
     /// The IDL name, where it is not the Rust name.
-    pub(crate) idl: Option<String>,
+    pub(crate) idl: Option<Text<'t>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Union {
-    pub(crate) name: String,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct Union<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     pub(crate) derives: Vec<&'static str>,
-    pub(crate) discriminator: Described,
-    pub(crate) cases: Vec<Case>,
+    pub(crate) discriminator: Described<'t>,
+    pub(crate) cases: Vec<Case<'t>>,
     /// The variant of the default value, and its label where it stores one.
-    pub(crate) default: Option<(String, Option<String>)>,
+    pub(crate) default: Option<(Text<'t>, Option<Text<'t>>)>,
     /// For the description: each label as a number with name and type of its member, in the order of the IDL.
-    pub(crate) labels: Vec<(i64, String, Described)>,
+    pub(crate) labels: Vec<(i64, Text<'t>, Described<'t>)>,
     /// The place of the default case among them.
     pub(crate) default_label: Option<usize>,
 }
 
 /// One variant of a union.
 #[derive(Debug)]
-pub(crate) struct Case {
-    pub(crate) docs: Vec<String>,
-    pub(crate) name: String,
-    pub(crate) kind: CaseKind,
+pub(crate) struct Case<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) name: Text<'t>,
+    pub(crate) kind: CaseKind<'t>,
 }
 
 /// Labels are Rust patterns; those in `unless` belong to other cases.
 #[derive(Debug)]
-pub(crate) enum CaseKind {
-    One { label: String, ty: String, codec: String },
-    Many { labels: Vec<String>, ty: String, codec: String },
-    Default { unless: Vec<String>, ty: String, codec: String },
-    Rest { unless: Vec<String> },
+pub(crate) enum CaseKind<'t> {
+    One { label: Text<'t>, ty: Text<'t>, codec: Text<'t> },
+    Many { labels: Vec<Text<'t>>, ty: Text<'t>, codec: Text<'t> },
+    Default { unless: Vec<Text<'t>>, ty: Text<'t>, codec: Text<'t> },
+    Rest { unless: Vec<Text<'t>> },
 }
 
 /// Fields packed into one number.
 #[derive(Debug)]
-pub(crate) struct Bitset {
-    pub(crate) name: String,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct Bitset<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     /// The type of the number.
-    pub(crate) storage: String,
-    pub(crate) fields: Vec<Bitfield>,
+    pub(crate) storage: Text<'t>,
+    pub(crate) fields: Vec<Bitfield<'t>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Bitfield {
-    pub(crate) docs: Vec<String>,
-    pub(crate) name: String,
-    pub(crate) ty: String,
+pub(crate) struct Bitfield<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) name: Text<'t>,
+    pub(crate) ty: Text<'t>,
     pub(crate) offset: u8,
     pub(crate) bits: u8,
 }
 
 /// Flags in one number.
 #[derive(Debug)]
-pub(crate) struct Bitmask {
-    pub(crate) name: String,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct Bitmask<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     /// The type of the number.
-    pub(crate) storage: String,
+    pub(crate) storage: Text<'t>,
     /// Each with its bit.
-    pub(crate) flags: Vec<(Variant, u8)>,
+    pub(crate) flags: Vec<(Variant<'t>, u8)>,
 }
 
 #[derive(Debug)]
-pub(crate) struct OperationError {
-    pub(crate) docs: Vec<String>,
-    pub(crate) name: String,
+pub(crate) struct OperationError<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) name: Text<'t>,
     /// Variant and type of each exception.
-    pub(crate) exceptions: Vec<(String, String)>,
+    pub(crate) exceptions: Vec<(Text<'t>, Text<'t>)>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Interface {
-    pub(crate) name: String,
-    pub(crate) supertraits: Vec<String>,
-    pub(crate) methods: Vec<Method>,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct Interface<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) supertraits: Vec<Text<'t>>,
+    pub(crate) methods: Vec<Method<'t>>,
+    pub(crate) type_code: TypeCode<'t>,
     /// `None` for a local interface.
-    pub(crate) remote: Option<Remote>,
+    pub(crate) remote: Option<Remote<'t>>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Method {
-    pub(crate) docs: Vec<String>,
-    pub(crate) name: String,
+pub(crate) struct Method<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) name: Text<'t>,
     /// The method that calls it asynchronously.
-    pub(crate) later: String,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) later: Text<'t>,
+    pub(crate) parameters: Vec<Parameter<'t>>,
     /// Types of the return value and of what goes out, in order.
-    pub(crate) results: Vec<String>,
-    pub(crate) result_codecs: Vec<String>,
+    pub(crate) results: Vec<Text<'t>>,
+    pub(crate) result_codecs: Vec<Text<'t>>,
     /// The codec that joins no results or several.
-    pub(crate) joined_codec: String,
-    pub(crate) error: String,
+    pub(crate) joined_codec: Text<'t>,
+    pub(crate) error: Text<'t>,
     pub(crate) oneway: bool,
     /// Whether a bound is to be checked in what goes in or comes out.
     pub(crate) bounded: bool,
     /// What the context that follows the arguments may hold, if one does.
-    pub(crate) context: Option<Vec<String>>,
+    pub(crate) context: Option<&'t [String]>,
     /// The operation name in the request.
-    pub(crate) wire_name: String,
+    pub(crate) wire_name: Text<'t>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Parameter {
-    pub(crate) name: String,
-    pub(crate) ty: String,
+pub(crate) struct Parameter<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) ty: Text<'t>,
     /// How it travels: a word that the support macros know, with a type where they ask for one.
-    pub(crate) mode: String,
+    pub(crate) mode: Text<'t>,
 }
 
 /// What an interface has besides its trait when it can be called remotely.
 #[derive(Debug)]
-pub(crate) struct Remote {
-    pub(crate) docs: Vec<String>,
-    pub(crate) reference: String,
-    pub(crate) skeleton: String,
+pub(crate) struct Remote<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) reference: Text<'t>,
+    pub(crate) skeleton: Text<'t>,
     /// The traits of asynchronous calls and of servants that answer later.
-    pub(crate) asynchronous: String,
-    pub(crate) deferred: String,
+    pub(crate) asynchronous: Text<'t>,
+    pub(crate) deferred: Text<'t>,
     /// Whether values may stand where its references do.
     pub(crate) is_abstract: bool,
     /// Reference type and trait of every direct and indirect base.
-    pub(crate) bases: Vec<(String, String)>,
+    pub(crate) bases: Vec<(Text<'t>, Text<'t>)>,
     pub(crate) slots: usize,
     pub(crate) seed: u64,
     /// Operation name and skeleton function, in the order of their positions.
-    pub(crate) operations: Vec<(String, String)>,
+    pub(crate) operations: Vec<(Text<'t>, Text<'t>)>,
 }
 
 /// A valuetype with state.
 #[derive(Debug)]
-pub(crate) struct Value {
-    pub(crate) name: String,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct Value<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     pub(crate) derives: Vec<&'static str>,
     /// `plain`, `custom` or `truncatable`.
     pub(crate) modifier: &'static str,
     /// The field that holds the state of the concrete base, and the base's type and description.
-    pub(crate) base: Option<(String, String, String)>,
+    pub(crate) base: Option<(Text<'t>, Text<'t>, Text<'t>)>,
     /// The concrete bases, nearest first.
-    pub(crate) bases: Vec<String>,
+    pub(crate) bases: Vec<Text<'t>>,
     /// To how many of them a receiver may cut a value down.
     pub(crate) truncatable: usize,
     /// The traits of the abstract bases; true for those without operations.
-    pub(crate) abstract_bases: Vec<(String, bool)>,
+    pub(crate) abstract_bases: Vec<(Text<'t>, bool)>,
     /// The other traits by which a value may be seen: of operations and of supported interfaces.
-    pub(crate) views: Vec<String>,
+    pub(crate) views: Vec<Text<'t>>,
     /// State members; true for the public ones.
-    pub(crate) fields: Vec<(Field, bool)>,
+    pub(crate) fields: Vec<(Field<'t>, bool)>,
     /// The default value of each field, that of the base before them, where the IDL gives some.
-    pub(crate) defaults: Option<Vec<String>>,
-    pub(crate) operations: Option<Operations>,
+    pub(crate) defaults: Option<Vec<Text<'t>>>,
+    pub(crate) operations: Option<Operations<'t>>,
 }
 
 /// The trait of the operations of a valuetype.
 #[derive(Debug)]
-pub(crate) struct Operations {
-    pub(crate) docs: Vec<String>,
-    pub(crate) name: String,
-    pub(crate) supertraits: Vec<String>,
-    pub(crate) methods: Vec<Method>,
+pub(crate) struct Operations<'t> {
+    pub(crate) docs: Vec<Text<'t>>,
+    pub(crate) name: Text<'t>,
+    pub(crate) supertraits: Vec<Text<'t>>,
+    pub(crate) methods: Vec<Method<'t>>,
 }
 
 /// An abstract valuetype: a trait that values are seen by.
 #[derive(Debug)]
-pub(crate) struct AbstractValue {
-    pub(crate) operations: Operations,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct AbstractValue<'t> {
+    pub(crate) operations: Operations<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     /// The traits of its bases, direct and indirect.
-    pub(crate) bases: Vec<String>,
+    pub(crate) bases: Vec<Text<'t>>,
 }
 
 /// A boxed value.
 #[derive(Debug)]
-pub(crate) struct ValueBox {
-    pub(crate) name: String,
-    pub(crate) type_code: TypeCode,
+pub(crate) struct ValueBox<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) type_code: TypeCode<'t>,
     pub(crate) derives: Vec<&'static str>,
-    pub(crate) ty: String,
-    pub(crate) content: Described,
+    pub(crate) ty: Text<'t>,
+    pub(crate) content: Described<'t>,
 }
 
 /// The trait of the factories of a valuetype.
 #[derive(Debug)]
-pub(crate) struct ValueFactory {
-    pub(crate) name: String,
-    pub(crate) methods: Vec<Method>,
+pub(crate) struct ValueFactory<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) methods: Vec<Method<'t>>,
 }
 
 /// A function that makes valuetypes known to an ORB.
 #[derive(Debug)]
-pub(crate) struct RegisterValues {
-    pub(crate) name: String,
-    pub(crate) values: Vec<String>,
+pub(crate) struct RegisterValues<'t> {
+    pub(crate) name: Text<'t>,
+    pub(crate) values: Vec<Text<'t>>,
     /// The same functions of modules inside.
-    pub(crate) others: Vec<String>,
+    pub(crate) others: Vec<Text<'t>>,
 }

@@ -1,11 +1,11 @@
 //! Interfaces and the errors of their operations.
 
+use super::Printer;
 use super::items::quoted;
-use super::{Joined, Printer};
-use crate::tree::{Interface, Method, OperationError, Remote};
+use crate::tree::{Interface, Method, OperationError, Remote, Text};
 
 impl Printer {
-    pub(super) fn interface(&mut self, interface: &Interface, support: &str) {
+    pub(super) fn interface(&mut self, interface: &Interface<'_>, support: &str) {
         self.trait_with_methods(&interface.name, &interface.supertraits, &interface.methods);
         if let Some(remote) = &interface.remote {
             self.blank();
@@ -19,14 +19,19 @@ impl Printer {
             if self.fits(&whole) {
                 self.line(&whole);
             } else {
-                self.put(format_args!("{support}::local_interface! {{"));
-                self.indented(|out| out.filled(&head, &[], &quoted(&type_code.repository_id)));
+                self.put(&[support, "::local_interface! {"]);
+                self.indented(|out| out.filled(&head, &[""; 0], &quoted(&type_code.repository_id)));
                 self.line("}");
             }
         }
     }
 
-    pub(super) fn trait_with_methods(&mut self, name: &str, supertraits: &[String], methods: &[Method]) {
+    pub(super) fn trait_with_methods(
+        &mut self,
+        name: &str,
+        supertraits: &[Text<'_>],
+        methods: &[Method<'_>],
+    ) {
         self.trait_head(name, supertraits, methods);
         if !methods.is_empty() {
             self.methods(methods);
@@ -34,7 +39,7 @@ impl Printer {
         }
     }
 
-    pub(super) fn methods(&mut self, methods: &[Method]) {
+    pub(super) fn methods(&mut self, methods: &[Method<'_>]) {
         self.indented(|out| {
             for (at, method) in methods.iter().enumerate() {
                 if at > 0 {
@@ -47,10 +52,10 @@ impl Printer {
     }
 
     /// Up to and with the opening brace; all of it when there are no methods.
-    fn trait_head(&mut self, name: &str, supertraits: &[String], methods: &[Method]) {
+    fn trait_head(&mut self, name: &str, supertraits: &[Text<'_>], methods: &[Method<'_>]) {
         let bounds = match supertraits {
-            [] => vec!["Send".to_owned(), "Sync".to_owned(), "'static".to_owned()],
-            bases => bases.to_vec(),
+            [] => vec!["Send", "Sync", "'static"],
+            bases => bases.iter().map(|base| &**base).collect(),
         };
         let brace = if methods.is_empty() { "{}" } else { "{" };
         let head = format!("pub trait {name}:");
@@ -67,8 +72,8 @@ impl Printer {
             if out.fits(&joined) {
                 out.line(&joined);
             } else {
-                out.line(&bounds[0]);
-                bounds[1..].iter().for_each(|bound| out.put(format_args!("+ {bound}")));
+                out.line(bounds[0]);
+                bounds[1..].iter().for_each(|bound| out.put(&["+ ", bound]));
             }
         });
         if methods.is_empty() {
@@ -79,7 +84,7 @@ impl Printer {
         }
     }
 
-    fn signature(&mut self, method: &Method) {
+    fn signature(&mut self, method: &Method<'_>) {
         let parameters: Vec<String> = std::iter::once("&self".to_owned())
             .chain(method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty].concat()))
             .collect();
@@ -93,15 +98,15 @@ impl Printer {
             } else {
                 // rustfmt asks for one column more than it uses.
                 self.line(&head);
-                self.put(format_args!("{result};"));
+                self.put(&[&result, ";"]);
             }
             return;
         }
-        self.put(format_args!("fn {}(", method.name));
-        self.indented(|out| parameters.iter().for_each(|p| out.put(format_args!("{p},"))));
+        self.put(&["fn ", &method.name, "("]);
+        self.indented(|out| parameters.iter().for_each(|p| out.put(&[p, ","])));
         // rustfmt measures the result as if it stood alone.
         if !is_wide && self.fits(&result) {
-            self.put(format_args!(") {result};"));
+            self.put(&[") ", &result, ";"]);
             return;
         }
         self.line(") -> Result<");
@@ -111,27 +116,27 @@ impl Printer {
                 out.line(&results);
             } else {
                 out.line("(");
-                out.indented(|out| method.results.iter().for_each(|ty| out.put(format_args!("{ty},"))));
+                out.indented(|out| method.results.iter().for_each(|ty| out.put(&[ty, ","])));
                 out.line("),");
             }
-            out.put(format_args!("{},", method.error));
+            out.put(&[&method.error, ","]);
         });
         self.line(">;");
     }
 
-    fn remote(&mut self, interface: &Interface, remote: &Remote, support: &str) {
-        self.put(format_args!("{support}::interface! {{"));
+    fn remote(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
+        self.put(&[support, "::interface! {"]);
         self.indented(|out| {
             out.docs(&remote.docs);
             let type_code = &interface.type_code;
             let idl = type_code.idl.as_ref().map_or_else(String::new, |idl| format!(" {idl:?}"));
             let kind = if remote.is_abstract { "abstract " } else { "" };
             let first = format!("pub {}: dyn {}{idl},", remote.reference, interface.name);
-            let names = [&remote.skeleton, &remote.asynchronous, &remote.deferred].map(String::clone);
+            let names = [&remote.skeleton, &remote.asynchronous, &remote.deferred].map(|name| &**name);
             let traits = format!("{},", names.join(", "));
             let id = format!("{kind}{:?}", type_code.repository_id);
             let type_code = format!("{} =", type_code.name);
-            if !out.put_if_fits(format_args!("{first} {traits}")) {
+            if !out.put_if_fits(&[&first, " ", &traits]) {
                 out.filled_below(&first, &names, "");
                 out.text.pop(); // nothing closes them
             }
@@ -151,7 +156,7 @@ impl Printer {
         self.line("}");
     }
 
-    fn operation(&mut self, method: &Method) {
+    fn operation(&mut self, method: &Method<'_>) {
         let kind = if method.oneway { "oneway" } else { "twoway" };
         let bounds = if method.bounded { ", bounds()" } else { "" };
         let context = method.context.as_ref().map_or_else(String::new, |patterns| {
@@ -169,7 +174,7 @@ impl Printer {
             _ => (format!("{}<(", method.joined_codec), ")>".to_owned()),
         };
         let result = ["-> ", &open, &codecs.join(", "), &close, &end].concat();
-        if self.put_if_fits(format_args!("{head}{}) {result}", Joined(&parameters))) {
+        if self.put_list_if_fits(&[&head], &parameters, &[") ", &result]) {
             return;
         }
         let tail = [") ", &result].concat();
@@ -184,14 +189,14 @@ impl Printer {
         }
     }
 
-    pub(super) fn operation_errors(&mut self, errors: &[OperationError], support: &str) {
-        self.put(format_args!("{support}::operation_error! {{"));
+    pub(super) fn operation_errors(&mut self, errors: &[OperationError<'_>], support: &str) {
+        self.put(&[support, "::operation_error! {"]);
         self.indented(|out| {
             for error in errors {
                 out.docs(&error.docs);
                 let variants: Vec<String> =
                     error.exceptions.iter().map(|(name, ty)| [name, "(", ty, ")"].concat()).collect();
-                if !out.put_if_fits(format_args!("pub enum {} {{ {} }}", error.name, Joined(&variants))) {
+                if !out.put_list_if_fits(&["pub enum ", &error.name, " { "], &variants, &[" }"]) {
                     out.filled(&format!("pub enum {} {{", error.name), &variants, "}");
                 }
             }
@@ -201,10 +206,10 @@ impl Printer {
 }
 
 /// No type, one type, or a tuple.
-fn tuple(types: &[String]) -> String {
+fn tuple<'t>(types: &'t [Text<'_>]) -> Text<'t> {
     match types {
-        [one] => one.clone(),
-        types => format!("({})", types.join(", ")),
+        [one] => Text::Borrowed(one),
+        types => format!("({})", types.join(", ")).into(),
     }
 }
 

@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use super::{Joined, Printer};
-use crate::tree::{Alias, Case, CaseKind, Described, Enum, Original, Struct, TypeCode, Union};
+use super::Printer;
+use crate::tree::{Alias, Case, CaseKind, Described, Enum, Original, Struct, Text, TypeCode, Union};
 
 impl Printer {
-    pub(super) fn structure(&mut self, s: &Struct, support: &str) {
-        self.put(format_args!("#[derive({})]", s.derives.join(", ")));
+    pub(super) fn structure(&mut self, s: &Struct<'_>, support: &str) {
+        self.put(&["#[derive(", &s.derives.join(", "), ")]"]);
         if s.fields.is_empty() {
-            self.put(format_args!("pub struct {} {{}}", s.name));
+            self.put(&["pub struct ", &s.name, " {}"]);
         } else {
-            self.put(format_args!("pub struct {} {{", s.name));
+            self.put(&["pub struct ", &s.name, " {"]);
             self.indented(|out| {
                 for field in &s.fields {
                     out.docs(&field.docs);
-                    out.put(format_args!("pub {}: {},", field.name, field.ty));
+                    out.put(&["pub ", &field.name, ": ", &field.ty, ","]);
                 }
             });
             self.line("}");
@@ -45,20 +45,20 @@ impl Printer {
     pub(super) fn defaults<'n>(
         &mut self,
         name: &str,
-        fields: impl Iterator<Item = (&'n String, &'n String)>,
+        fields: impl Iterator<Item = (&'n Text<'n>, &'n Text<'n>)>,
     ) {
         self.blank();
-        self.put(format_args!("impl Default for {name} {{"));
+        self.put(&["impl Default for ", name, " {"]);
         self.indented(|out| {
             out.line("fn default() -> Self {");
             out.indented(|out| {
                 let fields: Vec<String> =
                     fields.map(|(field, default)| format!("{field}: {default}")).collect();
                 if fields.join(", ").len() <= STRUCT_LITERAL_WIDTH {
-                    out.put(format_args!("{name} {{ {} }}", fields.join(", ")));
+                    out.put(&[name, " { ", &fields.join(", "), " }"]);
                 } else {
-                    out.put(format_args!("{name} {{"));
-                    out.indented(|out| fields.iter().for_each(|field| out.put(format_args!("{field},"))));
+                    out.put(&[name, " {"]);
+                    out.indented(|out| fields.iter().for_each(|field| out.put(&[field, ","])));
                     out.line("}");
                 }
             });
@@ -67,7 +67,7 @@ impl Printer {
         self.line("}");
     }
 
-    pub(super) fn alias(&mut self, alias: &Alias, support: &str) {
+    pub(super) fn alias(&mut self, alias: &Alias<'_>, support: &str) {
         self.assignment(&["pub type ", &alias.name, " ="].concat(), &alias.ty);
         let head = typed(&alias.name, &alias.type_code);
         let id = quoted(&alias.type_code.repository_id);
@@ -77,12 +77,12 @@ impl Printer {
             Original::Described(original) => ("alias", Some(described(original))),
         };
         let tail = original.as_ref().map_or_else(String::new, |original| [", ", original].concat());
-        if self.put_if_fits(format_args!("{support}::{name}! {{ {head} {id}{tail} }}")) {
+        if self.put_if_fits(&[support, "::", name, "! { ", &head, " ", &id, &tail, " }"]) {
             return;
         }
-        self.put(format_args!("{support}::{name}! {{"));
+        self.put(&[support, "::", name, "! {"]);
         self.indented(|out| {
-            if out.put_if_fits(format_args!("{head} {id}{tail}")) {
+            if out.put_if_fits(&[&head, " ", &id, &tail]) {
                 return;
             }
             out.assignment_to(&head, &id, if original.is_some() { "," } else { "" });
@@ -90,7 +90,7 @@ impl Printer {
                 match &original.description {
                     Some(description) if !out.fits(whole) => {
                         out.line(&original.codec);
-                        out.indented(|out| out.put(format_args!("= {description}")));
+                        out.indented(|out| out.put(&["= ", description]));
                     }
                     _ => out.line(whole),
                 }
@@ -99,17 +99,17 @@ impl Printer {
         self.line("}");
     }
 
-    pub(super) fn enumeration(&mut self, e: &Enum, support: &str) {
-        self.put(format_args!("#[derive({})]", e.derives.join(", ")));
+    pub(super) fn enumeration(&mut self, e: &Enum<'_>, support: &str) {
+        self.put(&["#[derive(", &e.derives.join(", "), ")]"]);
         self.line("#[repr(u32)]");
-        self.put(format_args!("pub enum {} {{", e.name));
+        self.put(&["pub enum ", &e.name, " {"]);
         self.indented(|out| {
             for (at, variant) in e.variants.iter().enumerate() {
                 out.docs(&variant.docs);
                 if at == 0 {
                     out.line("#[default]");
                 }
-                out.put(format_args!("{},", variant.name));
+                out.put(&[&variant.name, ","]);
             }
         });
         self.line("}");
@@ -123,12 +123,12 @@ impl Printer {
         self.macro_with(&[support, "::cdr_enum!"].concat(), &head, &e.type_code, &variants);
     }
 
-    pub(super) fn union(&mut self, u: &Union, support: &str) {
-        self.put(format_args!("#[derive({})]", u.derives.join(", ")));
-        self.put(format_args!("pub enum {} {{", u.name));
+    pub(super) fn union(&mut self, u: &Union<'_>, support: &str) {
+        self.put(&["#[derive(", &u.derives.join(", "), ")]"]);
+        self.put(&["pub enum ", &u.name, " {"]);
         // rustfmt writes all struct variants vertically as soon as one variant of several takes more than
         // one line and another does not.
-        let is_tall = |case: &Case| {
+        let is_tall = |case: &Case<'_>| {
             !case.docs.is_empty()
                 || variant_fields(u, case)
                     .is_some_and(|fields| fields.join(", ").len() > STRUCT_VARIANT_WIDTH)
@@ -138,14 +138,14 @@ impl Printer {
             for case in &u.cases {
                 out.docs(&case.docs);
                 match (&case.kind, variant_fields(u, case)) {
-                    (CaseKind::One { ty, .. }, _) => out.put(format_args!("{}({ty}),", case.name)),
+                    (CaseKind::One { ty, .. }, _) => out.put(&[&case.name, "(", ty, "),"]),
                     (_, Some(fields)) if !mixed && fields.join(", ").len() <= STRUCT_VARIANT_WIDTH => {
-                        out.put(format_args!("{} {{ {} }},", case.name, fields.join(", ")));
+                        out.put(&[&case.name, " { ", &fields.join(", "), " },"]);
                     }
                     (_, fields) => {
-                        out.put(format_args!("{} {{", case.name));
+                        out.put(&[&case.name, " {"]);
                         out.indented(|out| {
-                            fields.iter().flatten().for_each(|field| out.put(format_args!("{field},")));
+                            fields.iter().flatten().for_each(|field| out.put(&[field, ","]));
                         });
                         out.line("},");
                     }
@@ -157,7 +157,7 @@ impl Printer {
         self.union_codec(u, support);
     }
 
-    fn union_codec(&mut self, u: &Union, support: &str) {
+    fn union_codec(&mut self, u: &Union<'_>, support: &str) {
         let (mut one, mut many) = (Vec::new(), Vec::new());
         for case in &u.cases {
             match &case.kind {
@@ -170,14 +170,14 @@ impl Printer {
                 CaseKind::Default { .. } | CaseKind::Rest { .. } => {}
             }
         }
-        self.put(format_args!("{support}::cdr_union! {{"));
+        self.put(&[support, "::cdr_union! {"]);
         self.indented(|out| {
             let head = typed(&u.name, &u.type_code);
             let id = quoted(&u.type_code.repository_id);
             let switch = format!("switch {};", described(&u.discriminator));
-            if !out.put_if_fits(format_args!("{head} {id} {switch}")) {
+            if !out.put_if_fits(&[&head, " ", &id, " ", &switch]) {
                 out.line(&head);
-                out.put(format_args!("{id} {switch}"));
+                out.put(&[&id, " ", &switch]);
             }
             for (head, cases) in [("one", &one), ("many", &many)] {
                 if !cases.is_empty() {
@@ -187,17 +187,14 @@ impl Printer {
             for case in &u.cases {
                 match &case.kind {
                     CaseKind::Default { unless, codec, .. } if unless.is_empty() => {
-                        out.put(format_args!("default {{ {}({codec}) }}", case.name));
+                        out.put(&["default { ", &case.name, "(", codec, ") }"]);
                     }
                     CaseKind::Default { unless, codec, .. } => {
                         let name = &case.name;
-                        out.put(format_args!(
-                            "default {{ {name}({codec}) unless [{}] }}",
-                            unless.join(" | ")
-                        ));
+                        out.put(&["default { ", name, "(", codec, ") unless [", &unless.join(" | "), "] }"]);
                     }
                     CaseKind::Rest { unless } => {
-                        out.put(format_args!("rest {{ {} unless [{}] }}", case.name, unless.join(" | ")));
+                        out.put(&["rest { ", &case.name, " unless [", &unless.join(" | "), "] }"]);
                     }
                     CaseKind::One { .. } | CaseKind::Many { .. } => {}
                 }
@@ -212,8 +209,8 @@ impl Printer {
             let default = u.default_label.map_or_else(String::new, |at| format!(" default {at}"));
             out.filled("labels [", &labels, &format!("]{default};"));
             match &u.default {
-                Some((variant, Some(label))) => out.put(format_args!("initial Many {variant} ({label});")),
-                Some((variant, None)) => out.put(format_args!("initial One {variant};")),
+                Some((variant, Some(label))) => out.put(&["initial Many ", variant, " (", label, ");"]),
+                Some((variant, None)) => out.put(&["initial One ", variant, ";"]),
                 None => {}
             }
         });
@@ -221,17 +218,22 @@ impl Printer {
     }
 
     /// `name! { head "id" { parts } }` on one line or on several.
-    fn macro_with(&mut self, macro_name: &str, head: &str, type_code: &TypeCode, parts: &[String]) {
+    fn macro_with(
+        &mut self,
+        macro_name: &str,
+        head: &str,
+        type_code: &TypeCode<'_>,
+        parts: &[impl AsRef<str>],
+    ) {
         let id = quoted(&type_code.repository_id);
         let (open, close) = if parts.is_empty() { ("{", "}") } else { ("{ ", " }") };
-        let parts_joined = Joined(parts);
-        if self.put_if_fits(format_args!("{macro_name} {{ {head} {id} {open}{parts_joined}{close} }}")) {
+        if self.put_list_if_fits(&[macro_name, " { ", head, " ", &id, " ", open], parts, &[close, " }"]) {
             return;
         }
-        self.put(format_args!("{macro_name} {{"));
+        self.put(&[macro_name, " {"]);
         self.indented(|out| {
             // A long id does not push the parts below it.
-            if out.put_if_fits(format_args!("{head} {id} {open}{parts_joined}{close}")) {
+            if out.put_list_if_fits(&[head, " ", &id, " ", open], parts, &[close]) {
                 return;
             }
             if out.fits(&format!("{head} {id} {{")) {
@@ -244,12 +246,12 @@ impl Printer {
         self.line("}");
     }
 
-    pub(super) fn braced(&mut self, head: &str, parts: &[String]) {
+    pub(super) fn braced(&mut self, head: &str, parts: &[impl AsRef<str>]) {
         if parts.is_empty() {
-            self.put(format_args!("{head} {{}}"));
+            self.put(&[head, " {}"]);
             return;
         }
-        if !self.put_if_fits(format_args!("{head} {{ {} }}", Joined(parts))) {
+        if !self.put_list_if_fits(&[head, " { "], parts, &[" }"]) {
             self.filled_below(&format!("{head} {{"), parts, "}");
         }
     }
@@ -273,12 +275,12 @@ pub(super) fn named<'n>(name: &'n str, idl: Option<&str>) -> Cow<'n, str> {
 }
 
 /// Up to the repository id: the type and the static that describes it.
-pub(super) fn typed(name: &str, type_code: &TypeCode) -> String {
+pub(super) fn typed(name: &str, type_code: &TypeCode<'_>) -> String {
     [&named(name, type_code.idl.as_deref()), ": ", &type_code.name, " ="].concat()
 }
 
 /// A codec, followed by its description where the codec does not tell.
-pub(super) fn described(it: &Described) -> Cow<'_, str> {
+pub(super) fn described<'d>(it: &'d Described<'_>) -> Cow<'d, str> {
     match &it.description {
         Some(description) => Cow::Owned([&it.codec, " = ", description].concat()),
         None => Cow::Borrowed(&it.codec),
@@ -286,7 +288,7 @@ pub(super) fn described(it: &Described) -> Cow<'_, str> {
 }
 
 /// The fields of a variant that stores its label.
-fn variant_fields(u: &Union, case: &Case) -> Option<Vec<String>> {
+fn variant_fields(u: &Union<'_>, case: &Case<'_>) -> Option<Vec<String>> {
     let label = format!("label: {}", u.discriminator.codec);
     match &case.kind {
         CaseKind::One { .. } => None,

@@ -2,23 +2,23 @@
 
 use super::Printer;
 use super::items::{described, named, quoted, typed};
-use crate::tree::{AbstractValue, Method, Operations, RegisterValues, Value, ValueBox, ValueFactory};
+use crate::tree::{AbstractValue, Method, Operations, RegisterValues, Text, Value, ValueBox, ValueFactory};
 
 impl Printer {
-    pub(super) fn value(&mut self, value: &Value, support: &str) {
-        self.put(format_args!("#[derive({})]", value.derives.join(", ")));
+    pub(super) fn value(&mut self, value: &Value<'_>, support: &str) {
+        self.put(&["#[derive(", &value.derives.join(", "), ")]"]);
         if value.base.is_none() && value.fields.is_empty() {
-            self.put(format_args!("pub struct {} {{}}", value.name));
+            self.put(&["pub struct ", &value.name, " {}"]);
         } else {
-            self.put(format_args!("pub struct {} {{", value.name));
+            self.put(&["pub struct ", &value.name, " {"]);
             self.indented(|out| {
                 if let Some((field, ty, _)) = &value.base {
                     out.line("/// The state that is inherited.");
-                    out.put(format_args!("pub {field}: {ty},"));
+                    out.put(&["pub ", field, ": ", ty, ","]);
                 }
                 for (field, _) in &value.fields {
                     out.docs(&field.docs);
-                    out.put(format_args!("pub {}: {},", field.name, field.ty));
+                    out.put(&["pub ", &field.name, ": ", &field.ty, ","]);
                 }
             });
             self.line("}");
@@ -29,13 +29,13 @@ impl Printer {
             self.defaults(&value.name, fields.zip(defaults));
         }
         self.blank();
-        self.put(format_args!("{support}::valuetype! {{"));
+        self.put(&[support, "::valuetype! {"]);
         self.indented(|out| {
             let head = typed(&value.name, &value.type_code);
             let id = format!("{} {:?}", value.modifier, value.type_code.repository_id);
             out.assignment(&head, &id);
             if let Some((field, ty, description)) = &value.base {
-                out.put(format_args!("base {field}: {ty} = {description};"));
+                out.put(&["base ", field, ": ", ty, " = ", description, ";"]);
             }
             let abstract_bases: Vec<String> = value
                 .abstract_bases
@@ -44,7 +44,10 @@ impl Printer {
                 .collect();
             let views: Vec<String> = value.views.iter().map(|path| format!("dyn {path}")).collect();
             let lists = [
-                (format!("bases({}) [", value.truncatable), value.bases.clone()),
+                (
+                    format!("bases({}) [", value.truncatable),
+                    value.bases.iter().map(ToString::to_string).collect(),
+                ),
                 ("abstract [".to_owned(), abstract_bases),
                 ("views [".to_owned(), views),
             ];
@@ -73,7 +76,7 @@ impl Printer {
         }
     }
 
-    pub(super) fn abstract_value(&mut self, value: &AbstractValue, support: &str) {
+    pub(super) fn abstract_value(&mut self, value: &AbstractValue<'_>, support: &str) {
         let name = &value.operations.name;
         self.operations(&value.operations, &format!("dyn {name}"), support);
         self.blank();
@@ -85,7 +88,7 @@ impl Printer {
             self.line(&whole);
             return;
         }
-        self.put(format_args!("{support}::abstract_value! {{"));
+        self.put(&[support, "::abstract_value! {"]);
         self.indented(|out| {
             if out.fits(&format!("{head} {id} [")) {
                 out.filled(&format!("{head} {id} ["), &bases, "]");
@@ -98,14 +101,14 @@ impl Printer {
     }
 
     /// The trait of operations, and calls of them by a handle.
-    fn operations(&mut self, operations: &Operations, formal: &str, support: &str) {
+    fn operations(&mut self, operations: &Operations<'_>, formal: &str, support: &str) {
         self.docs(&operations.docs);
         self.trait_with_methods(&operations.name, &operations.supertraits, &operations.methods);
         if operations.methods.is_empty() && !formal.starts_with("dyn") {
             return;
         }
         self.blank();
-        self.put(format_args!("{support}::value_operations! {{"));
+        self.put(&[support, "::value_operations! {"]);
         self.indented(|out| {
             let bases: Vec<String> =
                 operations.supertraits.iter().map(|path| format!("dyn {path}")).collect();
@@ -115,12 +118,12 @@ impl Printer {
         self.line("}");
     }
 
-    fn value_operation(&mut self, method: &Method) {
+    fn value_operation(&mut self, method: &Method<'_>) {
         let parameters: Vec<String> =
             method.parameters.iter().map(|p| format!("{}: {}", p.name, p.ty)).collect();
         let result = match method.results.as_slice() {
-            [one] => one.clone(),
-            results => format!("({})", results.join(", ")),
+            [one] => Text::Borrowed(&**one),
+            results => format!("({})", results.join(", ")).into(),
         };
         let end = format!("-> {result}, {};", method.error);
         let head = format!("fn {}(", method.name);
@@ -138,14 +141,14 @@ impl Printer {
         }
     }
 
-    pub(super) fn value_factory(&mut self, factory: &ValueFactory) {
-        self.put(format_args!("pub trait {} {{", factory.name));
+    pub(super) fn value_factory(&mut self, factory: &ValueFactory<'_>) {
+        self.put(&["pub trait ", &factory.name, " {"]);
         self.methods(&factory.methods);
         self.line("}");
     }
 
-    pub(super) fn value_box(&mut self, value: &ValueBox, support: &str) {
-        self.put(format_args!("#[derive({})]", value.derives.join(", ")));
+    pub(super) fn value_box(&mut self, value: &ValueBox<'_>, support: &str) {
+        self.put(&["#[derive(", &value.derives.join(", "), ")]"]);
         self.assignment_to(&format!("pub struct {}(pub", value.name), &value.ty, ");");
         self.blank();
         let head = typed(&value.name, &value.type_code);
@@ -156,10 +159,10 @@ impl Printer {
             self.line(&whole);
             return;
         }
-        self.put(format_args!("{support}::value_box! {{"));
+        self.put(&[support, "::value_box! {"]);
         self.indented(|out| {
             if out.fits(&format!("{head} {id}, {content}")) {
-                out.put(format_args!("{head} {id}, {content}"));
+                out.put(&[&head, " ", &id, ", ", &content]);
             } else {
                 out.assignment_to(&head, &id, ",");
                 out.line(&content);
@@ -168,14 +171,11 @@ impl Printer {
         self.line("}");
     }
 
-    pub(super) fn register_values(&mut self, register: &RegisterValues, support: &str) {
-        self.put(format_args!("pub fn {}(orb: &{support}::Orb) {{", register.name));
+    pub(super) fn register_values(&mut self, register: &RegisterValues<'_>, support: &str) {
+        self.put(&["pub fn ", &register.name, "(orb: &", support, "::Orb) {"]);
         self.indented(|out| {
-            register
-                .values
-                .iter()
-                .for_each(|value| out.put(format_args!("orb.register_value::<{value}>();")));
-            register.others.iter().for_each(|other| out.put(format_args!("{other}(orb);")));
+            register.values.iter().for_each(|value| out.put(&["orb.register_value::<", value, ">();"]));
+            register.others.iter().for_each(|other| out.put(&[other, "(orb);"]));
         });
         self.line("}");
     }

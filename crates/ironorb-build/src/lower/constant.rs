@@ -3,47 +3,54 @@
 use ironorb_idl::model::{Basic, ConstValue, Constant, DefKind, Definition, Type};
 
 use super::{Lowerer, Place};
-use crate::tree;
+use crate::tree::{self, Text};
 
-impl Lowerer<'_> {
-    pub(super) fn constant(&self, def: &Definition, constant: &Constant, at: &Place) -> tree::ItemKind {
+impl<'a> Lowerer<'a> {
+    pub(super) fn constant(
+        &'a self,
+        def: &'a Definition,
+        constant: &'a Constant,
+        at: &Place<'a>,
+    ) -> tree::ItemKind<'a> {
         let ty = match self.model.unaliased(&constant.ty) {
-            Type::String { .. } | Type::WString { .. } => "&str".to_owned(),
+            Type::String { .. } | Type::WString { .. } => "&str".into(),
             _ => self.rust(&constant.ty, at),
         };
         let value = match (&constant.value, self.model.unaliased(&constant.ty)) {
             (ConstValue::Fixed(text), spec) => {
                 let fixed = self.support("Fixed", at);
                 let (unscaled, digits, scale) = fixed_parts(text, spec);
-                let name = self.names.of(def.id).own.clone();
-                let value = format!("{fixed}::constant({unscaled})");
-                let ty = format!("{fixed}<{digits}, {scale}>");
+                let name = self.names.of(def.id).own.as_str().into();
+                let value = format!("{fixed}::constant({unscaled})").into();
+                let ty = format!("{fixed}<{digits}, {scale}>").into();
                 return tree::ItemKind::Const { name, ty, value };
             }
-            (ConstValue::Integer(bits), Type::Named(id)) => format!("{}({bits})", self.path(*id, at)),
+            (ConstValue::Integer(bits), Type::Named(id)) => format!("{}({bits})", self.path(*id, at)).into(),
             // Fewer digits, the same number.
-            (ConstValue::Float(value), Type::Basic(Basic::Float)) => format!("{:?}", *value as f32),
+            (ConstValue::Float(value), Type::Basic(Basic::Float)) => format!("{:?}", *value as f32).into(),
             (value, _) => self.literal(value, at),
         };
-        tree::ItemKind::Const { name: self.names.of(def.id).own.clone(), ty, value }
+        tree::ItemKind::Const { name: self.names.of(def.id).own.as_str().into(), ty, value }
     }
 
     /// The value that `@default` gives a member, which the front end has made one of its type.
-    pub(super) fn default_value(&self, ty: &Type, value: &ConstValue, at: &Place) -> String {
+    pub(super) fn default_value(&'a self, ty: &'a Type, value: &'a ConstValue, at: &Place<'a>) -> Text<'a> {
         match (self.model.unaliased(ty), value) {
             (spec, ConstValue::Fixed(text)) => {
-                format!("{}::constant({})", self.support("Fixed", at), fixed_parts(text, spec).0)
+                format!("{}::constant({})", self.support("Fixed", at), fixed_parts(text, spec).0).into()
             }
-            (Type::Named(mask), ConstValue::Integer(bits)) => format!("{}({bits})", self.path(*mask, at)),
-            (Type::Basic(Basic::Float), ConstValue::Float(value)) => format!("{:?}", *value as f32),
-            (Type::String { .. }, ConstValue::String(text)) => format!("{text:?}.to_owned()"),
-            (Type::WString { .. }, ConstValue::WString(text)) => format!("{text:?}.into()"),
+            (Type::Named(mask), ConstValue::Integer(bits)) => {
+                format!("{}({bits})", self.path(*mask, at)).into()
+            }
+            (Type::Basic(Basic::Float), ConstValue::Float(value)) => format!("{:?}", *value as f32).into(),
+            (Type::String { .. }, ConstValue::String(text)) => format!("{text:?}.to_owned()").into(),
+            (Type::WString { .. }, ConstValue::WString(text)) => format!("{text:?}.into()").into(),
             (_, value) => self.literal(value, at),
         }
     }
 
     /// A label as a TypeCode has it: a number.
-    pub(super) fn number(&self, label: &ConstValue) -> i64 {
+    pub(super) fn number(&'a self, label: &'a ConstValue) -> i64 {
         match label {
             // Those of `unsigned long long` bit for bit.
             ConstValue::Integer(n) => *n as i64,
@@ -63,24 +70,24 @@ impl Lowerer<'_> {
     }
 
     /// A value as an expression that is also a pattern.
-    pub(super) fn literal(&self, value: &ConstValue, at: &Place) -> String {
+    pub(super) fn literal(&'a self, value: &ConstValue, at: &Place<'a>) -> Text<'a> {
         match value {
-            ConstValue::Integer(n) => n.to_string(),
-            ConstValue::Float(value) => format!("{value:?}"),
+            ConstValue::Integer(n) => n.to_string().into(),
+            ConstValue::Float(value) => format!("{value:?}").into(),
             ConstValue::LongDouble(bits) => {
-                format!("{}::from_bits({bits:#034x})", self.support("LongDouble", at))
+                format!("{}::from_bits({bits:#034x})", self.support("LongDouble", at)).into()
             }
             ConstValue::Char(c) if c.is_ascii_graphic() || *c == b' ' => {
-                format!("b'{}'", char::from(*c).escape_default())
+                format!("b'{}'", char::from(*c).escape_default()).into()
             }
-            ConstValue::Char(c) => c.to_string(),
-            ConstValue::WChar(c) => format!("{c:?}"),
-            ConstValue::Boolean(b) => b.to_string(),
-            ConstValue::String(text) | ConstValue::WString(text) => format!("{text:?}"),
-            ConstValue::Fixed(text) => text.clone(),
+            ConstValue::Char(c) => c.to_string().into(),
+            ConstValue::WChar(c) => format!("{c:?}").into(),
+            ConstValue::Boolean(b) => b.to_string().into(),
+            ConstValue::String(text) | ConstValue::WString(text) => format!("{text:?}").into(),
+            ConstValue::Fixed(text) => text.clone().into(),
             ConstValue::Enumerator(id) => match &self.model.get(*id).kind {
                 DefKind::Enumerator { of, .. } => {
-                    format!("{}::{}", self.path(*of, at), self.names.of(*id).own)
+                    format!("{}::{}", self.path(*of, at), self.names.of(*id).own).into()
                 }
                 _ => self.path(*id, at),
             },

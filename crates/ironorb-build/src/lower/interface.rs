@@ -4,17 +4,23 @@ use ironorb_idl::model::{
     Attribute, DefId, DefKind, Definition, Direction, Interface, InterfaceKind, Operation, Type,
 };
 
+use super::types::joined;
 use super::{Lowerer, Place, with_docs};
 use crate::hash;
 use crate::names::{Taken, camel, side_by_side, snake};
-use crate::tree;
+use crate::tree::{self, Text};
 
-impl Lowerer<'_> {
-    pub(super) fn interface(&self, def: &Definition, interface: &Interface, at: &Place) -> Vec<tree::Item> {
+impl<'a> Lowerer<'a> {
+    pub(super) fn interface(
+        &'a self,
+        def: &'a Definition,
+        interface: &'a Interface,
+        at: &Place<'a>,
+    ) -> Vec<tree::Item<'a>> {
         let names = self.names.of(def.id);
         let is_local = interface.kind == InterfaceKind::Local;
         let lowered = tree::Interface {
-            name: names.own.clone(),
+            name: names.own.as_str().into(),
             supertraits: interface.bases.iter().map(|&base| self.path(base, at)).collect(),
             methods: interface.items.iter().flat_map(|&id| self.methods(def, id, at)).collect(),
             type_code: self.type_code(def),
@@ -27,14 +33,14 @@ impl Lowerer<'_> {
         };
         let mut items =
             vec![tree::Item { docs: self.docs(def, what), kind: tree::ItemKind::Interface(lowered) }];
-        let errors = self.operation_errors(&interface.items, &at.inside(&names.inner));
+        let errors = self.operation_errors(&interface.items, &at.inside(def.id, &names.inner));
         let errors = (!errors.is_empty())
             .then(|| tree::Item { docs: Vec::new(), kind: tree::ItemKind::OperationErrors(errors) });
         items.extend(self.inner_module(def, what, errors.into_iter().collect(), &interface.items, at));
         items
     }
 
-    fn remote(&self, def: &Definition, interface: &Interface, at: &Place) -> tree::Remote {
+    fn remote(&'a self, def: &'a Definition, interface: &'a Interface, at: &Place<'a>) -> tree::Remote<'a> {
         let names = self.names.of(def.id);
         let bases = self.model.all_bases(def.id);
         let mut operations = self.skeletons(def.id, &interface.items, at);
@@ -43,14 +49,16 @@ impl Lowerer<'_> {
                 operations.extend(self.skeletons(base, &interface.items, at));
             }
         }
-        let wire_names: Vec<&str> = operations.iter().map(|(name, _)| name.as_str()).collect();
+        let wire_names: Vec<&str> = operations.iter().map(|(name, _)| &**name).collect();
         let table = hash::table(&wire_names);
         tree::Remote {
-            docs: vec![format!("A reference to an object of the IDL interface `{}`.", self.scoped(def))],
-            reference: names.reference.clone(),
-            skeleton: names.skeleton.clone(),
-            asynchronous: names.asynchronous.clone(),
-            deferred: names.deferred.clone(),
+            docs: vec![
+                format!("A reference to an object of the IDL interface `{}`.", self.scoped(def)).into(),
+            ],
+            reference: names.reference.as_str().into(),
+            skeleton: names.skeleton.as_str().into(),
+            asynchronous: names.asynchronous.as_str().into(),
+            deferred: names.deferred.as_str().into(),
             is_abstract: interface.kind == InterfaceKind::Abstract,
             bases: bases
                 .iter()
@@ -63,19 +71,19 @@ impl Lowerer<'_> {
     }
 
     /// The operation names of one interface with the functions that serve them.
-    fn skeletons(&self, interface: DefId, items: &[DefId], at: &Place) -> Vec<(String, String)> {
+    fn skeletons(&'a self, interface: DefId, items: &[DefId], at: &Place<'a>) -> Vec<(Text<'a>, Text<'a>)> {
         let skeleton = self.path_to(interface, &self.names.of(interface).skeleton, at);
         let mut found = Vec::new();
         for &id in items {
             let (def, names) = (self.model.get(id), self.names.of(id));
             match &def.kind {
                 DefKind::Operation(_) => {
-                    found.push((def.name.clone(), [&skeleton, "::", &names.own].concat()))
+                    found.push((def.name.as_str().into(), joined(&[&skeleton, "::", &names.own])))
                 }
                 DefKind::Attribute(attribute) => {
-                    found.push((getter(def), [&skeleton, "::", &names.own].concat()));
+                    found.push((getter(def), joined(&[&skeleton, "::", &names.own])));
                     if !attribute.readonly {
-                        found.push((setter(def), [&skeleton, "::", &names.setter].concat()));
+                        found.push((setter(def), joined(&[&skeleton, "::", &names.setter])));
                     }
                 }
                 _ => {}
@@ -84,7 +92,12 @@ impl Lowerer<'_> {
         found
     }
 
-    pub(super) fn methods(&self, interface: &Definition, id: DefId, at: &Place) -> Vec<tree::Method> {
+    pub(super) fn methods(
+        &'a self,
+        interface: &'a Definition,
+        id: DefId,
+        at: &Place<'a>,
+    ) -> Vec<tree::Method<'a>> {
         let def = self.model.get(id);
         match &def.kind {
             DefKind::Operation(operation) => vec![self.operation(interface, def, operation, at)],
@@ -94,18 +107,18 @@ impl Lowerer<'_> {
     }
 
     fn operation(
-        &self,
-        interface: &Definition,
-        def: &Definition,
-        operation: &Operation,
-        at: &Place,
-    ) -> tree::Method {
+        &'a self,
+        interface: &'a Definition,
+        def: &'a Definition,
+        operation: &'a Operation,
+        at: &Place<'a>,
+    ) -> tree::Method<'a> {
         let ins = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out);
         let mut names = side_by_side(ins.map(|parameter| parameter.name.as_str()), snake).into_iter();
         let mut parameters = Vec::new();
         let mut results = Vec::new();
         let mut codecs = Vec::new();
-        let mut words = Vec::new();
+        let mut words: Vec<String> = Vec::new();
         if operation.result != Type::Void {
             results.push(self.rust(&operation.result, at));
             codecs.push(self.result_codec(&operation.result, at));
@@ -128,9 +141,9 @@ impl Lowerer<'_> {
             words => format!("; gives {}", words.join(", ")),
         };
         tree::Method {
-            docs: with_docs(&def.docs, ["IDL operation `", &def.name, "`", &gives, "."].concat()),
-            name: self.names.of(def.id).own.clone(),
-            later: self.names.of(def.id).later.clone(),
+            docs: with_docs(&def.docs, joined(&["IDL operation `", &def.name, "`", &gives, "."])),
+            name: self.names.of(def.id).own.as_str().into(),
+            later: self.names.of(def.id).later.as_str().into(),
             parameters,
             results,
             result_codecs: codecs,
@@ -140,23 +153,23 @@ impl Lowerer<'_> {
             bounded: std::iter::once(&operation.result)
                 .chain(operation.parameters.iter().map(|parameter| &parameter.ty))
                 .any(|ty| !self.layout.facts(ty).unbounded),
-            context: operation.context.clone(),
-            wire_name: def.name.clone(),
+            context: operation.context.as_deref(),
+            wire_name: def.name.as_str().into(),
         }
     }
 
     fn attribute(
-        &self,
-        interface: &Definition,
-        def: &Definition,
-        attribute: &Attribute,
-        at: &Place,
-    ) -> Vec<tree::Method> {
+        &'a self,
+        interface: &'a Definition,
+        def: &'a Definition,
+        attribute: &'a Attribute,
+        at: &Place<'a>,
+    ) -> Vec<tree::Method<'a>> {
         let names = self.names.of(def.id);
         let mut methods = vec![tree::Method {
-            docs: with_docs(&def.docs, ["Reads the IDL attribute `", &def.name, "`."].concat()),
-            name: names.own.clone(),
-            later: names.later.clone(),
+            docs: with_docs(&def.docs, joined(&["Reads the IDL attribute `", &def.name, "`."])),
+            name: names.own.as_str().into(),
+            later: names.later.as_str().into(),
             parameters: Vec::new(),
             results: vec![self.rust(&attribute.ty, at)],
             result_codecs: vec![self.result_codec(&attribute.ty, at)],
@@ -170,10 +183,10 @@ impl Lowerer<'_> {
         if !attribute.readonly {
             let (ty, mode) = self.parameter(&attribute.ty, at);
             methods.push(tree::Method {
-                docs: vec![["Writes the IDL attribute `", &def.name, "`."].concat()],
-                name: names.setter.clone(),
-                later: names.setter_later.clone(),
-                parameters: vec![tree::Parameter { name: "value".to_owned(), ty, mode }],
+                docs: vec![joined(&["Writes the IDL attribute `", &def.name, "`."])],
+                name: names.setter.as_str().into(),
+                later: names.setter_later.as_str().into(),
+                parameters: vec![tree::Parameter { name: "value".into(), ty, mode }],
                 results: Vec::new(),
                 result_codecs: Vec::new(),
                 joined_codec: self.support("Results", at),
@@ -188,16 +201,26 @@ impl Lowerer<'_> {
     }
 
     /// The error type of an operation: its own enum when it raises something.
-    pub(super) fn error(&self, interface: &Definition, raises: &[DefId], own: &str, at: &Place) -> String {
+    pub(super) fn error(
+        &'a self,
+        interface: &'a Definition,
+        raises: &[DefId],
+        own: &'a str,
+        at: &Place<'a>,
+    ) -> Text<'a> {
         if raises.is_empty() {
             self.support("SystemException", at)
         } else {
-            [&self.names.of(interface.id).inner, "::", own].concat()
+            joined(&[&self.names.of(interface.id).inner, "::", own])
         }
     }
 
     /// The error enums of one interface or valuetype, to stand in its inner module.
-    pub(super) fn operation_errors(&self, items: &[DefId], at: &Place) -> Vec<tree::OperationError> {
+    pub(super) fn operation_errors(
+        &'a self,
+        items: &[DefId],
+        at: &Place<'a>,
+    ) -> Vec<tree::OperationError<'a>> {
         let mut errors = Vec::new();
         for &id in items {
             let (def, names) = (self.model.get(id), self.names.of(id));
@@ -218,40 +241,43 @@ impl Lowerer<'_> {
 
     /// The error enum of an operation or factory that raises something.
     pub(super) fn operation_error(
-        &self,
+        &'a self,
         idl: &str,
-        name: &str,
+        name: &'a str,
         raises: &[DefId],
-        at: &Place,
-    ) -> Option<tree::OperationError> {
+        at: &Place<'a>,
+    ) -> Option<tree::OperationError<'a>> {
         self.error_of("", idl, name, raises, at)
     }
 
     fn error_of(
-        &self,
+        &'a self,
         verb: &str,
         idl: &str,
-        name: &str,
+        name: &'a str,
         raises: &[DefId],
-        at: &Place,
-    ) -> Option<tree::OperationError> {
+        at: &Place<'a>,
+    ) -> Option<tree::OperationError<'a>> {
+        if raises.is_empty() {
+            return None;
+        }
         let mut variants = Taken::with(&["System"]);
-        let exceptions =
-            raises.iter().map(|&id| (variants.take(camel(&self.model.get(id).name)), self.path(id, at)));
-        let error = tree::OperationError {
-            docs: vec![["Why ", verb, "`", idl, "` failed."].concat()],
-            name: name.to_owned(),
+        let exceptions = raises
+            .iter()
+            .map(|&id| (variants.take(camel(&self.model.get(id).name)).into(), self.path(id, at)));
+        Some(tree::OperationError {
+            docs: vec![joined(&["Why ", verb, "`", idl, "` failed."])],
+            name: name.into(),
             exceptions: exceptions.collect(),
-        };
-        (!error.exceptions.is_empty()).then_some(error)
+        })
     }
 }
 
 // CORBA 3.3 part 2, 9.4.2: the operation names of attributes.
-fn getter(def: &Definition) -> String {
-    ["_get_", &def.name].concat()
+fn getter(def: &Definition) -> Text<'_> {
+    joined(&["_get_", &def.name])
 }
 
-fn setter(def: &Definition) -> String {
-    ["_set_", &def.name].concat()
+fn setter(def: &Definition) -> Text<'_> {
+    joined(&["_set_", &def.name])
 }

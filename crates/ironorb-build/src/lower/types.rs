@@ -3,56 +3,59 @@
 use ironorb_idl::model::{Basic, DefId, DefKind, InterfaceKind, Type};
 
 use super::{Lowerer, Place};
-use crate::tree;
+use crate::tree::{self, Text};
 
-impl Lowerer<'_> {
+impl<'a> Lowerer<'a> {
     /// The Rust type of results.
-    pub(super) fn rust(&self, ty: &Type, at: &Place) -> String {
+    pub(super) fn rust(&'a self, ty: &'a Type, at: &Place<'a>) -> Text<'a> {
         match self.value_type(ty, at) {
-            Some(value) => format!("Option<{}<{value}>>", self.support("Value", at)),
+            Some(value) => format!("Option<{}<{value}>>", self.support("Value", at)).into(),
             None => self.element(ty, at),
         }
     }
 
     /// The Rust type of members and elements.
-    pub(super) fn element(&self, ty: &Type, at: &Place) -> String {
+    pub(super) fn element(&'a self, ty: &'a Type, at: &Place<'a>) -> Text<'a> {
         if let Some(value) = self.value_type(ty, at) {
-            return format!("{}<{value}>", self.support("Link", at));
+            return format!("{}<{value}>", self.support("Link", at)).into();
         }
         match ty {
-            Type::Void => "()".to_owned(),
+            Type::Void => "()".into(),
             Type::Basic(basic) => self.basic(*basic, at),
-            Type::String { .. } => "String".to_owned(),
+            Type::String { .. } => "String".into(),
             Type::WString { .. } => self.support("WString", at),
             Type::Fixed { spec } => {
                 let (digits, scale) = spec.unwrap_or((1, 0));
-                format!("{}<{digits}, {scale}>", self.support("Fixed", at))
+                format!("{}<{digits}, {scale}>", self.support("Fixed", at)).into()
             }
             // The keys of a map have an order: the front end allows no others.
             Type::Map { key, value, .. } => {
                 let (key, value) = (self.element(key, at), self.element(value, at));
-                format!("{}<{key}, {value}>", self.support("BTreeMap", at))
+                format!("{}<{key}, {value}>", self.support("BTreeMap", at)).into()
             }
-            Type::Sequence { element, .. } => ["Vec<", &self.element(element, at), ">"].concat(),
-            Type::Array { element, dimensions } => {
-                dimensions.iter().rev().fold(self.element(element, at), |inner, n| format!("[{inner}; {n}]"))
-            }
+            Type::Sequence { element, .. } => joined(&["Vec<", &self.element(element, at), ">"]),
+            Type::Array { element, dimensions } => dimensions
+                .iter()
+                .rev()
+                .fold(self.element(element, at), |inner, n| format!("[{inner}; {n}]").into()),
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
-                    format!("{}<{}>", self.support("Abstract", at), self.reference(*id, at))
+                    format!("{}<{}>", self.support("Abstract", at), self.reference(*id, at)).into()
                 }
-                DefKind::Interface(_) => ["Option<", &self.reference(*id, at), ">"].concat(),
+                DefKind::Interface(_) => joined(&["Option<", &self.reference(*id, at), ">"]),
                 _ => self.path(*id, at),
             },
         }
     }
 
     /// What stands between the brackets of `Value` and `Link`, if the type is a valuetype or an alias of one.
-    pub(super) fn value_type(&self, ty: &Type, at: &Place) -> Option<String> {
+    pub(super) fn value_type(&'a self, ty: &'a Type, at: &Place<'a>) -> Option<Text<'a>> {
         match self.model.unaliased(ty) {
-            Type::Basic(Basic::ValueBase) => Some(format!("dyn {}", self.support("ValueBase", at))),
+            Type::Basic(Basic::ValueBase) => Some(format!("dyn {}", self.support("ValueBase", at)).into()),
             Type::Named(id) => match &self.model.get(*id).kind {
-                DefKind::Value(value) if value.is_abstract => Some(format!("dyn {}", self.path(*id, at))),
+                DefKind::Value(value) if value.is_abstract => {
+                    Some(format!("dyn {}", self.path(*id, at)).into())
+                }
                 DefKind::Value(_) | DefKind::ValueBox(_) => Some(self.path(*id, at)),
                 _ => None,
             },
@@ -61,38 +64,38 @@ impl Lowerer<'_> {
     }
 
     /// The codec of a result.
-    pub(super) fn result_codec(&self, ty: &Type, at: &Place) -> String {
+    pub(super) fn result_codec(&'a self, ty: &'a Type, at: &Place<'a>) -> Text<'a> {
         if self.value_type(ty, at).is_some() { self.rust(ty, at) } else { self.codec(ty, at) }
     }
 
     /// The codec of a member or element: the Rust type itself, unless bounds are to be checked.
-    pub(super) fn codec(&self, ty: &Type, at: &Place) -> String {
+    pub(super) fn codec(&'a self, ty: &'a Type, at: &Place<'a>) -> Text<'a> {
         if !self.layout.has_codec(ty) {
             return self.element(ty, at);
         }
         match ty {
-            Type::String { bound: Some(n) } => format!("{}<{n}>", self.support("Str", at)),
-            Type::WString { bound: Some(n) } => format!("{}<{n}>", self.support("WStr", at)),
+            Type::String { bound: Some(n) } => format!("{}<{n}>", self.support("Str", at)).into(),
+            Type::WString { bound: Some(n) } => format!("{}<{n}>", self.support("WStr", at)).into(),
             Type::Sequence { element, bound } => {
                 let bound = bound.map_or_else(String::new, |n| format!(", {n}"));
-                [&self.support("Seq", at), "<", &self.codec(element, at), &bound, ">"].concat()
+                joined(&[&self.support("Seq", at), "<", &self.codec(element, at), &bound, ">"])
             }
             Type::Map { key, value, bound } => {
                 let bound = bound.map_or_else(String::new, |n| format!(", {n}"));
                 let (key, value) = (self.codec(key, at), self.codec(value, at));
-                format!("{}<{key}, {value}{bound}>", self.support("Map", at))
+                format!("{}<{key}, {value}{bound}>", self.support("Map", at)).into()
             }
             Type::Array { element, dimensions } => {
                 let array = self.support("Arr", at);
                 dimensions
                     .iter()
                     .rev()
-                    .fold(self.codec(element, at), |inner, n| format!("{array}<{inner}, {n}>"))
+                    .fold(self.codec(element, at), |inner, n| format!("{array}<{inner}, {n}>").into())
             }
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Typedef(typedef) => self.codec(&typedef.ty, at),
                 DefKind::Interface(interface) if interface.kind == InterfaceKind::Local => {
-                    format!("{}<dyn {}>", self.support("Local", at), self.path(*id, at))
+                    format!("{}<dyn {}>", self.support("Local", at), self.path(*id, at)).into()
                 }
                 _ => self.element(ty, at),
             },
@@ -101,7 +104,7 @@ impl Lowerer<'_> {
     }
 
     /// The codec of a type, and an expression for its description where the codec cannot tell.
-    pub(super) fn described(&self, ty: &Type, at: &Place) -> tree::Described {
+    pub(super) fn described(&'a self, ty: &'a Type, at: &Place<'a>) -> tree::Described<'a> {
         let description = (!self.tells(ty)).then(|| self.description(ty, at));
         tree::Described { codec: self.codec(ty, at), description }
     }
@@ -109,7 +112,7 @@ impl Lowerer<'_> {
     /// Whether the codec of a type tells what it is in IDL. An alias has no Rust type of its own, and `char` and
     /// `octet` share one. To check a constant that refers to a static, rustc works out all that the static reaches,
     /// so that cycles have to go from static to static.
-    fn tells(&self, ty: &Type) -> bool {
+    fn tells(&'a self, ty: &'a Type) -> bool {
         match ty {
             Type::Basic(Basic::Char) => false,
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.tells(element),
@@ -123,27 +126,27 @@ impl Lowerer<'_> {
     }
 
     /// The description of a type, a reference to a `TypeDef`.
-    pub(super) fn description(&self, ty: &Type, at: &Place) -> String {
+    pub(super) fn description(&'a self, ty: &'a Type, at: &Place<'a>) -> Text<'a> {
         let def = || self.support("TypeDef", at);
         match ty {
-            Type::Named(id) => ["&", &self.path_to(*id, &self.names.of(*id).type_code, at)].concat(),
-            Type::Basic(Basic::Char) => format!("&{}::Char", def()),
+            Type::Named(id) => joined(&["&", &self.path_to(*id, &self.names.of(*id).type_code, at)]),
+            Type::Basic(Basic::Char) => format!("&{}::Char", def()).into(),
             _ if self.tells(ty) => {
-                ["<", &self.codec(ty, at), " as ", &self.support("Typed", at), ">::TYPE"].concat()
+                joined(&["<", &self.codec(ty, at), " as ", &self.support("Typed", at), ">::TYPE"])
             }
             Type::Sequence { element, bound } => {
                 let (element, bound) = (self.description(element, at), bound.unwrap_or(0));
-                format!("&{}::Sequence {{ element: {element}, bound: {bound} }}", def())
+                format!("&{}::Sequence {{ element: {element}, bound: {bound} }}", def()).into()
             }
             Type::Map { key, value, bound } => {
                 let (key, value) = (self.description(key, at), self.description(value, at));
                 let members = format!("&[(\"key\", {key}), (\"value\", {value})]");
                 let pair = format!("&{}::Struct {{ id: \"\", name: \"\", members: {members} }}", def());
-                format!("&{}::Sequence {{ element: {pair}, bound: {} }}", def(), bound.unwrap_or(0))
+                format!("&{}::Sequence {{ element: {pair}, bound: {} }}", def(), bound.unwrap_or(0)).into()
             }
             Type::Array { element, dimensions } => {
                 dimensions.iter().rev().fold(self.description(element, at), |element, n| {
-                    format!("&{}::Array {{ element: {element}, length: {n} }}", def())
+                    format!("&{}::Array {{ element: {element}, length: {n} }}", def()).into()
                 })
             }
             _ => unreachable_type(),
@@ -151,48 +154,46 @@ impl Lowerer<'_> {
     }
 
     /// The Rust type of an `in` or `inout` parameter, and how it travels.
-    pub(super) fn parameter(&self, ty: &Type, at: &Place) -> (String, String) {
-        let plain = |mode: &str| {
-            if self.layout.has_codec(ty) {
-                ["checked(", &self.codec(ty, at), ")"].concat()
-            } else {
-                mode.to_owned()
-            }
+    pub(super) fn parameter(&'a self, ty: &'a Type, at: &Place<'a>) -> (Text<'a>, Text<'a>) {
+        let plain = |mode: Text<'a>| {
+            if self.layout.has_codec(ty) { joined(&["checked(", &self.codec(ty, at), ")"]) } else { mode }
         };
         if let Some(value) = self.value_type(ty, at) {
-            return (format!("Option<&{}<{value}>>", self.support("Value", at)), "reference".to_owned());
+            return (format!("Option<&{}<{value}>>", self.support("Value", at)).into(), "reference".into());
         }
         match self.model.unaliased(ty) {
-            Type::String { .. } => ("&str".to_owned(), plain("string")),
-            Type::WString { .. } => ("&str".to_owned(), plain("wide")),
+            Type::String { .. } => ("&str".into(), plain("string".into())),
+            Type::WString { .. } => ("&str".into(), plain("wide".into())),
             Type::Sequence { element, .. } => {
-                (["&[", &self.element(element, at), "]"].concat(), plain(&self.sequence_mode(element, at)))
+                (joined(&["&[", &self.element(element, at), "]"]), plain(self.sequence_mode(element, at)))
             }
-            Type::Array { .. } | Type::Map { .. } => (["&", &self.rust(ty, at)].concat(), plain("borrowed")),
+            Type::Array { .. } | Type::Map { .. } => {
+                (joined(&["&", &self.rust(ty, at)]), plain("borrowed".into()))
+            }
             Type::Basic(Basic::Any | Basic::TypeCode) => {
-                (["&", &self.rust(ty, at)].concat(), "borrowed".to_owned())
+                (joined(&["&", &self.rust(ty, at)]), "borrowed".into())
             }
             Type::Basic(Basic::Object) => {
-                (format!("Option<&{}>", self.support("ObjectRef", at)), "reference".to_owned())
+                (format!("Option<&{}>", self.support("ObjectRef", at)).into(), "reference".into())
             }
             Type::Named(id) => match &self.model.get(*id).kind {
                 DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
-                    (["&", &self.rust(ty, at)].concat(), "borrowed".to_owned())
+                    (joined(&["&", &self.rust(ty, at)]), "borrowed".into())
                 }
                 DefKind::Interface(_) => {
-                    (["Option<&", &self.reference(*id, at), ">"].concat(), "reference".to_owned())
+                    (joined(&["Option<&", &self.reference(*id, at), ">"]), "reference".into())
                 }
-                DefKind::Enum(_) | DefKind::Bitmask(_) => (self.rust(ty, at), "value".to_owned()),
-                _ => (["&", &self.rust(ty, at)].concat(), "borrowed".to_owned()),
+                DefKind::Enum(_) | DefKind::Bitmask(_) => (self.rust(ty, at), "value".into()),
+                _ => (joined(&["&", &self.rust(ty, at)]), "borrowed".into()),
             },
-            _ => (self.rust(ty, at), "value".to_owned()),
+            _ => (self.rust(ty, at), "value".into()),
         }
     }
 
     /// Octets and numbers are borrowed from the message.
-    fn sequence_mode(&self, element: &Type, at: &Place) -> String {
+    fn sequence_mode(&'a self, element: &'a Type, at: &Place<'a>) -> Text<'a> {
         match self.model.unaliased(element) {
-            Type::Basic(Basic::Octet | Basic::Char | Basic::UInt8) => "octets".to_owned(),
+            Type::Basic(Basic::Octet | Basic::Char | Basic::UInt8) => "octets".into(),
             Type::Basic(
                 number @ (Basic::Short
                 | Basic::UShort
@@ -202,12 +203,12 @@ impl Lowerer<'_> {
                 | Basic::ULongLong
                 | Basic::Float
                 | Basic::Double),
-            ) => ["numbers(", &self.basic(*number, at), ")"].concat(),
-            _ => "sequence".to_owned(),
+            ) => joined(&["numbers(", &self.basic(*number, at), ")"]),
+            _ => "sequence".into(),
         }
     }
 
-    pub(super) fn basic(&self, basic: Basic, at: &Place) -> String {
+    pub(super) fn basic(&'a self, basic: Basic, at: &Place<'a>) -> Text<'a> {
         let name = match basic {
             Basic::Short => "i16",
             Basic::UShort => "u16",
@@ -222,50 +223,54 @@ impl Lowerer<'_> {
             Basic::WChar => "char",
             Basic::Boolean => "bool",
             Basic::LongDouble => return self.support("LongDouble", at),
-            Basic::Object => return format!("Option<{}>", self.support("ObjectRef", at)),
+            Basic::Object => return format!("Option<{}>", self.support("ObjectRef", at)).into(),
             Basic::Any => return self.support("Any", at),
             Basic::TypeCode => return self.support("TypeCode", at),
             Basic::ValueBase => return self.support("ValueBase", at), // only ever behind a handle
         };
-        name.to_owned()
+        name.into()
     }
 
     /// What stands inside the `Option` for an interface: its reference; a local interface has none, so the
     /// object itself.
-    fn reference(&self, id: DefId, at: &Place) -> String {
+    fn reference(&'a self, id: DefId, at: &Place<'a>) -> Text<'a> {
         match &self.model.get(id).kind {
             DefKind::Interface(interface) if interface.kind == InterfaceKind::Local => {
-                format!("::std::sync::Arc<dyn {}>", self.path(id, at))
+                format!("::std::sync::Arc<dyn {}>", self.path(id, at)).into()
             }
             _ => self.path_to(id, &self.names.of(id).reference, at),
         }
     }
 
     /// A name of the support module.
-    pub(super) fn support(&self, name: &str, at: &Place) -> String {
+    pub(super) fn support(&'a self, name: &str, at: &Place<'a>) -> Text<'a> {
         // At the top of a file there is no `use`: several files may be included side by side.
-        let support = if at.0.is_empty() { self.config.support_path() } else { "g" };
-        [support, "::", name].concat()
+        let support = if at.path.is_empty() { self.config.support_path() } else { "g" };
+        joined(&[support, "::", name])
     }
 
     /// The path to a definition.
-    pub(super) fn path(&self, id: DefId, at: &Place) -> String {
+    pub(super) fn path(&'a self, id: DefId, at: &Place<'a>) -> Text<'a> {
         self.path_to(id, &self.names.of(id).own, at)
     }
 
     /// The path to something called `name` that stands beside the definition.
-    pub(super) fn path_to(&self, id: DefId, name: &str, at: &Place) -> String {
+    pub(super) fn path_to(&'a self, id: DefId, name: &'a str, at: &Place<'a>) -> Text<'a> {
+        let external = self.config.external_of(self.model, id);
+        if external.is_none() && self.model.get(id).parent == at.owner {
+            return name.into();
+        }
         let home = self.home(id);
         let mut whole = String::with_capacity(name.len() + 16);
-        let modules = match self.config.external_of(self.model, id) {
+        let modules = match external {
             Some(path) => {
                 whole.push_str(path);
                 whole.push_str("::");
                 home.as_slice()
             }
             None => {
-                let shared = home.iter().zip(&at.0).take_while(|(a, b)| a == b).count();
-                (shared..at.0.len()).for_each(|_| whole.push_str("super::"));
+                let shared = home.iter().zip(&at.path).take_while(|(a, b)| a == b).count();
+                (shared..at.path.len()).for_each(|_| whole.push_str("super::"));
                 &home[shared..]
             }
         };
@@ -274,7 +279,7 @@ impl Lowerer<'_> {
             whole.push_str("::");
         }
         whole.push_str(name);
-        whole
+        whole.into()
     }
 
     /// The Rust module that a definition stands in.
@@ -294,7 +299,12 @@ impl Lowerer<'_> {
     }
 }
 
+/// Pieces as one text.
+pub(super) fn joined<'a>(pieces: &[&str]) -> Text<'a> {
+    Text::Owned(pieces.concat())
+}
+
 /// For types that `unsupported` has refused before lowering.
-fn unreachable_type() -> String {
-    "()".to_owned()
+fn unreachable_type() -> Text<'static> {
+    "()".into()
 }

@@ -4,17 +4,22 @@ use ironorb_idl::model::{DefId, DefKind, Definition, Factory, StateMember, Value
 
 use super::{Lowerer, Place, doc_lines, unlike, with_docs};
 use crate::names::{side_by_side, snake};
-use crate::tree;
+use crate::tree::{self, Text};
 
-impl Lowerer<'_> {
-    pub(super) fn value(&self, def: &Definition, value: &Value, at: &Place) -> Vec<tree::Item> {
+impl<'a> Lowerer<'a> {
+    pub(super) fn value(
+        &'a self,
+        def: &'a Definition,
+        value: &'a Value,
+        at: &Place<'a>,
+    ) -> Vec<tree::Item<'a>> {
         let names = self.names.of(def.id);
         let what = if value.is_abstract { "abstract valuetype" } else { "valuetype" };
         let methods = value.items.iter().flat_map(|&id| self.methods(def, id, at)).collect::<Vec<_>>();
         let kind = if value.is_abstract {
             let operations = tree::Operations {
                 docs: Vec::new(),
-                name: names.own.clone(),
+                name: names.own.as_str().into(),
                 supertraits: value.bases.iter().map(|&base| self.path(base, at)).collect(),
                 methods,
             };
@@ -29,13 +34,13 @@ impl Lowerer<'_> {
         let mut items = vec![tree::Item { docs: self.docs(def, what), kind }];
         if !value.factories.is_empty() {
             let factory = tree::ValueFactory {
-                name: names.factory.clone(),
+                name: names.factory.as_str().into(),
                 methods: value.factories.iter().enumerate().map(|f| self.factory(def, f, at)).collect(),
             };
-            let docs = vec![format!("Makes values of the IDL valuetype `{}`.", self.scoped(def))];
+            let docs = vec![format!("Makes values of the IDL valuetype `{}`.", self.scoped(def)).into()];
             items.push(tree::Item { docs, kind: tree::ItemKind::ValueFactory(factory) });
         }
-        let inner = at.inside(&names.inner);
+        let inner = at.inside(def.id, &names.inner);
         let mut errors = self.operation_errors(&value.items, &inner);
         for (factory, name) in value.factories.iter().zip(&names.factory_errors) {
             errors.extend(self.operation_error(&factory.name, name, &factory.raises, &inner));
@@ -47,12 +52,12 @@ impl Lowerer<'_> {
     }
 
     fn concrete(
-        &self,
-        def: &Definition,
-        value: &Value,
-        methods: Vec<tree::Method>,
-        at: &Place,
-    ) -> tree::Value {
+        &'a self,
+        def: &'a Definition,
+        value: &'a Value,
+        methods: Vec<tree::Method<'a>>,
+        at: &Place<'a>,
+    ) -> tree::Value<'a> {
         let names = self.names.of(def.id);
         let fields = self.state_names(value);
         let chain = self.concrete_bases(def.id);
@@ -73,18 +78,18 @@ impl Lowerer<'_> {
         if let Some(defaults) = &mut defaults {
             derives.retain(|&derive| derive != "Default");
             if !chain.is_empty() {
-                defaults.insert(0, "Default::default()".to_owned());
+                defaults.insert(0, "Default::default()".into());
             }
         }
         tree::Value {
-            name: names.own.clone(),
+            name: names.own.as_str().into(),
             type_code: self.type_code(def),
             derives,
             defaults,
             modifier,
             base: chain.first().map(|&(id, _)| {
                 let description = self.path_to(id, &self.names.of(id).type_code, at);
-                (self.base_field(value), self.path(id, at), format!("&{description}"))
+                (self.base_field(value), self.path(id, at), format!("&{description}").into())
             }),
             bases: chain.iter().map(|&(id, _)| self.path(id, at)).collect(),
             truncatable,
@@ -95,44 +100,47 @@ impl Lowerer<'_> {
             views,
             fields: value.state.iter().zip(fields).map(|(state, name)| self.state(state, name, at)).collect(),
             operations: (!methods.is_empty()).then(|| tree::Operations {
-                docs: vec![format!(
-                    "The operations of the IDL valuetype `{}`; its struct may implement them.",
-                    self.scoped(def)
-                )],
-                name: names.operations.clone(),
+                docs: vec![
+                    format!(
+                        "The operations of the IDL valuetype `{}`; its struct may implement them.",
+                        self.scoped(def)
+                    )
+                    .into(),
+                ],
+                name: names.operations.as_str().into(),
                 supertraits: Vec::new(),
                 methods,
             }),
         }
     }
 
-    fn state(&self, state: &StateMember, name: String, at: &Place) -> (tree::Field, bool) {
+    fn state(&'a self, state: &'a StateMember, name: Text<'a>, at: &Place<'a>) -> (tree::Field<'a>, bool) {
         let member = &state.member;
-        let mut docs = doc_lines(&member.docs);
-        if !state.public {
-            docs = with_docs(&docs, "Private in IDL.".to_owned());
-        }
+        let docs = match state.public {
+            true => doc_lines(&member.docs),
+            false => with_docs(&member.docs, "Private in IDL.".into()),
+        };
         let idl = unlike(&member.name, &name);
         let ty = self.element(&member.ty, at);
         (tree::Field { docs, name, idl, ty, codec: self.described(&member.ty, at) }, state.public)
     }
 
-    fn state_names(&self, value: &Value) -> Vec<String> {
+    fn state_names(&'a self, value: &'a Value) -> Vec<Text<'a>> {
         side_by_side(value.state.iter().map(|state| state.member.name.as_str()), snake)
     }
 
     /// The field that holds the state of the concrete base.
-    fn base_field(&self, value: &Value) -> String {
+    fn base_field(&'a self, value: &'a Value) -> Text<'a> {
         let taken = self.state_names(value);
         let mut name = "base".to_owned();
-        while taken.contains(&name) {
+        while taken.iter().any(|taken| *taken == name) {
             name.push('_');
         }
-        name
+        name.into()
     }
 
     /// The bases with state, nearest first.
-    fn concrete_bases(&self, id: DefId) -> Vec<(DefId, &Value)> {
+    fn concrete_bases(&'a self, id: DefId) -> Vec<(DefId, &'a Value)> {
         let mut found = Vec::new();
         let mut at = id;
         while let DefKind::Value(value) = &self.model.get(at).kind
@@ -146,14 +154,14 @@ impl Lowerer<'_> {
         found
     }
 
-    fn abstract_bases(&self, id: DefId) -> Vec<DefId> {
+    fn abstract_bases(&'a self, id: DefId) -> Vec<DefId> {
         let is_abstract =
             |id: &DefId| matches!(&self.model.get(*id).kind, DefKind::Value(value) if value.is_abstract);
         self.model.all_bases(id).into_iter().filter(is_abstract).collect()
     }
 
     /// Whether a trait of an abstract valuetype asks for nothing, so that every valuetype can have it.
-    fn has_no_operations(&self, id: DefId) -> bool {
+    fn has_no_operations(&'a self, id: DefId) -> bool {
         let is_plain = |id: DefId| match &self.model.get(id).kind {
             DefKind::Value(value) => !value.items.iter().any(|&item| self.is_callable(item)),
             _ => false,
@@ -161,19 +169,19 @@ impl Lowerer<'_> {
         is_plain(id) && self.model.all_bases(id).into_iter().all(is_plain)
     }
 
-    fn is_callable(&self, id: DefId) -> bool {
+    fn is_callable(&'a self, id: DefId) -> bool {
         matches!(self.model.get(id).kind, DefKind::Operation(_) | DefKind::Attribute(_))
     }
 
     /// The traits of the operations of a value and of its concrete bases, and of the interfaces that it or any of
     /// its bases supports.
     fn operation_traits(
-        &self,
+        &'a self,
         id: DefId,
-        value: &Value,
+        value: &'a Value,
         chain: &[(DefId, &Value)],
-        at: &Place,
-    ) -> Vec<String> {
+        at: &Place<'a>,
+    ) -> Vec<Text<'a>> {
         let mut traits = Vec::new();
         for (id, value) in std::iter::once((id, value)).chain(chain.iter().copied()) {
             if value.items.iter().any(|&item| self.is_callable(item)) {
@@ -195,7 +203,12 @@ impl Lowerer<'_> {
         traits
     }
 
-    fn factory(&self, def: &Definition, (index, factory): (usize, &Factory), at: &Place) -> tree::Method {
+    fn factory(
+        &'a self,
+        def: &'a Definition,
+        (index, factory): (usize, &'a Factory),
+        at: &Place<'a>,
+    ) -> tree::Method<'a> {
         let DefKind::Value(value) = &def.kind else { return tree::Method::default() };
         let methods = side_by_side(value.factories.iter().map(|factory| factory.name.as_str()), snake);
         let parameters = side_by_side(factory.parameters.iter().map(|p| p.name.as_str()), snake);
@@ -205,10 +218,10 @@ impl Lowerer<'_> {
         });
         let names = self.names.of(def.id);
         tree::Method {
-            docs: vec![format!("IDL factory `{}`.", factory.name)],
+            docs: vec![format!("IDL factory `{}`.", factory.name).into()],
             name: methods.into_iter().nth(index).unwrap_or_default(),
             parameters: parameters.collect(),
-            results: vec![format!("{}<{}>", self.support("Value", at), names.own)],
+            results: vec![format!("{}<{}>", self.support("Value", at), names.own).into()],
             error: self.error(
                 def,
                 &factory.raises,
@@ -219,9 +232,14 @@ impl Lowerer<'_> {
         }
     }
 
-    pub(super) fn value_box(&self, def: &Definition, value: &ValueBox, at: &Place) -> tree::ItemKind {
+    pub(super) fn value_box(
+        &'a self,
+        def: &'a Definition,
+        value: &'a ValueBox,
+        at: &Place<'a>,
+    ) -> tree::ItemKind<'a> {
         tree::ItemKind::ValueBox(tree::ValueBox {
-            name: self.names.of(def.id).own.clone(),
+            name: self.names.of(def.id).own.as_str().into(),
             type_code: self.type_code(def),
             derives: self.derives(def.id, true),
             ty: self.element(&value.ty, at),
