@@ -59,8 +59,10 @@ fn all_cases_pass_with_leader_and_followers() {
 
 #[test]
 fn replies_in_fragments_are_understood() {
-    let (_server, ior, _) = start(&["--fragment", "1000"]);
-    check(Version::V1_2, "GIOP 1.2, fragments of 1000 bytes", &ior);
+    let (_server, ior, _) = start(&["--fragment", "1000", "--fragments-in-giop-1.1", "yes"]);
+    for version in [Version::V1_2, Version::V1_1] {
+        check(version, &format!("GIOP 1.{}, fragments of 1000 bytes", version.minor()), &ior);
+    }
 }
 
 #[test]

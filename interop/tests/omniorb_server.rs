@@ -61,13 +61,16 @@ fn all_cases_pass_in_giop_1_0_by_key() {
 #[test]
 fn requests_in_fragments_are_understood() {
     let (_server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
-    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").expect("an address").fragment_bytes(1000);
-    let orb = builder.build().expect("the machine has a port");
-    let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
-    let target = Target { orb, suite, version: Version::V1_2, code_sets: true };
-    let version = Version::V1_2;
-    let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: true };
-    run_cases(&of, "GIOP 1.2, fragments of 1000 bytes", &target);
+    for version in [Version::V1_2, Version::V1_1] {
+        let builder =
+            Orb::builder().endpoint("iiop://127.0.0.1:0").expect("an address").giop_version(version);
+        let builder = builder.fragment_bytes(1000).fragments_in_giop_1_1(true);
+        let orb = builder.build().expect("the machine has a port");
+        let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
+        let of = Circumstances { peer: Some(Peer::OmniOrb), side: Side::Client, version, code_sets: true };
+        let setup = format!("GIOP 1.{}, fragments of 1000 bytes", version.minor());
+        run_cases(&of, &setup, &Target { orb, suite, version, code_sets: true });
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! interop-server [-ORB...] [--poa transient|persistent] [--key NAME] [--ior-file PATH] [--name A/B]
 //!                [--concurrency connection|leader-followers] [--fragment BYTES]
-//!                [--both-ways yes] [--native latin1|utf8]
+//!                [--fragments-in-giop-1.1 yes] [--both-ways yes] [--native latin1|utf8]
 //! ```
 //!
 //! The first line of standard output is the IOR. It ends on SIGTERM, SIGINT or `Control::shutdown`. Of the
@@ -115,6 +115,7 @@ impl Settings {
                 "--native" if value == "latin1" => orb.config().native_char_set = CharSet::Latin1,
                 "--native" if value == "utf8" => orb.config().native_char_set = CharSet::Utf8,
                 "--fragment" => orb = orb.fragment_bytes(value.parse()?),
+                "--fragments-in-giop-1.1" if value == "yes" => orb = orb.fragments_in_giop_1_1(true),
                 "-ORBendPoint" => {
                     let address = value.strip_prefix("giop:tcp:").ok_or_else(strange)?;
                     endpoint = format!("iiop://{address}");

@@ -104,6 +104,7 @@ impl From<f64> for LongDouble {
 
 impl Marshal for LongDouble {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.note_number(8, 16);
         w.align(8);
         w.write_bytes(&match w.encoding().order {
             ByteOrder::Big => self.0.to_be_bytes(),

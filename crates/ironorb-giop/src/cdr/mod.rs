@@ -3,6 +3,7 @@
 //! [`Writer`] and [`Reader`] know the primitive types, strings and encapsulations. [`Marshal`] and
 //! [`Unmarshal`] are what generated types implement; sequences of primitives go in bulk.
 
+mod cuts;
 mod environment;
 mod idl4;
 mod impls;
@@ -14,6 +15,7 @@ mod wide;
 mod wide_form;
 mod writer;
 
+pub(crate) use cuts::Cuts;
 pub use environment::Environment;
 pub use impls::{bounded, check_bound};
 pub use long_double::{LongDouble, NotALongDouble};

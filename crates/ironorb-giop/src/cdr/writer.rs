@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cuts::Cuts;
 use super::{Environment, Marshal};
 use crate::error::Misuse;
 use crate::value::{Needs, WriteState};
@@ -17,8 +18,44 @@ pub struct Writer<'b> {
     /// Where position 0 is; before the start of the buffer while what is written is thrown away.
     origin: usize,
     encoding: Encoding,
+    form: NumberForm,
     /// What is known of the values written so far, from the first value on.
-    values: Option<Box<WriteState>>,
+    values: Values,
+}
+
+/// In a box of its own, so that writers of what holds no values carry no more of it than a null.
+#[derive(Debug, Default)]
+struct Values(Option<Box<WriteState>>);
+
+impl Drop for Values {
+    #[inline]
+    fn drop(&mut self) {
+        /// Freeing it is a call that is not made where there is nothing to free.
+        #[inline(never)]
+        fn free(_state: Box<WriteState>) {}
+
+        if let Some(state) = self.0.take() {
+            free(state);
+        }
+    }
+}
+
+/// What is to be done with numbers. One look at it tells what is nearly always so: nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NumberForm {
+    /// They are written as they are.
+    Native,
+    /// Their octets are reversed.
+    Swapped,
+    /// Their places are noted, in either order.
+    Noted,
+}
+
+impl NumberForm {
+    #[inline]
+    fn of(order: ByteOrder) -> Self {
+        if order.is_native() { NumberForm::Native } else { NumberForm::Swapped }
+    }
 }
 
 macro_rules! write_number {
@@ -27,7 +64,14 @@ macro_rules! write_number {
         #[inline]
         pub fn $name(&mut self, value: $ty) {
             const N: usize = size_of::<$ty>();
-            let bytes = if self.encoding.order.is_native() { value.to_ne_bytes() } else { value.swapped() };
+            let bytes = match self.form {
+                NumberForm::Native => value.to_ne_bytes(),
+                NumberForm::Swapped => value.swapped(),
+                NumberForm::Noted => {
+                    self.note_numbers(N, N, 1);
+                    if self.encoding.order.is_native() { value.to_ne_bytes() } else { value.swapped() }
+                }
+            };
             self.put_aligned::<N>(bytes);
         }
     )*};
@@ -38,14 +82,14 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn new(buf: &'b mut Vec<u8>, encoding: Encoding) -> Self {
         let origin = buf.len();
-        Writer { buf, origin, encoding, values: None }
+        Writer::continuing(buf, origin, encoding)
     }
 
     /// A writer at the end of `buf` whose alignment counts from `origin`, the start of the message.
     #[inline]
     pub fn continuing(buf: &'b mut Vec<u8>, origin: usize, encoding: Encoding) -> Self {
         debug_assert!(origin <= buf.len());
-        Writer { buf, origin, encoding, values: None }
+        Writer { buf, origin, encoding, form: NumberForm::of(encoding.order), values: Values::default() }
     }
 
     /// Another writer at the same place, for what holds no values: this one need not be in memory for it.
@@ -62,12 +106,12 @@ impl<'b> Writer<'b> {
 
     /// What is known of the values written so far.
     pub(crate) fn values(&mut self) -> &mut WriteState {
-        self.values.get_or_insert_default()
+        self.values.0.get_or_insert_default()
     }
 
     /// Whether the next byte belongs to the state of a chunked value.
     pub(crate) fn is_in_chunked_value(&self) -> bool {
-        self.values.as_ref().is_some_and(|values| values.is_in_chunks())
+        self.values.0.as_ref().is_some_and(|values| values.is_in_chunks())
     }
 
     /// From here on what a reader of these bytes will need is kept: the types of values, and what
@@ -78,12 +122,12 @@ impl<'b> Writer<'b> {
 
     /// What a reader of these bytes needs.
     pub(crate) fn take_environment(&mut self) -> Option<Arc<dyn Environment>> {
-        self.values.as_mut()?.needs.take()?.into_environment()
+        self.values.0.as_mut()?.needs.take()?.into_environment()
     }
 
     /// The same as [`Writer::note_environment`], for bytes that come from where they were kept.
     pub(crate) fn note_kept_environment(&mut self, environment: &Arc<dyn Environment>) {
-        if let Some(needs) = self.values.as_mut().and_then(|values| values.needs.as_mut()) {
+        if let Some(needs) = self.values.0.as_mut().and_then(|values| values.needs.as_mut()) {
             needs.note(environment);
         }
     }
@@ -92,7 +136,7 @@ impl<'b> Writer<'b> {
     /// them back without having been sent.
     #[inline]
     pub fn note_environment(&mut self, environment: impl FnOnce() -> Option<Arc<dyn Environment>>) {
-        if let Some(values) = &mut self.values
+        if let Some(values) = &mut self.values.0
             && let Some(needs) = &mut values.needs
             && needs.lacks_environment()
             && let Some(environment) = environment()
@@ -213,7 +257,8 @@ impl<'b> Writer<'b> {
         let length_at = self.position();
         self.write_u32(u32::MAX); // holds the place; an interrupted encode is never valid
         let start = self.buf.len();
-        let mut inner = Writer { buf: self.buf, origin: start, encoding: self.encoding, values: None };
+        // To those who cut the message these are octets.
+        let mut inner = Writer::continuing(self.buf, start, self.encoding);
         inner.write_bool(self.encoding.order == ByteOrder::Little);
         body(&mut inner)?;
         let length = u32::try_from(self.buf.len() - start).map_err(|_| Misuse::TooLong)?;
@@ -235,6 +280,53 @@ impl<'b> Writer<'b> {
     /// Takes back what was written from a position on.
     pub(crate) fn truncate(&mut self, position: usize) {
         self.buf.truncate(self.origin.wrapping_add(position));
+        if let Some(cuts) = self.cuts() {
+            cuts.truncate(position);
+        }
+    }
+
+    /// From here on it is noted where the message may be cut into fragments of GIOP 1.1.
+    pub(crate) fn note_cuts(&mut self, fragment_bytes: usize) {
+        let body_at = self.position();
+        self.form = NumberForm::Noted;
+        self.values().cuts = Some(Cuts::new(fragment_bytes, body_at));
+    }
+
+    /// Where fragments of what has been written begin, from the second on; nowhere unless that was to be noted.
+    pub(crate) fn take_cuts(&mut self) -> Vec<u32> {
+        let end = self.position();
+        let cuts = self.values.0.as_mut().and_then(|values| values.cuts.take());
+        cuts.map_or(Vec::new(), |cuts| cuts.finish(end))
+    }
+
+    /// True when numbers must be written one by one, so that it is known where they are.
+    #[inline]
+    pub(crate) fn notes_cuts(&self) -> bool {
+        self.form == NumberForm::Noted
+    }
+
+    /// What knows where the message may be cut, unless what is written is thrown away.
+    fn cuts(&mut self) -> Option<&mut Cuts> {
+        self.values.0.as_mut().filter(|values| !values.is_rehearsing())?.cuts.as_mut()
+    }
+
+    /// Notes a number that comes next, or another `size` bytes that lie together on the wire.
+    #[inline]
+    pub(super) fn note_number(&mut self, alignment: usize, size: usize) {
+        if self.form == NumberForm::Noted {
+            self.note_numbers(alignment, size, 1);
+        }
+    }
+
+    #[cold]
+    fn note_numbers(&mut self, alignment: usize, size: usize, count: usize) {
+        let from = self.position();
+        let at = from.next_multiple_of(alignment);
+        match self.cuts() {
+            Some(cuts) if size > 4 => cuts.keep_together(from, at + size * count),
+            Some(cuts) => cuts.note_edges(at, at + size * count),
+            None => {}
+        }
     }
 
     /// Puts other contents into the buffer, and says where position 0 is in them; gives back what was there.
@@ -247,6 +339,18 @@ impl<'b> Writer<'b> {
     pub(super) fn write_numbers<T: Swap + bytemuck::Pod>(&mut self, items: &[T]) {
         if items.is_empty() {
             return; // an empty sequence adds no padding after its length
+        }
+        if self.form != NumberForm::Native {
+            return self.write_numbers_not_as_they_are(items);
+        }
+        self.align(size_of::<T>());
+        self.buf.extend_from_slice(bytemuck::cast_slice(items));
+    }
+
+    #[inline(never)]
+    fn write_numbers_not_as_they_are<T: Swap + bytemuck::Pod>(&mut self, items: &[T]) {
+        if self.form == NumberForm::Noted {
+            self.note_numbers(size_of::<T>(), size_of::<T>(), items.len());
         }
         self.align(size_of::<T>());
         if self.encoding.order.is_native() {

@@ -235,7 +235,7 @@ impl<W> ClientConnection<W> {
         let buf = self.transmit.buffer();
         let origin = buf.len();
         let written = MessageStart::locate_request(buf, target, call.0)
-            .and_then(|message| message.finish(buf, self.config.framer.message_bytes_max));
+            .and_then(|message| self.transmit.complete(message, &self.config, |_| Ok(())));
         if let Err(misuse) = written {
             self.transmit.buffer().truncate(origin);
             self.release(call);
@@ -330,23 +330,14 @@ impl<W> ClientConnection<W> {
         let buf = self.transmit.buffer();
         let origin = buf.len();
         let written = MessageStart::request(buf, target, code_sets, id, response, operation, contexts)
-            .and_then(|message| match arguments(&mut message.body(buf)) {
-                Ok(()) => message.finish(buf, self.config.framer.message_bytes_max),
-                Err(misuse) => {
-                    message.abandon(buf);
-                    Err(misuse)
-                }
-            });
+            .and_then(|message| self.transmit.complete(message, &self.config, arguments));
         if let Err(misuse) = written {
-            buf.truncate(origin);
+            self.transmit.buffer().truncate(origin);
             return Err(match misuse {
                 // 7.10.2.4 tells a reference without the component from one whose component does not help.
                 Misuse::WideNotNegotiated if target.code_sets().is_none() => Misuse::WideWithoutComponent,
                 other => other,
             });
-        }
-        if let Some(fragment_bytes) = self.config.fragment_bytes {
-            self.transmit.fragment(origin, fragment_bytes);
         }
         Ok(())
     }

@@ -29,9 +29,13 @@ pub struct ConnectionConfig {
     pub framer: crate::framer::FramerLimits,
     /// Calls that may wait for replies at once. Default 1,024, at most 65,535.
     pub calls_in_flight_max: usize,
-    /// Messages longer than this leave in GIOP 1.2 fragments of this many bytes. Default: never, as every
-    /// peer reads whole messages and each fragment costs.
+    /// Messages of GIOP 1.2 that are longer than this leave in fragments of this many bytes. Default: never, as
+    /// every peer reads whole messages and each fragment costs.
     pub fragment_bytes: Option<usize>,
+    /// Requests and replies of GIOP 1.1 that are longer leave in fragments, too: of at most
+    /// [`fragment_bytes`](Self::fragment_bytes) and 8 KiB, but where numbers of 8 bytes stand side by side for longer
+    /// than that. Default: no, as JacORB and others read no fragments of GIOP 1.1 (CORBA 3.3 part 2, 9.4.9).
+    pub fragments_in_giop_1_1: bool,
     /// Tells servers of calls that nobody waits for any more (CancelRequest, CORBA 3.3 part 2, 9.4.4). Default:
     /// no. It is advice that servers may leave unheeded, and one that omniORB 4.2 does not survive: a server of
     /// it that gets a cancellation while it serves the request reads the same message for ever, with a whole
@@ -48,6 +52,7 @@ impl Default for ConnectionConfig {
             framer: Default::default(),
             calls_in_flight_max: 1024,
             fragment_bytes: None,
+            fragments_in_giop_1_1: false,
             cancel_requests: false,
             exception_details: false,
         }

@@ -140,23 +140,11 @@ impl ServerConnection {
         start: impl FnOnce(&mut Vec<u8>) -> MessageStart,
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
-        let buf = self.transmit.buffer();
-        let origin = buf.len();
         if self.ended {
             return Ok(()); // nobody reads it
         }
-        let message = start(buf);
-        match body(&mut message.body(buf)) {
-            Ok(()) => message.finish(buf, self.config.framer.message_bytes_max)?,
-            Err(misuse) => {
-                message.abandon(buf);
-                return Err(misuse);
-            }
-        }
-        if let Some(fragment_bytes) = self.config.fragment_bytes {
-            self.transmit.fragment(origin, fragment_bytes);
-        }
-        Ok(())
+        let message = start(self.transmit.buffer());
+        self.transmit.complete(message, &self.config, body)
     }
 
     /// Bytes to send.

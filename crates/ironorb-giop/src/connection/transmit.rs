@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::message::{HEADER_BYTES, MessageHeader, MessageType};
+use super::ConnectionConfig;
+use crate::cdr::Writer;
+use crate::error::Misuse;
+use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
 use crate::version::{ByteOrder, Version};
 
 /// A queue of bytes: messages are written at its end, the driver sends from its front.
@@ -30,15 +33,21 @@ struct Cut {
     at: usize,
     /// Where the message ends.
     end: usize,
-    fragment_bytes: usize,
-    version: Version,
     order: ByteOrder,
-    id: [u8; 4],
+    form: CutForm,
+}
+
+#[derive(Debug)]
+enum CutForm {
+    /// GIOP 1.2: each fragment but the last has as many bytes of data, behind the request id.
+    Regular { data_bytes: usize, id: [u8; 4] },
+    /// GIOP 1.1: where in the buffer the data of the fragments after the next one begins.
+    Places(std::vec::IntoIter<usize>),
 }
 
 /// A buffer larger than this is given back when everything has left.
 const KEEP_BYTES_MAX: usize = 256 << 10;
-/// Bytes before the data of a fragment: the header and the request id (9.4.9).
+/// Bytes before the data of a fragment of GIOP 1.2: the header and the request id (9.4.9).
 const FRAGMENT_HEADER_BYTES: usize = HEADER_BYTES + 4;
 /// The smallest fragments that we make.
 const FRAGMENT_BYTES_MIN: usize = 64;
@@ -50,9 +59,61 @@ impl Transmit {
         &mut self.buf
     }
 
+    /// Writes the body of a message that has been begun at the end of the buffer, and lets it leave in fragments where
+    /// the configuration says so. On an error nothing of the message is left.
+    #[inline(always)] // a step of every call
+    pub(super) fn complete(
+        &mut self,
+        message: MessageStart,
+        config: &ConnectionConfig,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        if let Some(fragment_bytes) = config.fragment_bytes {
+            return self.complete_in_fragments(message, config, fragment_bytes, body);
+        }
+        match body(&mut message.body(&mut self.buf)) {
+            Ok(()) => message.finish(&mut self.buf, config.framer.message_bytes_max),
+            Err(misuse) => {
+                message.abandon(&mut self.buf);
+                Err(misuse)
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn complete_in_fragments(
+        &mut self,
+        message: MessageStart,
+        config: &ConnectionConfig,
+        fragment_bytes: usize,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        let origin = message.origin();
+        let noted = config.fragments_in_giop_1_1 && message.may_be_cut_in_giop_1_1(&self.buf);
+        let mut w = message.body(&mut self.buf);
+        if noted {
+            w.note_cuts(fragment_bytes.max(FRAGMENT_BYTES_MIN));
+        }
+        let written = body(&mut w);
+        let places = w.take_cuts();
+        drop(w);
+        if let Err(misuse) = written {
+            message.abandon(&mut self.buf);
+            return Err(misuse);
+        }
+        message.finish(&mut self.buf, config.framer.message_bytes_max)?;
+        if !noted {
+            self.fragment(origin, fragment_bytes);
+        } else if self.buf.len() - origin > fragment_bytes {
+            self.fragment_at(origin, &places);
+        }
+        Ok(())
+    }
+
     /// Lets the message that has just been finished at `origin` of the buffer leave in fragments of at most
     /// `fragment_bytes` bytes each, headers included. Does nothing when it is not longer, and before GIOP 1.2: in
-    /// 1.1 the place of a joint would change the alignment of what follows it.
+    /// 1.1 a joint may not be anywhere.
     pub fn fragment(&mut self, origin: usize, fragment_bytes: usize) {
         // 9.4.9: every fragment but the last is a multiple of 8 bytes long.
         let fragment_bytes = (fragment_bytes & !7).max(FRAGMENT_BYTES_MIN);
@@ -64,24 +125,33 @@ impl Transmit {
         if length <= fragment_bytes || header.version < Version::V1_2 {
             return;
         }
-        let first = MessageHeader {
-            more_fragments: true,
-            body_bytes: (fragment_bytes - HEADER_BYTES) as u32,
-            ..header
-        };
-        message[..HEADER_BYTES].copy_from_slice(&first.to_bytes());
         let mut id = [0; 4];
         id.copy_from_slice(&message[HEADER_BYTES..FRAGMENT_HEADER_BYTES]);
         let data_bytes = fragment_bytes - FRAGMENT_HEADER_BYTES;
         self.headers_due += (length - fragment_bytes).div_ceil(data_bytes) * FRAGMENT_HEADER_BYTES;
-        self.cuts.push_back(Cut {
-            at: origin + fragment_bytes,
-            end: origin + length,
-            fragment_bytes,
-            version: header.version,
-            order: header.order,
-            id,
-        });
+        self.push_cut(header, origin, fragment_bytes, CutForm::Regular { data_bytes, id });
+    }
+
+    /// Lets the message of GIOP 1.1 that has just been finished at `origin` of the buffer leave in fragments. The data
+    /// of each but the first begins at one of these places of the message, which ascend.
+    fn fragment_at(&mut self, origin: usize, places: &[u32]) {
+        let Some((first, rest)) = places.split_first() else { return };
+        let Some(Ok(header)) = self.buf[origin..].first_chunk::<HEADER_BYTES>().map(MessageHeader::parse)
+        else {
+            return;
+        };
+        self.headers_due += places.len() * HEADER_BYTES;
+        let rest: Vec<usize> = rest.iter().map(|place| origin + *place as usize).collect();
+        self.push_cut(header, origin, *first as usize, CutForm::Places(rest.into_iter()));
+    }
+
+    /// The message at `origin`, the last one, is to be cut; its first fragment is so long.
+    fn push_cut(&mut self, header: MessageHeader, origin: usize, first_bytes: usize, form: CutForm) {
+        let body_bytes = (first_bytes - HEADER_BYTES) as u32;
+        let first = MessageHeader { more_fragments: true, body_bytes, ..header };
+        self.buf[origin..origin + HEADER_BYTES].copy_from_slice(&first.to_bytes());
+        let (at, end) = (origin + first_bytes, self.buf.len());
+        self.cuts.push_back(Cut { at, end, order: header.order, form });
     }
 
     /// What should be sent next; empty when there is nothing. More may follow once this has been sent.
@@ -99,7 +169,7 @@ impl Transmit {
         self.sent += count;
         self.sent_total += count as u64;
         if self.sent >= self.buf.len() {
-            self.clear();
+            self.rewind(); // nothing is cut any more: what is not cut yet cannot have been sent
         } else if !self.cuts.is_empty() {
             self.begin_fragment();
         } else if self.sent > KEEP_BYTES_MAX && self.sent > self.buf.len() / 2 {
@@ -116,21 +186,30 @@ impl Transmit {
         if self.sent < cut.at {
             return;
         }
-        // A fragment has at least `FRAGMENT_BYTES_MIN` bytes, so those before it are its message's own.
-        self.sent = cut.at - FRAGMENT_HEADER_BYTES;
-        self.headers_due -= FRAGMENT_HEADER_BYTES;
-        let data = (cut.fragment_bytes - FRAGMENT_HEADER_BYTES).min(cut.end - cut.at);
-        cut.at += data;
+        let begin = cut.at;
+        let (version, id, header_bytes) = match &mut cut.form {
+            CutForm::Regular { data_bytes, id } => {
+                cut.at = (begin + *data_bytes).min(cut.end);
+                (Version::V1_2, &id[..], FRAGMENT_HEADER_BYTES)
+            }
+            CutForm::Places(places) => {
+                cut.at = places.next().unwrap_or(cut.end);
+                (Version::V1_1, &[][..], HEADER_BYTES)
+            }
+        };
+        // A fragment is at least as long as its header and 8 bytes, so those before it are its message's own.
+        self.sent = begin - header_bytes;
+        self.headers_due -= header_bytes;
         let header = MessageHeader {
-            version: cut.version,
+            version,
             order: cut.order,
             more_fragments: cut.at < cut.end,
             kind: MessageType::Fragment,
-            body_bytes: (data + cut.id.len()) as u32,
+            body_bytes: (cut.at - begin + id.len()) as u32,
         };
-        let place = &mut self.buf[self.sent..self.sent + FRAGMENT_HEADER_BYTES];
+        let place = &mut self.buf[self.sent..begin];
         place[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
-        place[HEADER_BYTES..].copy_from_slice(&cut.id);
+        place[HEADER_BYTES..].copy_from_slice(id);
         if !header.more_fragments {
             self.cuts.pop_front();
         }
@@ -167,11 +246,17 @@ impl Transmit {
         self.sent_total + self.pending_bytes() as u64
     }
 
-    #[inline]
+    /// Forgets what waits.
     pub(crate) fn clear(&mut self) {
-        self.sent = 0;
         self.headers_due = 0;
         self.cuts.clear();
+        self.rewind();
+    }
+
+    /// Begins anew at the start of the buffer.
+    #[inline]
+    fn rewind(&mut self) {
+        self.sent = 0;
         if self.buf.capacity() > KEEP_BYTES_MAX {
             self.buf = Vec::new();
         } else {

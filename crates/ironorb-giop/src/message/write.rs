@@ -253,6 +253,17 @@ impl MessageStart {
         MessageStart { origin, body_at: buf.len(), padding: 0, encoding }
     }
 
+    /// Where in the buffer the message begins.
+    pub(crate) fn origin(&self) -> usize {
+        self.origin
+    }
+
+    /// Whether GIOP 1.1 has fragments for it: for a Request or a Reply (9.4.9).
+    pub(crate) fn may_be_cut_in_giop_1_1(&self, buf: &[u8]) -> bool {
+        let kinds = [MessageType::Request as u8, MessageType::Reply as u8];
+        self.encoding.version == Version::V1_1 && kinds.contains(&buf[self.origin + KIND_AT])
+    }
+
     /// A writer for the body.
     #[inline]
     pub fn body<'b>(&self, buf: &'b mut Vec<u8>) -> Writer<'b> {
@@ -316,4 +327,5 @@ fn with_size(version: Version, kind: MessageType, body_bytes: u32) -> [u8; HEADE
     MessageHeader { version, order: ByteOrder::NATIVE, more_fragments: false, kind, body_bytes }.to_bytes()
 }
 
+const KIND_AT: usize = 7;
 const SIZE_AT: usize = 8;

@@ -12,7 +12,7 @@ use super::needs::Needs;
 use super::node::Node;
 use super::read::VALUES_DEEP;
 use super::{Link, Value, ValueInfo, ValueKind};
-use crate::cdr::{Marshal, MarshalNillable, Writer};
+use crate::cdr::{Cuts, Marshal, MarshalNillable, Writer};
 use crate::error::Misuse;
 
 /// What a writer remembers of the values in its message. Made when the first value is written.
@@ -30,6 +30,15 @@ pub(crate) struct WriteState {
     real: Option<(Vec<u8>, usize)>,
     /// For one who keeps the bytes, if there is one.
     pub(crate) needs: Option<Needs>,
+    /// Where the message may be cut into fragments, if it shall be.
+    pub(crate) cuts: Option<Cuts>,
+}
+
+impl WriteState {
+    /// True while what is written is thrown away.
+    pub(crate) fn is_rehearsing(&self) -> bool {
+        self.real.is_some()
+    }
 }
 
 /// A value that has been begun.

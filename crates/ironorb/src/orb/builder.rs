@@ -175,6 +175,14 @@ impl OrbBuilder {
         self
     }
 
+    /// Sends requests and replies of GIOP 1.1 that are longer than [`fragment_bytes`](Self::fragment_bytes) in
+    /// fragments, too: of at most so many bytes and 8 KiB, but where numbers of 8 bytes stand side by side for longer.
+    /// Default: they leave whole, as JacORB knows no fragments of GIOP 1.1.
+    pub fn fragments_in_giop_1_1(mut self, yes: bool) -> Self {
+        self.settings.config.connection.fragments_in_giop_1_1 = yes;
+        self
+    }
+
     /// GIOP version of references made here, and the highest spoken to others. Default 1.2.
     pub fn giop_version(mut self, version: Version) -> Self {
         self.settings.config.giop_version = version;

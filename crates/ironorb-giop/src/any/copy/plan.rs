@@ -65,7 +65,7 @@ impl Plan {
         w: &mut Writer<'_>,
         mut count: usize,
     ) -> Result<(), CopyError> {
-        if self.any_bits && r.encoding().order == w.encoding().order {
+        if self.any_bits && r.encoding().order == w.encoding().order && !w.notes_cuts() {
             // As long as both sides are at the same offset from a multiple of 8 they pad alike, and elements go as
             // they lie.
             while count > 0 && r.phase() == w.position() % 8 {

@@ -160,6 +160,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         assign(&mut s.config.connection.fragment_bytes, never_or(v, size))
     }),
     once(
+        "fragmentsInGiop11",
+        "yes | no",
+        "Those of GIOP 1.1, too, which not every ORB reads. Default: no.",
+        |s, v| assign(&mut s.config.connection.fragments_in_giop_1_1, yes(v)),
+    ),
+    once(
         "transmitBytesMax",
         "SIZE",
         "Bytes that may wait to be sent on a connection. Default: 4MiB.",
