@@ -23,7 +23,7 @@ use crate::client::Errands;
 use crate::config::{OrbConfig, ServerConcurrency};
 use crate::generated::call::Responder;
 use crate::generated::{Call, Raised};
-use crate::interceptor::{FreshSlots, Interception, ServerOutcome, Target};
+use crate::interceptor::{FreshSlots, Interception, Target};
 use crate::invoke::servant_panicked;
 use crate::orb::OrbCore;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
@@ -452,7 +452,7 @@ impl Adapter {
         let wanted = request.response == Response::SyncWithTarget;
         let is_intercepted = !orb.interceptors.server.is_empty();
         let _slots = is_intercepted.then(FreshSlots::enter);
-        let (interception, instead) = if is_intercepted { intercept(orb, &request) } else { (None, None) };
+        let (interception, instead) = is_intercepted.then(|| Interception::begin(orb, &request)).unzip();
         let responder = Responder::new(sink, encoding, request.id, wanted, interception.as_ref());
         if request.response == Response::SyncWithServer {
             responder.acknowledge();
@@ -468,7 +468,7 @@ impl Adapter {
         if orb.config.bidirectional && request.version == Version::V1_2 {
             offer_both_ways(&request, sink);
         }
-        if let Some(outcome) = instead {
+        if let Some(Some(outcome)) = instead {
             return responder.end_instead(&outcome);
         }
         if let Err(obstacle) = self.carry_out(&request, code_sets, &responder, orb, begun, None) {
@@ -642,13 +642,6 @@ fn incompatible_code_sets() -> SystemException {
         MinorCode::CODESET_NOT_SUPPORTED,
         CompletionStatus::No,
     )
-}
-
-/// Shows a request to the interceptors.
-#[cold]
-fn intercept(orb: &Arc<OrbCore>, request: &Request<'_>) -> (Option<Interception>, Option<ServerOutcome>) {
-    let (interception, instead) = Interception::begin(orb, request);
-    (Some(interception), instead)
 }
 
 /// What interceptors may know of the servant that this thread is about to call.

@@ -12,7 +12,7 @@ use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 use super::reply::Reply;
 use super::{OperationError, Raised};
 use crate::adapter::ReplySink;
-use crate::interceptor::{Interception, ServerOutcome};
+use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
 use crate::poa::{Share, current_object};
 use crate::servant::Servant;
@@ -284,10 +284,10 @@ impl<'c> Responder<'c> {
             }
             None => {}
             Some(interception) => {
-                let outcome = if self.wanted { ServerOutcome::Results } else { ServerOutcome::Oneway };
+                let outcome = if self.wanted { Outcome::Results } else { Outcome::Oneway };
                 let (outcome, contexts) = interception.end(outcome);
                 match outcome {
-                    ServerOutcome::Results => {
+                    Outcome::Results => {
                         self.reply(ReplyStatus::NoException, contexts.encoded(), |w| results(w, value));
                     }
                     other => self.reply_instead(&other, contexts.encoded()),
@@ -324,25 +324,25 @@ impl<'c> Responder<'c> {
 
     /// Writes what interceptors have made of the reply.
     #[cold]
-    fn reply_instead(&self, outcome: &ServerOutcome, contexts: EncodedContexts<'_>) {
+    fn reply_instead(&self, outcome: &Outcome, contexts: EncodedContexts<'_>) {
         if !self.wanted {
             return;
         }
         match outcome {
-            ServerOutcome::SystemException(e) => {
+            Outcome::SystemException(e) => {
                 self.reply_exception(contexts, e);
             }
-            ServerOutcome::Forward(object) => {
+            Outcome::Forward(object) => {
                 self.reply(ReplyStatus::LocationForward, contexts, |w| w.put(object.ior()));
             }
             // Interceptors cannot make these.
-            ServerOutcome::Results | ServerOutcome::Oneway | ServerOutcome::UserException(_) => {}
+            Outcome::Results | Outcome::Oneway | Outcome::UserException(_) | Outcome::Retry => {}
         }
     }
 
     /// An interceptor has ended the request; those that were to be told have been.
     #[cold]
-    pub(crate) fn end_instead(&self, outcome: &ServerOutcome) {
+    pub(crate) fn end_instead(&self, outcome: &Outcome) {
         self.answered.set(true);
         let contexts = match self.interception {
             Some(interception) => interception.end(outcome.clone()).1,
@@ -358,10 +358,10 @@ impl<'c> Responder<'c> {
             None => ServiceContextList::default(),
             Some(interception) => {
                 let (outcome, contexts) = interception.end(match raised {
-                    Raised::User(id, _) => ServerOutcome::UserException(id.to_owned()),
-                    Raised::System(e) => ServerOutcome::SystemException(e.clone()),
+                    Raised::User(id, _) => Outcome::UserException(id.to_owned()),
+                    Raised::System(e) => Outcome::SystemException(e.clone()),
                 });
-                if !matches!(outcome, ServerOutcome::UserException(_)) {
+                if !matches!(outcome, Outcome::UserException(_)) {
                     self.reply_instead(&outcome, contexts.encoded());
                     return Replied(());
                 }
@@ -389,8 +389,8 @@ impl<'c> Responder<'c> {
         self.answered.set(true);
         let mut contexts = ServiceContextList::default();
         if let Some(interception) = self.interception {
-            let (outcome, added) = interception.end(ServerOutcome::Forward(interception.object(ior)));
-            if !matches!(&outcome, ServerOutcome::Forward(object) if object.ior() == ior) {
+            let (outcome, added) = interception.end(Outcome::Forward(interception.object(ior)));
+            if !matches!(&outcome, Outcome::Forward(object) if object.ior() == ior) {
                 self.reply_instead(&outcome, added.encoded());
                 return Replied(());
             }

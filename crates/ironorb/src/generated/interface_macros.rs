@@ -299,24 +299,11 @@ macro_rules! __ironorb_async_stub {
             &self,
             $($parameter: $type),*
         ) -> $crate::generated::Pending<<$result as $crate::generated::Codec>::Value, $error> {
-            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::twoway($wire);
-            $crate::generated::invoke_async(
-                self,
-                &OPERATION,
-                |servant: &dyn $interface| {
-                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
-                    $crate::__ironorb_local_call!(
-                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
-                        $result; [$($mode $(($codec))? $parameter),*]
-                    )
-                },
-                |w| {
-                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
-                    ::std::result::Result::Ok(())
-                },
-                |r| <$result as $crate::generated::Codec>::get(r),
-            )
+            $crate::__ironorb_invoke! {
+                invoke_async(self, twoway $wire) $interface
+                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $clause($($pattern),*))*;
+                |r| <$result as $crate::generated::Codec>::get(r)
+            }
         }
     };
 }
@@ -377,6 +364,37 @@ macro_rules! __ironorb_deferred_call {
     };
 }
 
+/// What the stubs of an operation have in common: how it is called in this process, and how its arguments are written.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_invoke {
+    (
+        $invoke:ident($reference:ident, $kind:ident $wire:literal) $interface:ident
+        fn $operation:ident($($parameter:ident = $mode:ident $(($codec:ty))?),*)
+        -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
+        $($results:expr)?
+    ) => {{
+        static OPERATION: $crate::generated::Operation = $crate::generated::Operation::$kind($wire);
+        $crate::generated::$invoke(
+            $reference,
+            &OPERATION,
+            |servant: &dyn $interface| {
+                let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
+                $crate::__ironorb_local_call!(
+                    [$($clause)*] $interface::$operation(servant, $($parameter),*);
+                    $result; [$($mode $(($codec))? $parameter),*]
+                )
+            },
+            |w| {
+                $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
+                $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
+                ::std::result::Result::Ok(())
+            },
+            $($results,)?
+        )
+    }};
+}
+
 /// The body of one operation on a reference.
 #[doc(hidden)]
 #[macro_export]
@@ -388,23 +406,10 @@ macro_rules! __ironorb_stub {
     ) => {
         #[allow(unused_variables)]
         fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<(), $error> {
-            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::oneway($wire);
-            $crate::generated::invoke_oneway(
-                self,
-                &OPERATION,
-                |servant: &dyn $interface| {
-                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
-                    $crate::__ironorb_local_call!(
-                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
-                        $result; [$($mode $(($codec))? $parameter),*]
-                    )
-                },
-                |w| {
-                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
-                    ::std::result::Result::Ok(())
-                },
-            )
+            $crate::__ironorb_invoke! {
+                invoke_oneway(self, oneway $wire) $interface
+                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $clause($($pattern),*))*;
+            }
         }
     };
     (
@@ -417,24 +422,11 @@ macro_rules! __ironorb_stub {
             &self,
             $($parameter: $type),*
         ) -> ::std::result::Result<<$result as $crate::generated::Codec>::Value, $error> {
-            static OPERATION: $crate::generated::Operation = $crate::generated::Operation::twoway($wire);
-            $crate::generated::invoke(
-                self,
-                &OPERATION,
-                |servant: &dyn $interface| {
-                    let _passed = ($($crate::__ironorb_passed!($clause [$($pattern),*]),)*);
-                    $crate::__ironorb_local_call!(
-                        [$($clause)*] $interface::$operation(servant, $($parameter),*);
-                        $result; [$($mode $(($codec))? $parameter),*]
-                    )
-                },
-                |w| {
-                    $($crate::__ironorb_put!($mode $(($codec))?, w, $parameter)?;)*
-                    $($crate::__ironorb_put_clause!($clause [$($pattern),*] w);)*
-                    ::std::result::Result::Ok(())
-                },
-                |r| <$result as $crate::generated::Codec>::get(r),
-            )
+            $crate::__ironorb_invoke! {
+                invoke(self, twoway $wire) $interface
+                fn $operation($($parameter = $mode $(($codec))?),*) -> $result $(, $clause($($pattern),*))*;
+                |r| <$result as $crate::generated::Codec>::get(r)
+            }
         }
     };
 }

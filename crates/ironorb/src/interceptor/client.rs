@@ -6,7 +6,7 @@ use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::Message;
 use ironorb_giop::service_context::ServiceContextList;
 
-use super::{ContextList, Interrupt, PiCurrent, ReplyStatus, SlotId};
+use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
 use crate::invocation::Next;
 use crate::object::ObjectRef;
 
@@ -58,20 +58,7 @@ pub struct ClientRequestInfo {
     response_expected: bool,
     sent: ContextList,
     received: ContextList,
-    outcome: Option<ClientOutcome>,
-}
-
-/// How a request ended.
-#[derive(Debug, Clone)]
-enum ClientOutcome {
-    Results,
-    /// A oneway is on its way.
-    Sent,
-    SystemException(SystemException),
-    /// Its repository id.
-    UserException(String),
-    Forward(ObjectRef),
-    Retry,
+    outcome: Option<Outcome>,
 }
 
 impl ClientRequestInfo {
@@ -108,38 +95,22 @@ impl ClientRequestInfo {
 
     /// How the request ended; `None` before that.
     pub fn reply_status(&self) -> Option<ReplyStatus> {
-        Some(match self.outcome.as_ref()? {
-            ClientOutcome::Results | ClientOutcome::Sent => ReplyStatus::Successful,
-            ClientOutcome::SystemException(_) => ReplyStatus::SystemException,
-            ClientOutcome::UserException(_) => ReplyStatus::UserException,
-            ClientOutcome::Forward(_) => ReplyStatus::LocationForward,
-            ClientOutcome::Retry => ReplyStatus::TransportRetry,
-        })
+        self.outcome.as_ref().map(Outcome::status)
     }
 
     /// The system exception that the caller will get.
     pub fn system_exception(&self) -> Option<&SystemException> {
-        match &self.outcome {
-            Some(ClientOutcome::SystemException(e)) => Some(e),
-            _ => None,
-        }
+        self.outcome.as_ref().and_then(Outcome::system_exception)
     }
 
     /// The repository id of the exception that the caller will get.
     pub fn received_exception_id(&self) -> Option<&str> {
-        match &self.outcome {
-            Some(ClientOutcome::SystemException(e)) => Some(e.kind.repository_id()),
-            Some(ClientOutcome::UserException(id)) => Some(id),
-            _ => None,
-        }
+        self.outcome.as_ref().and_then(Outcome::exception_id)
     }
 
     /// Where the request goes on.
     pub fn forward_reference(&self) -> Option<&ObjectRef> {
-        match &self.outcome {
-            Some(ClientOutcome::Forward(object)) => Some(object),
-            _ => None,
-        }
+        self.outcome.as_ref().and_then(Outcome::forward)
     }
 
     /// What the calling thread has put into a slot; see [`PiCurrent`]. In a call that does not wait for its reply,
@@ -214,16 +185,16 @@ impl Attempt {
         self.see_contexts(reply);
         self.end(if user_exception {
             let id = reply.reader_at(body_at).read_str().map(|id| id.into_owned());
-            ClientOutcome::UserException(id.unwrap_or_default())
+            Outcome::UserException(id.unwrap_or_default())
         } else {
-            ClientOutcome::Results
+            Outcome::Results
         })
     }
 
     /// A oneway has been sent; what an interceptor makes of that.
     #[cold]
     pub(crate) fn sent(self) -> Option<Interrupt> {
-        self.end(ClientOutcome::Sent)
+        self.end(Outcome::Oneway)
     }
 
     /// The attempt has led to something else, after a reply or without one; what an interceptor makes of that.
@@ -233,11 +204,11 @@ impl Attempt {
             self.see_contexts(reply);
         }
         let outcome = match next {
-            Next::Fail(e) | Next::TryNext(e) => ClientOutcome::SystemException(e.clone()),
+            Next::Fail(e) | Next::TryNext(e) => Outcome::SystemException(e.clone()),
             Next::Follow { ior, .. } => {
-                ClientOutcome::Forward(ObjectRef::new(self.info.target.core(), (**ior).clone()))
+                Outcome::Forward(ObjectRef::new(self.info.target.core(), (**ior).clone()))
             }
-            Next::Resend | Next::Readdress(_) | Next::FallBack => ClientOutcome::Retry,
+            Next::Resend | Next::Readdress(_) | Next::FallBack => Outcome::Retry,
         };
         self.end(outcome)
     }
@@ -249,18 +220,18 @@ impl Attempt {
     }
 
     /// Tells those that let the request pass how it ended; the last of them to object counts.
-    fn end(mut self, outcome: ClientOutcome) -> Option<Interrupt> {
+    fn end(mut self, outcome: Outcome) -> Option<Interrupt> {
         let orb = self.info.target.core().clone();
         let mut instead = None;
         let mut outcome = outcome;
         for interceptor in orb.interceptors.client.0[..self.passed].iter().rev() {
             self.info.outcome = Some(outcome.clone());
             let told = match &outcome {
-                ClientOutcome::Results => interceptor.receive_reply(&self.info).map_err(Interrupt::Raise),
-                ClientOutcome::SystemException(_) | ClientOutcome::UserException(_) => {
+                Outcome::Results => interceptor.receive_reply(&self.info).map_err(Interrupt::Raise),
+                Outcome::SystemException(_) | Outcome::UserException(_) => {
                     interceptor.receive_exception(&self.info)
                 }
-                ClientOutcome::Sent | ClientOutcome::Forward(_) | ClientOutcome::Retry => {
+                Outcome::Oneway | Outcome::Forward(_) | Outcome::Retry => {
                     interceptor.receive_other(&self.info)
                 }
             };
@@ -270,14 +241,5 @@ impl Attempt {
             }
         }
         instead
-    }
-}
-
-impl From<Interrupt> for ClientOutcome {
-    fn from(interrupt: Interrupt) -> Self {
-        match interrupt {
-            Interrupt::Raise(e) => ClientOutcome::SystemException(e),
-            Interrupt::Forward(object) => ClientOutcome::Forward(object),
-        }
     }
 }

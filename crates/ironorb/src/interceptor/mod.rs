@@ -19,6 +19,7 @@
 mod client;
 mod current;
 mod ior;
+mod outcome;
 mod server;
 
 pub(crate) use client::{Attempt, ClientChain};
@@ -27,7 +28,8 @@ pub(crate) use current::FreshSlots;
 pub use current::{PiCurrent, SlotId};
 pub(crate) use ior::IorChain;
 pub use ior::{IorInfo, IorInterceptor};
-pub(crate) use server::{Interception, ServerChain, ServerOutcome, Target};
+pub(crate) use outcome::Outcome;
+pub(crate) use server::{Interception, ServerChain, Target};
 pub use server::{ServerInterceptor, ServerRequestInfo};
 
 use ironorb_giop::exception::SystemException;

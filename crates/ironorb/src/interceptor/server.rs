@@ -8,7 +8,7 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::message::{Request, Response};
 use ironorb_giop::service_context::{ServiceContext, ServiceContextList};
 
-use super::{ContextList, Interrupt, PiCurrent, ReplyStatus, SlotId};
+use super::{ContextList, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 
@@ -64,7 +64,7 @@ pub struct ServerRequestInfo {
     response_expected: bool,
     target: Option<Target>,
     added: ContextList,
-    outcome: Option<ServerOutcome>,
+    outcome: Option<Outcome>,
 }
 
 /// The servant's side, once it is known.
@@ -73,18 +73,6 @@ pub(crate) struct Target {
     pub(crate) object_id: Vec<u8>,
     pub(crate) adapter_name: Vec<String>,
     pub(crate) repository_id: String,
-}
-
-/// How a request ended.
-#[derive(Debug, Clone)]
-pub(crate) enum ServerOutcome {
-    Results,
-    /// Nobody waits for an answer.
-    Oneway,
-    SystemException(SystemException),
-    /// Its repository id.
-    UserException(String),
-    Forward(ObjectRef),
 }
 
 impl ServerRequestInfo {
@@ -152,37 +140,22 @@ impl ServerRequestInfo {
 
     /// How the request ends; `None` before that.
     pub fn reply_status(&self) -> Option<ReplyStatus> {
-        Some(match self.outcome.as_ref()? {
-            ServerOutcome::Results | ServerOutcome::Oneway => ReplyStatus::Successful,
-            ServerOutcome::SystemException(_) => ReplyStatus::SystemException,
-            ServerOutcome::UserException(_) => ReplyStatus::UserException,
-            ServerOutcome::Forward(_) => ReplyStatus::LocationForward,
-        })
+        self.outcome.as_ref().map(Outcome::status)
     }
 
     /// The system exception that is about to be sent.
     pub fn system_exception(&self) -> Option<&SystemException> {
-        match &self.outcome {
-            Some(ServerOutcome::SystemException(e)) => Some(e),
-            _ => None,
-        }
+        self.outcome.as_ref().and_then(Outcome::system_exception)
     }
 
     /// The repository id of the exception that is about to be sent.
     pub fn sending_exception_id(&self) -> Option<&str> {
-        match &self.outcome {
-            Some(ServerOutcome::SystemException(e)) => Some(e.kind.repository_id()),
-            Some(ServerOutcome::UserException(id)) => Some(id),
-            _ => None,
-        }
+        self.outcome.as_ref().and_then(Outcome::exception_id)
     }
 
     /// Where the client is sent.
     pub fn forward_reference(&self) -> Option<&ObjectRef> {
-        match &self.outcome {
-            Some(ServerOutcome::Forward(object)) => Some(object),
-            _ => None,
-        }
+        self.outcome.as_ref().and_then(Outcome::forward)
     }
 
     /// What a slot holds; see [`PiCurrent`].
@@ -223,7 +196,7 @@ impl ServerChain {
     }
 
     /// A request has come. An error is how it ends instead of being served.
-    pub(crate) fn begin(&self, request: &mut ServerRequestInfo) -> Result<Passed, ServerOutcome> {
+    pub(crate) fn begin(&self, request: &mut ServerRequestInfo) -> Result<Passed, Outcome> {
         for (passed, interceptor) in self.0.iter().enumerate() {
             if let Err(interrupt) = interceptor.receive_request_service_contexts(request) {
                 return Err(self.end(Passed(passed), request, interrupt.into()));
@@ -234,7 +207,7 @@ impl ServerChain {
 
     /// The servant is known. An error is how the request ends instead of being served; its interceptors have been
     /// told.
-    pub(crate) fn found(&self, passed: Passed, request: &mut ServerRequestInfo) -> Result<(), ServerOutcome> {
+    pub(crate) fn found(&self, passed: Passed, request: &mut ServerRequestInfo) -> Result<(), Outcome> {
         for interceptor in &self.0[..passed.0] {
             if let Err(interrupt) = interceptor.receive_request(request) {
                 return Err(self.end(passed, request, interrupt.into()));
@@ -248,17 +221,17 @@ impl ServerChain {
         &self,
         Passed(passed): Passed,
         request: &mut ServerRequestInfo,
-        outcome: ServerOutcome,
-    ) -> ServerOutcome {
+        outcome: Outcome,
+    ) -> Outcome {
         let mut outcome = outcome;
         for interceptor in self.0[..passed].iter().rev() {
             request.outcome = Some(outcome.clone());
             let told = match &outcome {
-                ServerOutcome::Results => interceptor.send_reply(request).map_err(Interrupt::Raise),
-                ServerOutcome::SystemException(_) | ServerOutcome::UserException(_) => {
+                Outcome::Results => interceptor.send_reply(request).map_err(Interrupt::Raise),
+                Outcome::SystemException(_) | Outcome::UserException(_) => {
                     interceptor.send_exception(request)
                 }
-                ServerOutcome::Oneway | ServerOutcome::Forward(_) => interceptor.send_other(request),
+                Outcome::Oneway | Outcome::Forward(_) | Outcome::Retry => interceptor.send_other(request),
             };
             if let Err(interrupt) = told {
                 outcome = interrupt.into();
@@ -278,7 +251,7 @@ pub(crate) struct Interception {
 impl Interception {
     /// A request has come; the second is how it ends instead of being served, when an interceptor says so.
     #[cold]
-    pub(crate) fn begin(orb: &Arc<OrbCore>, request: &Request<'_>) -> (Interception, Option<ServerOutcome>) {
+    pub(crate) fn begin(orb: &Arc<OrbCore>, request: &Request<'_>) -> (Interception, Option<Outcome>) {
         let mut info = ServerRequestInfo::new(request);
         let (state, instead) = match orb.interceptors.server.begin(&mut info) {
             Ok(passed) => (Some(Box::new((passed, info))), None),
@@ -289,7 +262,7 @@ impl Interception {
 
     /// The servant is known; what comes back is how the request ends instead of being served.
     #[cold]
-    pub(crate) fn found(&self, target: Target) -> Option<ServerOutcome> {
+    pub(crate) fn found(&self, target: Target) -> Option<Outcome> {
         let mut state = self.state.take()?;
         state.1.set_target(target);
         let instead = self.orb.interceptors.server.found(state.0, &mut state.1).err();
@@ -302,7 +275,7 @@ impl Interception {
 
     /// The reply is about to be written: what it is, and the contexts that it carries.
     #[cold]
-    pub(crate) fn end(&self, outcome: ServerOutcome) -> (ServerOutcome, ServiceContextList) {
+    pub(crate) fn end(&self, outcome: Outcome) -> (Outcome, ServiceContextList) {
         match self.state.take() {
             None => (outcome, ServiceContextList::default()),
             Some(mut state) => {
@@ -320,14 +293,5 @@ impl Interception {
     /// The same for a reply that is written later, perhaps by another thread.
     pub(crate) fn hand_over(&self) -> Interception {
         Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
-    }
-}
-
-impl From<Interrupt> for ServerOutcome {
-    fn from(interrupt: Interrupt) -> Self {
-        match interrupt {
-            Interrupt::Raise(e) => ServerOutcome::SystemException(e),
-            Interrupt::Forward(object) => ServerOutcome::Forward(object),
-        }
     }
 }
