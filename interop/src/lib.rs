@@ -1,6 +1,6 @@
 //! What the tests against other ORBs are made of: IronORB's own side of the contract `idl/interop.idl` as
 //! a servant ([`suite`]) and as a client ([`cases`]), and the programs of others as child processes
-//! ([`process`], [`peer`], [`omniorb`]). What is left out is listed in [`skips`]; what a run found is written
+//! ([`process`], [`peer`], [`names`]). What is left out is listed in [`skips`]; what a run found is written
 //! down by [`results`], for the matrix whose rows are [`constructs`].
 //!
 //! Nothing here knows how IronORB is made: it uses what every program can use, so that what the tests show
@@ -8,7 +8,7 @@
 
 pub mod cases;
 pub mod constructs;
-pub mod omniorb;
+pub mod names;
 pub mod ours;
 pub mod peer;
 pub mod process;

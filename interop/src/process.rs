@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -154,14 +155,28 @@ pub fn wait_until(problem: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A port of this machine that nobody listens at. For programs that cannot choose one themselves.
+/// A port of this machine that nobody listens at, another each time. For programs that cannot choose one themselves, or
+/// are started again where they were. It is none of those that systems hand out on their own, so nobody has it by
+/// chance a moment later.
 ///
 /// # Panics
 /// If there is none.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has ports");
-    listener.local_addr().expect("it is bound").port()
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    (0..PORTS)
+        .find_map(|_| {
+            // Tests of several processes begin at different places.
+            let number =
+                std::process::id().wrapping_mul(61).wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
+            let port = PORT_MIN + (number % u32::from(PORTS)) as u16;
+            TcpListener::bind(("127.0.0.1", port)).is_ok().then_some(port)
+        })
+        .expect("the machine has ports")
 }
+
+/// The first port that [`free_port`] gives, and how many there are; Linux hands out those from 32,768 on.
+const PORT_MIN: u16 = 12_000;
+const PORTS: u16 = 20_000;
 
 /// The folder with the programs of this workspace that Cargo built along with this one.
 ///

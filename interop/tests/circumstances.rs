@@ -1,13 +1,12 @@
-//! Other ORBs under other circumstances than the cases' own: addresses, limits, forms of references,
-//! naming services. Each test is a case of the matrix, once for each peer and direction.
+//! Other ORBs under other circumstances than the cases' own: addresses, limits, forms of references.
+//! Each test is a case of the matrix, once for each peer and direction.
 
 use ironorb::giop::Version;
-use ironorb::{SystemExceptionKind, TypedRef};
+use ironorb::{InitialReference, SystemExceptionKind, TypedRef};
 use ironorb_interop::interop::{Basics, References, Sequences, Suite, SuiteRef};
-use ironorb_interop::omniorb::nameclt;
 use ironorb_interop::ours::{address, builder, client, passes, serve};
-use ironorb_interop::peer::{Peer, java};
-use ironorb_interop::process::{Process, free_port, ironorb_command, wait_until};
+use ironorb_interop::peer::Peer;
+use ironorb_interop::process::{free_port, wait_until};
 use ironorb_interop::results::{Side, case};
 
 const A_FEW: [&str; 5] = ["nothing", "echo_string/latin1", "echo_bin", "raise_one_of", "call_back"];
@@ -111,47 +110,33 @@ fn omniorb_prefers_its_own_component() {
 }
 
 #[test]
-fn jacorb_finds_and_is_found_by_names() {
-    let serve_names = ["naming", "serve", "--memory", "--endpoint", "iiop://127.0.0.1:0"];
-    let names = Process::start(ironorb_command(), &serve_names);
-    let url = loop {
-        if let Some(url) = names.line().strip_prefix("ready ") {
-            break url.to_owned();
-        }
-    };
-    let initial = format!("NameService={url}");
-    case(Peer::JacOrb, Side::Server, "naming/ironorb_serves", || {
-        let (_server, _) =
-            Peer::JacOrb.start_server(&["-ORBInitRef", &initial, "--name", "theirs/suite.kind"]);
-        assert_eq!(nameclt(&url, &["list", "theirs"]).lines, ["suite.kind"]);
-        let (_, address) = url.split_once('@').expect("the URL has a version");
-        let (address, _) = address.split_once('/').expect("the URL has a key");
-        let name = format!("corbaname:iiop:1.2@{address}#theirs/suite.kind");
-        passes(Peer::JacOrb, &["nothing", "echo_long"], &[&name]);
-        let suite: SuiteRef = client().resolve(&name).unwrap();
-        assert_eq!(suite.orb_name().unwrap(), "JacORB");
-    });
-    case(Peer::JacOrb, Side::Client, "naming/peer_serves", || {
-        let folder = tempfile::TempDir::new().unwrap();
-        let port = free_port().to_string();
-        let file = folder.path().join("ior");
-        let _service = java(
-            "org.jacorb.naming.NameServer",
-            &[
-                "-Djacorb.log.default.verbosity=0",
-                "-Djacorb.orb.print_version=off",
-                "-DOAIAddr=127.0.0.1",
-                &format!("-Djacorb.naming.ior_filename={}", file.display()),
-                &format!("-DOAPort={port}"),
-            ],
-        );
-        let orb = client();
-        let url = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/NameService");
-        let root = orb.string_to_object(&url).unwrap();
-        wait_until("JacORB's naming service does not answer", || root.non_existent() == Ok(false));
-        let (_server, _) = serve(&["-ORBInitRef", &format!("NameService={url}"), "--name", "ours/suite"]);
-        let name = format!("corbaname:iiop:1.2@127.0.0.1:{port}#ours/suite");
-        let suite: SuiteRef = orb.resolve(&name).unwrap();
-        assert_eq!(suite.orb_name().unwrap(), "IronORB");
-    });
+fn initial_references_by_name() {
+    for peer in Peer::ALL {
+        case(peer, Side::Server, "corbaloc/rir", || {
+            let (_server, ior) = serve(&["--key", "Old.System"]);
+            let initial = format!("Suite=corbaloc:iiop:1.2@{}/Old.System", address(&ior));
+            passes(peer, &["nothing", "echo_bin"], &["-ORBInitRef", &initial, "corbaloc:rir:/Suite"]);
+        });
+        case(peer, Side::Client, "corbaloc/rir", || {
+            let (_server, ior) = peer.start_server(&["--key", "Old.System"]);
+            let url = format!("corbaloc:iiop:1.2@{}/Old.System", address(&ior));
+            let orb = builder().initial_reference("Suite", &url).build().unwrap();
+            let suite: SuiteRef = orb.resolve("corbaloc:rir:/Suite").unwrap();
+            assert_eq!(suite.orb_name().unwrap(), peer.name());
+            let initial = orb.resolve_initial_references("Suite").unwrap();
+            assert!(matches!(initial, InitialReference::Object(object) if object == *suite.object()));
+        });
+        // The second address is the one that answers.
+        case(peer, Side::Server, "corbaloc/several_addresses", || {
+            let (_server, ior) = serve(&["--key", "Old.System"]);
+            let url = format!("corbaloc::127.0.0.1:{},:{}/Old.System", free_port(), address(&ior));
+            passes(peer, &["nothing", "echo_long"], &[&url]);
+        });
+        case(peer, Side::Client, "corbaloc/several_addresses", || {
+            let (_server, ior) = peer.start_server(&["--key", "Old.System"]);
+            let url = format!("corbaloc::127.0.0.1:{},:{}/Old.System", free_port(), address(&ior));
+            let suite: SuiteRef = client().resolve(&url).unwrap();
+            assert_eq!(suite.orb_name().unwrap(), peer.name());
+        });
+    }
 }

@@ -2,7 +2,7 @@
 
 use ironorb::giop::Version;
 use ironorb_interop::peer::Peer;
-use ironorb_interop::process::{Process, programs};
+use ironorb_interop::process::{Process, free_port, programs};
 use ironorb_interop::results::{Side, run_client};
 use ironorb_interop::skips::Circumstances;
 
@@ -67,14 +67,14 @@ fn replies_in_fragments_are_understood() {
 
 #[test]
 fn a_reference_outlives_its_server() {
-    let (server, ior, address) = start(&["--poa", "persistent"]);
+    let endpoint = format!("giop:tcp:127.0.0.1:{}", free_port());
+    let (server, ior, _) = start(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
     let alive = ["--only", "nothing", "--only", "echo_long", "--only", "references", &ior];
     assert!(Peer::OmniOrb.run_client(&alive).is_complete);
     server.kill();
     let dead = Peer::OmniOrb.run_client(&alive);
     assert!(!dead.is_complete && dead.text.contains("TRANSIENT"), "{}", dead.text);
 
-    let endpoint = format!("giop:tcp:{address}");
     let (server, again, _) = start(&["--poa", "persistent", "-ORBendPoint", &endpoint]);
     assert_eq!(again, ior);
     let report = Peer::OmniOrb.run_client(&alive);
@@ -82,9 +82,8 @@ fn a_reference_outlives_its_server() {
     server.kill();
 
     // A reference to a transient object does not: whoever is there now knows nothing of it.
-    let (server, transient, address) = start(&[]);
+    let (server, transient, _) = start(&["-ORBendPoint", &endpoint]);
     server.kill();
-    let endpoint = format!("giop:tcp:{address}");
     let (_server, ..) = start(&["-ORBendPoint", &endpoint]);
     let report = Peer::OmniOrb.run_client(&["--only", "nothing", &transient]);
     assert!(report.text.contains("OBJECT_NOT_EXIST"), "{}", report.text);

@@ -466,19 +466,36 @@ void control() {
     LongSeq_var got = suite->take_tokens(2, 30000);
     check(got->length() == 2 && got[0u] + got[1] == 300000, "tokens");
   });
-  run("context", [] {
+  run("context/none", [] {
     CORBA::Context_var base, context;
     orb->get_default_context(base.out());
     base->create_child("test", context.out());
     StringSeq_var got = suite->with_context(1, context);
     check(got->length() == 0, "an empty context carried something");
     CORBA::Any value;
+    value <<= "v-other";
+    context->set_one_value("other", value);
+    got = suite->with_context(1, context);
+    check(got->length() == 0, "a name that the clause has not was carried");
+  });
+  run("context/values", [] {
+    CORBA::Context_var base, context;
+    orb->get_default_context(base.out());
+    base->create_child("test", context.out());
+    CORBA::Any value;
     for (const char* name : {"color", "color_depth", "region", "other"}) {
       value <<= (string("v-") + name).c_str();
       context->set_one_value(name, value);
     }
-    got = suite->with_context(1, context);
+    StringSeq_var got = suite->with_context(1, context);
     same("values", strings<StringSeq>({"color=v-color", "color_depth=v-color_depth", "region=v-region"}), got.in());
+    // What a context has hides what those around it have; the rest is theirs.
+    CORBA::Context_var inner;
+    context->create_child("inner", inner.out());
+    value <<= "";
+    inner->set_one_value("region", value);
+    got = suite->with_context(1, inner);
+    same("values", strings<StringSeq>({"color=v-color", "color_depth=v-color_depth", "region="}), got.in());
   });
   run("block", [] {
     CORBA::Long opened = 0;

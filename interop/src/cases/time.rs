@@ -29,12 +29,26 @@ pub(super) fn control(cases: &mut Cases<'_>) {
         got.sort_unstable();
         assert_eq!(got, [0, 300_000]);
     });
-    cases.run("context", |suite| {
+    cases.run("context/none", |suite| {
         assert_eq!(suite.with_context(1).unwrap(), Vec::<String>::new());
+        // Nothing that the clause names.
+        let unnamed = Context::new().with("other", "v-other").with("Region", "v-Region");
+        assert_eq!(unnamed.enter(|| suite.with_context(1)).unwrap(), Vec::<String>::new());
+    });
+    // Servers that know no contexts must bear them as well.
+    cases.run("context/sent", |suite| {
+        let context = Context::new().with("region", "north").with("colors", "x".repeat(10_000));
+        context.enter(|| suite.with_context(1)).unwrap();
+        assert_eq!(suite.echo_long(1, 2).unwrap(), (1, 1, 2));
+    });
+    cases.run("context/values", |suite| {
         let names = ["color", "color_depth", "region", "other"];
         let context = names.iter().fold(Context::new(), |c, name| c.with(*name, format!("v-{name}")));
         let expected = ["color=v-color", "color_depth=v-color_depth", "region=v-region"];
         assert_eq!(context.enter(|| suite.with_context(1)).unwrap(), expected);
+        // A call from within a context that has others around it sees the nearest.
+        let inner = Context::new().with("region", "");
+        assert_eq!(context.enter(|| inner.enter(|| suite.with_context(1))).unwrap(), ["region="]);
     });
     cases.run("block", |suite| {
         std::thread::scope(|threads| {
