@@ -88,7 +88,10 @@ impl interop::Listener for Called {
 
 /// A client that nobody can connect to.
 fn unreachable_client(both_ways: bool) -> Orb {
-    let mut builder = Orb::builder().no_endpoint().publish(&format!("127.0.0.1:{}", free_port()));
+    let mut builder = Orb::builder().no_endpoint();
+    if !both_ways {
+        builder = builder.publish(&format!("127.0.0.1:{}", free_port()));
+    }
     builder.config().bidirectional = both_ways;
     // The threads that are called back call the server as well, each over a connection of its own otherwise.
     builder.config().connections_per_endpoint_max = 1;

@@ -58,9 +58,17 @@ fn the_address_is_told_once() {
 /// omniORB's way to write an endpoint is what its users type first.
 #[test]
 fn omniorbs_endpoints_are_understood() {
-    let mut arguments = ["-ORBendPoint", "giop:tcp:127.0.0.1:0"].map(String::from).to_vec();
-    let orb = OrbBuilder::default().arguments(&mut arguments).build().unwrap();
+    let built = |arguments: &[&str]| {
+        let mut arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        OrbBuilder::default().arguments(&mut arguments).build()
+    };
+    let orb = built(&["-ORBendPoint", "giop:tcp:127.0.0.1:0"]).unwrap();
     assert!(orb.published_addresses()[0].starts_with("127.0.0.1:"));
+    let endpoint = ["-ORBendPoint", "giop:tcp:[::1]:0", "-ORBendPointPublish"];
+    let orb = built(&[&endpoint[..], &["giop:tcp:gateway.example:7"]].concat()).unwrap();
+    assert_eq!(orb.published_addresses(), ["gateway.example:7"]);
+    let refused = built(&[&endpoint[..], &["giop:ssl:gateway.example:7"]].concat()).unwrap_err().to_string();
+    assert!(refused.contains("write iiop://HOST:PORT"), "{refused}");
 }
 
 #[test]

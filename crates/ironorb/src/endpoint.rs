@@ -79,15 +79,7 @@ impl FromStr for Endpoint {
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
         let bad = |why| BadAddress { text: text.to_owned(), why };
-        let rest = match (text.split_once("://"), text.strip_prefix("giop:")) {
-            (Some(("iiop", rest)), _) => rest,
-            (Some(_), _) => return Err(bad("only iiop:// is known; write iiop://HOST:PORT")),
-            (None, Some(rest)) => rest
-                .strip_prefix("tcp:")
-                .ok_or_else(|| bad("of omniORB's forms only giop:tcp: is known; write iiop://HOST:PORT"))?,
-            (None, None) => text,
-        };
-        let (host, port) = split_host_port(rest).map_err(bad)?;
+        let (host, port) = without_scheme(text).and_then(split_host_port).map_err(bad)?;
         Ok(Endpoint { host: host.to_owned(), port: port.unwrap_or(0) })
     }
 }
@@ -95,6 +87,18 @@ impl FromStr for Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "iiop://{}", display_host_port(&self.host, self.port))
+    }
+}
+
+/// What stands behind `iiop://`, which may be left out, or behind omniORB's `giop:tcp:`.
+pub(crate) fn without_scheme(text: &str) -> Result<&str, &'static str> {
+    match (text.split_once("://"), text.strip_prefix("giop:")) {
+        (Some(("iiop", rest)), _) => Ok(rest),
+        (Some(_), _) => Err("only iiop:// is known; write iiop://HOST:PORT"),
+        (None, Some(rest)) => rest
+            .strip_prefix("tcp:")
+            .ok_or("of omniORB's forms only giop:tcp: is known; write iiop://HOST:PORT"),
+        (None, None) => Ok(text),
     }
 }
 
@@ -118,7 +122,8 @@ pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<u16>), &'stati
         },
     };
     match port {
-        None => Ok((host, None)),
+        // With nothing behind the colon too, as in omniORB's `giop:tcp::`.
+        None | Some("") => Ok((host, None)),
         Some(port) => {
             port.parse().map(|port| (host, Some(port))).map_err(|_| "the port is a number from 0 to 65535")
         }
@@ -160,6 +165,8 @@ mod tests {
             ("giop:tcp:localhost:2809", "iiop://localhost:2809"),
             ("giop:tcp:[::1]:0", "iiop://[::1]:0"),
             ("giop:tcp::2809", "iiop://:2809"),
+            ("giop:tcp::", "iiop://:0"),
+            ("giop:tcp:h:", "iiop://h:0"),
         ] {
             assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), shown);
         }

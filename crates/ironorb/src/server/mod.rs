@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::config::ServerConcurrency;
-use crate::endpoint::{Endpoint, Published, split_host_port};
+use crate::endpoint::{Endpoint, Published, split_host_port, without_scheme};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use connection::Connection;
@@ -187,7 +187,7 @@ pub(crate) fn published(publish: &[String], bound: Vec<Published>) -> io::Result
     publish
         .iter()
         .map(|text| {
-            let (host, port) = split_host_port(text.trim_start_matches("iiop://")).map_err(|why| {
+            let (host, port) = without_scheme(text).and_then(split_host_port).map_err(|why| {
                 io::Error::new(io::ErrorKind::InvalidInput, format!("publish {text:?}: {why}"))
             })?;
             // Port 0, or none, stands for the port that the system chose.

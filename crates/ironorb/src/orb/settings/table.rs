@@ -257,8 +257,9 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// `ORBListenEndpoints` is the name that TAO and others use; `endPoint` is omniORB's.
+/// `ORBListenEndpoints` is the name that TAO and others use; `endPoint` and `endPointPublish` are omniORB's.
 const OTHER_NAMES: &[(&str, &str)] = &[
+    ("endPointPublish", "publish"),
     ("listenEndpoints", "endpoint"),
     ("maxGIOPVersion", "giopVersion"),
     ("nativeCharCodeSet", "nativeCharSet"),
