@@ -4,8 +4,8 @@ use std::io::Write;
 use std::net::TcpStream;
 
 use ironorb::giop::{CharSet, Ior, SystemExceptionKind, TransmissionCodeSets, WideCharSet, ior};
-use ironorb::{MinorCode, Orb, TypedRef, Version};
-use ironorb_tests::wires::{Exchange, ExchangeRef};
+use ironorb::{MinorCode, Orb, ServerConcurrency, TypedRef, Version};
+use ironorb_tests::wires::{Exchange, ExchangeAsync, ExchangeRef};
 use ironorb_tests::{Exchanging, raw};
 
 const TEXT: &str = "za\u{17c}\u{f3}\u{142}\u{107} \u{1F422}";
@@ -203,4 +203,18 @@ fn what_a_client_has_not_told_or_what_we_do_not_speak() {
         Some(conversion)
     );
     assert_eq!(TransmissionCodeSets::UNNEGOTIATED.wide_set, None);
+}
+
+/// A client tells its code sets once. A pool may serve its second request before the first, but not without knowing them.
+#[test]
+fn what_the_first_request_tells_holds_for_those_beside_it() {
+    let (_server, exchange) =
+        server(|config| config.concurrency = ServerConcurrency::LeaderFollowers { threads: 4 });
+    for _ in 0..30 {
+        let (_client, remote) = client(&exchange, |_| {});
+        let pending: Vec<_> = (0..12).map(|_| remote.wide_async(TEXT)).collect();
+        for text in pending {
+            assert_eq!(text.wait().unwrap(), TEXT);
+        }
+    }
 }

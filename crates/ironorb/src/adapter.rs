@@ -429,6 +429,21 @@ impl Adapter {
         self.serve_begun(message, session, sink, orb, None);
     }
 
+    /// Hears what a client tells of itself with a request, ahead of serving it.
+    #[cold]
+    pub(crate) fn take_note(
+        &self,
+        request: &Request<'_>,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &OrbCore,
+    ) {
+        let agreed = session.code_sets(request);
+        if agreed.is_some() && orb.config.bidirectional && request.version == Version::V1_2 {
+            offer_both_ways(request, sink);
+        }
+    }
+
     /// The same for a request whose servant may have been found already.
     #[inline]
     pub(crate) fn serve_begun(

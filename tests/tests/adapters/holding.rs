@@ -18,6 +18,7 @@ const BOTH: [ServerConcurrency; 2] =
 fn holding(concurrency: ServerConcurrency, held_max: usize) -> (Orb, Poa, Orb) {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
     builder.config().held_requests_max = held_max;
+    builder.config().connection.framer.message_bytes_max = 1 << 20;
     let server = builder.build().unwrap();
     let manager = server.poa_manager_factory().create("holding").unwrap();
     let poa = server.root_poa().create_poa("held", Some(manager), PoaPolicies::default()).unwrap();
@@ -125,17 +126,13 @@ fn so_many_are_held_and_no_more() {
 
 #[test]
 fn they_take_no_more_memory_than_the_largest_message() {
-    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
-    builder.config().connection.framer.message_bytes_max = 1 << 20;
-    let server = builder.hold_requests().build().unwrap();
-    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
-    let client = crate::client();
-    let held = remote(&client, &local);
+    let (_server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
+    let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
     let data = vec![0; 400_000];
     let waiting: Vec<_> = (0..2).map(|_| held.reflect_async(&data)).collect();
     let e = held.reflect(&data).unwrap_err();
     assert_eq!((e.kind, e.minor), (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED));
-    server.root_poa().manager().activate().unwrap();
+    poa.manager().activate().unwrap();
     assert!(waiting.into_iter().all(|data| data.wait().is_ok()));
 }
 

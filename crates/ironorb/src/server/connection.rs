@@ -315,6 +315,14 @@ impl Connection {
         }
     }
 
+    /// Takes note of what a client tells of itself with its first requests, before another thread may serve the next:
+    /// it holds for that one as well.
+    pub(super) fn take_note(&self, work: &Work) {
+        if self.served.load(Ordering::Relaxed) < INTRODUCTIONS_MAX {
+            work.take_note(&self.orb, &self.session, &Unanswered::of(self));
+        }
+    }
+
     /// Carries out a request and keeps its buffer. True when the connection has ended meanwhile and this was the last
     /// one: the caller closes it.
     #[inline]
@@ -386,6 +394,10 @@ impl Connection {
         }
     }
 }
+
+/// Requests served after which a client is expected to have told everything that concerns its whole connection. What it
+/// tells later is heard all the same, when that request is served.
+const INTRODUCTIONS_MAX: u64 = 8;
 
 /// Reads of 4 KiB after a goodbye, so that a peer that never stops sending is not listened to for ever.
 const DRAIN_READS_MAX: usize = 256;

@@ -149,6 +149,7 @@ fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut
     match connection.look_for_work(spare) {
         Found::Nothing => pool.rearm(connection),
         Found::Work { work, more } => {
+            connection.take_note(&work);
             if more {
                 pool.push_ready(connection);
             } else {

@@ -66,6 +66,15 @@ impl Work {
         }
     }
 
+    /// Hears what its client tells of itself, for the whole connection.
+    pub(crate) fn take_note(&self, orb: &OrbCore, session: &Session, sink: &dyn ReplySink) {
+        if let Work::Request(message) = self
+            && let Ok(request) = message.parse_request()
+        {
+            orb.adapter.take_note(&request, session, sink, orb);
+        }
+    }
+
     /// Does it, and gives the message back for its buffer.
     #[inline]
     pub(crate) fn carry_out(self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) -> Message {

@@ -46,6 +46,8 @@ pub(super) struct BothWays {
     /// What the peer's requests have in common.
     session: Session,
     has_announced: AtomicBool,
+    /// Whether the peer's first request has come, with what it tells of itself.
+    has_heard: AtomicBool,
     /// Requests of the peer that have come and have not been served.
     backlog: Mutex<Backlog>,
 }
@@ -70,6 +72,7 @@ impl BothWays {
             role,
             session: Session::default(),
             has_announced: AtomicBool::new(false),
+            has_heard: AtomicBool::new(false),
             backlog: Mutex::default(),
         }
     }
@@ -218,6 +221,12 @@ impl Link {
             };
             let link = self.me.upgrade().filter(|_| has_room);
             let Some(link) = link else { return self.end(state, ConnectionEnd::Lost) };
+            // Before others, which may be served beside it.
+            if !both_ways.has_heard.swap(true, Ordering::SeqCst)
+                && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
+            {
+                work.take_note(&orb, &both_ways.session, &CalledBack(link.clone()));
+            }
             if common.callback_threads.run(move || link.serve(work)).is_err() {
                 return self.end(state, ConnectionEnd::Lost);
             }
