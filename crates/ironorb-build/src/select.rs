@@ -19,6 +19,9 @@ impl Selection {
                 selection.chosen[def.id.index()] = true;
             }
         }
+        if selection.chosen.iter().all(|&chosen| chosen) {
+            return selection;
+        }
         let mut waiting: Vec<DefId> =
             model.definitions().iter().map(|def| def.id).filter(|&id| selection.contains(id)).collect();
         while let Some(id) = waiting.pop() {

@@ -14,7 +14,7 @@ impl Printer {
             let type_code = &interface.type_code;
             let idl = type_code.idl.as_ref().map_or_else(String::new, |idl| format!(" {idl:?}"));
             self.blank();
-            let head = format!("dyn {}{idl}: {} =", interface.name, type_code.name);
+            let head = ["dyn ", &interface.name, &idl, ": ", &type_code.name, " ="].concat();
             let whole = format!("{support}::local_interface! {{ {head} {:?} }}", type_code.repository_id);
             if self.fits(&whole) {
                 self.line(&whole);
@@ -58,8 +58,8 @@ impl Printer {
             bases => bases.iter().map(|base| &**base).collect(),
         };
         let brace = if methods.is_empty() { "{}" } else { "{" };
-        let head = format!("pub trait {name}:");
-        let whole = format!("{head} {} {brace}", bounds.join(" + "));
+        let head = ["pub trait ", name, ":"].concat();
+        let whole = [&*head, " ", &bounds.join(" + "), " ", brace].concat();
         // rustfmt keeps eight columns free behind the bounds.
         let open = [&head, " ", &bounds.join(" + "), " {"].concat();
         if self.fits_with(&open, 8) {
@@ -111,7 +111,7 @@ impl Printer {
         }
         self.line(") -> Result<");
         self.indented(|out| {
-            let results = format!("{},", tuple(&method.results));
+            let results = [&*tuple(&method.results), ","].concat();
             if !is_wide && out.fits(&results) {
                 out.line(&results);
             } else {
@@ -131,18 +131,18 @@ impl Printer {
             let type_code = &interface.type_code;
             let idl = type_code.idl.as_ref().map_or_else(String::new, |idl| format!(" {idl:?}"));
             let kind = if remote.is_abstract { "abstract " } else { "" };
-            let first = format!("pub {}: dyn {}{idl},", remote.reference, interface.name);
+            let first = ["pub ", &remote.reference, ": dyn ", &interface.name, &idl, ","].concat();
             let names = [&remote.skeleton, &remote.asynchronous, &remote.deferred].map(|name| &**name);
-            let traits = format!("{},", names.join(", "));
+            let traits = [&*names.join(", "), ","].concat();
             let id = format!("{kind}{:?}", type_code.repository_id);
-            let type_code = format!("{} =", type_code.name);
+            let type_code = [&*type_code.name, " ="].concat();
             if !out.put_if_fits(&[&first, " ", &traits]) {
                 out.filled_below(&first, &names, "");
                 out.text.pop(); // nothing closes them
             }
             out.indented(|out| out.assignment(&type_code, &id));
             let bases: Vec<String> =
-                remote.bases.iter().map(|(reference, base)| format!("{reference}: dyn {base}")).collect();
+                remote.bases.iter().map(|(reference, base)| [reference, ": dyn ", base].concat()).collect();
             out.filled("bases [", &bases, "];");
             let operations: Vec<String> = remote
                 .operations
@@ -161,17 +161,17 @@ impl Printer {
         let bounds = if method.bounded { ", bounds()" } else { "" };
         let context = method.context.as_ref().map_or_else(String::new, |patterns| {
             let patterns: Vec<String> = patterns.iter().map(|pattern| format!("{pattern:?}")).collect();
-            format!(", context({})", patterns.join(", "))
+            [", context(", &patterns.join(", "), ")"].concat()
         });
         let parameters: Vec<String> =
             method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty, " = ", &p.mode].concat()).collect();
         let later = if method.oneway { String::new() } else { [" / ", &method.later].concat() };
         let head = [kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("].concat();
-        let end = format!(", {}{bounds}{context};", method.error);
+        let end = [", ", &method.error, bounds, &context, ";"].concat();
         let codecs = &method.result_codecs;
         let (open, close) = match codecs.len() {
             1 => (String::new(), String::new()),
-            _ => (format!("{}<(", method.joined_codec), ")>".to_owned()),
+            _ => ([&*method.joined_codec, "<("].concat(), ")>".to_owned()),
         };
         let result = ["-> ", &open, &codecs.join(", "), &close, &end].concat();
         if self.put_list_if_fits(&[&head], &parameters, &[") ", &result]) {
@@ -183,7 +183,7 @@ impl Printer {
         } else {
             self.filled(&head, &parameters, ")");
             self.indented(|out| match codecs.len() {
-                2.. => out.filled(&format!("-> {open}"), codecs, &format!("{close}{end}")),
+                2.. => out.filled(&["-> ", &open].concat(), codecs, &format!("{close}{end}")),
                 _ => out.line(&result),
             });
         }
@@ -197,7 +197,7 @@ impl Printer {
                 let variants: Vec<String> =
                     error.exceptions.iter().map(|(name, ty)| [name, "(", ty, ")"].concat()).collect();
                 if !out.put_list_if_fits(&["pub enum ", &error.name, " { "], &variants, &[" }"]) {
-                    out.filled(&format!("pub enum {} {{", error.name), &variants, "}");
+                    out.filled(&["pub enum ", &error.name, " {"].concat(), &variants, "}");
                 }
             }
         });
@@ -209,7 +209,7 @@ impl Printer {
 fn tuple<'t>(types: &'t [Text<'_>]) -> Text<'t> {
     match types {
         [one] => Text::Borrowed(one),
-        types => format!("({})", types.join(", ")).into(),
+        types => ["(", &types.join(", "), ")"].concat().into(),
     }
 }
 

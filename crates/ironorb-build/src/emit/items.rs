@@ -165,7 +165,7 @@ impl Printer {
                     one.push(["[", label, "] => ", &case.name, "(", codec, ")"].concat())
                 }
                 CaseKind::Many { labels, codec, .. } => {
-                    many.push(format!("[{}] => {}({codec})", labels.join(" | "), case.name));
+                    many.push(["[", &labels.join(" | "), "] => ", &case.name, "(", codec, ")"].concat());
                 }
                 CaseKind::Default { .. } | CaseKind::Rest { .. } => {}
             }
@@ -174,7 +174,7 @@ impl Printer {
         self.indented(|out| {
             let head = typed(&u.name, &u.type_code);
             let id = quoted(&u.type_code.repository_id);
-            let switch = format!("switch {};", described(&u.discriminator));
+            let switch = ["switch ", &described(&u.discriminator), ";"].concat();
             if !out.put_if_fits(&[&head, " ", &id, " ", &switch]) {
                 out.line(&head);
                 out.put(&[&id, " ", &switch]);
@@ -236,8 +236,8 @@ impl Printer {
             if out.put_list_if_fits(&[head, " ", &id, " ", open], parts, &[close]) {
                 return;
             }
-            if out.fits(&format!("{head} {id} {{")) {
-                out.braced(&format!("{head} {id}"), parts);
+            if out.fits(&[&*head, " ", &id, " {"].concat()) {
+                out.braced(&[&*head, " ", &id].concat(), parts);
             } else {
                 out.line(head);
                 out.braced(&id, parts);
@@ -252,7 +252,7 @@ impl Printer {
             return;
         }
         if !self.put_list_if_fits(&[head, " { "], parts, &[" }"]) {
-            self.filled_below(&format!("{head} {{"), parts, "}");
+            self.filled_below(&[head, " {"].concat(), parts, "}");
         }
     }
 }
@@ -289,10 +289,12 @@ pub(super) fn described<'d>(it: &'d Described<'_>) -> Cow<'d, str> {
 
 /// The fields of a variant that stores its label.
 fn variant_fields(u: &Union<'_>, case: &Case<'_>) -> Option<Vec<String>> {
-    let label = format!("label: {}", u.discriminator.codec);
+    let label = ["label: ", &u.discriminator.codec].concat();
     match &case.kind {
         CaseKind::One { .. } => None,
-        CaseKind::Many { ty, .. } | CaseKind::Default { ty, .. } => Some(vec![label, format!("value: {ty}")]),
+        CaseKind::Many { ty, .. } | CaseKind::Default { ty, .. } => {
+            Some(vec![label, ["value: ", ty].concat()])
+        }
         CaseKind::Rest { .. } => Some(vec![label]),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn screaming(idl: &str) -> String {
 
 /// Whether Rust forbids the name, or generated code needs it to mean what it always means.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    KEYWORDS.binary_search(&name).is_ok()
+    name.len() <= KEYWORD_BYTES_MAX && KEYWORDS.binary_search(&name).is_ok()
 }
 
 /// The letters of an IDL name without underscores, and which of them start a word. A word ends at an
@@ -63,7 +63,7 @@ fn started_with_letter(name: String, letter: char) -> String {
 
 /// Whether a generated module must not have a type of this name.
 pub(crate) fn is_unshadowed(name: &str) -> bool {
-    UNSHADOWED.binary_search(&name).is_ok()
+    name.len() <= UNSHADOWED_BYTES_MAX && UNSHADOWED.binary_search(&name).is_ok()
 }
 
 /// Names that a generated module must not shadow: what the prelude gives, the primitive types, and `g`,
@@ -125,6 +125,11 @@ const KEYWORDS: &[&str] = &[
     "where", "while", "yield",
 ];
 
+/// Longer names, which most are, need no search.
+const KEYWORD_BYTES_MAX: usize = "abstract".len();
+
+const UNSHADOWED_BYTES_MAX: usize = "PartialOrd".len();
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +138,8 @@ mod tests {
     fn the_lists_can_be_searched() {
         assert!(UNSHADOWED.is_sorted());
         assert!(KEYWORDS.is_sorted());
+        assert!(KEYWORDS.iter().all(|name| name.len() <= KEYWORD_BYTES_MAX));
+        assert!(UNSHADOWED.iter().all(|name| name.len() <= UNSHADOWED_BYTES_MAX));
     }
 
     #[test]
