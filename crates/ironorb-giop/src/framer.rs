@@ -11,7 +11,7 @@ pub struct FramerLimits {
     /// what has arrived, so an announced size alone costs nothing; worst case about twice this per connection.
     pub message_bytes_max: usize,
     /// Messages whose fragments may be interleaved. Default 16. All of them together hold at most
-    /// `message_bytes_max` bytes.
+    /// `message_bytes_max` bytes, and as much again while their buffers grow.
     pub assemblies_max: usize,
 }
 
@@ -28,6 +28,8 @@ const BUFFER_BYTES: usize = 16 << 10;
 const ASSEMBLY_BUFFER_BYTES: usize = 128 << 10;
 /// Buffers larger than this are not kept for the next message.
 const KEEP_BYTES_MAX: usize = 256 << 10;
+/// How often a message may be searched for a request id that has not come, each time in its length.
+const SEARCHES_MAX: usize = 16;
 /// Buffers kept for the next messages.
 const SPARES_MAX: usize = 4;
 
@@ -60,6 +62,28 @@ struct Assembly {
     joints: Vec<u32>,
     /// The peer has cancelled it: what still comes of it is dropped.
     cancelled: bool,
+    /// The request id, once somebody wanted to know it.
+    request_id: Option<RequestId>,
+    /// Bytes that were searched for the request id in vain.
+    searched_bytes: usize,
+}
+
+impl Assembly {
+    /// Bytes held.
+    fn held_bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(self.joints.as_slice())
+    }
+
+    /// The request id, if it has come. In GIOP 1.1 it stands behind service contexts, as many as the peer likes: they
+    /// are not looked through for each message that asks, of which the peer may send as many again.
+    fn request_id(&mut self) -> Option<RequestId> {
+        let length = self.bytes.len();
+        if self.request_id.is_none() && self.searched_bytes <= SEARCHES_MAX * length {
+            self.request_id = read_request_id(self.header.kind, self.header.reader(&self.bytes)).ok();
+            self.searched_bytes += length;
+        }
+        self.request_id
+    }
 }
 
 impl Framer {
@@ -130,7 +154,7 @@ impl Framer {
 
     /// Bytes held of messages that are not complete.
     pub fn held_bytes(&self) -> usize {
-        let assembled: usize = self.assemblies.iter().map(|assembly| assembly.bytes.len()).sum();
+        let assembled: usize = self.assemblies.iter().map(Assembly::held_bytes).sum();
         self.filled - self.taken + assembled
     }
 
@@ -279,6 +303,8 @@ impl Framer {
                     bytes: self.buf[part].to_vec(),
                     joints: Vec::new(),
                     cancelled: false,
+                    request_id: None,
+                    searched_bytes: 0,
                 });
                 self.assemblies.len() - 1
             }
@@ -292,6 +318,7 @@ impl Framer {
             }
             return Ok(None);
         }
+        self.give_back();
         let Assembly { header, mut bytes, joints, cancelled, .. } = self.assemblies.swap_remove(index);
         if cancelled {
             return Ok(None);
@@ -304,7 +331,7 @@ impl Framer {
     }
 
     fn check_assembled(&self, more: usize) -> Result<(), Malformed> {
-        let held: usize = self.assemblies.iter().map(|a| a.bytes.len()).sum();
+        let held: usize = self.assemblies.iter().map(Assembly::held_bytes).sum();
         if held + more > self.limits.message_bytes_max {
             return Err(Malformed::new(MalformedKind::TooLarge, 8));
         }
@@ -314,14 +341,25 @@ impl Framer {
     /// Drops what has arrived, and what may still come, of a fragmented message that the peer has cancelled (9.4.9).
     pub fn cancel(&mut self, id: RequestId) {
         for assembly in &mut self.assemblies {
-            if !assembly.cancelled
-                && read_request_id(assembly.header.kind, assembly.header.reader(&assembly.bytes)) == Ok(id)
-            {
+            if !assembly.cancelled && assembly.request_id() == Some(id) {
                 assembly.cancelled = true;
                 // Its fixed header stays, as the place that its size would go to.
                 assembly.bytes.truncate(HEADER_BYTES);
                 assembly.bytes.shrink_to_fit();
+                assembly.joints = Vec::new();
             }
+        }
+        self.give_back();
+    }
+
+    /// Gives back what the receive buffer has grown to, as fragments are copied out of it: messages that come whole
+    /// take it with them.
+    fn give_back(&mut self) {
+        let rest = self.filled - self.taken;
+        if self.buf.len() > KEEP_BYTES_MAX && rest <= BUFFER_BYTES {
+            let mut buf = vec![0; BUFFER_BYTES];
+            buf[..rest].copy_from_slice(&self.buf[self.taken..self.filled]);
+            (self.buf, self.taken, self.filled) = (buf, 0, rest);
         }
     }
 }

@@ -25,7 +25,10 @@ pub const SENDING_CONTEXT_RUN_TIME: u32 = 6;
 pub const INVOCATION_POLICIES: u32 = 7;
 /// The client's identity, passed on.
 pub const FORWARDED_IDENTITY: u32 = 8;
-/// An exception of the server's own language that IDL does not know, as that language marshals it.
+/// An exception of the server's own language that IDL does not know, as that language marshals it: the standard has a
+/// `java.lang.Throwable` there (CORBA 3.3 part 2, 7.7.1), and nothing else. So servers of IronORB send none; a user
+/// exception that the client does not expect goes to it as what it is, with its id, and words about a system exception
+/// by [`EXCEPTION_DETAIL_MESSAGE`].
 pub const UNKNOWN_EXCEPTION_INFO: u32 = 9;
 /// Priority of the call (RTCORBA 1.2, 5.4).
 pub const RT_CORBA_PRIORITY: u32 = 10;

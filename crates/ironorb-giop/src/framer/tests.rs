@@ -261,3 +261,88 @@ fn a_large_message_in_small_fragments_takes_memory_in_proportion() {
     }
     assert!(whole.unwrap().bytes() == large);
 }
+
+/// A message of GIOP 1.1 whose service contexts are many.
+fn many_contexts(count: u32, complete: bool) -> Vec<u8> {
+    let mut body = count.to_be_bytes().to_vec();
+    body.resize(4 + 8 * count as usize, 0);
+    if complete {
+        body.extend(77u32.to_be_bytes()); // the request id
+    } else {
+        body.truncate(body.len() - 4); // the length of the last context
+        body.extend(8u32.to_be_bytes());
+    }
+    let mut bytes = b"GIOP\x01\x01\x02\x00".to_vec();
+    bytes.extend((body.len() as u32).to_be_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+/// Who sends a long list of contexts in GIOP 1.1 and then cancels one request after the other, must not make us look
+/// through the list for each of them.
+#[test]
+fn cancellations_do_not_search_for_ids_without_end() {
+    for complete in [true, false] {
+        let mut framer = Framer::new(FramerLimits::default());
+        framer.push(&many_contexts(20_000, complete));
+        assert!(framer.next().unwrap().is_none());
+        for id in 0..50_000 {
+            framer.cancel(RequestId(1000 + id));
+        }
+        let assembly = &framer.assemblies[0];
+        assert!(!assembly.cancelled && assembly.searched_bytes <= (SEARCHES_MAX + 1) * assembly.bytes.len());
+        // It is known, though, once it has come; and found when the rest comes later.
+        if !complete {
+            let rest = b"GIOP\x01\x01\x02\x07\0\0\0\x0c\0\0\0\0\0\0\0\0\0\0\0\x4d";
+            (0..20_000).for_each(|_| framer.push(&[&rest[..11], &[16, 0, 0, 0, 0], &rest[12..]].concat()));
+            while framer.next().unwrap().is_some() {}
+        }
+        let id = framer.assemblies[0].request_id().expect("it has come");
+        framer.cancel(id);
+        assert!(framer.assemblies[0].cancelled && framer.held_bytes() == HEADER_BYTES);
+    }
+}
+
+/// One large fragment does not leave its buffer behind on a connection that idles then.
+#[test]
+fn the_buffer_of_a_large_fragment_is_given_back() {
+    let large = reply(1, &vec![5; 3 << 20]);
+    let stream = fragmented(&large, 2 << 20);
+    let end = stream.len();
+    for cancelled in [false, true] {
+        let mut framer = Framer::new(FramerLimits::default());
+        framer.push(&stream[..end / 3 * 2 + 16]);
+        assert!(framer.next().unwrap().is_none());
+        assert!(framer.buf.len() >= 1 << 20);
+        if cancelled {
+            framer.cancel(RequestId(1));
+        }
+        framer.push(&stream[end / 3 * 2 + 16..]);
+        framer.push(&reply(2, b"x")[..20]);
+        let whole = framer.next().unwrap();
+        assert_eq!(whole.is_none(), cancelled);
+        assert!(whole.is_none_or(|whole| whole.bytes() == large));
+        assert!(framer.buf.len() <= KEEP_BYTES_MAX, "{}", framer.buf.len());
+        framer.push(&reply(2, b"x")[20..]);
+        assert_eq!(all(&mut framer), [reply(2, b"x")]);
+    }
+}
+
+/// Where fragments of GIOP 1.1 begin is kept, too, and counts.
+#[test]
+fn joints_count_as_bytes_held() {
+    let limits = FramerLimits { message_bytes_max: 10_000, ..FramerLimits::default() };
+    let mut framer = Framer::new(limits);
+    framer.push(b"GIOP\x01\x01\x02\x01\0\0\0\0");
+    let mut data_bytes = 0;
+    let e = loop {
+        framer.push(b"GIOP\x01\x01\x02\x07\0\0\0\x01x");
+        match framer.next() {
+            Ok(message) => assert!(message.is_none()),
+            Err(e) => break e,
+        }
+        data_bytes += 1;
+    };
+    assert_eq!(e.kind, MalformedKind::TooLarge);
+    assert!((1900..2100).contains(&data_bytes), "{data_bytes}");
+}
