@@ -355,7 +355,11 @@ impl AsyncCall {
         if let Listener::Callback(callback) = listener {
             progress.end = End::Gone;
             self.forget(progress);
-            return self.run_soon(callback, outcome);
+            // Callbacks of answers that came later may stand in the receiver's queue already.
+            return match self.object.core().connector.receiver().is_current_thread() {
+                true => callback(outcome),
+                false => self.run_soon(callback, outcome),
+            };
         }
         progress.end = End::Come(outcome);
         self.forget(progress);

@@ -249,11 +249,11 @@ impl Receiver {
                     }
                     number => {
                         let link = lock(&self.state).links.get(&number).and_then(Weak::upgrade);
-                        let deliveries = link.map(|link| link.on_ready()).unwrap_or_default();
-                        // What another thread has received before comes before.
+                        if let Some(link) = link {
+                            link.on_ready();
+                        }
                         let work = std::mem::take(&mut lock(&self.state).work);
                         work.into_iter().for_each(Work::carry_out);
-                        deliveries.into_iter().for_each(|delivery| Work::Deliver(delivery).carry_out());
                     }
                 }
             }

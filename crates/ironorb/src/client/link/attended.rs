@@ -240,28 +240,21 @@ impl Link {
         self.watch(&mut state, readable);
     }
 
-    /// The receiver has seen something on the socket. Never waits. Gives what the receiver is to pass on when it
-    /// has let go of the connection.
-    pub(crate) fn on_ready(&self) -> Vec<Delivery> {
+    /// The receiver has seen something on the socket. Never waits. What it is to pass on stands behind what others have
+    /// received before.
+    pub(crate) fn on_ready(&self) {
         let mut state = lock(&self.state);
         self.send_some(&mut state);
         let Some(mut framer) = state.take_framer() else {
             // A caller receives; it hands over when it is done.
-            self.watch(&mut state, false);
-            return Vec::new();
+            return self.watch(&mut state, false);
         };
         let result = net::receive_now(&self.stream, framer.space());
         // Then a caller has been faster, and will be again.
         let is_elsewhere = matches!(result, Ok(Moved::Nothing));
-        let woken = self.take_input_now(&mut state, framer, result);
-        let deliveries = self.take_answers(&mut state, woken);
-        if state.end().is_some() {
-            self.has_ended(&mut state);
-        } else {
-            let readable = !is_elsewhere || state.wants_receiver();
-            self.watch(&mut state, readable);
-        }
-        deliveries
+        self.take_input(&mut state, framer, result);
+        let readable = !is_elsewhere || state.wants_receiver();
+        self.watch(&mut state, readable);
     }
 
     /// Sees to it that those who have asked are told. Where that runs code of the program's the receiver does it: it
