@@ -153,58 +153,47 @@ impl Connection {
     /// Waits for the next thing to do; `None` at the end. Takes the buffer of the last one back.
     #[inline]
     pub(super) fn wait_for_work(&self, spare: &mut Spare) -> Option<Work> {
-        loop {
-            match self.receive_work(spare) {
-                Ok(work) => return Some(work),
-                Err(NoWork::End) => return None,
-                Err(NoWork::Detour) => {}
-            }
-            let detours = self.detours.load(Ordering::SeqCst);
-            if detours & Detour::STOPPING != 0 {
-                return None;
-            }
-            if let Some(inbox) = self.inbox.get() {
-                return self.wait_at(inbox);
-            }
-            self.wait_until_unclogged();
-        }
-    }
-
-    #[inline(always)] // a step of every call
-    fn receive_work(&self, spare: &mut Spare) -> Result<Work, NoWork> {
         let mut framer = lock(&self.receiver);
         spare.give_to(&mut framer);
+        let mut is_unfinished = false;
         loop {
-            if let Some(work) = self.next_arrived(&mut framer)? {
-                return Ok(work);
+            match self.next_arrived(&mut framer) {
+                Ok(Some(work)) => {
+                    if is_unfinished {
+                        self.unfinished_bytes.store(0, Ordering::Relaxed);
+                    }
+                    return Some(work);
+                }
+                Ok(None) => {}
+                Err(NoWork::End) => return None,
+                Err(NoWork::Detour) => {
+                    drop(framer);
+                    return self.wait_elsewhere(spare);
+                }
             }
             if framer.is_mid_message() {
-                return self.receive_rest(&mut framer);
+                is_unfinished = true;
+                self.unfinished_bytes.store(framer.held_bytes(), Ordering::Relaxed);
             }
-            self.receive(&mut framer)?;
-        }
-    }
-
-    /// The same when some of a message has come.
-    fn receive_rest(&self, framer: &mut Framer) -> Result<Work, NoWork> {
-        loop {
-            self.note_unfinished_of(framer);
-            self.receive(framer)?;
-            if let Some(work) = self.next_arrived(framer)? {
-                self.note_unfinished(0);
-                return Ok(work);
+            match net::receive(&self.stream, framer.space()) {
+                Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Nothing) => {}
+                Ok(Moved::End) | Err(_) => return None,
             }
         }
     }
 
-    #[inline(always)] // a step of every call
-    fn receive(&self, framer: &mut Framer) -> Result<(), NoWork> {
-        match net::receive(&self.stream, framer.space()) {
-            Ok(Moved::Bytes(count)) => framer.received(count),
-            Ok(Moved::Nothing) => {}
-            Ok(Moved::End) | Err(_) => return Err(NoWork::End),
+    /// The same where there is a [`Detour`].
+    #[cold]
+    fn wait_elsewhere(&self, spare: &mut Spare) -> Option<Work> {
+        if self.is_on(Detour::STOPPING) {
+            return None;
         }
-        Ok(())
+        if let Some(inbox) = self.inbox.get() {
+            return self.wait_at(inbox);
+        }
+        self.wait_until_unclogged();
+        self.wait_for_work(spare)
     }
 
     /// Looks for the next thing to do without waiting for bytes. For drivers in which nobody waits for bytes with
@@ -253,6 +242,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn is_on(&self, detour: u8) -> bool {
         self.detours.load(Ordering::SeqCst) & detour != 0
     }
