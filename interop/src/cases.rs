@@ -8,6 +8,7 @@ mod runner;
 mod time;
 mod types;
 mod value;
+mod value_parts;
 mod values;
 
 pub use runner::{Report, Target};
@@ -35,7 +36,12 @@ pub fn run(target: &Target, skips: &[(&str, &str)]) -> Report {
     parts::fixed(&mut cases);
     parts::long_double(&mut cases);
     value::values(&mut cases);
+    value::chunks(&mut cases);
     value::boxes(&mut cases);
+    value::boxed_members(&mut cases);
+    value_parts::abstracts(&mut cases);
+    value_parts::customs(&mut cases);
+    value_parts::value_anys(&mut cases);
     time::control(&mut cases);
     time::threads(&mut cases);
     later::later(&mut cases);

@@ -16,5 +16,6 @@ pub mod results;
 pub mod samples;
 pub mod skips;
 pub mod suite;
+pub mod value_samples;
 
 ironorb::include_idl!("all");

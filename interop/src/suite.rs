@@ -166,7 +166,7 @@ macro_rules! echo_references {
     )*};
 }
 
-pub use values::{length, register_values, ring};
+pub use values::{TicketOffice, length, register_values, ring};
 use {echo_lent, echo_values};
 
 /// Attributes that are kept and given back.

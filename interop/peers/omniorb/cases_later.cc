@@ -4,13 +4,6 @@
 #include "characters.hh"
 #include "harness.hh"
 
-template <class Interface>
-static typename Interface::_var_type part(const char* name) {
-  CORBA::Object_var object = suite->part(name);
-  check(!CORBA::is_nil(object), "the server has no such part");
-  return Interface::_unchecked_narrow(object);
-}
-
 static void until_held(Later_ptr later, CORBA::ULong count) {
   for (int i = 0; i < 3000; ++i) {
     if (later->held() >= count) return;

@@ -4,14 +4,6 @@
 #include "samples.hh"
 #include "values.hh"
 
-template <class Interface>
-static typename Interface::_var_type part(const char* name) {
-  CORBA::Object_var object = suite->part(name);
-  typename Interface::_var_type narrowed = Interface::_narrow(object);
-  if (CORBA::is_nil(narrowed)) throw Mismatch{"the server has no such part"};
-  return narrowed;
-}
-
 static void right(const char* which, const string& sample, const CORBA::Any& any) {
   string wrong = check_sample(sample, any);
   if (!wrong.empty()) throw Mismatch{string(which) + " " + wrong};

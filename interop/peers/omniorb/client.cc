@@ -17,6 +17,7 @@
 #include "cases.hh"
 #include "characters.hh"
 #include "harness.hh"
+#include "known_values.hh"
 
 int main(int argc, char** argv) {
   try {
@@ -62,6 +63,7 @@ int main(int argc, char** argv) {
     manager->activate();
     listener_poa = both_ways ? create_both_ways(orb, root_poa) : PortableServer::POA::_duplicate(root_poa);
 
+    register_values(orb);
     object = orb->string_to_object(reference.c_str());
     suite = Suite::_narrow(object);
     if (CORBA::is_nil(suite)) {
@@ -82,6 +84,12 @@ int main(int argc, char** argv) {
     typecodes();
     fixed();
     long_double();
+    values();
+    value_chunks();
+    boxes();
+    boxed_members();
+    abstracts();
+    value_anys();
     control();
     later();
     if (with_texts) texts();

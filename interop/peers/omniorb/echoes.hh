@@ -39,5 +39,11 @@
     y = T::_duplicate(x);                                      \
     return T::_duplicate(x);                                   \
   }
+#define ECHO_VALUE(op, T)                                      \
+  T* op(T* x, T*& y, T##_out z) override {                     \
+    z = y;                                                     \
+    y = shared(x);                                             \
+    return shared(x);                                          \
+  }
 
 #endif

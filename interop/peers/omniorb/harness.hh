@@ -95,6 +95,15 @@ inline void run(const string& name, const std::function<void()>& body) {
   fflush(stdout);
 }
 
+// The object of a part of the contract that not every ORB has.
+template <class Interface>
+inline typename Interface::_var_type part(const char* name) {
+  CORBA::Object_var object = suite->part(name);
+  typename Interface::_var_type narrowed = Interface::_narrow(object);
+  if (CORBA::is_nil(narrowed)) throw Mismatch{"the server has no such part"};
+  return narrowed;
+}
+
 inline void check(bool holds, const string& what) {
   if (!holds) throw Mismatch{what};
 }

@@ -95,5 +95,6 @@ PortableServer::ServantBase* make_part(const char* name) {
   if (part == "typecodes") return new TypeCodesServant;
   if (part == "fixed") return new FixedsServant;
   if (part == "long_double") return new LongDoublesServant;
-  return make_later_part(part);
+  if (auto* later = make_later_part(part)) return later;
+  return make_value_part(part);
 }

@@ -11,5 +11,7 @@
 PortableServer::ServantBase* make_part(const char* name);
 // Those of "later" and "texts".
 PortableServer::ServantBase* make_later_part(const std::string& part);
+// The same for the parts of valuetypes.
+PortableServer::ServantBase* make_value_part(const std::string& part);
 
 #endif

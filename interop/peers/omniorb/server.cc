@@ -30,6 +30,7 @@
 #include "both_ways.hh"
 #include "characters.hh"
 #include "echoes.hh"
+#include "known_values.hh"
 #include "parts.hh"
 
 using namespace interop;
@@ -528,6 +529,7 @@ int main(int argc, char** argv) {
 
     CORBA::Object_var object = orb->resolve_initial_references("RootPOA");
     root_poa = PortableServer::POA::_narrow(object);
+    register_values(orb);
     PortableServer::POAManager_var manager = root_poa->the_POAManager();
 
     CORBA::PolicyList policies;

@@ -1,15 +1,16 @@
-//! The cases of valuetypes: plain, inherited, truncated, null, shared, cyclic, boxed.
+//! The cases of valuetypes: plain, inherited, truncated, null, shared, cyclic, chunked, boxed.
 
 use std::fmt::Debug;
 
+use ironorb::generated::ValueBase;
 use ironorb::giop::value::ValueType;
-use ironorb::{Any, Link, SystemException, Value};
+use ironorb::{Any, Link, SystemException, Value, ValueGraph};
 
 use super::parts::part;
 use super::runner::Cases;
 use super::values::*;
 use crate::interop::*;
-use crate::suite::{length, ring};
+use crate::suite::{TicketOffice, length, ring};
 
 type Echoed<T> = Result<(Option<Value<T>>, Option<Value<T>>, Option<Value<T>>), SystemException>;
 
@@ -137,6 +138,112 @@ pub(super) fn values(cases: &mut Cases<'_>) {
     cases.run("value/operations", |suite| {
         let tag = Value::new(tag.clone());
         assert_eq!(values(suite).label_of(Some(&tag)).unwrap(), "label");
+        let measured = tag.upcast::<dyn Measured>();
+        assert_eq!(values(suite).measure_of(Some(&measured)).unwrap(), 2.5);
+    });
+    cases.run("value/as_object", |suite| {
+        let object = values(suite).object_of(Some(&Value::new(tag.clone()))).unwrap();
+        assert_eq!(object.unwrap().label().unwrap(), "label");
+    });
+    cases.run("value/initialiser", |suite| {
+        let ticket = TicketOffice.issue(7, "you").unwrap();
+        assert_eq!(values(suite).face_of(Some(&ticket)).unwrap(), "7 for you");
+        let (result, ..) = values(suite).echo_ticket(Some(&ticket), None).unwrap();
+        assert_eq!(result.unwrap().face().unwrap(), "7 for you");
+    });
+    cases.run("value/base/pass", |suite| {
+        let spot: Value<dyn ValueBase> = Value::new(spot.clone()).upcast();
+        let result = values(suite).pass_base(Some(&spot)).unwrap().unwrap();
+        assert_eq!(result.downcast::<Spot>().unwrap().color, "blue");
+        assert!(values(suite).pass_base(None).unwrap().is_none());
+    });
+    cases.run("value/base/pass_box", |suite| {
+        let boxed: Value<dyn ValueBase> = Value::new(BoxedString("boxed".to_owned())).upcast();
+        let result = values(suite).pass_base(Some(&boxed)).unwrap().unwrap();
+        assert_eq!(result.downcast::<BoxedString>().unwrap().0, "boxed");
+    });
+    cases.run("value/base/member", |suite| {
+        for held in [Link::from(&Value::new(spot.clone())), Link::null()] {
+            let anything = Value::new(Anything { held: held.clone() });
+            let (result, ..) = values(suite).echo_anything(Some(&anything), None).unwrap();
+            let found =
+                result.unwrap().held.get().and_then(|held: Value<dyn ValueBase>| held.downcast::<Spot>());
+            assert_eq!(found.map(|spot| spot.color.clone()), held.get().map(|_| "blue".to_owned()));
+        }
+    });
+}
+
+/// Values in chunks, one within the other.
+pub(super) fn chunks(cases: &mut Cases<'_>) {
+    let values = |suite: &SuiteRef| part::<ValuesRef>(suite, "values");
+    let spot = || Spot { base: Point { x: 3, y: 4 }, color: "blue".to_owned() };
+    let parcel = |label: &str, weights: usize| Parcel {
+        base: Point { x: 1, y: 2 },
+        label: label.to_owned(),
+        weights: doubles(weights),
+        inner: Link::null(),
+        contents: Vec::new(),
+    };
+    cases.run("value/chunks/long", |suite| {
+        let sent = parcel(&"l".repeat(9000), 4000);
+        let value = Value::new(sent.clone()).upcast::<Point>();
+        let (result, inout, out) = values(suite).echo_point(Some(&value), None).unwrap();
+        for found in [result, inout] {
+            assert!(*found.unwrap().downcast::<Parcel>().expect("a Parcel") == sent);
+        }
+        assert!(out.is_none());
+    });
+    cases.run("value/chunks/nested", |suite| {
+        let mut sent = parcel("outermost", 1);
+        for depth in 0..20 {
+            let inner = Value::new(sent);
+            sent = parcel(&format!("level {depth}"), depth);
+            sent.contents = vec![Link::from(&Value::new(spot())), Link::from(&inner), Link::null()];
+            sent.inner = Link::from(&inner);
+        }
+        let (result, ..) = values(suite).echo_parcel(Some(&Value::new(sent)), None).unwrap();
+        let mut at = result.unwrap();
+        for depth in (0..20).rev() {
+            assert_eq!((&*at.label, &at.weights), (&*format!("level {depth}"), &doubles(depth)));
+            assert_eq!(*at.contents[0].get().unwrap().downcast::<Spot>().expect("a Spot"), spot());
+            let inner = at.inner.get().unwrap();
+            assert!(at.contents[1].get().unwrap().ptr_eq(&inner.upcast::<Point>()), "no longer shared");
+            assert!(at.contents[2].is_null());
+            at = inner;
+        }
+        assert_eq!(at.label, "outermost");
+    });
+    cases.run("value/chunks/cycle", |suite| {
+        let mut graph = ValueGraph::new();
+        let place = graph.reserve::<Parcel>();
+        let itself = Parcel { inner: graph.link(place), ..parcel("itself", 3) };
+        graph.fill(place, itself).unwrap();
+        let (result, ..) = values(suite).echo_parcel(Some(&graph.finish(place).unwrap()), None).unwrap();
+        let result = result.unwrap();
+        assert!(result.inner.get().unwrap().ptr_eq(&result), "no longer a cycle");
+    });
+    cases.run("value/chunks/kinds", |suite| {
+        let secret = Secret { base: spot(), code: 1 };
+        let sealed = Sealed { base: parcel("sealed", 2), treasure: Link::from(&Value::new(spot())) };
+        let hot = HotSpot { base: spot(), heat: 1.5 };
+        let points = [
+            Link::from(&Value::new(secret.clone())),
+            Link::from(&Value::new(sealed)),
+            Link::null(),
+            Link::from(&Value::new(hot)),
+            Link::from(&Value::new(secret)),
+            Link::from(&Value::new(Point { x: 1, y: 2 })),
+        ];
+        let id = |name: &str| format!("IDL:ironorb.example/interop/{name}:1.0");
+        let expected = ["Spot", "Parcel", "", "HotSpot", "Spot", "Point"];
+        let expected = expected.map(|name| if name.is_empty() { String::new() } else { id(name) });
+        assert_eq!(values(suite).kinds_of(&points).unwrap(), expected.join(" "));
+    });
+    cases.run("value/chunks/cut_off", |suite| {
+        let treasure = Value::new(Point { x: 20, y: 22 });
+        let sealed = Sealed { base: parcel("sealed", 2), treasure: Link::from(&treasure) };
+        let sealed = Value::new(sealed).upcast::<Parcel>();
+        assert_eq!(values(suite).sum_of_second(Some(&sealed), Some(&treasure)).unwrap(), 42);
     });
 }
 
@@ -155,5 +262,31 @@ pub(super) fn boxes(cases: &mut Cases<'_>) {
         assert_eq!(*boxes.pass_boxed_longs(Some(&Value::new(longs.clone()))).unwrap().unwrap(), longs);
         assert_eq!(*boxes.pass_boxed_bin(Some(&Value::new(bin.clone()))).unwrap().unwrap(), bin);
         assert!(boxes.pass_boxed_string(None).unwrap().is_none());
+    });
+}
+
+/// Boxes that are members of values.
+pub(super) fn boxed_members(cases: &mut Cases<'_>) {
+    let values = |suite: &SuiteRef| part::<ValuesRef>(suite, "values");
+    let text = || Value::new(BoxedString("name".to_owned()));
+    let sizes = Value::new(BoxedLongs(vec![4, 5]));
+    cases.run("box/members", |suite| {
+        let crated = Crate { name: Link::from(&text()), again: Link::null(), sizes: Link::from(&sizes) };
+        let (result, inout, out) = values(suite).echo_crate(Some(&Value::new(crated)), None).unwrap();
+        for found in [result, inout] {
+            let found = found.unwrap();
+            assert_eq!(found.name.get().unwrap().0, "name");
+            assert_eq!(found.sizes.get().unwrap().0, [4, 5]);
+            assert!(found.again.is_null());
+        }
+        assert!(out.is_none());
+    });
+    cases.run("box/shared", |suite| {
+        let name = text();
+        let crated = Crate { name: Link::from(&name), again: Link::from(&name), sizes: Link::null() };
+        let (result, ..) = values(suite).echo_crate(Some(&Value::new(crated)), None).unwrap();
+        let found = result.unwrap();
+        assert_eq!(found.name.get().unwrap().0, "name");
+        assert!(found.name.get().unwrap().ptr_eq(&found.again.get().unwrap()), "no longer shared");
     });
 }

@@ -8,10 +8,10 @@ use ironorb::{
 };
 
 use super::later::{LaterServant, TextsServant};
-use super::values::{BoxesServant, ValuesServant};
+use super::values::{AbstractsServant, BoxesServant, CustomsServant, ValuesServant};
 use super::{Echo, adapter_error, echo_lent, echo_values};
 use crate::interop::{self, *};
-use crate::samples;
+use crate::{samples, value_samples};
 
 /// The object of a part; nil for one that IronORB has not.
 pub(super) fn part(root: &Poa, name: &str) -> Result<Option<ObjectRef>, SystemException> {
@@ -24,6 +24,9 @@ pub(super) fn part(root: &Poa, name: &str) -> Result<Option<ObjectRef>, SystemEx
         "boxes" => root.activate::<BoxesRef, _>(BoxesServant).map(ObjectRef::from),
         "later" => root.activate::<LaterRef, _>(Deferred(LaterServant::default())).map(ObjectRef::from),
         "texts" => root.activate::<TextsRef, _>(TextsServant).map(ObjectRef::from),
+        "abstracts" => root.activate::<AbstractsRef, _>(AbstractsServant).map(ObjectRef::from),
+        "custom" => root.activate::<CustomsRef, _>(CustomsServant).map(ObjectRef::from),
+        "value_anys" => root.activate::<ValueAnysRef, _>(ValueAnysServant).map(ObjectRef::from),
         _ => return Ok(None),
     };
     object.map(Some).map_err(adapter_error)
@@ -67,6 +70,21 @@ impl interop::Anys for AnysServant {
 
     fn check(&self, sample: &str, what: &Any) -> Result<String, SystemException> {
         Ok(samples::check(sample, what).err().unwrap_or_default())
+    }
+}
+
+#[derive(Debug)]
+struct ValueAnysServant;
+
+impl interop::ValueAnys for ValueAnysServant {
+    echo_lent! { echo_value_any: Any, Any; }
+
+    fn make(&self, sample: &str) -> Result<Any, SystemException> {
+        value_samples::make(sample).ok_or_else(|| unknown(sample))
+    }
+
+    fn check(&self, sample: &str, what: &Any) -> Result<String, SystemException> {
+        Ok(value_samples::check(sample, what).err().unwrap_or_default())
     }
 }
 

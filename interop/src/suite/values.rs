@@ -1,9 +1,12 @@
-//! The servants of valuetypes and boxes.
+//! The servants of valuetypes, boxes, abstract interfaces and custom valuetypes, and what the valuetypes do.
 
-use ironorb::{CompletionStatus, MinorCode, SystemException, SystemExceptionKind};
+use ironorb::generated::value::{CustomMarshal, DataInput, DataOutput};
+use ironorb::generated::{Abstract, ValueBase};
+use ironorb::giop::{Malformed, Misuse};
+use ironorb::{CompletionStatus, Link, MinorCode, SystemException, SystemExceptionKind};
 use ironorb::{Value, ValueGraph};
 
-use super::{Echo, echo_lent, internal};
+use super::{Echo, adapter_error, echo_lent, root_poa};
 use crate::interop::{self, *};
 
 /// Echoes of values, which may be null.
@@ -19,7 +22,7 @@ macro_rules! echo_nillable {
     )*};
 }
 
-/// Makes the valuetypes known that the suites know: all but `Secret`.
+/// Makes the valuetypes known that the suites know: all but `Secret` and `Sealed`.
 pub fn register_values(orb: &ironorb::Orb) {
     orb.register_value::<Point>();
     orb.register_value::<Point3>();
@@ -30,6 +33,64 @@ pub fn register_values(orb: &ironorb::Orb) {
     orb.register_value::<Twig>();
     orb.register_value::<Mixed>();
     orb.register_value::<Tag>();
+    orb.register_value::<Parcel>();
+    orb.register_value::<Ticket>();
+    orb.register_value::<BoxedString>();
+    orb.register_value::<BoxedLong>();
+    orb.register_value::<BoxedLongs>();
+    orb.register_value::<BoxedBin>();
+    orb.register_value::<Crate>();
+    orb.register_value::<Anything>();
+    orb.register_value::<Card>();
+    orb.register_value::<Clock>();
+}
+
+impl interop::Labelled for Tag {
+    fn label(&self) -> Result<String, SystemException> {
+        Ok(self.text.clone())
+    }
+}
+
+impl interop::Measured for Tag {
+    fn measure(&self) -> Result<f64, SystemException> {
+        Ok(self.size)
+    }
+}
+
+impl interop::Describable for Card {
+    fn describe_it(&self) -> Result<String, SystemException> {
+        Ok(format!("card {}", self.line))
+    }
+}
+
+impl TicketOperations for Ticket {
+    fn face(&self) -> Result<String, SystemException> {
+        Ok(format!("{} for {}", self.number, self.holder))
+    }
+}
+
+/// Issues tickets.
+#[derive(Debug, Clone, Copy)]
+pub struct TicketOffice;
+
+impl TicketFactory for TicketOffice {
+    fn issue(&self, number: i32, holder: &str) -> Result<Value<Ticket>, SystemException> {
+        Ok(Value::new(Ticket { number, holder: holder.to_owned() }))
+    }
+}
+
+impl CustomMarshal for Clock {
+    fn marshal(&self, out: &mut DataOutput<'_, '_>) -> Result<(), Misuse> {
+        out.write_octet(self.hour as u8)?;
+        out.write_octet(self.minute as u8)?;
+        out.write_string(&format!("{:02}:{:02}", self.hour, self.minute))
+    }
+
+    fn unmarshal(input: &mut DataInput<'_, '_>) -> Result<Self, Malformed> {
+        let (hour, minute) = (input.read_octet()?.into(), input.read_octet()?.into());
+        input.read_string()?;
+        Ok(Clock { hour, minute })
+    }
 }
 
 /// The number of cells of a ring; 0 for null, -1 for a chain that ends.
@@ -78,10 +139,14 @@ impl interop::Values for ValuesServant {
         echo_cell: Cell;
         echo_twig: Twig;
         echo_tag: Tag;
+        echo_parcel: Parcel;
+        echo_ticket: Ticket;
+        echo_crate: Crate;
+        echo_anything: Anything;
     }
 
     echo_lent! {
-        echo_cells: [ironorb::Link<Cell>], CellSeq;
+        echo_cells: [Link<Cell>], CellSeq;
         echo_point_pair: PointPair, PointPair;
         echo_point_or_number: PointOrNumber, PointOrNumber;
     }
@@ -124,13 +189,41 @@ impl interop::Values for ValuesServant {
         Err(Spoilt { where_: where_.cloned().into() }.into())
     }
 
+    fn pass_base(
+        &self,
+        x: Option<&Value<dyn ValueBase>>,
+    ) -> Result<Option<Value<dyn ValueBase>>, SystemException> {
+        Ok(x.cloned())
+    }
+
+    fn kinds_of(&self, points: &[Link<Point>]) -> Result<String, SystemException> {
+        let kind = |link: &Link<Point>| link.get().map_or("", |point| point.info().id);
+        Ok(points.iter().map(kind).collect::<Vec<_>>().join(" "))
+    }
+
+    fn sum_of_second(
+        &self,
+        _: Option<&Value<Parcel>>,
+        second: Option<&Value<Point>>,
+    ) -> Result<i32, SystemException> {
+        self.sum_of(second)
+    }
+
     fn label_of(&self, t: Option<&Value<Tag>>) -> Result<String, SystemException> {
-        Ok(t.ok_or_else(null)?.text.clone())
+        t.ok_or_else(null)?.label()
     }
 
     fn measure_of(&self, m: Option<&Value<dyn Measured>>) -> Result<f64, SystemException> {
-        let tag = m.ok_or_else(null)?.downcast::<Tag>();
-        Ok(tag.ok_or_else(|| internal("what is measured is no Tag"))?.size)
+        m.ok_or_else(null)?.measure()
+    }
+
+    fn face_of(&self, t: Option<&Value<Ticket>>) -> Result<String, SystemException> {
+        t.ok_or_else(null)?.face()
+    }
+
+    fn object_of(&self, t: Option<&Value<Tag>>) -> Result<Option<LabelledRef>, SystemException> {
+        let tag: Tag = (**t.ok_or_else(null)?).clone();
+        root_poa()?.activate(tag).map(Some).map_err(adapter_error)
     }
 }
 
@@ -159,5 +252,65 @@ impl interop::Boxes for BoxesServant {
         pass_boxed_long: BoxedLong;
         pass_boxed_longs: BoxedLongs;
         pass_boxed_bin: BoxedBin;
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct AbstractsServant;
+
+impl interop::Abstracts for AbstractsServant {
+    fn echo_describable(
+        &self,
+        x: &Abstract<DescribableRef>,
+        y: &Abstract<DescribableRef>,
+    ) -> Echo<Abstract<DescribableRef>> {
+        Ok((x.clone(), x.clone(), y.clone()))
+    }
+
+    fn description_of(&self, what: &Abstract<DescribableRef>) -> Result<String, SystemException> {
+        if what.is_nil() { Ok(String::new()) } else { what.describe_it() }
+    }
+
+    fn create_person(&self, name: &str) -> Result<Option<PersonRef>, SystemException> {
+        let person = PersonServant { name: name.to_owned() };
+        root_poa()?.activate::<PersonRef, _>(person).map(Some).map_err(adapter_error)
+    }
+
+    fn a_card(&self, line: &str) -> Result<Abstract<DescribableRef>, SystemException> {
+        Ok(Abstract::from(&Value::new(Card { line: line.to_owned() })))
+    }
+
+    fn a_person(&self, name: &str) -> Result<Abstract<DescribableRef>, SystemException> {
+        let person = self.create_person(name)?;
+        Ok(person.map_or(Abstract::Nil, |person| Abstract::Object(person.into())))
+    }
+}
+
+#[derive(Debug)]
+struct PersonServant {
+    name: String,
+}
+
+impl interop::Describable for PersonServant {
+    fn describe_it(&self) -> Result<String, SystemException> {
+        Ok(format!("person {}", self.name))
+    }
+}
+
+impl interop::Person for PersonServant {
+    fn name(&self) -> Result<String, SystemException> {
+        Ok(self.name.clone())
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct CustomsServant;
+
+impl interop::Customs for CustomsServant {
+    echo_nillable! { echo_clock: Clock; }
+
+    fn minutes_of(&self, c: Option<&Value<Clock>>) -> Result<i32, SystemException> {
+        let clock = c.ok_or_else(null)?;
+        Ok(i32::from(clock.hour) * 60 + i32::from(clock.minute))
     }
 }

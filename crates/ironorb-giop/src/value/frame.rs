@@ -158,6 +158,29 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Says that a member of a state has been written that is more than one number, and may end in an array or a string.
+    /// In a chunked value another chunk begins, which costs four bytes: omniORB 4.2 reads an array that does not lie in
+    /// one of its buffers up to the end of the chunk, over the end of its memory, so that has to be the array's end.
+    #[inline]
+    pub fn end_long_member(&mut self) -> Result<(), Misuse> {
+        if self.is_in_chunked_value() { self.next_chunk() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn next_chunk(&mut self) -> Result<(), Misuse> {
+        let position = self.position();
+        match self.frames().chunk {
+            // A value that was the member has ended, or nothing was written.
+            Some(length_at) if length_at + 4 == position => Ok(()),
+            Some(_) => {
+                self.leave_chunk()?;
+                self.enter_chunk();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Appends an indirection to a value that starts at this position: what [`OpenValue::position`] gave.
     pub fn write_value_indirection(&mut self, position: usize) -> Result<(), Misuse> {
         self.write_u32(tag::INDIRECTION);

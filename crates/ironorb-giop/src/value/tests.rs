@@ -178,3 +178,42 @@ fn chunks_close_before_values_and_end_tags_collapse() {
         ],
     );
 }
+
+/// An array is the last of its chunk where its writer says so; what is read is the same.
+#[test]
+fn a_chunk_ends_with_a_long_member() {
+    let named = Named { base: Item { number: 7, ..Item::default() }, name: "name".into() };
+    let write = |chunked: bool, say: bool| {
+        let mut bytes = Vec::new();
+        let mut w = Writer::new(&mut bytes, Encoding { order: ByteOrder::Big, ..Encoding::NATIVE });
+        let open = w.begin_value(&["IDL:Named:1.0"], chunked).unwrap();
+        named.base.marshal_state(&mut w).unwrap();
+        if say {
+            w.end_long_member().unwrap();
+            w.end_long_member().unwrap(); // an empty chunk is no chunk
+        }
+        w.put(&named.name).unwrap();
+        if say {
+            w.end_long_member().unwrap();
+        }
+        w.end_value(open).unwrap();
+        bytes
+    };
+    let (one, two) = (write(true, false), write(true, true));
+    assert_eq!(
+        hex(&one[24..]),
+        ["00000015", "00000007", "00000000", "00000000", "00000005", "6e616d65", "00000000", "ffffffff"]
+    );
+    assert_eq!(
+        hex(&two[24..]),
+        [
+            "0000000c", "00000007", "00000000", "00000000", //
+            "00000009", "00000005", "6e616d65", "00000000", "ffffffff",
+        ]
+    );
+    for bytes in [one, two] {
+        let read = read(&bytes).unwrap().unwrap();
+        assert_eq!((read.number, &*read.downcast::<Named>().unwrap().name), (7, "name"));
+    }
+    assert_eq!(write(false, true), write(false, false), "without chunks it is nothing");
+}

@@ -96,7 +96,10 @@ macro_rules! __ironorb_marshal_state {
             _w: &mut $crate::generated::Writer<'_>,
         ) -> ::std::result::Result<(), $crate::generated::Misuse> {
             $(<$base as $crate::generated::ValueBase>::marshal_state(&self.$field, _w)?;)?
-            $(<$codec as $crate::generated::Codec>::put(&self.$member, _w)?;)*
+            $(
+                <$codec as $crate::generated::Codec>::put(&self.$member, _w)?;
+                $crate::generated::end_member(&self.$member, _w)?;
+            )*
             ::std::result::Result::Ok(())
         }
     };

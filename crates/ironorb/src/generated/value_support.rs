@@ -55,6 +55,13 @@ pub trait NotCustom<T> {
 
 impl<T> NotCustom<T> for MayBeCustom<T> {}
 
+/// After each member of a state: what is not one number may end in an array; see [`Writer::end_long_member`].
+#[inline]
+pub fn end_member<T>(_: &T, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let is_number = const { size_of::<T>() <= 8 && !std::mem::needs_drop::<T>() };
+    if is_number { Ok(()) } else { w.end_long_member() }
+}
+
 /// What the operations of a valuetype raise when its type does not implement them.
 #[cold]
 pub fn not_implemented(info: &ValueInfo) -> SystemException {

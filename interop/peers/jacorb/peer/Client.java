@@ -52,6 +52,7 @@ public final class Client {
         parts.fixed();
         parts.values();
         parts.boxes();
+        new ValueParts(cases, suite, start.orb).all();
         types.others();
         types.edges();
         objects.control();

@@ -6,16 +6,29 @@ import org.omg.CORBA.Any;
 import org.omg.CORBA.DATA_CONVERSION;
 import org.omg.CORBA.ORB;
 import org.omg.CORBA.TypeCode;
+import org.omg.PortableServer.POA;
 import org.omg.PortableServer.Servant;
 
 /** The servants of what not every ORB can do. */
 final class PartServants {
     private final ORB orb;
+    private final POA root;
     private final KnownSamples samples;
+    private final KnownValueSamples valueSamples;
 
-    PartServants(ORB orb) {
+    PartServants(ORB orb, POA root) {
         this.orb = orb;
+        this.root = root;
         samples = new KnownSamples(orb);
+        valueSamples = new KnownValueSamples(orb);
+    }
+
+    private org.omg.CORBA.Object activate(Servant servant) {
+        try {
+            return root.servant_to_reference(servant);
+        } catch (org.omg.CORBA.UserException e) {
+            throw new org.omg.CORBA.INTERNAL(e.toString());
+        }
     }
 
     /** The servant of a part of the contract; null for one that JacORB has not. */
@@ -28,6 +41,9 @@ final class PartServants {
             case "boxes": return new BoxesPOATie(Echoes.serve(BoxesOperations.class, new BoxesRest()));
             case "later": return new LaterPOATie(new LaterServant());
             case "texts": return new TextsPOATie(new TextsServant());
+            case "abstracts": return new AbstractsPOATie(Echoes.serve(AbstractsOperations.class, new AbstractsRest()));
+            case "custom": return new CustomsPOATie(Echoes.serve(CustomsOperations.class, new CustomsRest()));
+            case "value_anys": return new ValueAnysPOATie(Echoes.serve(ValueAnysOperations.class, new ValueAnysRest()));
             default: return null;
         }
     }
@@ -56,7 +72,7 @@ final class PartServants {
         }
     }
 
-    static final class ValuesRest {
+    final class ValuesRest {
         public int sum_of(Point p) { return p.x + p.y; }
         public String kind_of(Point p) { return p == null ? "" : p._truncatable_ids()[0]; }
         public Spot secret(int x, int y) {
@@ -70,6 +86,15 @@ final class PartServants {
         public void raise_spoilt(Point where) throws Spoilt { throw new Spoilt(where); }
         public String label_of(Tag t) { return t.label(); }
         public double measure_of(Measured m) { return m.measure(); }
+        public String kinds_of(Point[] points) {
+            StringBuilder kinds = new StringBuilder();
+            for (int i = 0; i < points.length; ++i) kinds.append(i > 0 ? " " : "").append(kind_of(points[i]));
+            return kinds.toString();
+        }
+        public int sum_of_second(Parcel first, Point second) { return sum_of(second); }
+        public java.io.Serializable pass_base(java.io.Serializable x) { return x; }
+        public String face_of(Ticket t) { return t.face(); }
+        public Labelled object_of(Tag t) { return LabelledHelper.narrow(activate(new LabelledPOATie(t))); }
     }
 
     static final class BoxesRest {
@@ -77,5 +102,28 @@ final class PartServants {
         public BoxedLong pass_boxed_long(BoxedLong x) { return x; }
         public int[] pass_boxed_longs(int[] x) { return x; }
         public BinStruct pass_boxed_bin(BinStruct x) { return x; }
+    }
+
+    static final class APerson extends PersonPOA {
+        private final String name;
+        APerson(String name) { this.name = name; }
+        public String name() { return name; }
+        public String describe_it() { return "person " + name; }
+    }
+
+    final class AbstractsRest {
+        public String description_of(Describable what) { return what == null ? "" : what.describe_it(); }
+        public Person create_person(String name) { return PersonHelper.narrow(activate(new APerson(name))); }
+        public Describable a_card(String line) { return new KnownValues.ACard(line); }
+        public Describable a_person(String name) { return create_person(name); }
+    }
+
+    static final class CustomsRest {
+        public int minutes_of(Clock c) { return c.hour * 60 + c.minute; }
+    }
+
+    final class ValueAnysRest {
+        public Any make(String sample) { return valueSamples.make(sample); }
+        public String check(String sample, Any what) { return valueSamples.check(sample, what); }
     }
 }

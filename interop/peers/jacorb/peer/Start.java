@@ -68,6 +68,7 @@ final class Start {
         // The singleton's class is looked up in the system's properties only.
         System.setProperty("org.omg.CORBA.ORBClass", "org.jacorb.orb.ORB");
         System.setProperty("org.omg.CORBA.ORBSingletonClass", "org.jacorb.orb.ORBSingleton");
+        System.setProperty("javax.rmi.CORBA.UtilClass", RmiNames.class.getName());
         orb = ORB.init(new String[0], all);
         KnownValues.register(orb);
         root = POAHelper.narrow(orb.resolve_initial_references("RootPOA"));

@@ -34,7 +34,7 @@ public final class Suite {
     public String orb_name() { return "JacORB"; }
 
     public org.omg.CORBA.Object part(String name) throws Exception {
-        Servant servant = new PartServants(orb).make(name);
+        Servant servant = new PartServants(orb, root).make(name);
         return servant == null ? null : activate(servant);
     }
 

@@ -273,11 +273,33 @@ fn find_actual<'a>(
     let candidates = if chunked { ids.len() } else { 1 };
     ids.iter().take(candidates).enumerate().find_map(|(index, id)| {
         let ty = match formal {
-            Some((formal_id, ty)) if formal_id == &**id => ty,
+            Some((formal_id, ty)) if formal_id == &**id => {
+                with_base(ty, index + 1 < ids.len(), || known(index))?
+            }
             _ => TypeRef::Static(known(index)?),
         };
         Some(Actual { ty, index })
     })
+}
+
+/// The type that is known by the same id, where it has a base and this one, which has arrived, has none: JacORB 3.9
+/// leaves bases out of TypeCodes, and not out of states. `None` where the value has bases (it says what it may be cut
+/// to) and nobody knows them.
+fn with_base<'a>(
+    ty: TypeRef<'a>,
+    has_bases: bool,
+    known: impl FnOnce() -> Option<&'static TypeDef>,
+) -> Option<TypeRef<'a>> {
+    let lacks_base =
+        !matches!(ty, TypeRef::Static(_)) && matches!(ty.resolved_shape().1, Shape::Value { base: None, .. });
+    if !lacks_base {
+        return Some(ty);
+    }
+    match known() {
+        Some(known @ TypeDef::Value { base: Some(_), .. }) => Some(TypeRef::Static(known)),
+        None if has_bases => None,
+        _ => Some(ty),
+    }
 }
 
 fn known_type(r: &Reader<'_>, id: &str) -> Option<&'static TypeDef> {

@@ -1,6 +1,7 @@
 //! Valuetypes inside an `any`.
 
 use super::*;
+use crate::typecode::{ValueMember, ValueModifier, Visibility};
 use crate::value::test_types::{Item, Known, Noted};
 use crate::value::{Value, ValueGraph};
 
@@ -121,5 +122,31 @@ fn damaged_graphs_give_a_value_or_an_error() {
                 let _ = (any.extract::<Option<Value<Item>>>(), format!("{any:?}"), any == any.clone());
             }
         }
+    }
+}
+
+/// JacORB 3.9 leaves the bases out of TypeCodes of valuetypes, and calls truncatable ones plain.
+#[test]
+fn a_type_code_without_its_base_is_read_as_the_type_known_by_its_id() {
+    let members = [("name", &TypeDef::String { bound: 0 }), ("extra", &TypeDef::Any)].map(|(name, ty)| {
+        ValueMember { name: name.to_owned(), type_code: TypeCode::from(ty), visibility: Visibility::Public }
+    });
+    let bare = TypeCode::create_value("IDL:Noted:1.0", "Noted", ValueModifier::None, None, &members).unwrap();
+    let item = Item { number: 7, ..Item::default() };
+    let noted = Noted { base: item, name: "name".into(), ..Noted::default() };
+    for order in [ByteOrder::Big, ByteOrder::Little] {
+        let encoding = Encoding { order, ..Encoding::NATIVE };
+        let mut bytes = Vec::new();
+        let mut w = Writer::new(&mut bytes, encoding);
+        w.put(&bare).unwrap();
+        w.put(&Some(Value::new(noted.clone()))).unwrap();
+        w.put(&0x0102_0304_u32).unwrap();
+        let mut r = Reader::new(&bytes, encoding).with_environment(&Known);
+        let any = r.get::<Any>().unwrap();
+        assert_eq!(r.get::<u32>().unwrap(), 0x0102_0304, "what comes after it");
+        let found = sent(&any).extract::<Option<Value<Noted>>>().unwrap().unwrap();
+        assert_eq!((found.base.number, &*found.name), (7, "name"));
+        // Who does not know the type has only what the TypeCode says.
+        assert!(Reader::new(&bytes, encoding).get::<Any>().is_err());
     }
 }
