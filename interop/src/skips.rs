@@ -66,6 +66,27 @@ struct Skip {
     cases: &'static [&'static str],
 }
 
+/// Leaves cases out whether the reference offers code sets or not.
+const fn skip(
+    reason: Reason,
+    peers: &'static [Peer],
+    sides: &'static [Side],
+    versions: &'static [Version],
+    cases: &'static [&'static str],
+) -> Skip {
+    Skip { reason, peers, sides, versions, code_sets: None, cases }
+}
+
+impl Skip {
+    const fn with_code_sets(self) -> Skip {
+        Skip { code_sets: Some(true), ..self }
+    }
+
+    const fn without_code_sets(self) -> Skip {
+        Skip { code_sets: Some(false), ..self }
+    }
+}
+
 const fn reason(number: u32, text: &'static str) -> Reason {
     Reason { number, text }
 }
@@ -79,6 +100,10 @@ const SERVER: &[Side] = &[Side::Server];
 const CLIENT: &[Side] = &[Side::Client];
 const BOTH: &[Side] = &[Side::Server, Side::Client];
 const EVERY_VERSION: &[Version] = &[Version::V1_0, Version::V1_1, Version::V1_2];
+const SINCE_1_1: &[Version] = &[Version::V1_1, Version::V1_2];
+const V1_0: &[Version] = &[Version::V1_0];
+const V1_1: &[Version] = &[Version::V1_1];
+const V1_2: &[Version] = &[Version::V1_2];
 
 const NO_CODE_SETS: Reason =
     reason(1, "the reference is a corbaloc, which offers no code sets to choose from");
@@ -152,130 +177,43 @@ const JAC_VALUE_BASE: Reason = reason(33, "JacORB 3.9's compiler ends over a Val
 const NO_LONG_DOUBLE: Reason = reason(21, "Java has no long double");
 
 const SKIPS: &[Skip] = &[
-    Skip {
-        reason: OMNI_ANYS_1_0,
-        peers: OMNI,
-        sides: SERVER,
-        versions: &[Version::V1_0],
-        code_sets: None,
-        cases: &["any", "typecode", "later/deferred_dii", "value_any/not_known_there"],
-    },
-    Skip {
-        reason: GIOP_1_0,
-        peers: EVERY_PEER,
-        sides: SERVER,
-        versions: &[Version::V1_0],
-        code_sets: None,
-        cases: &["echo_string/utf8", "wide"],
-    },
-    Skip {
-        reason: GIOP_1_0,
-        peers: EVERY_PEER,
-        sides: SERVER,
-        versions: &[Version::V1_0],
-        code_sets: None,
-        cases: WIDE_ANYS,
-    },
-    Skip {
-        reason: OMNI_WIDE,
-        peers: OMNI,
-        sides: BOTH,
-        versions: &[Version::V1_1],
-        code_sets: None,
-        cases: WIDE_ANYS,
-    },
-    Skip {
-        reason: OMNI_WIDE,
-        peers: OMNI,
-        sides: SERVER,
-        versions: &[Version::V1_1],
-        code_sets: None,
-        cases: &[
+    skip(
+        OMNI_ANYS_1_0,
+        OMNI,
+        SERVER,
+        V1_0,
+        &["any", "typecode", "later/deferred_dii", "value_any/not_known_there"],
+    ),
+    skip(GIOP_1_0, EVERY_PEER, SERVER, V1_0, &["echo_string/utf8", "wide"]),
+    skip(GIOP_1_0, EVERY_PEER, SERVER, V1_0, WIDE_ANYS),
+    skip(OMNI_WIDE, OMNI, BOTH, V1_1, WIDE_ANYS),
+    skip(
+        OMNI_WIDE,
+        OMNI,
+        SERVER,
+        V1_1,
+        &[
             "typecode/echo/wchar",
             "typecode/type_of/wchar",
             "typecode/are_equivalent/wchar",
             "typecode/echo_typecodes",
         ],
-    },
-    Skip {
-        reason: NO_CODE_SETS,
-        peers: EVERY_PEER,
-        sides: SERVER,
-        versions: &[Version::V1_1, Version::V1_2],
-        code_sets: Some(false),
-        cases: &["echo_string/utf8"],
-    },
-    Skip {
-        reason: NO_CODE_SETS,
-        peers: EVERY_PEER,
-        sides: BOTH,
-        versions: &[Version::V1_1, Version::V1_2],
-        code_sets: Some(false),
-        cases: &["wide"],
-    },
-    Skip {
-        reason: CONTEXT,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["context/values"],
-    },
-    Skip {
-        reason: OMNI_LONG_STRINGS,
-        peers: OMNI,
-        sides: BOTH,
-        versions: &[Version::V1_1],
-        code_sets: None,
-        cases: &["echo_string/long", "big/one_string"],
-    },
-    Skip {
-        reason: OMNI_WIDE,
-        peers: OMNI,
-        sides: BOTH,
-        versions: &[Version::V1_1],
-        code_sets: None,
-        cases: &["wide"],
-    },
-    Skip {
-        reason: OMNI_WCHAR,
-        peers: OMNI,
-        sides: CLIENT,
-        versions: &[Version::V1_2],
-        code_sets: Some(true),
-        cases: &["wide/echo_wchar/beyond_the_bmp"],
-    },
-    Skip {
-        reason: JAC_ATTRIBUTES,
-        peers: JAC,
-        sides: SERVER,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["attribute/guarded", "attribute/locked"],
-    },
-    Skip {
-        reason: JAC_UNKNOWN,
-        peers: JAC,
-        sides: SERVER,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["unknown_user_exception"],
-    },
-    Skip {
-        reason: JAC_UNLISTED,
-        peers: JAC,
-        sides: SERVER,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["echo_by_ulong/unlisted"],
-    },
-    Skip {
-        reason: JAC_UNLISTED,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &[
+    ),
+    skip(NO_CODE_SETS, EVERY_PEER, SERVER, SINCE_1_1, &["echo_string/utf8"]).without_code_sets(),
+    skip(NO_CODE_SETS, EVERY_PEER, BOTH, SINCE_1_1, &["wide"]).without_code_sets(),
+    skip(CONTEXT, JAC, CLIENT, EVERY_VERSION, &["context/values"]),
+    skip(OMNI_LONG_STRINGS, OMNI, BOTH, V1_1, &["echo_string/long", "big/one_string"]),
+    skip(OMNI_WIDE, OMNI, BOTH, V1_1, &["wide"]),
+    skip(OMNI_WCHAR, OMNI, CLIENT, V1_2, &["wide/echo_wchar/beyond_the_bmp"]).with_code_sets(),
+    skip(JAC_ATTRIBUTES, JAC, SERVER, EVERY_VERSION, &["attribute/guarded", "attribute/locked"]),
+    skip(JAC_UNKNOWN, JAC, SERVER, EVERY_VERSION, &["unknown_user_exception"]),
+    skip(JAC_UNLISTED, JAC, SERVER, EVERY_VERSION, &["echo_by_ulong/unlisted"]),
+    skip(
+        JAC_UNLISTED,
+        JAC,
+        CLIENT,
+        EVERY_VERSION,
+        &[
             "echo_by_short/other_label",
             "echo_by_ushort/other_label",
             "echo_by_long/other_label",
@@ -285,158 +223,62 @@ const SKIPS: &[Skip] = &[
             "echo_by_char/other_label",
             "echo_expr/other_label",
         ],
-    },
-    Skip {
-        reason: JAC_UNLISTED,
-        peers: JAC,
-        sides: CLIENT,
-        versions: &[Version::V1_1, Version::V1_2],
-        code_sets: Some(true),
-        cases: &["wide/echo_wide_union/other_label"],
-    },
-    Skip {
-        reason: JAC_NAN,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["echo_float/nan", "echo_double/nan", "echo_floats/nan", "echo_doubles/nan"],
-    },
-    Skip {
-        reason: JAC_CONSTANT,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["constants"],
-    },
-    Skip {
-        reason: JAC_WCHAR,
-        peers: JAC,
-        sides: CLIENT,
-        versions: &[Version::V1_2],
-        code_sets: Some(true),
-        cases: &["wide/echo_wchar/beyond_the_bmp"],
-    },
-    Skip {
-        reason: JAC_BOUNDED_WSTRING,
-        peers: JAC,
-        sides: CLIENT,
-        versions: &[Version::V1_1, Version::V1_2],
-        code_sets: Some(true),
-        cases: &["wide/echo_short_wstring"],
-    },
-    Skip {
-        reason: JAC_WCHAR_1_1,
-        peers: JAC,
-        sides: BOTH,
-        versions: &[Version::V1_1],
-        code_sets: Some(true),
-        cases: &["wide/echo_wide_struct"],
-    },
-    Skip {
-        reason: OMNI_RECURSIVE,
-        peers: OMNI,
-        sides: BOTH,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: RECURSIVE,
-    },
-    Skip {
-        reason: JAC_RECURSIVE,
-        peers: JAC,
-        sides: BOTH,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: RECURSIVE,
-    },
-    Skip {
-        reason: OMNI_EXCEPTION,
-        peers: OMNI,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: Some(false),
-        cases: &["any/check/empty", "any/check/refused", "any/echo/empty", "any/echo/refused"],
-    },
-    Skip {
-        reason: JAC_NIL,
-        peers: JAC,
-        sides: SERVER,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["any/check/node", "typecode/type_of/node", "typecode/are_equivalent/node"],
-    },
-    Skip {
-        reason: JAC_NIL,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["any/make/node", "typecode/type_of/node", "typecode/are_equivalent/node"],
-    },
-    Skip {
-        reason: OMNI_FIXED,
-        peers: OMNI,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["fixed/echo_by_price"],
-    },
-    Skip {
-        reason: OMNI_LONG_DOUBLE,
-        peers: OMNI,
-        sides: SERVER,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["long_double/half"],
-    },
-    Skip {
-        reason: OMNI_LONG_DOUBLE,
-        peers: OMNI,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["long_double"],
-    },
-    Skip {
-        reason: OMNI_JOINT,
-        peers: OMNI,
-        sides: BOTH,
-        versions: &[Version::V1_1],
-        code_sets: None,
-        cases: &["big/edges"],
-    },
-    Skip {
-        reason: JAC_BOXES,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["box/echo_string", "box/echo_long", "box/echo_longs", "box/echo_bin"],
-    },
-    Skip {
-        reason: OMNI_CUSTOM,
-        peers: OMNI,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["custom"],
-    },
-    Skip {
-        reason: OMNI_CHUNKS_1_0,
-        peers: OMNI,
-        sides: BOTH,
-        versions: &[Version::V1_0],
-        code_sets: None,
-        cases: &["value/chunks/long"],
-    },
-    Skip {
-        reason: JAC_BOXES_IN_ANYS,
-        peers: JAC,
-        sides: SERVER,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &[
+    ),
+    skip(JAC_UNLISTED, JAC, CLIENT, SINCE_1_1, &["wide/echo_wide_union/other_label"]).with_code_sets(),
+    skip(
+        JAC_NAN,
+        JAC,
+        CLIENT,
+        EVERY_VERSION,
+        &["echo_float/nan", "echo_double/nan", "echo_floats/nan", "echo_doubles/nan"],
+    ),
+    skip(JAC_CONSTANT, JAC, CLIENT, EVERY_VERSION, &["constants"]),
+    skip(JAC_WCHAR, JAC, CLIENT, V1_2, &["wide/echo_wchar/beyond_the_bmp"]).with_code_sets(),
+    skip(JAC_BOUNDED_WSTRING, JAC, CLIENT, SINCE_1_1, &["wide/echo_short_wstring"]).with_code_sets(),
+    skip(JAC_WCHAR_1_1, JAC, BOTH, V1_1, &["wide/echo_wide_struct"]).with_code_sets(),
+    skip(OMNI_RECURSIVE, OMNI, BOTH, EVERY_VERSION, RECURSIVE),
+    skip(JAC_RECURSIVE, JAC, BOTH, EVERY_VERSION, RECURSIVE),
+    skip(
+        OMNI_EXCEPTION,
+        OMNI,
+        CLIENT,
+        EVERY_VERSION,
+        &["any/check/empty", "any/check/refused", "any/echo/empty", "any/echo/refused"],
+    )
+    .without_code_sets(),
+    skip(
+        JAC_NIL,
+        JAC,
+        SERVER,
+        EVERY_VERSION,
+        &["any/check/node", "typecode/type_of/node", "typecode/are_equivalent/node"],
+    ),
+    skip(
+        JAC_NIL,
+        JAC,
+        CLIENT,
+        EVERY_VERSION,
+        &["any/make/node", "typecode/type_of/node", "typecode/are_equivalent/node"],
+    ),
+    skip(OMNI_FIXED, OMNI, CLIENT, EVERY_VERSION, &["fixed/echo_by_price"]),
+    skip(OMNI_LONG_DOUBLE, OMNI, SERVER, EVERY_VERSION, &["long_double/half"]),
+    skip(OMNI_LONG_DOUBLE, OMNI, CLIENT, EVERY_VERSION, &["long_double"]),
+    skip(OMNI_JOINT, OMNI, BOTH, V1_1, &["big/edges"]),
+    skip(
+        JAC_BOXES,
+        JAC,
+        CLIENT,
+        EVERY_VERSION,
+        &["box/echo_string", "box/echo_long", "box/echo_longs", "box/echo_bin"],
+    ),
+    skip(OMNI_CUSTOM, OMNI, CLIENT, EVERY_VERSION, &["custom"]),
+    skip(OMNI_CHUNKS_1_0, OMNI, BOTH, V1_0, &["value/chunks/long"]),
+    skip(
+        JAC_BOXES_IN_ANYS,
+        JAC,
+        SERVER,
+        EVERY_VERSION,
+        &[
             "value_any/check/boxed_bin",
             "value_any/echo/boxed_bin",
             "value_any/check/boxed_longs",
@@ -444,14 +286,13 @@ const SKIPS: &[Skip] = &[
             "value_any/check/boxed_string",
             "value_any/echo/boxed_string",
         ],
-    },
-    Skip {
-        reason: JAC_BOXES_IN_ANYS,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &[
+    ),
+    skip(
+        JAC_BOXES_IN_ANYS,
+        JAC,
+        CLIENT,
+        EVERY_VERSION,
+        &[
             "value/base/pass_box",
             "value_any/make/boxed_bin",
             "value_any/echo/boxed_bin",
@@ -460,60 +301,19 @@ const SKIPS: &[Skip] = &[
             "value_any/make/boxed_string",
             "value_any/echo/boxed_string",
         ],
-    },
-    Skip {
-        reason: JAC_ABSTRACT_ANYS,
-        peers: JAC,
-        sides: SERVER,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &[
-            "value_any/check/card",
-            "value_any/echo/card",
-            "value_any/check/nobody",
-            "value_any/echo/nobody",
-        ],
-    },
-    Skip {
-        reason: JAC_ABSTRACT_ANYS,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["value_any/make/card", "value_any/make/nobody"],
-    },
-    Skip {
-        reason: JAC_CUT_ANYS,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["value_any/not_known_there"],
-    },
-    Skip {
-        reason: JAC_TRUNCATION,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["value/chunks/kinds"],
-    },
-    Skip {
-        reason: JAC_VALUE_BASE,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["value/base/member"],
-    },
-    Skip {
-        reason: NO_LONG_DOUBLE,
-        peers: JAC,
-        sides: CLIENT,
-        versions: EVERY_VERSION,
-        code_sets: None,
-        cases: &["long_double"],
-    },
+    ),
+    skip(
+        JAC_ABSTRACT_ANYS,
+        JAC,
+        SERVER,
+        EVERY_VERSION,
+        &["value_any/check/card", "value_any/echo/card", "value_any/check/nobody", "value_any/echo/nobody"],
+    ),
+    skip(JAC_ABSTRACT_ANYS, JAC, CLIENT, EVERY_VERSION, &["value_any/make/card", "value_any/make/nobody"]),
+    skip(JAC_CUT_ANYS, JAC, CLIENT, EVERY_VERSION, &["value_any/not_known_there"]),
+    skip(JAC_TRUNCATION, JAC, CLIENT, EVERY_VERSION, &["value/chunks/kinds"]),
+    skip(JAC_VALUE_BASE, JAC, CLIENT, EVERY_VERSION, &["value/base/member"]),
+    skip(NO_LONG_DOUBLE, JAC, CLIENT, EVERY_VERSION, &["long_double"]),
 ];
 
 const WIDE_ANYS: &[&str] = &[
