@@ -1,7 +1,8 @@
 //! Programs as child processes of a test. A child dies with its [`Process`]; waiting for one always ends.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -163,13 +164,26 @@ pub fn wait_until(problem: &str, mut is_so: impl FnMut() -> bool) {
 /// If there is none.
 pub fn free_port() -> u16 {
     static TRIED: AtomicU32 = AtomicU32::new(0);
+    static OURS: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    let is_free = |port: u16| {
+        // Tests of other processes look for ports at the same time, and whoever has found one needs a while to listen at
+        // it: a lock, which goes with the process, says whose it is.
+        let path = std::env::temp_dir().join(format!("ironorb-interop-port-{port}"));
+        let Ok(file) = File::create(path) else { return false };
+        let in_use = |e: std::io::Error| e.kind() == ErrorKind::AddrInUse;
+        let is_ours = file.try_lock().is_ok()
+            && !["127.0.0.1", "::"].iter().any(|host| TcpListener::bind((*host, port)).is_err_and(in_use));
+        if is_ours {
+            OURS.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        }
+        is_ours
+    };
     (0..PORTS)
         .find_map(|_| {
-            // Tests of several processes begin at different places.
             let number =
                 std::process::id().wrapping_mul(61).wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
             let port = PORT_MIN + (number % u32::from(PORTS)) as u16;
-            TcpListener::bind(("127.0.0.1", port)).is_ok().then_some(port)
+            is_free(port).then_some(port)
         })
         .expect("the machine has ports")
 }
