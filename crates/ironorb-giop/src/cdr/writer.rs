@@ -357,16 +357,25 @@ impl<'b> Writer<'b> {
             self.buf.extend_from_slice(bytemuck::cast_slice(items));
         } else {
             self.buf.reserve(size_of_val(items));
-            items.iter().for_each(|item| item.append_swapped(self.buf));
+            // By blocks, which are swapped many numbers at a time and copied as they are.
+            let mut swapped = [T::zeroed(); SWAPPED_AT_ONCE];
+            for block in items.chunks(SWAPPED_AT_ONCE) {
+                let swapped = &mut swapped[..block.len()];
+                swapped.iter_mut().zip(block).for_each(|(to, from)| *to = from.unswapped());
+                self.buf.extend_from_slice(bytemuck::cast_slice(swapped));
+            }
         }
     }
 }
+
+/// Numbers of a block; enough for its loop to be long, and at most half a KiB on the stack.
+const SWAPPED_AT_ONCE: usize = 64;
 
 /// Numbers in the order that is not the processor's.
 pub(super) trait Swap: Copy {
     type Bytes;
     fn swapped(self) -> Self::Bytes;
-    fn append_swapped(self, buf: &mut Vec<u8>);
+    /// There and back is the same.
     fn unswapped(self) -> Self;
 }
 
@@ -379,10 +388,6 @@ macro_rules! swap {
                 let mut bytes = self.to_ne_bytes();
                 bytes.reverse();
                 bytes
-            }
-            #[inline]
-            fn append_swapped(self, buf: &mut Vec<u8>) {
-                buf.extend_from_slice(&self.swapped());
             }
             #[inline]
             fn unswapped(self) -> Self {
