@@ -301,6 +301,20 @@ impl Adapter {
         }
     }
 
+    /// Whether the adapter of this key is there, as far as is known without asking anybody.
+    fn has_adapter(&self, key: &[u8]) -> bool {
+        let table = read(&self.table);
+        // An alias never leads to another alias.
+        let key = table.aliases.get(key).map_or(key, Vec::as_slice);
+        match key::parse(key) {
+            ParsedKey::Slot { nonce, poa, .. } => nonce == self.nonce && table.in_slot(poa).is_some(),
+            ParsedKey::Path { nonce, instance, path, .. } => {
+                table.visible(path).is_some_and(|found| found.accepts(nonce, instance))
+            }
+            ParsedKey::Foreign => false,
+        }
+    }
+
     /// The adapter that a path key names.
     #[cold]
     fn find_by_path(

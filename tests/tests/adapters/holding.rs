@@ -14,6 +14,9 @@ use crate::kind_of;
 const BOTH: [ServerConcurrency; 2] =
     [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 1 }];
 
+/// No thread takes a second request of a connection up before the first, also on a machine that is slow to go on with it.
+const IN_ORDER: ServerConcurrency = ServerConcurrency::LeaderFollowers { threads: 1 };
+
 /// A server with an adapter whose manager holds requests, and a client with one connection.
 fn holding(concurrency: ServerConcurrency, held_max: usize) -> (Orb, Poa, Orb) {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
@@ -57,7 +60,7 @@ fn others_are_served_meanwhile() {
 /// What comes while they are let in does not pass them.
 #[test]
 fn requests_of_one_client_keep_their_order() {
-    let (_server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
+    let (_server, poa, client) = holding(IN_ORDER, 1024);
     let told = Arc::new(Told::default());
     let listener: ListenerRef = remote(&client, &poa.activate_shared(told.clone()).unwrap());
     for i in 0..300 {
@@ -126,7 +129,7 @@ fn so_many_are_held_and_no_more() {
 
 #[test]
 fn they_take_no_more_memory_than_the_largest_message() {
-    let (_server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
+    let (_server, poa, client) = holding(IN_ORDER, 1024);
     let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
     let data = vec![0; 400_000];
     let waiting: Vec<_> = (0..2).map(|_| held.reflect_async(&data)).collect();
@@ -151,6 +154,31 @@ fn they_end_as_the_manager_says() {
         poa.manager().deactivate(false, false).unwrap();
         for ping in refused {
             assert_eq!(kind_of(ping.wait()).0, SystemExceptionKind::ObjAdapter, "{concurrency:?}");
+        }
+    }
+}
+
+/// Those of other adapters of the manager wait on, in their order.
+#[test]
+fn they_end_with_their_adapter() {
+    for concurrency in BOTH {
+        let (server, poa, client) = holding(concurrency, 1024);
+        let manager = Some(poa.manager().clone());
+        let other = server.root_poa().create_poa("other", manager, PoaPolicies::default()).unwrap();
+        let gone: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
+        let stays: ProbeRef = remote(&client, &other.activate(Probing::default()).unwrap());
+        let open: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
+        let pairs: Vec<_> = (0..5).map(|i| (gone.ping_async(), stays.add_async(i, i))).collect();
+        open.ping().unwrap(); // the others have arrived before
+        assert!(pairs.iter().all(|(gone, stays)| !gone.is_ready() && !stays.is_ready()));
+        poa.destroy(true, true).unwrap();
+        let (gone, stay): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        for ping in gone {
+            assert_eq!(kind_of(ping.wait()).0, SystemExceptionKind::ObjectNotExist, "{concurrency:?}");
+        }
+        other.manager().activate().unwrap();
+        for (i, sum) in (0..).zip(stay) {
+            assert_eq!(sum.wait().unwrap(), 2 * i);
         }
     }
 }

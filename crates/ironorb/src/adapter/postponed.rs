@@ -71,6 +71,21 @@ impl Postponed {
         self.message.bytes().len()
     }
 
+    /// Whether there is an adapter for its object. Never waits, and asks nobody.
+    pub(crate) fn has_adapter(&self) -> bool {
+        let adapter = &self.orb.adapter;
+        match &self.place {
+            None => false,
+            Some(Place::Request { .. }) => {
+                self.message.parse_request().is_ok_and(|request| adapter.has_adapter(request.object_key))
+            }
+            Some(Place::Locate(_)) => self
+                .message
+                .parse_locate_request()
+                .is_ok_and(|request| adapter.has_adapter(request.object_key)),
+        }
+    }
+
     /// Bytes that may be held together with it.
     pub(crate) fn bytes_max(&self) -> usize {
         self.orb.config.connection.framer.message_bytes_max

@@ -198,6 +198,7 @@ impl PoaInner {
             // A destruction of the parent counts the children that it finds under this lock.
             parent.as_ref().is_some_and(|parent| parent.life() != Life::Alive)
         };
+        self.manager.take_up_absent();
         let poa = self.clone();
         self.on_its_thread(move || {
             let doomed = std::mem::take(&mut *lock(&poa.doomed));

@@ -113,6 +113,28 @@ impl PoaManager {
         None
     }
 
+    /// Takes up what is held for adapters that are gone: nothing that the manager may yet say is for them. They are
+    /// answered, or wait again for those who may make such an adapter.
+    pub(crate) fn take_up_absent(&self) {
+        let Some(orb) = self.0.orb.upgrade() else { return };
+        let absent = {
+            let mut held = lock(&self.0.held);
+            let (present, absent): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut held.parked).into_iter().partition(Postponed::has_adapter);
+            held.parked = present.into();
+            held.parked_bytes -= absent.iter().map(Postponed::bytes).sum::<usize>();
+            absent
+        };
+        if absent.is_empty() {
+            return;
+        }
+        let manager = self.clone();
+        // The last first, since each that must wait again stands before the others. Where there is no thread for them they
+        // are dropped, which answers them.
+        let take_up = move || absent.into_iter().rev().for_each(|request| request.carry_out(Some(&manager)));
+        let _dropped = orb.adapter.threads_for_held().run(take_up);
+    }
+
     /// Lets in what is held, as the state now says, if there is anything.
     pub(super) fn let_in(&self) {
         self.add_worker(lock(&self.0.held));
