@@ -1,6 +1,7 @@
 //! The servants of `wires.idl`.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ironorb::{CompletionStatus, MinorCode, SystemException, SystemExceptionKind, WString};
 
@@ -12,6 +13,8 @@ pub struct Exchanging {
     /// How references to it are made, for servants that pass themselves on.
     pub itself: Mutex<Option<ExchangeRef>>,
     kept: Mutex<Option<ListenerRef>>,
+    /// How often `call_back` was carried out.
+    pub called_back: AtomicUsize,
 }
 
 impl Exchanging {
@@ -38,6 +41,7 @@ impl Exchange for Exchanging {
     }
 
     fn call_back(&self, listener: Option<&ListenerRef>, depth: i32) -> Result<i32, SystemException> {
+        self.called_back.fetch_add(1, Ordering::SeqCst);
         let itself = self.itself.lock().unwrap().clone();
         listener.ok_or_else(nobody)?.heard(itself.as_ref(), depth)
     }

@@ -1,5 +1,6 @@
 //! What is left when a client goes while its server waits for it. Alone in its process, whose threads it counts.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 
 use ironorb::{Orb, ServerConcurrency, SystemException, TypedRef};
@@ -19,7 +20,8 @@ fn a_client_goes_without_answering() {
         builder.config().bidirectional = true;
         builder.config().call_timeout = None;
         let server = builder.build().unwrap();
-        let exchange: ExchangeRef = server.root_poa().activate(Exchanging::default()).unwrap();
+        let servant = Arc::new(Exchanging::default());
+        let exchange: ExchangeRef = server.root_poa().activate_shared(servant.clone()).unwrap();
         let (listener, port) = raw::listen();
         drop(listener); // an address that leads nowhere
         let client = || {
@@ -48,6 +50,8 @@ fn a_client_goes_without_answering() {
             threads_named("ironorb-helper") + threads_named("ironorb-connect") == 0
         });
         eventually("nobody receives", || threads_named("ironorb-both-wa") == 0);
+        // Nobody would hear the others, and each would wait for a client that is gone.
+        assert_eq!(servant.called_back.load(Ordering::SeqCst), waiting);
 
         let second = client();
         let listener: ListenerRef = second.root_poa().activate(Listening::default()).unwrap();

@@ -1,7 +1,7 @@
 //! The system calls of the TCP transport, and nothing that decides.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,6 +24,9 @@ pub(crate) fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Resul
 }
 
 fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<TcpStream> {
+    if is_nobodys(address) {
+        return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "nobody has this address (240.0.0.0/4)"));
+    }
     let stream = match deadline.remaining(Instant::now()) {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         Ok(None) => TcpStream::connect(address)?,
@@ -36,6 +39,13 @@ fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<TcpStr
     stream.set_nodelay(true)?;
     rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
     Ok(stream)
+}
+
+/// Whether nobody can have the address: it is of those that are kept for no known use (240.0.0.0/4, RFC 1112 section 4),
+/// which references of clients carry that can only be called over their own connections. Systems that do not know that
+/// would try for as long as there is time.
+fn is_nobodys(address: SocketAddr) -> bool {
+    matches!(address.ip(), IpAddr::V4(host) if host.octets()[0] >= 240)
 }
 
 /// What a receive or send gave.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ironorb_giop::connection::{Incoming, ServerConnection};
 use ironorb_giop::framer::Framer;
-use ironorb_giop::message::Message;
+use ironorb_giop::message::{Message, Response};
 
 use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
@@ -99,6 +99,14 @@ impl Work {
             Work::Locate(message) => {
                 message.parse_locate_request().is_ok_and(|request| orb.adapter.is_held(request.object_key))
             }
+        }
+    }
+
+    /// Whether anybody waits for an answer.
+    pub(crate) fn wants_answer(&self) -> bool {
+        match self {
+            Work::Request(message) => message.parse_request().is_ok_and(|it| it.response != Response::None),
+            Work::Locate(_) => true,
         }
     }
 

@@ -73,6 +73,19 @@ impl Waiting {
         self.is_paused &= !resumes;
         Some((work, resumes))
     }
+
+    /// Nobody is left to hear their answers, and their servants would call a client that is gone: threads that others need
+    /// would wait for each of them until no connection can be made.
+    fn forget_twoways(&mut self) {
+        let Waiting { requests, backlog, .. } = self;
+        requests.retain(|work| {
+            let stays = !work.wants_answer();
+            if !stays {
+                backlog.remove(work.bytes());
+            }
+            stays
+        });
+    }
 }
 
 impl Connection {
@@ -245,7 +258,9 @@ impl Connection {
         let Some(inbox) = self.inbox.get() else { return };
         let (is_awaited, is_announced) = {
             let mut waiting = lock(&inbox.state);
-            waiting.over.get_or_insert(over);
+            if *waiting.over.get_or_insert(over) == Over::Gone {
+                waiting.forget_twoways();
+            }
             (waiting.is_idle, std::mem::replace(&mut waiting.is_announced, true))
         };
         self.note_unfinished(0);
