@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ironorb::poa::{Poa, PoaPolicies};
+use ironorb::poa::{Poa, PoaPolicies, ThreadModel};
 use ironorb::{MinorCode, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::wires::{ExchangeRef, Listener, ListenerRef};
@@ -181,6 +181,35 @@ fn they_end_with_their_adapter() {
             assert_eq!(sum.wait().unwrap(), 2 * i);
         }
     }
+}
+
+/// Requests wait in the main thread's queue when their manager begins to hold them, and the ORB is shut down: they end, and
+/// so do those who wait for it.
+#[test]
+fn a_shutdown_does_not_wait_for_what_is_held_from_the_main_thread() {
+    let (server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
+    let policies = PoaPolicies { thread: ThreadModel::MainThread, ..PoaPolicies::default() };
+    let main = server.root_poa().create_poa("main", Some(poa.manager().clone()), policies).unwrap();
+    poa.manager().activate().unwrap();
+    let probing = Arc::new(Probing::default());
+    let probe: ProbeRef = remote(&client, &main.activate_shared(probing.clone()).unwrap());
+    let running = server.clone();
+    let run = std::thread::spawn(move || running.run());
+    let block = probe.block_async();
+    assert!(!block.is_ready());
+    eventually("the main thread is busy", || probing.blocked().unwrap() == 1);
+    let queued: Vec<_> = (0..20).map(|i| probe.add_async(i, i)).collect();
+    let open: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
+    open.ping().unwrap(); // the others have arrived before
+    poa.manager().hold_requests(false).unwrap();
+    let shutdown = std::thread::spawn(move || server.shutdown(true));
+    probing.release().unwrap();
+    block.wait().unwrap();
+    for sum in queued {
+        assert_eq!(kind_of(sum.wait()).0, SystemExceptionKind::Transient);
+    }
+    run.join().unwrap().unwrap();
+    shutdown.join().unwrap().unwrap();
 }
 
 /// A LocateRequest is held as well, and its connection goes on.

@@ -112,7 +112,7 @@ impl Postponed {
                 let orb = self.orb.clone();
                 let request = MainThreadRequest {
                     manager: poa.manager().clone(),
-                    carry_out: Box::new(move || self.carry_out(None)),
+                    carry_out: Box::new(move || self.carry_out(Some(poa.manager()))),
                 };
                 // One that is given back answers when it is dropped.
                 let _refused = orb.adapter.main_thread.push(request, orb.config.held_requests_max);

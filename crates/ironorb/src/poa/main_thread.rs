@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use super::{Gate, ManagerState, PoaManager};
+use super::{Gate, PoaManager};
 use crate::Orb;
 use crate::sync::lock;
 
@@ -226,6 +226,7 @@ impl MainThread {
             None => std::mem::take(&mut state.requests),
             Some(_) => VecDeque::new(),
         };
+        self.changed.notify_all();
         drop(state);
         drop(abandoned);
     }
@@ -270,7 +271,7 @@ impl State {
     }
 
     fn first_runnable(&self) -> Option<usize> {
-        self.requests.iter().position(|request| request.manager.state() != ManagerState::Holding)
+        self.requests.iter().position(|request| !request.manager.is_holding())
     }
 
     fn take_next(&mut self) -> Option<Task> {

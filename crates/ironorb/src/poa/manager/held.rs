@@ -180,7 +180,8 @@ impl PoaManager {
         }
     }
 
-    fn is_holding(&self) -> bool {
+    /// Whether requests wait for another state.
+    pub(in crate::poa) fn is_holding(&self) -> bool {
         self.0.state.load(Ordering::SeqCst) == HOLDING && !self.0.is_closing.load(Ordering::SeqCst)
     }
 }
