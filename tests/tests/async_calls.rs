@@ -545,3 +545,29 @@ fn who_waits_goes_along_when_the_connection_is_closed() {
         assert_eq!(waiting.join().unwrap().unwrap(), 42);
     }
 }
+
+/// Nobody waits for the replies, which does not mean that nothing is to be done.
+#[test]
+fn a_call_whose_reply_is_given_up_is_sent_all_the_same() {
+    let (_server, local) = server();
+    for round in 0..20 {
+        let client = client(); // its connection is still to be made
+        let label = round.to_string();
+        drop(elsewhere(&client, &local).set_label_async(&label));
+        eventually("it is carried out", || local.label().unwrap() == label);
+    }
+}
+
+#[test]
+fn a_call_that_waits_does_not_overtake_those_that_wait_for_its_connection() {
+    let (_server, local) = server();
+    for round in 0..50 {
+        let client = client();
+        let probe = elsewhere(&client, &local);
+        let first = probe.set_label_async("first");
+        probe.set_label("second").unwrap();
+        assert_eq!(local.label().unwrap(), "second", "{round}");
+        assert!(first.is_ready());
+        first.wait().unwrap();
+    }
+}

@@ -358,15 +358,17 @@ impl Way<'_> {
                 return Err(not_connected(invocation, self.deadline, &refused));
             };
             let target = &targets[index];
-            if let Some(link) = target.links.open_link(ordinal, now) {
-                return Ok((target, link));
-            }
-            if !may_connect(self.object, self.is_free, &target.links) {
-                return Err(invocation.on_rebind_forbidden());
-            }
             // One address that does not answer must not take the time of the others.
             let deadline = self.deadline.share(now, 1 + attempts.left(targets.len()));
-            match target.links.connect_for(ordinal, deadline) {
+            let connected = match target.links.link_in_turn(ordinal, deadline) {
+                Ok(Some(link)) => return Ok((target, link)),
+                Ok(None) if !may_connect(self.object, self.is_free, &target.links) => {
+                    return Err(invocation.on_rebind_forbidden());
+                }
+                Ok(None) => target.links.connect_for(ordinal, deadline),
+                Err(failure) => Err(failure),
+            };
+            match connected {
                 Ok(link) => return Ok((target, link)),
                 Err(failure) => refused.push((target.links.address(), failure)),
             }

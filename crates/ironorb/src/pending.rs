@@ -29,7 +29,7 @@ use crate::orb::OrbCore;
 /// about a millisecond. Nothing needs to be polled for the call to go on: forwards are followed, closed connections made
 /// anew and deadlines kept as for synchronous calls.
 ///
-/// Dropping it gives the reply up: the request may be carried out nevertheless.
+/// Dropping it gives the reply up: the request is sent nevertheless.
 ///
 /// Each takes the memory of its arguments until the reply has come, for they may have to be sent again, and one
 /// of the [calls in flight](ironorb_giop::connection::ConnectionConfig::calls_in_flight_max) of a connection; more
@@ -175,7 +175,7 @@ impl<T, E> Unpin for Pending<T, E> {}
 impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
         if let State::Begun(call, _) = &self.0 {
-            call.give_up();
+            call.give_up_reply();
         }
     }
 }

@@ -6,6 +6,7 @@
 mod course;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::thread::Thread;
@@ -36,6 +37,8 @@ pub(crate) struct AsyncCall {
     operation: &'static str,
     /// Nobody hears of it once it has begun.
     is_oneway: bool,
+    /// Its reply was given up before it was sent.
+    is_given_up: AtomicBool,
     deadline: Deadline,
     /// Which of the connections to an endpoint it uses: that of the thread that began it.
     ordinal: usize,
@@ -177,6 +180,7 @@ impl AsyncCall {
             object: object.clone(),
             operation,
             is_oneway,
+            is_given_up: AtomicBool::new(false),
             deadline: Deadline::for_call(now, object.timeout(), || core.call_timeout()),
             ordinal: super::thread_ordinal(),
             is_free,
@@ -199,6 +203,11 @@ impl AsyncCall {
 
     pub(super) fn is_oneway(&self) -> bool {
         self.is_oneway
+    }
+
+    /// Whether nobody would hear of a reply.
+    pub(super) fn wants_no_reply(&self) -> bool {
+        self.is_oneway || self.is_given_up.load(Ordering::Relaxed)
     }
 
     pub(super) fn deadline(&self) -> Deadline {
@@ -312,6 +321,17 @@ impl AsyncCall {
         };
         drop(progress);
         link.ask();
+    }
+
+    /// Nobody wants the reply. A request that waits for its connection will be sent all the same, but asks for none.
+    pub(crate) fn give_up_reply(&self) {
+        let progress = self.lock();
+        let is_to_be_sent = matches!((&progress.end, &progress.stage), (End::NotYet, Stage::Begun));
+        self.is_given_up.store(is_to_be_sent, Ordering::Relaxed);
+        drop(progress);
+        if !is_to_be_sent {
+            self.give_up();
+        }
     }
 
     /// Nobody wants the outcome any more.

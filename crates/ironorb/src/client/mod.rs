@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use ironorb_giop::message::RequestTarget;
@@ -27,7 +27,7 @@ use self::link::Callbacks;
 use self::receiver::Receiver;
 use self::resolver::Resolver;
 use crate::config::OrbConfig;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Passed};
 use crate::net;
 use crate::orb::OrbCore;
 use crate::sync::lock;
@@ -129,6 +129,7 @@ impl Connector {
             failed_ms: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
             accepted: Mutex::default(),
+            sent: Condvar::new(),
             made: Instant::now(),
             common: self.common.clone(),
         });
@@ -235,6 +236,8 @@ pub(crate) struct EndpointLinks {
     host: String,
     port: u16,
     slots: Box<[Mutex<Slot>]>,
+    /// Notified when calls that have waited for a connection have been sent.
+    sent: Condvar,
     /// When an attempt to connect failed last, in milliseconds since `made` and at least 1; 0 when none has failed
     /// since one succeeded.
     failed_ms: AtomicU64,
@@ -349,11 +352,35 @@ impl EndpointLinks {
         connected
     }
 
-    /// The connection of the thread with this number, if there is one that has not ended. Makes none.
+    /// The connection of the thread with this number, if there is one that has not ended. `None` also while calls
+    /// wait for it or are being sent over it, which must not be overtaken. Makes none.
     #[inline(always)] // a step of every call
     pub(crate) fn open_link(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
-        let slot = lock(&self.slots[ordinal % self.slots.len()]);
-        slot.link.as_ref().filter(|link| link.is_usable(now)).cloned()
+        lock(&self.slots[ordinal % self.slots.len()]).open_in_turn(now)
+    }
+
+    /// The same, after such calls have been sent.
+    #[cold]
+    pub(crate) fn link_in_turn(
+        &self,
+        ordinal: usize,
+        deadline: Deadline,
+    ) -> Result<Option<Arc<Link>>, ConnectFailure> {
+        let mut slot = lock(&self.slots[ordinal % self.slots.len()]);
+        loop {
+            let now = Instant::now();
+            if slot.waiting.is_none() {
+                return Ok(slot.open_in_turn(now));
+            }
+            let woken = match deadline.remaining(now) {
+                Ok(None) => self.sent.wait(slot).unwrap_or_else(PoisonError::into_inner),
+                Ok(Some(left)) => {
+                    self.sent.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                Err(Passed) => return Err(ConnectFailure::TimedOut),
+            };
+            slot = woken;
+        }
     }
 
     /// Makes the connection of the thread with this number.
@@ -371,13 +398,7 @@ impl EndpointLinks {
         self.was_connected.load(Ordering::Relaxed)
     }
 
-    /// The same for an asynchronous call; `None` also while others wait for the connection or are being sent over it,
-    /// whom it must not overtake.
-    pub(crate) fn open_link_in_turn(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
-        lock(&self.slots[ordinal % self.slots.len()]).open_in_turn(now)
-    }
-
-    /// The same; if there is none, an errand makes one where that is allowed, and the call goes on when it has. Calls
+    /// The connection for an asynchronous call; if there is none, an errand makes one where that is allowed, and the call goes on when it has. Calls
     /// go on in the order in which they came here.
     pub(crate) fn link_or_wait(
         self: &Arc<Self>,
@@ -429,6 +450,7 @@ impl EndpointLinks {
                     Some(waiting) if !waiting.is_empty() => std::mem::take(waiting),
                     _ => {
                         slot.waiting = None;
+                        self.sent.notify_all();
                         return;
                     }
                 }

@@ -123,7 +123,7 @@ impl OrbBuilder {
     /// Listens at an address: `iiop://127.0.0.1:2810`, `iiop://[::1]:0`, `iiop://:2809` for every address of the
     /// machine. May be given several times. Port 0 lets the system choose.
     pub fn endpoint(mut self, address: &str) -> Result<Self, BadAddress> {
-        self.settings.endpoints.push(address.parse()?);
+        self.settings.add_endpoint(address.parse()?);
         Ok(self)
     }
 
@@ -133,7 +133,7 @@ impl OrbBuilder {
     /// bidirectional ([`OrbConfig::bidirectional`]): then servers that it calls can call it back. Until then
     /// [`Orb::object_to_string`] and, once there are objects, [`Orb::run`] are errors.
     pub fn no_endpoint(mut self) -> Self {
-        self.settings.no_endpoint = true;
+        self.settings.set_no_endpoint(true);
         self
     }
 

@@ -68,10 +68,15 @@ impl<T> Default for Layered<T> {
 
 impl<T> Layered<T> {
     pub(super) fn push(&mut self, item: T) {
+        self.begin();
+        self.items.push(item);
+    }
+
+    /// What sources of lower precedence have given no longer counts.
+    fn begin(&mut self) {
         if std::mem::take(&mut self.is_from_below) {
             self.items.clear();
         }
-        self.items.push(item);
     }
 
     pub(super) fn into_items(self) -> Vec<T> {
@@ -92,6 +97,20 @@ impl Settings {
             (_, true) => Vec::new(),
             (true, false) => vec![Endpoint::anywhere()],
             (false, false) => endpoints,
+        }
+    }
+
+    /// Listens there as well, also where a source of lower precedence would not have it listen at all.
+    pub(super) fn add_endpoint(&mut self, endpoint: Endpoint) {
+        self.no_endpoint &= !self.endpoints.is_from_below;
+        self.endpoints.push(endpoint);
+    }
+
+    /// Whether to listen nowhere, whatever sources of lower precedence have given.
+    pub(super) fn set_no_endpoint(&mut self, never: bool) {
+        self.no_endpoint = never;
+        if never {
+            self.endpoints.begin();
         }
     }
 
@@ -384,6 +403,21 @@ mod tests {
             let error = Settings::default().take_file(&path).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{}:{at}: {why}", path.display())), "{error}");
         }
+    }
+
+    #[test]
+    fn whether_to_listen_is_for_the_last_source_that_says_where() {
+        let endpoint = || "iiop://127.0.0.1:0".parse().unwrap();
+        let mut settings = Settings::default();
+        settings.set_no_endpoint(true); // the environment
+        settings.next_source();
+        settings.add_endpoint(endpoint());
+        assert!(settings.listens_now());
+        settings.next_source();
+        settings.set_no_endpoint(true);
+        settings.add_endpoint(endpoint()); // by the same source: it never listens
+        assert!(!settings.listens_now());
+        assert!(settings.listening().is_empty());
     }
 
     #[test]

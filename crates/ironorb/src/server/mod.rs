@@ -187,9 +187,11 @@ pub(crate) fn published(publish: &[String], bound: Vec<Published>) -> io::Result
     publish
         .iter()
         .map(|text| {
-            let (host, port) = without_scheme(text).and_then(split_host_port).map_err(|why| {
-                io::Error::new(io::ErrorKind::InvalidInput, format!("publish {text:?}: {why}"))
-            })?;
+            let bad = |why| io::Error::new(io::ErrorKind::InvalidInput, format!("publish {text:?}: {why}"));
+            let (host, port) = without_scheme(text).and_then(split_host_port).map_err(bad)?;
+            if host.is_empty() {
+                return Err(bad("a host must be there, which clients can look for"));
+            }
             // Port 0, or none, stands for the port that the system chose.
             let port = port.filter(|port| *port != 0).unwrap_or(port_bound);
             Ok(Published { host: host.to_owned(), port })

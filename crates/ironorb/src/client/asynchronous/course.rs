@@ -141,7 +141,7 @@ impl AsyncCall {
 
     /// A oneway is on its way; other calls are not over. What interceptors say to that comes too late.
     fn told(&self) {
-        if !self.is_oneway {
+        if !self.wants_no_reply() {
             return;
         }
         let mut progress = self.lock();
@@ -282,7 +282,7 @@ impl AsyncCall {
             };
             drop(progress);
             let target = &targets[index];
-            if let Some(link) = target.links.open_link_in_turn(self.ordinal, now) {
+            if let Some(link) = target.links.open_link(self.ordinal, now) {
                 self.keep(arguments, link.encoding_for(&target.request))?;
                 let begun = match link.begin(self, &target.request, now) {
                     // Another's request has told the code set meanwhile.

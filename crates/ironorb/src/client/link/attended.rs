@@ -89,7 +89,7 @@ impl Link {
         };
         let is_blocked = state.is_blocked();
         let written = call.send_by(|operation, contexts, arguments| {
-            if call.is_oneway() {
+            if call.wants_no_reply() {
                 return state.begin_oneway_with(target, operation, contexts, arguments).map(|()| None);
             }
             let options = RequestOptions { contexts, ..RequestOptions::TWOWAY };

@@ -81,7 +81,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         },
     ),
     several("endpoint", "iiop://HOST:PORT", "Where to listen. Default: every address, any port.", |s, v| {
-        s.endpoints.push(v.parse().map_err(|e: crate::BadAddress| e.to_string())?);
+        s.add_endpoint(v.parse().map_err(|e: crate::BadAddress| e.to_string())?);
         Ok(())
     }),
     several(
@@ -94,7 +94,8 @@ pub(super) static SETTINGS: &[Setting] = &[
         },
     ),
     once("noEndpoint", "yes | no", "Never listens: a program that only calls. Default: no.", |s, v| {
-        assign(&mut s.no_endpoint, yes(v))
+        s.set_no_endpoint(yes(v)?);
+        Ok(())
     }),
     once(
         "bidirectional",
@@ -154,7 +155,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.native_char_set, char_set(v)),
     ),
     once("messageBytesMax", "SIZE", "Largest message, in and out. Default: 128MiB.", |s, v| {
-        assign(&mut s.config.connection.framer.message_bytes_max, size(v))
+        let bytes = size(v)?;
+        if bytes < 1024 {
+            return Err("less than 1KiB leaves no room for a request".to_owned());
+        }
+        s.config.connection.framer.message_bytes_max = bytes;
+        Ok(())
     }),
     once("fragmentBytes", "SIZE | never", "Longer messages leave in fragments. Default: never.", |s, v| {
         assign(&mut s.config.connection.fragment_bytes, never_or(v, size))
