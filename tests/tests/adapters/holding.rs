@@ -113,6 +113,28 @@ fn one_that_blocks_is_passed() {
     assert_eq!(held.add(1, 2).unwrap(), 3);
 }
 
+/// The servants of one manager's requests take all threads that managers share.
+#[test]
+fn one_manager_does_not_keep_another_waiting() {
+    let (server, poa, client) = holding(ServerConcurrency::LeaderFollowers { threads: 2 }, 1024);
+    let probing = Arc::new(Probing::default());
+    let blocking: ProbeRef = remote(&client, &poa.activate_shared(probing.clone()).unwrap());
+    let other = server.poa_manager_factory().create("other").unwrap();
+    let quick = server.root_poa().create_poa("quick", Some(other.clone()), PoaPolicies::default()).unwrap();
+    let quick: ProbeRef = remote(&client, &quick.activate(Probing::default()).unwrap());
+    let blocked: Vec<_> = (0..10).map(|_| blocking.block_async()).collect();
+    let sum = quick.add_async(1, 2);
+    let open: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
+    open.ping().unwrap(); // the others have arrived before
+    poa.manager().activate().unwrap();
+    eventually("all threads that managers share are in servants", || probing.blocked().unwrap() >= 2);
+    other.activate().unwrap();
+    assert_eq!(sum.wait().unwrap(), 3);
+    while blocked.iter().any(|block| !block.is_ready()) {
+        probing.release().unwrap();
+    }
+}
+
 #[test]
 fn so_many_are_held_and_no_more() {
     for concurrency in BOTH {

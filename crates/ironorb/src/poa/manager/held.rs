@@ -1,5 +1,6 @@
 //! Requests that a manager holds, and how they are let in afterwards: in the order in which their clients sent them, on
-//! threads of their own, while the manager lets nothing else from the network pass them.
+//! threads of their own - one for each manager, and some that all share - while the manager lets nothing else from the
+//! network pass them.
 //!
 //! Held requests take no thread but that of a caller in this process.
 
@@ -140,16 +141,23 @@ impl PoaManager {
         self.add_worker(lock(&self.0.held));
     }
 
+    /// The first is a thread of the manager's own: those of other managers may all be in servants that wait for it.
     fn add_worker(&self, mut held: MutexGuard<'_, Held>) {
         let Some(orb) = self.0.orb.upgrade() else { return };
         let threads = orb.adapter.threads_for_held();
-        if held.parked.is_empty() || held.workers >= threads.threads_max() {
+        if held.parked.is_empty() || held.workers > threads.threads_max() {
             return;
         }
+        let is_first = held.workers == 0;
         held.workers += 1;
         drop(held);
         let manager = self.clone();
-        if threads.run(move || manager.work()).is_err() {
+        let work = move || manager.work();
+        let is_begun = match is_first {
+            true => std::thread::Builder::new().name("ironorb-held".to_owned()).spawn(work).is_ok(),
+            false => threads.run(work).is_ok(),
+        };
+        if !is_begun {
             self.work(); // late is worse than slow
         }
     }
