@@ -282,6 +282,12 @@ impl<'a> Lowerer<'a> {
             unlisted.push('_');
         }
         let mut names = names.into_iter();
+        // TypeCodes have no type for `int8` but `octet`, and of that -1 is no value.
+        let is_small = matches!(self.model.unaliased(&u.discriminator), Type::Basic(Basic::Int8));
+        let in_type_code = |label: &'a ConstValue| match self.number(label) {
+            number if is_small => number & 0xFF,
+            number => number,
+        };
         let mut cases = Vec::new();
         let mut numbers = Vec::new();
         let mut default_label = None;
@@ -291,7 +297,7 @@ impl<'a> Lowerer<'a> {
             for label in &case.labels {
                 // A label beside `default` means nothing more than it.
                 if !case.is_default {
-                    numbers.push((self.number(label), idl.as_str().into(), self.described(idl_type, at)));
+                    numbers.push((in_type_code(label), idl.as_str().into(), self.described(idl_type, at)));
                 }
             }
             if case.is_default {

@@ -16,6 +16,7 @@ mod config;
 mod context;
 mod course;
 mod deadline;
+pub mod dynamic;
 mod endpoint;
 pub mod engine;
 pub mod generated;

@@ -271,6 +271,29 @@ impl TypeCode {
         Ok(one(Node::Named { kind, id, name }))
     }
 
+    /// Types that contain one another, each made with placeholders ([`TypeCode::recursive`]) where it means another of
+    /// them or itself: the same types with the placeholders replaced, in order. The standard has no operation for it;
+    /// made one around the other such types would grow with the number of ways through them.
+    ///
+    /// Of types with one id placeholders mean the first. Those of other ids stay what they are. [`BadType::Recursion`]
+    /// if one of the types contains itself in a way that has no finite values.
+    pub fn create_group(types: &[TypeCode]) -> Result<Vec<TypeCode>, BadType> {
+        if types.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut copying = Copying::binding(types.iter().map(|ty| ty.id().unwrap_or_default()));
+        for (index, ty) in types.iter().enumerate() {
+            copying.fill(index as u32, ty.as_type_ref());
+        }
+        copying.run();
+        if !recursion::is_legal(&copying.nodes) {
+            return Err(BadType::Recursion);
+        }
+        let first = Arena::seal(copying.nodes, Child::Here(0));
+        let at = |index| first.beside(index);
+        Ok((0..types.len() as u32).map(at).collect())
+    }
+
     /// Stands for the struct, exception, union or value with this id inside its own members. The standard's
     /// `create_recursive_tc`.
     ///
@@ -296,7 +319,7 @@ fn enclose(node: Node) -> Result<TypeCode, BadType> {
         return Ok(shell);
     }
     let id = shell.id().unwrap_or_default();
-    let mut copying = Copying::binding(id);
+    let mut copying = Copying::binding(std::iter::once(id));
     copying.fill(0, shell.as_type_ref());
     copying.run();
     if !recursion::is_legal(&copying.nodes) {

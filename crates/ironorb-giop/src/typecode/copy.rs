@@ -26,8 +26,8 @@ pub(super) struct Copying<'a> {
     work: Vec<(u32, TypeRef<'a>)>,
     /// Whether names are copied.
     names: bool,
-    /// Placeholders of this id become that node, and only types with placeholders inside are copied.
-    binding: Option<(&'a str, u32)>,
+    /// Placeholders of these ids become those nodes, and only types with placeholders inside are copied.
+    binding: Option<HashMap<&'a str, u32>>,
 }
 
 impl Default for Copying<'_> {
@@ -37,9 +37,19 @@ impl Default for Copying<'_> {
 }
 
 impl<'a> Copying<'a> {
-    /// A copying whose node 0 is the type that placeholders with this id mean; the caller fills it in.
-    pub(super) fn binding(id: &'a str) -> Self {
-        Copying { nodes: vec![Node::Simple(TypeDef::Null)], binding: Some((id, 0)), ..Copying::default() }
+    /// A copying whose first nodes are the types that placeholders with these ids mean, in order; the caller fills
+    /// them in. An empty id is that of no placeholder.
+    pub(super) fn binding(ids: impl Iterator<Item = &'a str>) -> Self {
+        let mut copying = Copying::default();
+        let mut binding = HashMap::new();
+        for id in ids {
+            if !id.is_empty() {
+                binding.entry(id).or_insert(copying.nodes.len() as u32);
+            }
+            copying.nodes.push(Node::Simple(TypeDef::Null));
+        }
+        copying.binding = Some(binding);
+        copying
     }
 
     /// The copy of a type, which may have to wait for [`Copying::run`].
@@ -50,9 +60,11 @@ impl<'a> Copying<'a> {
         {
             return Child::Other(TypeCode::of(definition));
         }
-        if let Some((id, index)) = self.binding {
-            if matches!(shape, Shape::Placeholder { id: other } if other == id) {
-                return Child::Here(index);
+        if let Some(binding) = &self.binding {
+            if let Shape::Placeholder { id } = shape
+                && let Some(index) = binding.get(id)
+            {
+                return Child::Here(*index);
             }
             if !ty.is_open() {
                 return Child::Other(ty.to_type_code());

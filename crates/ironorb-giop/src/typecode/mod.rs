@@ -60,6 +60,14 @@ impl TypeCode {
         TypeCode(Repr::Shared(arena, index))
     }
 
+    /// Another type of the same arena.
+    fn beside(&self, index: u32) -> TypeCode {
+        match &self.0 {
+            Repr::Static(_) => self.clone(),
+            Repr::Shared(arena, _) => TypeCode::shared(arena.clone(), index),
+        }
+    }
+
     #[inline]
     pub(crate) fn as_type_ref(&self) -> TypeRef<'_> {
         match &self.0 {

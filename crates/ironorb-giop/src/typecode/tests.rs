@@ -388,3 +388,34 @@ fn typedefs_over_typedefs_are_followed_so_far() {
     let refused = crate::any::Any::read_value(sequence, &mut Reader::new(&bytes, BIG)).unwrap_err();
     assert_eq!(refused.kind, MalformedKind::OutOfProportion);
 }
+
+#[test]
+fn a_group_closes_types_over_one_another() {
+    let (a, b) = (TypeCode::recursive("IDL:A:1.0").unwrap(), TypeCode::recursive("IDL:B:1.0").unwrap());
+    let many = |element: &TypeCode| TypeCode::create_sequence(element, 0).unwrap();
+    let member = |name, ty: &TypeCode| (name, ty.clone());
+    let open_a =
+        TypeCode::create_struct("IDL:A:1.0", "A", &[member("b", &b), member("bs", &many(&b))]).unwrap();
+    let open_b = TypeCode::create_struct("IDL:B:1.0", "B", &[member("x", &many(&a))]).unwrap();
+    let group = TypeCode::create_group(&[open_a.clone(), open_b.clone(), many(&a)]).unwrap();
+    let [closed_a, closed_b, list] = &group[..] else { panic!("three of three") };
+    assert_eq!(closed_a.member_type(0).as_ref(), Ok(closed_b));
+    assert_eq!(closed_b.member_type(0).unwrap().content_type().as_ref(), Ok(closed_a));
+    assert_eq!(list.content_type().as_ref(), Ok(closed_a));
+    // The same as one made around the other.
+    let inner = TypeCode::create_struct("IDL:B:1.0", "B", &[member("x", &many(&a))]).unwrap();
+    let nested =
+        TypeCode::create_struct("IDL:A:1.0", "A", &[member("b", &inner), member("bs", &many(&inner))])
+            .unwrap();
+    assert_eq!(closed_a, &nested);
+    let bytes = bytes_of(closed_a, BIG, 0);
+    assert_eq!(&Reader::new(&bytes, BIG).get::<TypeCode>().unwrap(), closed_a);
+    // Placeholders of others stay.
+    let left = TypeCode::create_group(&[open_a]).unwrap();
+    assert_eq!(left[0].member_type(0).unwrap().kind(), TcKind::Null);
+    assert_eq!(TypeCode::create_group(&[]), Ok(Vec::new()));
+    // A and B that hold each other have no finite values.
+    let endless = TypeCode::create_struct("IDL:B:1.0", "B", &[member("a", &a)]).unwrap();
+    let around = TypeCode::create_struct("IDL:A:1.0", "A", &[member("b", &b)]).unwrap();
+    assert_eq!(TypeCode::create_group(&[around, endless]), Err(BadType::Recursion));
+}

@@ -301,7 +301,7 @@ pub mod blocks {
         BySmall: TC_BY_SMALL = "IDL:blocks/BySmall:1.0" switch i8;
         one { [-1] => Minus(i32), [5] => Five(String) }
         rest { Unlisted unless [-1 | 5] }
-        labels [-1 "minus" i32, 5 "five" String];
+        labels [255 "minus" i32, 5 "five" String];
         initial One Minus;
     }
 

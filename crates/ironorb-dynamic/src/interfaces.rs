@@ -1,0 +1,236 @@
+//! What is known: interfaces, types and constants by their ids and names.
+//!
+//! Nothing here decides what a definition looks like on the wire; that is `lower`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ironorb::dynamic::InterfaceDescription;
+use ironorb::{Any, ObjectRef, SystemException, TcKind, TypeCode};
+use ironorb_idl::model::Model;
+use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
+
+use crate::lower;
+
+/// Definitions known at run time, from IDL files or from wherever descriptions and TypeCodes come.
+///
+/// They only grow. What is added a second time must be the same as before; files that include the same others may so
+/// be added one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Interfaces {
+    interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
+    types: BTreeMap<String, TypeCode>,
+    constants: BTreeMap<String, Constant>,
+    /// From scoped names to repository ids.
+    names: BTreeMap<String, String>,
+}
+
+/// An IDL constant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constant {
+    /// Its repository id.
+    pub id: String,
+    /// Its value, under the type that it was declared with.
+    pub value: Any,
+}
+
+impl Interfaces {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Interfaces::default()
+    }
+
+    /// Adds all that IDL files define, and what they include. Reads files; nothing is added from a file with errors,
+    /// and what files before it defined stays.
+    ///
+    /// Returns the warnings of the front end as text for people; empty if there are none.
+    pub fn add_idl<P: AsRef<Path>>(
+        &mut self,
+        paths: impl IntoIterator<Item = P>,
+        options: &Options,
+    ) -> Result<String, DefinitionError> {
+        let mut warnings = String::new();
+        for path in paths {
+            let path = path.as_ref();
+            warnings.push_str(&self.add_outcome(path, &compile_file(path, options))?);
+        }
+        Ok(warnings)
+    }
+
+    /// Adds what a text defines, as if it stood in a file of this name that includes none on disk.
+    pub fn add_idl_text(
+        &mut self,
+        name: &str,
+        text: &str,
+        options: &Options,
+    ) -> Result<String, DefinitionError> {
+        let files = MapLoader::new().with(name, text);
+        self.add_outcome(Path::new(name), &compile_with(name.as_ref(), options, &files))
+    }
+
+    fn add_outcome(&mut self, path: &Path, outcome: &Outcome) -> Result<String, DefinitionError> {
+        let Some(model) = &outcome.model else {
+            return Err(DefinitionError::Idl { path: path.to_owned(), diagnostics: outcome.render(false) });
+        };
+        self.add_model(model)?;
+        Ok(outcome.render(false))
+    }
+
+    /// Adds all that a resolved IDL model defines, or nothing.
+    pub fn add_model(&mut self, model: &Model) -> Result<(), DefinitionError> {
+        let lowered = lower::lower(model)?;
+        for (id, type_code) in &lowered.types {
+            self.check_type(id, type_code)?;
+        }
+        for interface in &lowered.interfaces {
+            self.check_interface(interface)?;
+        }
+        for type_code in lowered.types.into_iter().map(|(_, type_code)| type_code) {
+            self.add_type(type_code)?;
+        }
+        for interface in lowered.interfaces {
+            self.add_interface(interface)?;
+        }
+        self.constants.extend(lowered.constants);
+        self.names.extend(lowered.names);
+        Ok(())
+    }
+
+    /// Adds a type that has a repository id; one without is ignored.
+    pub fn add_type(&mut self, type_code: TypeCode) -> Result<(), DefinitionError> {
+        let id = type_code.id().unwrap_or_default().to_owned();
+        self.check_type(&id, &type_code)?;
+        if !id.is_empty() {
+            self.types.insert(id, type_code);
+        }
+        Ok(())
+    }
+
+    /// Adds an interface.
+    pub fn add_interface(
+        &mut self,
+        interface: impl Into<Arc<InterfaceDescription>>,
+    ) -> Result<(), DefinitionError> {
+        let interface = interface.into();
+        self.check_interface(&interface)?;
+        self.interfaces.insert(interface.id.clone(), interface);
+        Ok(())
+    }
+
+    fn check_type(&self, id: &str, type_code: &TypeCode) -> Result<(), DefinitionError> {
+        match self.types.get(id) {
+            Some(known) if known != type_code => Err(DefinitionError::Conflict(id.to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_interface(&self, interface: &InterfaceDescription) -> Result<(), DefinitionError> {
+        match self.interfaces.get(&interface.id) {
+            Some(known) if **known != *interface => Err(DefinitionError::Conflict(interface.id.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The interface with a repository id.
+    pub fn interface(&self, id: &str) -> Option<Arc<InterfaceDescription>> {
+        self.interfaces.get(id).cloned()
+    }
+
+    /// All interfaces in the order of their ids.
+    pub fn interfaces(&self) -> impl Iterator<Item = &Arc<InterfaceDescription>> {
+        self.interfaces.values()
+    }
+
+    /// The type with a repository id: of structs, unions, enums, typedefs, exceptions, interfaces, valuetypes, boxes
+    /// and native types.
+    pub fn type_code(&self, id: &str) -> Option<TypeCode> {
+        self.types.get(id).cloned()
+    }
+
+    /// All types with ids, in the order of these.
+    pub fn type_codes(&self) -> impl Iterator<Item = &TypeCode> {
+        self.types.values()
+    }
+
+    /// The exception with a repository id.
+    pub fn exception(&self, id: &str) -> Option<TypeCode> {
+        self.type_code(id).filter(|type_code| type_code.kind() == TcKind::Except)
+    }
+
+    /// The constant with a scoped name, such as `Bank::LIMIT`.
+    pub fn constant(&self, scoped_name: &str) -> Option<&Constant> {
+        self.constants.get(scoped_name.trim_start_matches("::"))
+    }
+
+    /// All constants with their scoped names, in the order of these.
+    pub fn constants(&self) -> impl Iterator<Item = (&str, &Constant)> {
+        self.constants.iter().map(|(name, constant)| (name.as_str(), constant))
+    }
+
+    /// The repository id of an interface or type by its scoped name, such as `Bank::Account`. Only what came from IDL
+    /// has one.
+    pub fn id_of(&self, scoped_name: &str) -> Option<&str> {
+        self.names.get(scoped_name.trim_start_matches("::")).map(String::as_str)
+    }
+
+    /// The known interface that an object has, the most derived that is known; `None` if it has none of them.
+    ///
+    /// The id that the reference carries decides if it is known. Else the object is asked: first for interfaces
+    /// without known bases, and then only for what derives from one that it has. Blocks.
+    pub fn of(&self, object: &ObjectRef) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
+        if let Some(interface) = self.interfaces.get(object.type_id()) {
+            return Ok(Some(interface.clone()));
+        }
+        let mut has: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut best: Option<&Arc<InterfaceDescription>> = None;
+        // An interface has more bases than each of its bases has, so these come first.
+        let mut in_order: Vec<_> = self.interfaces.values().collect();
+        in_order.sort_by_key(|interface| interface.bases.len());
+        for interface in in_order {
+            let may_have = interface.bases.iter().all(|base| has.get(base.as_str()) != Some(&false));
+            let found = may_have && object.is_a(&interface.id)?;
+            has.insert(&interface.id, found);
+            if found && best.is_none_or(|best| interface.bases.len() >= best.bases.len()) {
+                best = Some(interface);
+            }
+        }
+        Ok(best.cloned())
+    }
+}
+
+/// Why definitions cannot be added.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DefinitionError {
+    /// An IDL file has errors, or cannot be read.
+    Idl {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, as text for people of several lines.
+        diagnostics: String,
+    },
+    /// Something else has this repository id already.
+    Conflict(String),
+    /// A definition has no TypeCode or value.
+    Unusable {
+        /// The repository id of the definition.
+        id: String,
+        /// Why it has none.
+        why: String,
+    },
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DefinitionError::Idl { path, diagnostics } => {
+                write!(f, "{} has errors:\n{diagnostics}", path.display())
+            }
+            DefinitionError::Conflict(id) => write!(f, "{id} is defined already, and differently"),
+            DefinitionError::Unusable { id, why } => write!(f, "{id} cannot be used: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for DefinitionError {}

@@ -1,0 +1,44 @@
+//! Definitions that are known at run time: interfaces and types read from IDL, and values as JSON.
+//!
+//! Nothing here generates code, and nothing calls an object but [`Interfaces::of`], which asks one what it is. What
+//! is wrong with an IDL file or a JSON text is told with its place, and neither costs more than its own size allows.
+//!
+//! ```
+//! use ironorb_dynamic::{Interfaces, json};
+//! use serde_json::json;
+//!
+//! let mut known = Interfaces::new();
+//! known.add_idl_text(
+//!     "bank.idl",
+//!     "interface Account {
+//!          exception Insufficient { long long missing; };
+//!          long long withdraw(in long long amount) raises (Insufficient);
+//!      };",
+//!     &Default::default(),
+//! )?;
+//! let account = known.interface("IDL:Account:1.0").expect("it was just read");
+//! let withdraw = account.find("withdraw").expect("it has this operation");
+//! assert_eq!(
+//!     ironorb_dynamic::signature(withdraw),
+//!     "long long withdraw(in long long amount) raises (Insufficient)"
+//! );
+//!
+//! let amount = json::from_json(&withdraw.parameters[0].type_code, &json!(250), &known, None)?;
+//! assert_eq!(amount.extract::<i64>(), Ok(250));
+//! let wrong = json::from_json(&withdraw.parameters[0].type_code, &json!("much"), &known, None);
+//! assert_eq!(
+//!     wrong.unwrap_err().to_string(),
+//!     "$: expected a whole number from -9223372036854775808 to 9223372036854775807, found \"much\""
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod interfaces;
+pub mod json;
+mod lower;
+mod text;
+
+pub use interfaces::{Constant, DefinitionError, Interfaces};
+pub use text::{TypeUse, declaration, signature};

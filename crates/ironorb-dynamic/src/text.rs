@@ -1,0 +1,155 @@
+//! Interfaces as people read them: IDL text of operations.
+//!
+//! It is for reading, not for compiling: names stand without their scopes.
+
+use std::fmt::{self, Write as _};
+
+use ironorb::dynamic::{InterfaceDescription, OperationDescription};
+use ironorb::{TcKind, TypeCode};
+
+/// An operation on one line, as IDL has it: `long long deposit(in long long amount) raises (Insufficient)`. What is
+/// behind an attribute looks like an operation; [`declaration`] tells attributes.
+pub fn signature(operation: &OperationDescription) -> String {
+    let mut text = String::new();
+    if operation.oneway {
+        text.push_str("oneway ");
+    }
+    let _ = write!(text, "{} {}(", TypeUse(&operation.result), operation.name);
+    for (index, parameter) in operation.parameters.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        let _ = write!(
+            text,
+            "{separator}{} {} {}",
+            parameter.mode,
+            TypeUse(&parameter.type_code),
+            parameter.name
+        );
+    }
+    text.push(')');
+    raises(&mut text, "raises", &operation.exceptions);
+    if !operation.contexts.is_empty() {
+        let contexts: Vec<String> = operation.contexts.iter().map(|context| format!("{context:?}")).collect();
+        let _ = write!(text, " context ({})", contexts.join(", "));
+    }
+    text
+}
+
+/// An interface with all its operations and attributes, those of its bases too, one on each line.
+pub fn declaration(interface: &InterfaceDescription) -> String {
+    let mut text = format!("interface {}", interface.name);
+    for (index, base) in interface.bases.iter().enumerate() {
+        let _ = write!(text, "{} {}", if index == 0 { " :" } else { "," }, name_in(base));
+    }
+    text.push_str(" {\n");
+    for operation in &interface.operations {
+        if operation.name.strip_prefix("_set_").is_some_and(|name| getter(interface, name).is_some()) {
+            continue; // told with the getter
+        }
+        let line = match operation.name.strip_prefix("_get_") {
+            Some(name) if operation.parameters.is_empty() => attribute(interface, name, operation),
+            _ => signature(operation),
+        };
+        let _ = writeln!(text, "    {line};");
+    }
+    text.push_str("};\n");
+    text
+}
+
+fn getter<'a>(interface: &'a InterfaceDescription, name: &str) -> Option<&'a OperationDescription> {
+    interface.find(&format!("_get_{name}")).map(|operation| &**operation)
+}
+
+fn attribute(interface: &InterfaceDescription, name: &str, getter: &OperationDescription) -> String {
+    let ty = TypeUse(&getter.result);
+    match interface.find(&format!("_set_{name}")) {
+        Some(setter) => {
+            let mut text = format!("attribute {ty} {name}");
+            raises(&mut text, "getraises", &getter.exceptions);
+            raises(&mut text, "setraises", &setter.exceptions);
+            text
+        }
+        None => {
+            let mut text = format!("readonly attribute {ty} {name}");
+            raises(&mut text, "raises", &getter.exceptions);
+            text
+        }
+    }
+}
+
+fn raises(text: &mut String, keyword: &str, exceptions: &[TypeCode]) {
+    if !exceptions.is_empty() {
+        let names: Vec<String> = exceptions.iter().map(|ty| TypeUse(ty).to_string()).collect();
+        let _ = write!(text, " {keyword} ({})", names.join(", "));
+    }
+}
+
+/// A type as IDL writes it where it is used: `sequence<Point, 4>`; named types by their names without scopes.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeUse<'a>(
+    /// The type.
+    pub &'a TypeCode,
+);
+
+/// How deep anonymous types are spelt out; no IDL that people read comes near it.
+const ANONYMOUS_MAX: usize = 16;
+
+impl fmt::Display for TypeUse<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_use(f, self.0, 0)
+    }
+}
+
+fn write_use(f: &mut fmt::Formatter<'_>, ty: &TypeCode, depth: usize) -> fmt::Result {
+    if let (Ok(id), Ok(name)) = (ty.id(), ty.name())
+        && !(id.is_empty() && name.is_empty())
+    {
+        return f.write_str(if name.is_empty() { name_in(id) } else { name });
+    }
+    match (ty.kind(), ty.content_type()) {
+        (TcKind::Sequence | TcKind::Array, _) if depth >= ANONYMOUS_MAX => f.write_char('…'),
+        (TcKind::Sequence, Ok(element)) => {
+            f.write_str("sequence<")?;
+            write_use(f, &element, depth + 1)?;
+            match ty.length() {
+                Ok(bound) if bound > 0 => write!(f, ", {bound}>"),
+                _ => f.write_str(">"),
+            }
+        }
+        (TcKind::Array, Ok(element)) => {
+            write_use(f, &innermost(element), depth + 1)?;
+            let mut ty = ty.clone();
+            while ty.kind() == TcKind::Array {
+                write!(f, "[{}]", ty.length().unwrap_or(0))?;
+                ty = ty.content_type().unwrap_or_default();
+            }
+            Ok(())
+        }
+        // The pairs of a map, which have no name.
+        (TcKind::Struct, _) if depth < ANONYMOUS_MAX => {
+            f.write_str("struct {")?;
+            for index in 0..ty.member_count().unwrap_or(0) {
+                f.write_char(' ')?;
+                write_use(f, &ty.member_type(index).unwrap_or_default(), depth + 1)?;
+                write!(f, " {};", ty.member_name(index).unwrap_or_default())?;
+            }
+            f.write_str(" }")
+        }
+        _ => write!(f, "{ty}"),
+    }
+}
+
+fn innermost(mut ty: TypeCode) -> TypeCode {
+    while ty.kind() == TcKind::Array
+        && let Ok(element) = ty.content_type()
+    {
+        ty = element;
+    }
+    ty
+}
+
+/// The name that a repository id ends with, before its version: `Account` of `IDL:Bank/Account:1.0`.
+fn name_in(id: &str) -> &str {
+    let without_format = id.split_once(':').map_or(id, |(_, rest)| rest);
+    let name = without_format.rsplit_once(':').map_or(without_format, |(name, _)| name);
+    name.rsplit('/').next().unwrap_or(name)
+}
