@@ -35,7 +35,7 @@ pub(crate) struct Answer {
 /// One call on its way.
 pub(crate) struct Course<'c> {
     object: &'c ObjectRef,
-    operation: &'c Operation,
+    operation: &'c Operation<'c>,
     arguments: Arguments<'c>,
     now: Instant,
     deadline: Deadline,
@@ -50,7 +50,7 @@ impl<'c> Course<'c> {
     #[inline(always)] // a step of every call
     pub(crate) fn begin(
         object: &'c ObjectRef,
-        operation: &'c Operation,
+        operation: &'c Operation<'c>,
         arguments: Arguments<'c>,
     ) -> Result<Self, SystemException> {
         let core = object.core();
@@ -75,7 +75,7 @@ impl<'c> Course<'c> {
     /// A whole call with a reply.
     pub(crate) fn twoway(
         object: &ObjectRef,
-        operation: &Operation,
+        operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Result<Answer, SystemException> {
         Course::begin(object, operation, arguments)?.answered(Response::SyncWithTarget)
@@ -108,7 +108,7 @@ impl<'c> Course<'c> {
     fn answered_before_interceptors(&mut self, response: Response) -> Result<Answer, SystemException> {
         loop {
             let wants_results = !self.operation.is_oneway();
-            let attempt = match Attempt::begin(self.object, self.operation.name(), wants_results) {
+            let attempt = match Attempt::begin(self.object, self.operation.lasting_name(), wants_results) {
                 Ok(attempt) => attempt,
                 Err(interrupt) => {
                     let next = self.invocation.on_interrupt(interrupt);
@@ -169,7 +169,7 @@ impl<'c> Course<'c> {
     /// A call without results, which waits for what the caller's policy says.
     pub(crate) fn oneway(&mut self) -> Result<(), SystemException> {
         let response = match self.object.sync_scope() {
-            SyncScope::None => return AsyncCall::tell(self.object, self.operation.name(), self.arguments),
+            SyncScope::None => return AsyncCall::tell(self.object, self.operation, self.arguments),
             SyncScope::WithTransport => return self.tell(),
             SyncScope::WithServer => Response::SyncWithServer,
             SyncScope::WithTarget => Response::SyncWithTarget,
@@ -198,7 +198,7 @@ impl<'c> Course<'c> {
     #[cold]
     fn tell_before_interceptors(&mut self) -> Result<(), SystemException> {
         loop {
-            let next = match Attempt::begin(self.object, self.operation.name(), false) {
+            let next = match Attempt::begin(self.object, self.operation.lasting_name(), false) {
                 Err(interrupt) => self.invocation.on_interrupt(interrupt),
                 Ok(attempt) => match self.send_oneway(attempt.contexts().encoded()) {
                     Ok(()) => match attempt.sent() {
