@@ -281,6 +281,33 @@ fn requests_go_on_from_version_to_version() {
 }
 
 #[test]
+fn requests_leave_in_fragments() {
+    for version in [Version::V1_1, Version::V1_2] {
+        let settings = |builder: ironorb::OrbBuilder| {
+            builder.fragment_bytes(200).fragments_in_giop_1_1(true).giop_version(version).build().unwrap()
+        };
+        let server = settings(Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap());
+        let client = settings(Orb::builder().no_endpoint());
+        let reference: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+        let object = elsewhere(&client, reference.object());
+        let points: Vec<Point> = (0..500).map(|i| Point { x: f64::from(i), y: 0.25 }).collect();
+        let mut sum = request(&object, "sum");
+        sum.set_any(0, &Any::with_type(&TypeDef::Char, &b'!').unwrap()).unwrap();
+        sum.set(1, "abc").unwrap();
+        sum.set(2, &vec![1i32; 999]).unwrap();
+        sum.borrow(3, &points).unwrap();
+        sum.set(4, &WString::from("żółw")).unwrap();
+        let expected = 33.0 + 3.0 + 999.0 + 499.0 * 250.0 + 125.0 + 4.0;
+        for _ in 0..3 {
+            assert_eq!(sum.invoke().unwrap().result_as::<f64>().unwrap(), expected);
+            let response = sum.send_deferred().unwrap().get_response();
+            assert_eq!(response.unwrap().result_as::<f64>().unwrap(), expected);
+        }
+        converse_dynamically(&object, version);
+    }
+}
+
+#[test]
 fn responses_are_asked_for_later() {
     on_all(Version::V1_2, |object| {
         let mut add = request(object, "add");
