@@ -280,6 +280,69 @@ fn requests_go_on_from_version_to_version() {
     }
 }
 
+/// Bodies that are sent from where they lie, of all sizes around what the socket takes and what is copied instead.
+#[test]
+fn large_arguments_are_sent_from_where_they_lie() {
+    for version in [Version::V1_1, Version::V1_2] {
+        on_all(version, |object| {
+            for length in [0, 1, 8000, 8191, 8192, 8193, 100_000, 6_000_001] {
+                let data: Vec<u8> = (0..length).map(|i: u32| (i % 251) as u8).collect();
+                let mut reflect = request(object, "reflect");
+                reflect.borrow(0, &data).unwrap();
+                for _ in 0..2 {
+                    let results = reflect.invoke().unwrap();
+                    assert!(results.reader().read_octets().unwrap() == data, "{length} bytes");
+                }
+                reflect.set(0, &data).unwrap();
+                assert!(reflect.invoke().unwrap().result_as::<Vec<u8>>().unwrap() == data);
+            }
+            let (numbers, points) = (vec![3; 10_001], vec![Point { x: 0.5, y: 0.25 }; 20_000]);
+            let mut sum = request(object, "sum");
+            sum.set_any(0, &Any::with_type(&TypeDef::Char, &b'!').unwrap()).unwrap();
+            sum.borrow(2, &numbers).unwrap();
+            sum.borrow(3, &points).unwrap();
+            sum.set(4, &WString::from("żółw")).unwrap();
+            for text in ["", "abc", "abcdefg", "abcd"] {
+                sum.set(1, text).unwrap();
+                let expected = 33.0 + text.len() as f64 + 30_003.0 + 15_000.0 + 4.0;
+                assert_eq!(sum.invoke().unwrap().result_as::<f64>().unwrap(), expected);
+                let response = sum.send_deferred().unwrap().get_response();
+                assert_eq!(response.unwrap().result_as::<f64>().unwrap(), expected);
+            }
+            let text = "x".repeat(100_000);
+            let mut note = request(object, "note");
+            note.borrow_value(0, text.as_str()).unwrap();
+            note.invoke().unwrap();
+            note.invoke().unwrap();
+            let everything = EverythingRef::from_object(object.clone());
+            eventually("the oneway arrives", || everything.label().unwrap() == text);
+        });
+    }
+}
+
+/// While others use the same connection.
+#[test]
+fn threads_lend_arguments_side_by_side() {
+    on_all(Version::V1_2, |object| {
+        std::thread::scope(|scope| {
+            for thread in 0..6u8 {
+                scope.spawn(move || {
+                    let data = vec![thread; 50_000 + 100_000 * usize::from(thread)];
+                    let mut reflect = request(object, "reflect");
+                    reflect.borrow(0, &data).unwrap();
+                    let everything = EverythingRef::from_object(object.clone());
+                    for number in 0..20 {
+                        let response = reflect.send_deferred().unwrap();
+                        assert!(reflect.invoke().unwrap().result_as::<Vec<u8>>().unwrap() == data);
+                        assert_eq!(everything.add(number, 1).unwrap(), number + 1);
+                        assert!(response.get_response().unwrap().result_as::<Vec<u8>>().unwrap() == data);
+                    }
+                });
+            }
+        });
+    });
+}
+
 #[test]
 fn requests_leave_in_fragments() {
     for version in [Version::V1_1, Version::V1_2] {

@@ -60,7 +60,7 @@ where
 {
     let object = target.object();
     let by_message = || {
-        Course::begin(object, operation, &arguments)
+        Course::begin(object, operation, &arguments as Arguments<'_>)
             .and_then(|mut course| course.oneway())
             .map_err(|e| about(object, operation, e))
     };
@@ -199,12 +199,14 @@ pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemExceptio
 
 /// Asks where an object is.
 pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
-    Course::begin(object, &LOCATE, &|_| Ok(())).and_then(|mut course| course.locate())
+    Course::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|mut course| course.locate())
 }
 
 /// The same; may do about the way to the object what the policies forbid other calls.
 pub(crate) fn bind(object: &ObjectRef) -> Result<bool, SystemException> {
-    Course::begin(object, &LOCATE, &|_| Ok(())).and_then(|course| course.bind())
+    Course::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|course| course.bind())
 }
+
+const NO_ARGUMENTS: Arguments<'static> = &|_| Ok(());
 
 pub(crate) static LOCATE: Operation<'static> = Operation::twoway("LocateRequest");

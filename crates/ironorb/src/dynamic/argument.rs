@@ -20,6 +20,15 @@ enum Source<'a> {
     Nothing,
     Copied(Any),
     Borrowed(Box<dyn Marshal + Send + Sync + 'a>),
+    /// A sequence whose elements lie in memory as they are sent.
+    Elements {
+        count: u32,
+        /// To what they are aligned.
+        alignment: usize,
+        bytes: &'a [u8],
+        /// The same, to be written where it cannot be sent as it lies.
+        sequence: Box<dyn Marshal + Send + Sync + 'a>,
+    },
 }
 
 /// One argument.
@@ -29,11 +38,13 @@ struct Argument<'a> {
     piece: Piece,
 }
 
-/// An argument as it was last written.
+/// An argument as it was last written; of a sequence that is sent as it lies, what is before its elements.
 #[derive(Default)]
 struct Piece {
     /// In what, and for which place after its padding; `None` while nothing that is valid has been written.
     written_for: Option<(Encoding, usize)>,
+    /// So many bytes before the argument, then the argument.
+    phase: usize,
     bytes: Vec<u8>,
 }
 
@@ -74,6 +85,19 @@ impl<'a> Arguments<'a> {
         self.put(index, Source::Borrowed(value));
     }
 
+    pub(super) fn borrow_elements<T: Marshal + Sync>(&mut self, index: usize, elements: &'a [T]) {
+        let sequence = Box::new(Lent(elements));
+        self.put(
+            index,
+            match (T::elements_as_written(elements), u32::try_from(elements.len())) {
+                (Some(bytes), Ok(count)) => {
+                    Source::Elements { count, alignment: size_of::<T>().max(1), bytes, sequence }
+                }
+                _ => Source::Borrowed(sequence),
+            },
+        );
+    }
+
     pub(super) fn clear(&mut self, index: usize) {
         self.put(index, Source::Nothing);
     }
@@ -98,44 +122,104 @@ impl<'a> Arguments<'a> {
 
     /// Writes them, and marshals only what has been set anew or stands elsewhere than before.
     pub(super) fn write(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        for argument in &mut *self.arguments.borrow_mut() {
-            argument.write(w, &self.marshalled)?;
+        for argument in self.arguments.borrow_mut().iter_mut().filter(|argument| argument.is_set()) {
+            w.align(argument.alignment.first);
+            // Where a message may be cut depends on the numbers in it, which bytes do not tell.
+            if w.notes_cuts() {
+                self.count();
+                argument.source.marshal(w)?;
+                continue;
+            }
+            let encoding = w.encoding();
+            let phase = w.position() % argument.alignment.max;
+            self.prepare_one(argument, encoding, phase)?;
+            for bytes in argument.parts(encoding, phase) {
+                w.write_bytes(bytes);
+            }
         }
         Ok(())
+    }
+
+    /// Prepares them for a body that begins at a multiple of 8, and says how long it is.
+    pub(super) fn prepare(&self, encoding: Encoding) -> Result<usize, Misuse> {
+        let mut position = 0usize;
+        for argument in self.arguments.borrow_mut().iter_mut().filter(|argument| argument.is_set()) {
+            position = position.next_multiple_of(argument.alignment.first);
+            let phase = position % argument.alignment.max;
+            self.prepare_one(argument, encoding, phase)?;
+            position += argument.parts(encoding, phase).iter().map(|part| part.len()).sum::<usize>();
+        }
+        Ok(position)
+    }
+
+    /// Lends what has been prepared for this encoding.
+    pub(super) fn lend(&self, encoding: Encoding, to: &mut dyn FnMut(&[&[u8]])) {
+        let arguments = self.arguments.borrow();
+        let mut pieces: Vec<&[u8]> = Vec::with_capacity(3 * arguments.len());
+        let mut position = 0usize;
+        for argument in arguments.iter().filter(|argument| argument.is_set()) {
+            let at = position.next_multiple_of(argument.alignment.first);
+            let parts = argument.parts(encoding, at % argument.alignment.max);
+            pieces
+                .extend([&[0; 8][..at - position]].into_iter().chain(parts).filter(|part| !part.is_empty()));
+            position = at + parts.iter().map(|part| part.len()).sum::<usize>();
+        }
+        to(&pieces);
+    }
+
+    fn prepare_one(
+        &self,
+        argument: &mut Argument<'_>,
+        encoding: Encoding,
+        phase: usize,
+    ) -> Result<(), Misuse> {
+        let Argument { source, piece, .. } = argument;
+        let is_there = match source {
+            Source::Copied(any) => any.encoded_as(encoding, phase).is_some(),
+            Source::Nothing | Source::Borrowed(_) | Source::Elements { .. } => false,
+        };
+        if is_there || piece.written_for == Some((encoding, phase)) {
+            return Ok(());
+        }
+        self.count();
+        piece.written_for = None;
+        piece.bytes.clear();
+        piece.bytes.resize(phase, 0);
+        piece.phase = phase;
+        let mut w = Writer::continuing(&mut piece.bytes, 0, encoding);
+        match source {
+            Source::Elements { count, alignment, .. } => {
+                w.write_u32(*count);
+                if *count > 0 {
+                    w.align(*alignment); // no padding follows the length of an empty sequence
+                }
+            }
+            source => source.marshal(&mut w)?,
+        }
+        drop(w);
+        piece.written_for = Some((encoding, phase));
+        Ok(())
+    }
+
+    fn count(&self) {
+        self.marshalled.set(self.marshalled.get() + 1);
     }
 }
 
 impl Argument<'_> {
-    fn write(&mut self, w: &mut Writer<'_>, marshalled: &Cell<u64>) -> Result<(), Misuse> {
-        if let Source::Nothing = self.source {
-            return Ok(());
-        }
-        w.align(self.alignment.first);
-        let (encoding, phase) = (w.encoding(), w.position() % self.alignment.max);
+    fn is_set(&self) -> bool {
+        !matches!(self.source, Source::Nothing)
+    }
+
+    /// Its bytes, which have been prepared for there.
+    fn parts(&self, encoding: Encoding, phase: usize) -> [&[u8]; 2] {
+        let kept = &self.piece.bytes[self.piece.phase.min(self.piece.bytes.len())..];
         match &self.source {
-            // Where a message may be cut depends on the numbers in it, which a piece does not tell.
-            _ if w.notes_cuts() => {
-                marshalled.set(marshalled.get() + 1);
-                return self.source.marshal(w);
-            }
-            Source::Copied(any) => {
-                if let Some(bytes) = any.encoded_as(encoding, phase) {
-                    w.write_bytes(bytes);
-                    return Ok(());
-                }
-            }
-            Source::Nothing | Source::Borrowed(_) => {}
+            Source::Nothing => [&[], &[]],
+            Source::Copied(any) => [any.encoded_as(encoding, phase).unwrap_or(kept), &[]],
+            Source::Borrowed(_) => [kept, &[]],
+            Source::Elements { bytes, .. } => [kept, bytes],
         }
-        if self.piece.written_for != Some((encoding, phase)) {
-            marshalled.set(marshalled.get() + 1);
-            self.piece.written_for = None;
-            self.piece.bytes.clear();
-            self.piece.bytes.resize(phase, 0);
-            self.source.marshal(&mut Writer::continuing(&mut self.piece.bytes, 0, encoding))?;
-            self.piece.written_for = Some((encoding, phase));
-        }
-        w.write_bytes(&self.piece.bytes[phase..]);
-        Ok(())
     }
 }
 
@@ -144,8 +228,17 @@ impl Source<'_> {
         match self {
             Source::Nothing => Ok(()),
             Source::Copied(any) => any.write_value(w),
-            Source::Borrowed(value) => value.marshal(w),
+            Source::Borrowed(value) | Source::Elements { sequence: value, .. } => value.marshal(w),
         }
+    }
+}
+
+/// A value that stays where it is.
+pub(super) struct Lent<'a, T: ?Sized>(pub(super) &'a T);
+
+impl<T: Marshal + ?Sized> Marshal for Lent<'_, T> {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        self.0.marshal(w)
     }
 }
 

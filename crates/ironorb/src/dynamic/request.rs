@@ -1,22 +1,24 @@
 //! A request that is built at run time (CORBA 3.3 part 1, 11.2).
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
 use ironorb_giop::any::Any;
 use ironorb_giop::typecode::{TypeCode, Typed};
-use ironorb_giop::{Marshal, Misuse, SystemException, Writer};
+use ironorb_giop::{Encoding, Marshal, Misuse, SystemException, Writer};
 
-use super::argument::{Arguments, check_type, parameter};
+use super::argument::{Arguments, Lent, check_type, parameter};
 use super::deferred::DeferredResponse;
 use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use super::results::{RawReply, Results};
 use crate::client::asynchronous::AsyncCall;
+use crate::client::lent::{self, LentBody};
 use crate::context::{Context, put_properties};
 use crate::course::Course;
 use crate::generated::Operation;
-use crate::invoke::{self, about};
+use crate::invoke::about;
 use crate::loopback;
 use crate::object::ObjectRef;
 
@@ -113,7 +115,7 @@ impl<'a> Request<'a> {
         elements: &'a [T],
     ) -> Result<(), RequestError> {
         self.check_sent(index, || <[T]>::TYPE.into())?;
-        self.arguments.borrow(index, Box::new(Lent(elements)));
+        self.arguments.borrow_elements(index, elements);
         Ok(())
     }
 
@@ -155,7 +157,7 @@ impl<'a> Request<'a> {
         }
         self.check()?;
         let name = Operation::named(&self.operation.name, false);
-        let reply = twoway(&self.target, &name, &|w| self.write(w))?;
+        let reply = twoway(&self.target, &name, &Body::new(self) as &dyn LentBody)?;
         Results::of(&self.operation, reply)
     }
 
@@ -164,7 +166,7 @@ impl<'a> Request<'a> {
     pub fn send_oneway(&mut self) -> Result<(), DynamicError> {
         self.check()?;
         let name = Operation::named(&self.operation.name, true);
-        Ok(oneway(&self.target, &name, &|w| self.write(w))?)
+        Ok(oneway(&self.target, &name, &Body::new(self) as &dyn LentBody)?)
     }
 
     /// Sends the request and lets the caller ask for the response later. What was borrowed has been read when this
@@ -222,6 +224,43 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The body of one request on its way.
+struct Body<'r, 'a> {
+    request: &'r Request<'a>,
+    prepared: Cell<Option<Encoding>>,
+}
+
+impl<'r, 'a> Body<'r, 'a> {
+    fn new(request: &'r Request<'a>) -> Self {
+        Body { request, prepared: Cell::new(None) }
+    }
+}
+
+impl LentBody for Body<'_, '_> {
+    fn write(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        self.request.write(w)
+    }
+
+    fn prepare(&self, encoding: Encoding) -> Result<Option<usize>, Misuse> {
+        let operation = &self.request.operation;
+        if !operation.contexts.is_empty() || operation.parameters.len() > LENT_MAX {
+            return Ok(None);
+        }
+        self.prepared.set(Some(encoding));
+        self.request.arguments.prepare(encoding).map(Some)
+    }
+
+    fn lend(&self, to: &mut dyn FnMut(&[&[u8]])) {
+        if let Some(encoding) = self.prepared.get() {
+            self.request.arguments.lend(encoding, to);
+        }
+    }
+}
+
+/// Requests with more arguments are copied together: systems take about a thousand pieces at once, and an argument has up
+/// to three.
+const LENT_MAX: usize = 256;
+
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -251,10 +290,10 @@ pub fn send_raw(
     oneway(target, &Operation::named(operation, true), arguments)
 }
 
-fn twoway(
+fn twoway<B: lent::Body>(
     target: &ObjectRef,
     operation: &Operation<'_>,
-    arguments: invoke::Arguments<'_>,
+    arguments: B,
 ) -> Result<RawReply, SystemException> {
     let call = || Course::twoway(target, operation, arguments);
     let answer = match target.local(operation) {
@@ -268,10 +307,10 @@ fn twoway(
     }
 }
 
-fn oneway(
+fn oneway<B: lent::Body>(
     target: &ObjectRef,
     operation: &Operation<'_>,
-    arguments: invoke::Arguments<'_>,
+    arguments: B,
 ) -> Result<(), SystemException> {
     let call = || Course::begin(target, operation, arguments).and_then(|mut course| course.oneway());
     let sent = match target.local(operation) {
@@ -280,13 +319,4 @@ fn oneway(
         Err(e) => Err(e),
     };
     sent.map_err(|e| about(target, operation, e))
-}
-
-/// A value that stays where it is.
-struct Lent<'a, T: ?Sized>(&'a T);
-
-impl<T: Marshal + ?Sized> Marshal for Lent<'_, T> {
-    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        self.0.marshal(w)
-    }
 }
