@@ -4,7 +4,7 @@
 //! Choosing minor codes and marshalling is the servant's work.
 
 use super::binding::ContextId;
-use super::store_error::StoreError;
+use crate::store_error::StoreError;
 use super::url::InvalidAddress;
 use ironorb::naming::{InvalidName, Name};
 
