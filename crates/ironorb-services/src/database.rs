@@ -94,11 +94,7 @@ fn prepare(db: Database, path: &Path, format: &Format) -> Result<Database, Store
     match written {
         Some(found) if found == format.version => txn.abort().during("giving up a change")?,
         Some(found) => {
-            return Err(StoreError::FormatVersion {
-                path: path.to_owned(),
-                found,
-                expected: format.version,
-            });
+            return Err(StoreError::FormatVersion { path: path.to_owned(), found, expected: format.version });
         }
         None if !is_new => return Err(StoreError::NotAStore { path: path.to_owned() }),
         // One commit: a process killed here leaves a file without tables, which is new again.

@@ -3,14 +3,16 @@
 use ironorb::giop::typecode::UnionCase;
 use ironorb::ifr::corba::{
     self, AttributeMode, ConstantDef as _, ConstantDescription, Contained as _, Container as _,
-    DefinitionKind as K, ExtAttributeDef as _, ExtAttributeDefRef, IdlType as _,
-    IdlTypeRef, InterfaceDef as _, InterfaceDefRef, IrObject as _, ModuleDescription, OperationDescription,
+    DefinitionKind as K, ExtAttributeDef as _, ExtAttributeDefRef, IdlType as _, IdlTypeRef,
+    InterfaceDef as _, InterfaceDefRef, IrObject as _, ModuleDescription, OperationDescription,
     OperationMode, ParameterMode, PrimitiveKind, Repository as _, RepositoryRef, StructDef as _,
     StructDefRef, StructMember, TypeDescription, UnionDef as _, ValueDef as _, ValueDefRef,
 };
 use ironorb::{Any, ObjectRef, Orb, SystemException, SystemExceptionKind, TcKind, TypeCode, TypedRef};
 use ironorb_idl::{MapLoader, Options, compile_with};
-use ironorb_services::ifr::{InterfaceRepository, InterfaceRepositoryServer, Limits, LoadError, Loaded, Store};
+use ironorb_services::ifr::{
+    InterfaceRepository, InterfaceRepositoryServer, Limits, LoadError, Loaded, Store,
+};
 
 const BANK: &str = r#"
 #pragma prefix "example.org"
@@ -94,7 +96,10 @@ fn an_interface_is_described_with_all_that_it_inherits() {
     assert_eq!((full.name.as_str(), full.version.as_str()), ("Savings", "1.0"));
     assert_eq!(full.defined_in, "IDL:example.org/Bank:1.0");
     assert_eq!(full.base_interfaces, ["IDL:example.org/Bank/Account:1.0"]);
-    assert_eq!(full.type_, TypeCode::create_interface("IDL:example.org/Bank/Savings:1.0", "Savings").unwrap());
+    assert_eq!(
+        full.type_,
+        TypeCode::create_interface("IDL:example.org/Bank/Savings:1.0", "Savings").unwrap()
+    );
     let names: Vec<_> = full.operations.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["open", "withdraw", "poke"]);
     let attributes: Vec<_> = full.attributes.iter().map(|a| (a.name.as_str(), a.mode)).collect();
@@ -136,11 +141,14 @@ fn type_codes_are_those_that_the_generator_would_make() {
     let parts = TypeCode::create_sequence(&TypeCode::recursive(entry_id).unwrap(), 0).unwrap();
     let text = TypeCode::create_string(0);
     let entry =
-        TypeCode::create_struct(entry_id, "Entry", &[("text", text), ("amount", money), ("parts", parts)]).unwrap();
+        TypeCode::create_struct(entry_id, "Entry", &[("text", text), ("amount", money), ("parts", parts)])
+            .unwrap();
     let found: StructDefRef = pair.find("Bank::Entry");
     assert_eq!(found.type_().unwrap(), entry);
 
-    let currency = TypeCode::create_enum("IDL:example.org/Bank/Currency:1.0", "Currency", &["EUR", "USD", "GBP"]).unwrap();
+    let currency =
+        TypeCode::create_enum("IDL:example.org/Bank/Currency:1.0", "Currency", &["EUR", "USD", "GBP"])
+            .unwrap();
     let row = TypeCode::create_array(&TypeCode::of(&ironorb::TypeDef::Long), 3).unwrap();
     let grid = TypeCode::create_array(&row, 2).unwrap();
     let grid = TypeCode::create_alias("IDL:example.org/Bank/Grid:1.0", "Grid", &grid).unwrap();
@@ -222,11 +230,14 @@ fn definitions_are_found_by_name_and_described() {
     assert_eq!(described.type_, entry.type_().unwrap());
     let scope = entry.defined_in().unwrap().unwrap();
     assert!(scope.object().is_equivalent(bank.object()));
-    assert!(entry.containing_repository().unwrap().unwrap().object().is_equivalent(pair.server.root().object()));
+    assert!(
+        entry.containing_repository().unwrap().unwrap().object().is_equivalent(pair.server.root().object())
+    );
 
     let owner: ExtAttributeDefRef = pair.find("Bank::Account::owner");
     let described = owner.describe_attribute().unwrap();
-    let raised = |list: &[corba::ExceptionDescription]| list.iter().map(|e| e.name.clone()).collect::<Vec<_>>();
+    let raised =
+        |list: &[corba::ExceptionDescription]| list.iter().map(|e| e.name.clone()).collect::<Vec<_>>();
     assert_eq!(raised(&described.get_exceptions), ["Closed"]);
     assert_eq!(raised(&described.put_exceptions), ["Closed", "Overdrawn"]);
 }
@@ -254,7 +265,10 @@ fn clients_build_move_and_destroy_definitions() {
     assert_eq!(StructDefMembers::count(&tree), 2, "a refused change leaves everything as it was");
 
     let shape = module.create_interface("IDL:M/Shape:1.0", "Shape", "1.0", &[]).unwrap().unwrap();
-    let circle = module.create_interface("IDL:M/Circle:1.0", "Circle", "1.0", &[Some(shape.clone())]).unwrap().unwrap();
+    let circle = module
+        .create_interface("IDL:M/Circle:1.0", "Circle", "1.0", &[Some(shape.clone())])
+        .unwrap()
+        .unwrap();
     let area = shape
         .create_attribute("IDL:M/Shape/area:1.0", "area", "1.0", Some(&long), AttributeMode::AttrReadonly)
         .unwrap()
@@ -316,7 +330,9 @@ impl StructDefMembers {
 #[test]
 fn loading_again_brings_definitions_up_to_date() {
     let repository = InterfaceRepository::new(Store::in_memory().unwrap(), Limits::default());
-    let first = repository.load(&model("module M { interface I { void a(); void b(); }; struct S { I one; }; };")).unwrap();
+    let first = repository
+        .load(&model("module M { interface I { void a(); void b(); }; struct S { I one; }; };"))
+        .unwrap();
     assert_eq!(first, Loaded { added: 5, updated: 0, removed: 0 });
     let before = repository.lookup_id("IDL:M/I:1.0").unwrap();
     let second =

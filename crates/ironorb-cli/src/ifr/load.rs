@@ -37,7 +37,8 @@ pub(super) fn load(
 ) -> Result<(), Failure> {
     for file in files {
         let shown = file.display();
-        let model = settings.compile(file).model.ok_or_else(|| Failure::new(format!("{shown} is not loaded")))?;
+        let model =
+            settings.compile(file).model.ok_or_else(|| Failure::new(format!("{shown} is not loaded")))?;
         let Loaded { added, updated, removed } =
             repository.load(&model).map_err(|e| Failure::new(format!("{shown} is not loaded: {e}")))?;
         printed(writeln!(io::stdout(), "{shown}: {added} added, {updated} updated, {removed} removed"))?;

@@ -55,9 +55,8 @@ impl Place {
 impl Session {
     /// The definition of a scoped name or repository id.
     pub(super) fn find(&self, name: &str) -> Result<ContainedRef, Failure> {
-        let is_id = name.split_once(':').is_some_and(|(format, rest)| {
-            !rest.starts_with(':') && !format.is_empty()
-        });
+        let is_id =
+            name.split_once(':').is_some_and(|(format, rest)| !rest.starts_with(':') && !format.is_empty());
         let found = if is_id { self.root.lookup_id(name) } else { self.root.lookup(name) };
         let found = found.map_err(|e| unanswered("cannot look it up", &e))?;
         found.ok_or_else(|| {
@@ -70,7 +69,9 @@ impl Session {
         let Some(name) = name else { return Ok(self.root.clone().into()) };
         match self.find(name)?.object().narrow() {
             Ok(Some(container)) => Ok(container),
-            Ok(None) => Err(Failure::new(format!("`{name}` contains nothing: it is no module, interface or struct"))),
+            Ok(None) => {
+                Err(Failure::new(format!("`{name}` contains nothing: it is no module, interface or struct")))
+            }
             Err(e) => Err(unanswered("cannot ask what it is", &e)),
         }
     }

@@ -68,7 +68,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Failure::new(e).with_help("--endpoint iiop://HOST:PORT chooses another address; port 0 any free one")
     })?;
     let report = Box::new(|fault: &_| eprintln!("error: {fault}"));
-    let server = InterfaceRepositoryServer::start_reporting(&orb, repository, report).map_err(Failure::new)?;
+    let server =
+        InterfaceRepositoryServer::start_reporting(&orb, repository, report).map_err(Failure::new)?;
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     if let Some(path) = &arguments.ior_file {
         serving::write_whole(path, &server.root().object().to_ior_string())

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use ironorb::ifr::corba::{
     AttributeDescription, AttributeMode, ConstantDescription, Contained as _, ContainedRef, Container as _,
-    ContainerRef, DefinitionKind as Kind, ExceptionDescription, InterfaceDef as _, InterfaceDefRef, IrObject as _,
-    OperationDescription, OperationMode, ParameterMode, TypeDescription, ValueDef as _, ValueDefRef, ValueMember,
+    ContainerRef, DefinitionKind as Kind, ExceptionDescription, InterfaceDef as _, InterfaceDefRef,
+    IrObject as _, OperationDescription, OperationMode, ParameterMode, TypeDescription, ValueDef as _,
+    ValueDefRef, ValueMember,
 };
 use ironorb::{Any, SystemException, TypeCode, TypedRef as _};
 

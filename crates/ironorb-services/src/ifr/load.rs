@@ -214,11 +214,7 @@ impl Load<'_> {
     }
 
     /// `None` for what is complete when it is declared.
-    fn body(
-        &mut self,
-        definition: &Definition,
-        number: DefinitionNumber,
-    ) -> Result<Option<Body>, LoadError> {
+    fn body(&mut self, definition: &Definition, number: DefinitionNumber) -> Result<Option<Body>, LoadError> {
         Ok(Some(match &definition.kind {
             DefKind::Interface(interface) => {
                 let bases = self.declared(&interface.bases)?;
@@ -260,7 +256,9 @@ impl Load<'_> {
             DefKind::Typedef(typedef) => Body::Alias { original: self.ty(definition, &typedef.ty)? },
             // What they travel as: CORBA's repository has no word for their parts.
             DefKind::Bitset(set) => Body::Alias { original: DefinitionNumber::primitive(basic(set.storage)) },
-            DefKind::Bitmask(mask) => Body::Alias { original: DefinitionNumber::primitive(basic(mask.storage)) },
+            DefKind::Bitmask(mask) => {
+                Body::Alias { original: DefinitionNumber::primitive(basic(mask.storage)) }
+            }
             DefKind::ValueBox(boxed) => Body::ValueBox { original: self.ty(definition, &boxed.ty)? },
             DefKind::Constant(constant) => {
                 let ty = self.ty(definition, &constant.ty)?;
@@ -294,10 +292,10 @@ impl Load<'_> {
             self.write(member, Body::ValueMember { ty, is_public: state.public })
                 .map_err(|why| refused(definition, why))?;
         }
-        let is_stateful = |&base: &DefId| {
-            matches!(&self.model.get(base).kind, DefKind::Value(value) if !value.is_abstract)
-        };
-        let (base, abstract_bases): (Vec<DefId>, Vec<DefId>) = value.bases.iter().partition(|base| is_stateful(base));
+        let is_stateful =
+            |&base: &DefId| matches!(&self.model.get(base).kind, DefKind::Value(value) if !value.is_abstract);
+        let (base, abstract_bases): (Vec<DefId>, Vec<DefId>) =
+            value.bases.iter().partition(|base| is_stateful(base));
         let mut initializers = Vec::new();
         for factory in &value.factories {
             let parameters = self.parameters(definition, &factory.parameters)?;
@@ -438,7 +436,9 @@ impl Load<'_> {
             Type::Basic(ty) => return Ok(DefinitionNumber::primitive(basic(*ty))),
             Type::Named(def) => return self.declare_used(*def),
             Type::String { bound: None } => return Ok(DefinitionNumber::primitive(PrimitiveKind::PkString)),
-            Type::WString { bound: None } => return Ok(DefinitionNumber::primitive(PrimitiveKind::PkWstring)),
+            Type::WString { bound: None } => {
+                return Ok(DefinitionNumber::primitive(PrimitiveKind::PkWstring));
+            }
             Type::String { bound: Some(bound) } => Body::String { bound: *bound },
             Type::WString { bound: Some(bound) } => Body::WString { bound: *bound },
             Type::Fixed { spec } => {

@@ -246,9 +246,9 @@ impl Body {
     /// The direct bases of an interface; none of anything else.
     pub(super) fn interface_bases(&self) -> Option<&Vec<DefinitionNumber>> {
         match self {
-            Body::Interface { bases } | Body::AbstractInterface { bases } | Body::LocalInterface { bases } => {
-                Some(bases)
-            }
+            Body::Interface { bases }
+            | Body::AbstractInterface { bases }
+            | Body::LocalInterface { bases } => Some(bases),
             _ => None,
         }
     }

@@ -156,7 +156,8 @@ pub(super) fn destroy_in(
                 continue;
             }
             let record = existing(change, user)?;
-            if !record.body.is_anonymous() || next == number && existing(change, number)?.body.is_anonymous() {
+            if !record.body.is_anonymous() || next == number && existing(change, number)?.body.is_anonymous()
+            {
                 return Err(RepositoryError::InUse(described(change, user, &record)?));
             }
             seen.insert(user);
@@ -190,11 +191,7 @@ fn collect(
     Ok(())
 }
 
-fn described(
-    change: &Change,
-    number: DefinitionNumber,
-    record: &Record,
-) -> Result<String, RepositoryError> {
+fn described(change: &Change, number: DefinitionNumber, record: &Record) -> Result<String, RepositoryError> {
     match &record.body {
         Body::Sequence { .. } | Body::Array { .. } => Ok("a type without a name".to_owned()),
         _ => queries::absolute_name(change, number),

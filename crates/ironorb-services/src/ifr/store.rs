@@ -68,8 +68,11 @@ pub(super) trait Lookup {
     /// The definition with a repository id.
     fn by_id(&self, id: &str) -> Result<Option<DefinitionNumber>, StoreError>;
     /// The definition of a name in a container; names are the same when they differ only in case.
-    fn by_name(&self, container: DefinitionNumber, name: &str)
-    -> Result<Option<DefinitionNumber>, StoreError>;
+    fn by_name(
+        &self,
+        container: DefinitionNumber,
+        name: &str,
+    ) -> Result<Option<DefinitionNumber>, StoreError>;
     /// What stands in a container, in the order in which it was made.
     fn contents(&self, container: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError>;
     /// Which definitions refer to one.
@@ -330,7 +333,8 @@ const FORMAT: database::Format = database::Format { meta: META, version: FORMAT_
 const NEXT_NUMBER_KEY: &str = "next_number";
 
 const META: database::MetaTable = TableDefinition::new("ironorb.ifr.meta");
-const DEFINITIONS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("ironorb.ifr.definitions");
+const DEFINITIONS: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("ironorb.ifr.definitions");
 const IDS: TableDefinition<'static, &'static str, u64> = TableDefinition::new("ironorb.ifr.ids");
 /// Container and name in small letters.
 const NAMES: TableDefinition<'static, (u64, &'static str), u64> = TableDefinition::new("ironorb.ifr.names");

@@ -13,12 +13,8 @@ use super::record::{Body, Case, DefinitionNumber, Member, Record, Value};
 use super::store::Lookup;
 
 /// The TypeCode of a type or exception.
-pub(super) fn type_code(
-    lookup: &impl Lookup,
-    number: DefinitionNumber,
-) -> Result<TypeCode, RepositoryError> {
-    let mut types =
-        Types { lookup, path: Vec::new(), made: HashMap::new(), visits_left: TYPE_VISITS_MAX };
+pub(super) fn type_code(lookup: &impl Lookup, number: DefinitionNumber) -> Result<TypeCode, RepositoryError> {
+    let mut types = Types { lookup, path: Vec::new(), made: HashMap::new(), visits_left: TYPE_VISITS_MAX };
     Ok(types.of(number)?.0)
 }
 
@@ -76,10 +72,10 @@ impl<L: Lookup> Types<'_, L> {
         if let Some(made) = self.made.get(&number) {
             return Ok((made.clone(), CLOSED));
         }
-        self.visits_left = self.visits_left.checked_sub(1).ok_or(RepositoryError::Limit {
-            what: "parts of one type",
-            max: TYPE_VISITS_MAX as u64,
-        })?;
+        self.visits_left = self
+            .visits_left
+            .checked_sub(1)
+            .ok_or(RepositoryError::Limit { what: "parts of one type", max: TYPE_VISITS_MAX as u64 })?;
         let record = self.lookup.get(number)?.ok_or(RepositoryError::NoSuchDefinition)?;
         let is_enclosing =
             matches!(record.body, Body::Struct { .. } | Body::Union { .. } | Body::Value { .. });
@@ -126,9 +122,7 @@ impl<L: Lookup> Types<'_, L> {
             Body::Array { length, element } => {
                 TypeCode::create_array(&self.inner(*element, outermost)?, *length)?
             }
-            Body::Alias { original } => {
-                TypeCode::create_alias(id, name, &self.inner(*original, outermost)?)?
-            }
+            Body::Alias { original } => TypeCode::create_alias(id, name, &self.inner(*original, outermost)?)?,
             Body::ValueBox { original } => {
                 TypeCode::create_value_box(id, name, &self.inner(*original, outermost)?)?
             }

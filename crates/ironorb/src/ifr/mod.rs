@@ -18,8 +18,6 @@
 
 include!(concat!(env!("OUT_DIR"), "/ir.rs"));
 
-use std::borrow::Cow;
-
 use ironorb_giop::exception::SystemException;
 
 use crate::generated::call::no_interface_repository;
@@ -40,10 +38,7 @@ pub const INTERFACE_REPOSITORY: &str = "InterfaceRepository";
 
 /// What the repository has for an interface: the answer of `get_interface` where the servant has none of its own.
 #[cold]
-pub(crate) fn interface_of(
-    orb: &Orb,
-    repository_id: &Cow<'_, str>,
-) -> Result<Option<ObjectRef>, SystemException> {
+pub(crate) fn interface_of(orb: &Orb, repository_id: &str) -> Result<Option<ObjectRef>, SystemException> {
     match repository(orb)?.lookup_id(repository_id) {
         Ok(found) => Ok(found.map(Into::into)),
         // The repository cannot be reached: the client is to know that it is not its target that failed.

@@ -103,7 +103,9 @@ impl ActiveObject {
 
     /// Its interface as the ORB's interface repository describes it; INTF_REPOS where there is none.
     #[cold]
-    pub(crate) fn interface_in_repository(&self) -> Result<Option<crate::object::ObjectRef>, SystemException> {
+    pub(crate) fn interface_in_repository(
+        &self,
+    ) -> Result<Option<crate::object::ObjectRef>, SystemException> {
         crate::ifr::interface_of(&Poa(self.poa.clone()).orb(), &self.primary_interface())
     }
 

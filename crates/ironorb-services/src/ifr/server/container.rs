@@ -1,21 +1,21 @@
 //! Container, Repository and ModuleDef: finding and making definitions.
 
 use ironorb::ifr::corba::{
-    self, AbstractInterfaceDefRef, Container, ContainedRef, DefinitionKind, ExtInitializer, IdlTypeRef,
-    Initializer, InterfaceDefRef, ModuleDef, PrimitiveKind, Repository, StructMember, UnionMember, ValueDefRef,
-    container,
+    self, AbstractInterfaceDefRef, ContainedRef, Container, DefinitionKind, ExtInitializer, IdlTypeRef,
+    Initializer, InterfaceDefRef, ModuleDef, PrimitiveKind, Repository, StructMember, UnionMember,
+    ValueDefRef, container,
 };
 use ironorb::{Any, SystemException, TypeCode, TypedRef};
 
 use super::definition::Definition;
 use super::fault::Fault;
+use crate::ifr::RepositoryError;
 use crate::ifr::load::nameless;
 use crate::ifr::queries::{self, Found};
 use crate::ifr::record::{self, Body, Case, DefinitionNumber, Member, Record, Value};
 use crate::ifr::store::{Lookup as _, View};
 use crate::ifr::types::type_code;
 use crate::ifr::values::label_of;
-use crate::ifr::RepositoryError;
 
 impl Definition {
     /// Makes a definition in this one.
@@ -123,7 +123,10 @@ impl Definition {
 
     fn references(&self, found: Vec<Found>) -> Result<corba::ContainedSeq, Fault> {
         let found = self.limited(found)?;
-        found.into_iter().map(|(number, record)| self.shared.reference(number, record.kind()).map(Some)).collect()
+        found
+            .into_iter()
+            .map(|(number, record)| self.shared.reference(number, record.kind()).map(Some))
+            .collect()
     }
 
     fn found(&self, view: &View, number: Option<DefinitionNumber>) -> Result<Option<ContainedRef>, Fault> {
@@ -284,7 +287,11 @@ impl Container for Definition {
                     is_abstract,
                     is_custom,
                     is_truncatable,
-                    base: base_value.map(|base| self.shared.number(Some(base))).transpose()?.into_iter().collect(),
+                    base: base_value
+                        .map(|base| self.shared.number(Some(base)))
+                        .transpose()?
+                        .into_iter()
+                        .collect(),
                     abstract_bases: self.shared.numbers(abstract_base_values)?,
                     supported: self.shared.numbers(supported_interfaces)?,
                     initializers,
@@ -366,7 +373,11 @@ impl Container for Definition {
                     is_abstract,
                     is_custom,
                     is_truncatable,
-                    base: base_value.map(|base| self.shared.number(Some(base))).transpose()?.into_iter().collect(),
+                    base: base_value
+                        .map(|base| self.shared.number(Some(base)))
+                        .transpose()?
+                        .into_iter()
+                        .collect(),
                     abstract_bases: self.shared.numbers(abstract_base_values)?,
                     supported: self.shared.numbers(supported_interfaces)?,
                     initializers,
@@ -395,10 +406,7 @@ impl Repository for Definition {
         })
     }
 
-    fn get_primitive(
-        &self,
-        kind: PrimitiveKind,
-    ) -> Result<Option<corba::PrimitiveDefRef>, SystemException> {
+    fn get_primitive(&self, kind: PrimitiveKind) -> Result<Option<corba::PrimitiveDefRef>, SystemException> {
         self.read(|view, _| self.shared.reference_in(view, DefinitionNumber::primitive(kind)).map(Some))
     }
 

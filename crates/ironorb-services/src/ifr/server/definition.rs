@@ -37,10 +37,7 @@ impl Definition {
     }
 
     /// Answers from what the definition is.
-    pub(super) fn body<T>(
-        &self,
-        part: impl FnOnce(&Body) -> Option<T>,
-    ) -> Result<T, SystemException> {
+    pub(super) fn body<T>(&self, part: impl FnOnce(&Body) -> Option<T>) -> Result<T, SystemException> {
         self.read(|_, record| part(&record.body).ok_or_else(Fault::other_kind))
     }
 
@@ -78,10 +75,7 @@ impl Definition {
     }
 
     /// Changes the definition; `None` where it is of another kind than the operation is for.
-    pub(super) fn edit(
-        &self,
-        edit: impl FnOnce(&mut Record) -> Option<()>,
-    ) -> Result<(), SystemException> {
+    pub(super) fn edit(&self, edit: impl FnOnce(&mut Record) -> Option<()>) -> Result<(), SystemException> {
         let mut is_of_kind = true;
         let outcome = self.shared.repository.update(self.number, |record| {
             is_of_kind = edit(record).is_some();

@@ -6,7 +6,9 @@ use ironorb::ifr::corba::{self, DefinitionKind, OperationDescription};
 use super::Shared;
 use super::fault::Fault;
 use crate::ifr::queries::{contents, existing};
-use crate::ifr::record::{Attribute, Body, DefinitionNumber, Initializer, Member, Operation, Parameter, Record};
+use crate::ifr::record::{
+    Attribute, Body, DefinitionNumber, Initializer, Member, Operation, Parameter, Record,
+};
 use crate::ifr::store::{Lookup as _, View};
 use crate::ifr::types::type_code;
 

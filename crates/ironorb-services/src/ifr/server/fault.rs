@@ -36,11 +36,9 @@ impl From<Fault> for SystemException {
         let detail = error.to_string();
         use RepositoryError as R;
         match error {
-            R::NoSuchDefinition => SystemException::new(
-                Kind::ObjectNotExist,
-                MinorCode::NO_SUCH_OBJECT,
-                CompletionStatus::No,
-            ),
+            R::NoSuchDefinition => {
+                SystemException::new(Kind::ObjectNotExist, MinorCode::NO_SUCH_OBJECT, CompletionStatus::No)
+            }
             R::IdInUse(_) => system(Kind::BadParam, 2, detail),
             R::NameInUse(_) => system(Kind::BadParam, 3, detail),
             R::NotAContainer(..) => system(Kind::BadParam, 4, detail),

@@ -3,8 +3,9 @@
 use ironorb::ifr::corba::{
     self, AbstractInterfaceDef, AttributeDef, AttributeDefRef, AttributeMode, ExceptionDefRef,
     ExceptionDescription, ExtAbstractInterfaceDef, ExtAttributeDef, ExtAttributeDefRef, ExtInterfaceDef,
-    ExtLocalInterfaceDef, IdlTypeRef, InterfaceAttrExtension, InterfaceDef, InterfaceDefRef, LocalInterfaceDef,
-    OperationDef, OperationDefRef, OperationMode, ParameterDescription, interface_attr_extension, interface_def,
+    ExtLocalInterfaceDef, IdlTypeRef, InterfaceAttrExtension, InterfaceDef, InterfaceDefRef,
+    LocalInterfaceDef, OperationDef, OperationDefRef, OperationMode, ParameterDescription,
+    interface_attr_extension, interface_def,
 };
 use ironorb::{SystemException, TypeCode};
 

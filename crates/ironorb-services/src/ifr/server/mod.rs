@@ -80,7 +80,8 @@ impl InterfaceRepositoryServer {
         report: StoreFaultReport,
     ) -> Result<Self, StartError> {
         let root_poa = orb.root_poa();
-        let definitions = root_poa.create_poa(DEFINITIONS_POA, Some(root_poa.manager().clone()), DEFINITIONS_POLICIES)?;
+        let definitions =
+            root_poa.create_poa(DEFINITIONS_POA, Some(root_poa.manager().clone()), DEFINITIONS_POLICIES)?;
         let shared = Arc::new(Shared { repository, definitions, report });
         // The adapter keeps the activator after it has been destroyed, so it must not keep the store open. The root's
         // servant does, until the adapter is destroyed.
@@ -88,8 +89,10 @@ impl InterfaceRepositoryServer {
         let root = Definition::new(shared.clone(), DefinitionNumber::REPOSITORY);
         let root_id = object_id(DefinitionNumber::REPOSITORY);
         shared.definitions.activate_object_with_id(&root_id, servant::<RepositoryRef, _>(Arc::new(root)))?;
-        let root: RepositoryRef =
-            shared.definitions.create_reference_with_id(root_id, RepositoryRef::REPOSITORY_ID)?.narrow_unchecked();
+        let root: RepositoryRef = shared
+            .definitions
+            .create_reference_with_id(root_id, RepositoryRef::REPOSITORY_ID)?
+            .narrow_unchecked();
         orb.bind_key(INTERFACE_REPOSITORY, root.object())?;
         orb.register_initial_reference(INTERFACE_REPOSITORY, root.object());
         Ok(InterfaceRepositoryServer { shared, root })

@@ -1,8 +1,8 @@
 //! Value types and their state members.
 
 use ironorb::ifr::corba::{
-    self, AttributeDefRef, AttributeMode, DefinitionKind, ExceptionDefRef, ExtAttributeDefRef, ExtInitializer,
-    ExtValueDef, IdlTypeRef, Initializer, InterfaceDefRef, OperationDefRef, OperationMode,
+    self, AttributeDefRef, AttributeMode, DefinitionKind, ExceptionDefRef, ExtAttributeDefRef,
+    ExtInitializer, ExtValueDef, IdlTypeRef, Initializer, InterfaceDefRef, OperationDefRef, OperationMode,
     ParameterDescription, ValueDef, ValueDefRef, ValueMemberDef, ValueMemberDefRef, ext_value_def, value_def,
 };
 use ironorb::{SystemException, TypeCode};
@@ -185,10 +185,8 @@ impl ValueDef for Definition {
         type_: Option<&IdlTypeRef>,
         access: i16,
     ) -> Result<Option<ValueMemberDefRef>, SystemException> {
-        let body = self
-            .shared
-            .number(type_)
-            .and_then(|ty| Ok(Body::ValueMember { ty, is_public: public(access)? }));
+        let body =
+            self.shared.number(type_).and_then(|ty| Ok(Body::ValueMember { ty, is_public: public(access)? }));
         self.create((id, name, version), body)
     }
 
