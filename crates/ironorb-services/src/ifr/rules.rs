@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use ironorb::Any;
 use ironorb::ifr::corba::{OperationMode, ParameterMode, PrimitiveKind};
 
 use super::error::{RepositoryError, bad_param};
@@ -56,11 +57,7 @@ pub(super) fn check_body(
 ) -> Result<(), RepositoryError> {
     check_size(record, limits)?;
     match &record.body {
-        Body::Constant { ty, value } => {
-            if !type_code(change, *ty)?.equivalent(value.type_code()) {
-                return Err(bad_param(format!("the value of `{}` is not of its type", record.name)));
-            }
-        }
+        Body::Constant { ty, value } => is_of_type(change, *ty, value)?,
         Body::Attribute { attribute } => {
             is_type(change, attribute.ty)?;
             are_exceptions(change, attribute.get_exceptions.iter().chain(&attribute.set_exceptions))?;
@@ -98,6 +95,13 @@ pub(super) fn check_body(
         _ => {}
     }
     Ok(())
+}
+
+fn is_of_type(change: &Change, ty: DefinitionNumber, value: &Any) -> Result<(), RepositoryError> {
+    match type_code(change, ty)?.equivalent(value.type_code()) {
+        true => Ok(()),
+        false => Err(bad_param("the value of a constant is not of its type")),
+    }
 }
 
 fn check_operation(change: &Change, operation: &Operation) -> Result<(), RepositoryError> {

@@ -3,24 +3,25 @@
 //! What the store has already under the same repository id is brought up to date and keeps its number, so that references
 //! to it and uses of it stay; what an interface, value or struct does not contain any more goes away. Modules only grow.
 
+mod words;
+
 use std::collections::HashMap;
 
 use ironorb::giop::Misuse;
 use ironorb::ifr::corba::{AttributeMode, OperationMode, ParameterMode, PrimitiveKind};
 use ironorb::{Any, LongDouble, TypeCode, WString};
-use ironorb_idl::model::{
-    Basic, ConstValue, DefId, DefKind, Definition, Direction, InterfaceKind, Model, Type,
-};
+use ironorb_idl::model::{ConstValue, DefId, DefKind, Definition, Direction, InterfaceKind, Model, Type};
 
-use super::error::RepositoryError;
-use super::queries::existing;
-use super::record::{
+use crate::ifr::error::RepositoryError;
+use crate::ifr::queries::existing;
+use crate::ifr::record::{
     Attribute, Body, Case, DefinitionNumber, Initializer, Member, Operation, Parameter, Record, Value,
 };
-use super::repository::{InterfaceRepository, destroy_in, replace};
-use super::rules::{check_body, noun};
-use super::store::{Change, Lookup as _};
-use super::types::type_code;
+use crate::ifr::repository::{InterfaceRepository, destroy_in, replace};
+use crate::ifr::rules::{check_body, noun};
+use crate::ifr::store::{Change, Lookup as _};
+use crate::ifr::types::type_code;
+use words::{NULL, basic, empty, has_record, is_only_declared, items, version_of, within};
 
 /// What a load has done, in definitions with names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,7 +188,7 @@ impl Load<'_> {
             || before.container != record.container
             || before.name != record.name
         {
-            let name = super::queries::absolute_name(self.change, number).map_err(refuse)?;
+            let name = crate::ifr::queries::absolute_name(self.change, number).map_err(refuse)?;
             let found = format!("{}, {name},", noun(&before.body));
             return Err(LoadError::Conflict { id: record.id.clone(), found });
         }
@@ -424,7 +425,7 @@ impl Load<'_> {
             ConstValue::Boolean(yes) => Any::with_type(type_code.clone(), yes),
             ConstValue::String(text) => Any::with_type(type_code.clone(), text),
             ConstValue::WString(text) => Any::with_type(type_code.clone(), &WString(text.clone())),
-            ConstValue::Fixed(text) => super::values::fixed_any(type_code, text),
+            ConstValue::Fixed(text) => crate::ifr::values::fixed_any(type_code, text),
             ConstValue::Enumerator(def) => Any::with_type(type_code.clone(), &self.ordinal(*def)),
         }
     }
@@ -503,118 +504,3 @@ pub(super) fn nameless(body: Body) -> Record {
 fn refused(definition: &Definition, why: RepositoryError) -> LoadError {
     LoadError::Refused { id: definition.repository_id.clone(), why }
 }
-
-/// Whether the repository has an object for it.
-fn has_record(kind: &DefKind) -> bool {
-    !matches!(kind, DefKind::Enumerator { .. } | DefKind::Flag { .. } | DefKind::Annotation(_))
-}
-
-fn items(kind: &DefKind) -> &[DefId] {
-    match kind {
-        DefKind::Module(module) => &module.items,
-        DefKind::Interface(interface) => &interface.items,
-        DefKind::Value(value) => &value.items,
-        DefKind::Struct(s) | DefKind::Exception(s) => &s.items,
-        DefKind::Union(u) => &u.items,
-        _ => &[],
-    }
-}
-
-/// Declared forward and defined nowhere in the unit: what the store knows of it counts.
-fn is_only_declared(kind: &DefKind) -> bool {
-    match kind {
-        DefKind::Interface(interface) => !interface.defined,
-        DefKind::Value(value) => !value.defined,
-        DefKind::Struct(s) => !s.defined,
-        DefKind::Union(u) => !u.defined,
-        _ => false,
-    }
-}
-
-/// A definition of this kind with nothing in it, until it is filled.
-fn empty(kind: &DefKind) -> Body {
-    match kind {
-        DefKind::Module(_) => Body::Module {},
-        DefKind::Interface(interface) => match interface.kind {
-            InterfaceKind::Remote => Body::Interface { bases: Vec::new() },
-            InterfaceKind::Abstract => Body::AbstractInterface { bases: Vec::new() },
-            InterfaceKind::Local => Body::LocalInterface { bases: Vec::new() },
-        },
-        DefKind::Operation(_) => Body::Operation {
-            operation: Operation {
-                result: NULL,
-                mode: OperationMode::OpNormal,
-                parameters: Vec::new(),
-                exceptions: Vec::new(),
-                contexts: Vec::new(),
-            },
-        },
-        DefKind::Attribute(_) => Body::Attribute {
-            attribute: Attribute {
-                ty: NULL,
-                mode: AttributeMode::AttrNormal,
-                get_exceptions: Vec::new(),
-                set_exceptions: Vec::new(),
-            },
-        },
-        DefKind::Struct(_) => Body::Struct { members: Vec::new() },
-        DefKind::Exception(_) => Body::Exception { members: Vec::new() },
-        DefKind::Union(_) => Body::Union { discriminator: NULL, cases: Vec::new() },
-        DefKind::Enum(_) => Body::Enum { enumerators: Vec::new() },
-        DefKind::Constant(_) => Body::Constant { ty: NULL, value: Any::default() },
-        DefKind::Value(value) => Body::Value {
-            value: Value {
-                is_abstract: value.is_abstract,
-                is_custom: value.custom,
-                is_truncatable: value.truncatable,
-                base: Vec::new(),
-                abstract_bases: Vec::new(),
-                supported: Vec::new(),
-                initializers: Vec::new(),
-            },
-        },
-        DefKind::ValueBox(_) => Body::ValueBox { original: NULL },
-        DefKind::Native => Body::Native {},
-        _ => Body::Alias { original: NULL },
-    }
-}
-
-fn basic(ty: Basic) -> PrimitiveKind {
-    match ty {
-        Basic::Short => PrimitiveKind::PkShort,
-        Basic::UShort => PrimitiveKind::PkUshort,
-        Basic::Long => PrimitiveKind::PkLong,
-        Basic::ULong => PrimitiveKind::PkUlong,
-        Basic::LongLong => PrimitiveKind::PkLonglong,
-        Basic::ULongLong => PrimitiveKind::PkUlonglong,
-        Basic::Float => PrimitiveKind::PkFloat,
-        Basic::Double => PrimitiveKind::PkDouble,
-        Basic::LongDouble => PrimitiveKind::PkLongdouble,
-        Basic::Char => PrimitiveKind::PkChar,
-        Basic::WChar => PrimitiveKind::PkWchar,
-        Basic::Boolean => PrimitiveKind::PkBoolean,
-        Basic::Octet | Basic::Int8 | Basic::UInt8 => PrimitiveKind::PkOctet,
-        Basic::Any => PrimitiveKind::PkAny,
-        Basic::Object => PrimitiveKind::PkObjref,
-        Basic::ValueBase => PrimitiveKind::PkValueBase,
-        Basic::TypeCode => PrimitiveKind::PkTypeCode,
-    }
-}
-
-/// The version in a repository id of the IDL format.
-fn version_of(id: &str) -> &str {
-    match id.strip_prefix("IDL:").and_then(|rest| rest.rsplit_once(':')) {
-        Some((_, version)) if !version.is_empty() => version,
-        _ => "1.0",
-    }
-}
-
-/// The repository id of a state member, which IDL gives none.
-fn within(id: &str, name: &str) -> String {
-    match id.rsplit_once(':') {
-        Some((scope, version)) if id.starts_with("IDL:") => format!("{scope}/{name}:{version}"),
-        _ => format!("{id}/{name}"),
-    }
-}
-
-const NULL: DefinitionNumber = DefinitionNumber::primitive(PrimitiveKind::PkNull);
