@@ -3,6 +3,7 @@
 
 use ironorb_interop::peer::{Peer, java};
 use ironorb_interop::process::{Process, ironorb_command};
+use ironorb_interop::results::{Side, case};
 
 /// What every client prints: the same in C++ and Java.
 const SEEN: &str = "\
@@ -44,22 +45,23 @@ fn serve() -> (Process, String) {
 }
 
 #[track_caller]
-fn check(client: impl FnOnce(&str) -> Process) {
-    let (server, url) = serve();
-    let seen = client(&format!("InterfaceRepository={url}")).finish();
-    assert!(seen.status.success(), "{seen:?}");
-    let expected: Vec<&str> = SEEN.lines().collect();
-    assert_eq!(seen.lines, expected);
-    assert!(server.terminate().status.success());
+fn check(peer: Peer, start: impl FnOnce(&[&str]) -> Process) {
+    case(peer, Side::Server, "repository", || {
+        let (server, url) = serve();
+        let seen = start(&["-ORBInitRef", &format!("InterfaceRepository={url}")]).finish();
+        assert!(seen.status.success(), "{seen:?}");
+        let expected: Vec<&str> = SEEN.lines().collect();
+        assert_eq!(seen.lines, expected);
+        assert!(server.terminate().status.success());
+    });
 }
 
 #[test]
 fn omniorb_reads_and_writes_our_repository() {
-    let program = Peer::OmniOrb.build().join("repository");
-    check(|reference| Process::start(program, &["-ORBInitRef", reference]));
+    check(Peer::OmniOrb, |arguments| Process::start(Peer::OmniOrb.build().join("repository"), arguments));
 }
 
 #[test]
 fn jacorb_reads_and_writes_our_repository() {
-    check(|reference| java("peer.RepositoryClient", &["-ORBInitRef", reference]));
+    check(Peer::JacOrb, |arguments| java("peer.RepositoryClient", arguments));
 }
