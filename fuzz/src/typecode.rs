@@ -6,7 +6,7 @@ use ironorb_giop::cdr::Environment;
 use ironorb_giop::fixed::{Decimal, Fixed};
 use ironorb_giop::typecode::{UnionCase, ValueMember, ValueModifier, Visibility};
 use ironorb_giop::value::{Value, ValueBase, ValueFactory};
-use ironorb_giop::{Any, ByteOrder, Encoding, Reader, TypeCode, TypeDef, Writer};
+use ironorb_giop::{Any, ByteOrder, DynAny, Encoding, Reader, TypeCode, TypeDef, Writer};
 
 use crate::encoding_of;
 
@@ -40,7 +40,7 @@ fn use_type(type_code: &TypeCode) {
     }
 }
 
-/// An any: it has a text, is equal to itself and to what is read from what is written in each order, and gives what it
+/// An any: it can be looked into, has a text, is equal to itself and to what is read from what is written in each order, and gives what it
 /// holds or an error.
 pub fn any(data: &[u8]) {
     let [encoding, bytes @ ..] = data else { return };
@@ -50,6 +50,13 @@ pub fn any(data: &[u8]) {
     let _ = (any.extract::<Option<Value<dyn ValueBase>>>(), any.extract_octets().map(<[u8]>::len));
     let text = format!("{any:?}");
     assert!(text.len() < 16 * 1024);
+    if let Ok(mut value) = DynAny::from_any(&any) {
+        assert_eq!(value.to_any().as_ref(), Ok(&any));
+        let mut looks = 1000;
+        look(&mut value, &mut looks, 40);
+        assert_eq!(value.to_any().as_ref(), Ok(&any));
+        let _ = DynAny::new(any.type_code()).and_then(|value| value.to_any());
+    }
     for order in [ByteOrder::Big, ByteOrder::Little] {
         let encoding = Encoding { order, ..Encoding::NATIVE };
         let mut written = Vec::new();
@@ -61,6 +68,18 @@ pub fn any(data: &[u8]) {
         let read = r.get::<Any>().expect("what was written can be read");
         assert_eq!(r.remaining(), 0);
         assert_eq!(read, any);
+    }
+}
+
+/// Visits so many components, no deeper than so many levels: a value may be in itself.
+fn look(value: &mut DynAny<'_>, looks: &mut u32, levels: u32) {
+    let count = value.component_count().expect("what was read has components or not");
+    for index in 0..count {
+        if *looks == 0 || levels == 0 {
+            return;
+        }
+        *looks -= 1;
+        look(&mut value.component(index).expect("an index below the count"), looks, levels - 1);
     }
 }
 

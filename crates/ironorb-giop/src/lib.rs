@@ -11,6 +11,7 @@
 pub mod any;
 pub mod cdr;
 pub mod connection;
+pub mod dyn_any;
 pub mod error;
 pub mod exception;
 pub mod fixed;
@@ -26,6 +27,7 @@ pub mod version;
 
 pub use any::Any;
 pub use cdr::{Marshal, Reader, Unmarshal, Writer};
+pub use dyn_any::DynAny;
 pub use error::{Malformed, MalformedKind, Misuse};
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};
 pub use fixed::Fixed;

@@ -4,7 +4,7 @@
 use ironorb_giop::any::CANONICAL;
 use ironorb_giop::cdr::LongDouble;
 use ironorb_giop::typecode::{BadType, TcKind, UnionCase};
-use ironorb_giop::{Any, ByteOrder, CharSet, Encoding, Reader, TypeCode, TypeDef, Version, Writer};
+use ironorb_giop::{Any, ByteOrder, CharSet, DynAny, Encoding, Reader, TypeCode, TypeDef, Version, Writer};
 use proptest::prelude::*;
 
 proptest! {
@@ -31,6 +31,29 @@ proptest! {
                 prop_assert_eq!(format!("{read:?}"), format!("{any:?}"));
             }
         }
+    }
+
+    #[test]
+    fn a_dynamic_value_is_the_value_however_it_is_looked_at(seed in any::<u64>()) {
+        let mut random = Random(seed);
+        let any = random_any(&mut random, 4);
+        let mut value = DynAny::from_any(&any).unwrap();
+        prop_assert_eq!(&value.to_any().unwrap(), &any);
+        look(&mut value, &mut random, 1);
+        prop_assert_eq!(&value.to_any().unwrap(), &any);
+        // Put together anew from its parts.
+        let mut made = DynAny::new(any.type_code()).unwrap();
+        rebuild(&mut value, &mut made);
+        prop_assert_eq!(&made.to_any().unwrap(), &any);
+        prop_assert!(made.equal(&value).unwrap());
+        // What is changed is what was there before once it is changed back.
+        let other = DynAny::new(any.type_code()).unwrap();
+        let before = made.copy().unwrap();
+        made.assign(&other).unwrap();
+        prop_assert!(made.equal(&other).unwrap());
+        look(&mut made, &mut random, 2);
+        made.assign(&before).unwrap();
+        prop_assert_eq!(&made.to_any().unwrap(), &any);
     }
 
     #[test]
@@ -62,9 +85,39 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
         if let Ok(read) = Reader::new(&bytes, CANONICAL).get::<Any>() {
+            if let Ok(mut value) = DynAny::from_any(&read) {
+                prop_assert_eq!(&value.to_any().unwrap(), &read);
+                look(&mut value, &mut Random(seed), 1);
+                prop_assert_eq!(&value.to_any().unwrap(), &read);
+            }
             let _ = (format!("{read:?}"), read == any, read.extract::<Vec<Any>>());
         }
     }
+}
+
+/// Visits one in so many components.
+fn look(value: &mut DynAny<'_>, random: &mut Random, one_in: usize) {
+    let count = value.component_count().unwrap();
+    for index in 0..count {
+        if random.below(one_in) == 0 {
+            look(&mut value.component(index).unwrap(), random, one_in);
+        }
+    }
+}
+
+/// Makes the second what the first is, from the leaves up.
+fn rebuild(from: &mut DynAny<'_>, to: &mut DynAny<'_>) {
+    let count = from.component_count().unwrap();
+    if from.type_code().resolved().kind() == TcKind::Sequence {
+        to.set_length(count).unwrap();
+    }
+    if count == 0 {
+        to.assign(from).unwrap();
+    }
+    for index in 0..count {
+        rebuild(&mut from.component(index).unwrap(), &mut to.component(index).unwrap());
+    }
+    assert_eq!(from.to_any().unwrap(), to.to_any().unwrap());
 }
 
 fn encodings() -> impl Iterator<Item = Encoding> {

@@ -3,19 +3,20 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::cdr::Environment;
+use super::CANONICAL;
+use crate::cdr::{Environment, Reader};
 
 /// Immutable bytes, shared or few, and the environment of references and values in them.
 ///
 /// Most values in an `any` are a number or a very short text, which need no memory of their own; and an `any` is
 /// small, because a peer can send a sequence of them in four bytes each.
 #[derive(Clone)]
-pub(super) enum Content {
+pub(crate) enum Content {
     Few { length: u8, bytes: [u8; FEW_MAX] },
     Shared(Arc<Stored>),
 }
 
-pub(super) struct Stored {
+pub(crate) struct Stored {
     bytes: Vec<u8>,
     environment: Option<Arc<dyn Environment>>,
 }
@@ -24,14 +25,14 @@ const FEW_MAX: usize = 14;
 
 impl Content {
     /// So few that they fit.
-    pub(super) fn few<const N: usize>(few: [u8; N]) -> Content {
+    pub(crate) fn few<const N: usize>(few: [u8; N]) -> Content {
         const { assert!(N <= FEW_MAX) };
         let mut bytes = [0; FEW_MAX];
         bytes[..N].copy_from_slice(&few);
         Content::Few { length: N as u8, bytes }
     }
 
-    pub(super) fn new(mut bytes: Vec<u8>, environment: Option<Arc<dyn Environment>>) -> Content {
+    pub(crate) fn new(mut bytes: Vec<u8>, environment: Option<Arc<dyn Environment>>) -> Content {
         if bytes.len() > FEW_MAX || environment.is_some() {
             bytes.shrink_to_fit();
             return Content::Shared(Arc::new(Stored { bytes, environment }));
@@ -41,7 +42,16 @@ impl Content {
         Content::Few { length: bytes.len() as u8, bytes: few }
     }
 
-    pub(super) fn environment(&self) -> Option<&Arc<dyn Environment>> {
+    /// A reader at a place in it, from whose start alignment counts.
+    pub(crate) fn reader_at(&self, at: usize) -> Reader<'_> {
+        let r = Reader::at(self, at, CANONICAL);
+        match self.environment() {
+            Some(environment) => r.with_environment(&**environment),
+            None => r,
+        }
+    }
+
+    pub(crate) fn environment(&self) -> Option<&Arc<dyn Environment>> {
         match self {
             Content::Few { .. } => None,
             Content::Shared(stored) => stored.environment.as_ref(),

@@ -13,6 +13,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use content::Content;
+pub(crate) use copy::{CopyAgain, copy_again, find_case, read_label, shown_type, write_label};
 pub use copy::{CopyError, READ_AGAIN_FREE, READ_AGAIN_MAX, copy_value};
 
 use crate::cdr::{Environment, Marshal, Number, Reader, Unmarshal, Writer};
@@ -21,7 +23,6 @@ use crate::typecode::{Shape, TcKind, TypeCode, Typed};
 use crate::value::Needs;
 use crate::version::Encoding;
 
-use content::Content;
 use copy::Copy;
 
 /// An IDL `any`: a value of any type, with its [`TypeCode`].
@@ -73,12 +74,6 @@ impl Any {
     /// Appends the value without its type.
     pub fn write_value(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         codec::write_value(self, w)
-    }
-
-    /// What [`write_value`](Self::write_value) would write as it lies in memory, in this encoding at a position of
-    /// this distance from a multiple of 8; `None` where something would have to be converted.
-    pub fn encoded_as(&self, encoding: Encoding, phase: usize) -> Option<&[u8]> {
-        (encoding == CANONICAL && phase.is_multiple_of(8)).then_some(&*self.content)
     }
 
     /// The type of the value.
@@ -163,6 +158,16 @@ impl Any {
 
     fn raw_reader(&self) -> Reader<'_> {
         kept_reader(&self.content, self.content.environment())
+    }
+
+    /// What is kept of the value.
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// An `any` of what has been kept of a value of this very type.
+    pub(crate) fn from_content(type_code: TypeCode, content: Content) -> Any {
+        Any { type_code, content }
     }
 
     /// What references and values inside are extracted with; see [`Reader::environment`]. An `any` that was received or

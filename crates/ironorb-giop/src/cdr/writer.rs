@@ -299,10 +299,9 @@ impl<'b> Writer<'b> {
         cuts.map_or(Vec::new(), |cuts| cuts.finish(end))
     }
 
-    /// True when numbers must be written one by one, so that it is known where they are: the message may be cut into
-    /// fragments of GIOP 1.1. Bytes that hold numbers of 8 bytes are not to be written as bytes then.
+    /// True when numbers must be written one by one, so that it is known where they are.
     #[inline]
-    pub fn notes_cuts(&self) -> bool {
+    pub(crate) fn notes_cuts(&self) -> bool {
         self.form == NumberForm::Noted
     }
 
@@ -398,4 +397,4 @@ macro_rules! swap {
     )*};
 }
 
-swap! { i16 u16 i32 u32 i64 u64 f32 f64 }
+swap! { u8 i16 u16 i32 u32 i64 u64 f32 f64 }

@@ -12,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use decimal::{DIGITS_MAX, Decimal};
-pub(crate) use wire::{copy as copy_digits, read as read_digits};
+pub(crate) use wire::{copy as copy_digits, read as read_digits, write as write_digits};
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};

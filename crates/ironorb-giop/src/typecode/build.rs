@@ -376,7 +376,7 @@ fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), BadType> {
 }
 
 /// The labels that a union can have that switches on a type of this shape.
-fn labels(switch: Shape<'_>) -> Option<std::ops::RangeInclusive<i64>> {
+pub(crate) fn labels(switch: Shape<'_>) -> Option<std::ops::RangeInclusive<i64>> {
     Some(match switch {
         Shape::Enum { enumerators, .. } => 0..=enumerators.len() as i64 - 1,
         Shape::Basic(kind) => match kind {

@@ -26,6 +26,7 @@ pub use definition::{TypeDef, ValueModifier, Visibility};
 pub use kind::TcKind;
 pub use typed::{Typed, TypedNillable};
 
+pub(crate) use build::labels;
 pub(crate) use node::{Arena, Members, Shape, TypeKey, TypeRef};
 pub(crate) use write::write_type;
 

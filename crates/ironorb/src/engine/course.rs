@@ -36,7 +36,7 @@ pub(super) struct Course {
 }
 
 pub(super) enum Request {
-    Call(&'static Operation<'static>, Arguments),
+    Call(&'static Operation, Arguments),
     Locate,
 }
 
@@ -183,7 +183,7 @@ impl Course {
 }
 
 impl Request {
-    pub(super) fn operation(&self) -> &'static Operation<'static> {
+    pub(super) fn operation(&self) -> &'static Operation {
         match self {
             Request::Call(operation, _) => operation,
             Request::Locate => &LOCATE,

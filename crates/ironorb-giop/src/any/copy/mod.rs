@@ -21,7 +21,7 @@ use crate::typecode::{Members, Shape, TcKind, TypeCode, TypeKey, TypeRef, write_
 use crate::value::{Bookmark, WrittenIds};
 
 use plan::Plan;
-pub(super) use values::shown_type;
+pub(crate) use values::shown_type;
 use values::{OpenCopy, Places, TypeInfo};
 pub use values::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 
@@ -31,6 +31,32 @@ pub use values::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 /// After an error both are at no particular place.
 pub fn copy_value(r: &mut Reader<'_>, w: &mut Writer<'_>, type_code: &TypeCode) -> Result<(), CopyError> {
     Copy::new(r.position()).value(r, w, type_code.as_type_ref())
+}
+
+/// Copies values that have been copied before, whose size their sender has paid for. Types that it is given must outlive
+/// it.
+pub(crate) struct CopyAgain(Copy<'static>);
+
+impl CopyAgain {
+    pub(crate) fn new() -> Self {
+        CopyAgain(Copy::trusted())
+    }
+
+    pub(crate) fn value(
+        &mut self,
+        r: &mut Reader<'_>,
+        w: &mut Writer<'_>,
+        ty: TypeRef<'_>,
+    ) -> Result<(), CopyError> {
+        self.0.value(r, w, ty)
+    }
+}
+
+/// Copies one such value. True if an environment is needed to extract what is inside: references and values.
+pub(crate) fn copy_again(r: &mut Reader<'_>, w: &mut Writer<'_>, ty: TypeRef<'_>) -> Result<bool, CopyError> {
+    let mut copy = Copy::trusted();
+    copy.value(r, w, ty)?;
+    Ok(copy.environment_needed)
 }
 
 /// Why a value could not be copied.
@@ -387,19 +413,24 @@ fn in_bound(r: &Reader<'_>, text: &str, bound: u32) -> Result<(), Malformed> {
 /// Copies an enumerator or a discriminator and gives it as a label. The type is none that is named by a typedef.
 fn copy_label(r: &mut Reader<'_>, w: &mut Writer<'_>, ty: TypeRef<'_>) -> Result<i64, CopyError> {
     let label = read_label(r, ty)?;
+    write_label(w, ty, label)?;
+    Ok(label)
+}
+
+/// Writes a label as the type that was read as one, which is none that is named by a typedef.
+pub(crate) fn write_label(w: &mut Writer<'_>, ty: TypeRef<'_>, label: i64) -> Result<(), Misuse> {
     match ty.kind() {
         TcKind::Boolean | TcKind::Char | TcKind::Octet => w.write_u8(label as u8),
         TcKind::Short | TcKind::UShort => w.write_u16(label as u16),
         TcKind::LongLong | TcKind::ULongLong => w.write_i64(label),
-        // It was read as one.
         TcKind::WChar => w.write_wchar(char::from_u32(label as u32).unwrap_or_default())?,
         _ => w.write_u32(label as u32),
     }
-    Ok(label)
+    Ok(())
 }
 
 /// Reads an enumerator or a discriminator as a label.
-pub(super) fn read_label(r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<i64, CopyError> {
+pub(crate) fn read_label(r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<i64, CopyError> {
     Ok(match ty.resolved().shape() {
         Shape::Enum { enumerators, .. } => {
             let ordinal = r.read_u32()?;
@@ -443,7 +474,7 @@ fn write_exception_id(w: &mut Writer<'_>, id: &str) -> Result<(), CopyError> {
 }
 
 /// The index of the case that a label selects.
-pub(super) fn find_case(
+pub(crate) fn find_case(
     cases: Members<'_>,
     by_label: &[u32],
     default: Option<u32>,

@@ -242,7 +242,7 @@ impl Copy<'_> {
 }
 
 /// The type to show a value as.
-pub(in crate::any) fn shown_type<'a>(
+pub(crate) fn shown_type<'a>(
     r: &Reader<'_>,
     header: &ValueHeader,
     formal: Option<TypeRef<'a>>,
