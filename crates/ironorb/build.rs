@@ -1,6 +1,9 @@
-//! Generates the client's side of the naming service, which `corbaname:` needs, the way a user would.
+//! Generates the clients' side of the naming service, which `corbaname:` needs, and of the interface repository, the way
+//! a user would.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    ironorb_build::Config::new().support("crate::generated").compile(["../../idl/CosNaming.idl"])?;
+    ironorb_build::Config::new()
+        .support("crate::generated")
+        .compile(["../../idl/CosNaming.idl", "../../idl/ir.idl"])?;
     Ok(())
 }

@@ -170,4 +170,5 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("`corbaloc:` without a version, plain keys", &["corbaloc"]),
     ("components of the peer's own in references", &["ior"]),
     ("naming services, `corbaname:`", &["naming"]),
+    ("clients of the interface repository", &["repository"]),
 ];

@@ -1,9 +1,11 @@
 //! What the end-to-end tests share: an interface with a servant, raw GIOP for misbehaving peers, and the command.
 
+ironorb::include_idl!("dynamic");
 ironorb::include_idl!("probe");
 ironorb::include_idl!("wires");
 
 pub mod command;
+pub mod everything;
 mod exchange;
 pub mod raw;
 pub mod relay;

@@ -47,7 +47,7 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct Settings {
+pub(crate) struct Settings {
     /// Look for included files in this folder, too; may be given several times.
     #[arg(short = 'I', long = "include", value_name = "DIR")]
     include: Vec<PathBuf>,
@@ -116,7 +116,7 @@ fn dump(settings: &Settings, file: &Path) -> Result<(), Failure> {
 
 impl Settings {
     /// Compiles a file and tells what is wrong with it.
-    fn compile(&self, file: &Path) -> Outcome {
+    pub(crate) fn compile(&self, file: &Path) -> Outcome {
         let mut options = Options::new();
         for dir in &self.include {
             options = options.include_dir(dir);

@@ -8,8 +8,10 @@
 mod demo;
 mod failure;
 mod idl;
+mod ifr;
 mod ior;
 mod naming;
+mod serving;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,8 @@ struct Arguments {
 enum Command {
     /// Serve names, or look at and change those of a naming service.
     Naming(naming::Arguments),
+    /// Serve definitions of IDL, or look at those of an interface repository.
+    Ifr(ifr::Arguments),
     /// Look inside object references.
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show what they define.
@@ -44,6 +48,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Naming(arguments) => naming::run(arguments),
+        Command::Ifr(arguments) => ifr::run(arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

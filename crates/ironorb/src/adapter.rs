@@ -29,7 +29,7 @@ use crate::orb::OrbCore;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     Gate, MainThread, MainThreadRequest, ManagerState, Managers, Naming, OnHold, PoaCurrent, PoaInner,
-    PoaManager, Refusal, Upcall, not_exist,
+    PoaManager, Refusal, Upcall, current_object, not_exist,
 };
 use crate::sync::{read, write};
 
@@ -676,11 +676,14 @@ fn incompatible_code_sets() -> SystemException {
 /// What interceptors may know of the servant that this thread is about to call.
 #[cold]
 fn target_of(upcall: &Upcall) -> Target {
-    let repository_id = upcall.servant().repository_ids().first().copied().unwrap_or_default();
+    let repository_id = match current_object() {
+        Some(object) => object.primary_interface().into_owned(),
+        None => upcall.servant().repository_ids().first().copied().unwrap_or_default().to_owned(),
+    };
     Target {
         object_id: PoaCurrent.object_id().map(|id| id.as_bytes().to_vec()).unwrap_or_default(),
         adapter_name: PoaCurrent.poa().map(|poa| poa.adapter_name()).unwrap_or_default(),
-        repository_id: repository_id.to_owned(),
+        repository_id,
     }
 }
 

@@ -113,7 +113,12 @@ impl Drop for Exchanged {
 /// Writes what a clause names: names and values in turn.
 #[cold]
 pub fn put_context(patterns: &[&str], w: &mut Writer<'_>) -> Result<(), Misuse> {
-    let context = CURRENT.with_borrow(|current| current.matching(patterns));
+    put_properties(&CURRENT.with_borrow(|current| current.matching(patterns)), w)
+}
+
+/// Writes all properties of a context.
+#[cold]
+pub(crate) fn put_properties(context: &Context, w: &mut Writer<'_>) -> Result<(), Misuse> {
     w.write_length(2 * context.properties.len())?;
     context.iter().try_for_each(|(name, value)| {
         w.write_str(name)?;
@@ -124,13 +129,25 @@ pub fn put_context(patterns: &[&str], w: &mut Writer<'_>) -> Result<(), Misuse> 
 /// Reads what came, for the time of the upcall. Some clients leave the context out.
 #[cold]
 pub fn get_context(r: &mut Reader<'_>) -> Result<Exchanged, Malformed> {
+    Ok(enter_received(read_properties(r)?))
+}
+
+/// Makes properties those that came, for the time of an upcall.
+#[cold]
+pub(crate) fn enter_received(context: Context) -> Exchanged {
+    Exchanged::new(&RECEIVED, context)
+}
+
+/// Reads what came.
+#[cold]
+pub(crate) fn read_properties(r: &mut Reader<'_>) -> Result<Context, Malformed> {
     let texts: Vec<String> = if r.remaining() > 0 { r.get()? } else { Vec::new() };
     let mut texts = texts.into_iter();
     let mut properties = BTreeMap::new();
     while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
         properties.insert(name, value);
     }
-    Ok(Exchanged::new(&RECEIVED, Context { properties }))
+    Ok(Context { properties })
 }
 
 /// For an upcall in the same process.

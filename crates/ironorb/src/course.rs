@@ -11,12 +11,12 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::EncodedContexts;
 
 use crate::client::asynchronous::AsyncCall;
+use crate::client::lent::Body;
 use crate::client::{ConnectFailure, EndpointLinks, Link, thread_ordinal};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
-use crate::invoke::Arguments;
 use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::messaging::{Rebind, SyncScope};
 use crate::object::ObjectRef;
@@ -33,10 +33,10 @@ pub(crate) struct Answer {
 }
 
 /// One call on its way.
-pub(crate) struct Course<'c> {
+pub(crate) struct Course<'c, B> {
     object: &'c ObjectRef,
-    operation: &'c Operation,
-    arguments: Arguments<'c>,
+    operation: &'c Operation<'c>,
+    arguments: B,
     now: Instant,
     deadline: Deadline,
     invocation: Invocation,
@@ -46,12 +46,12 @@ pub(crate) struct Course<'c> {
     is_free: bool,
 }
 
-impl<'c> Course<'c> {
+impl<'c, B: Body> Course<'c, B> {
     #[inline(always)] // a step of every call
     pub(crate) fn begin(
         object: &'c ObjectRef,
-        operation: &'c Operation,
-        arguments: Arguments<'c>,
+        operation: &'c Operation<'c>,
+        arguments: B,
     ) -> Result<Self, SystemException> {
         let core = object.core();
         let now = Instant::now();
@@ -75,8 +75,8 @@ impl<'c> Course<'c> {
     /// A whole call with a reply.
     pub(crate) fn twoway(
         object: &ObjectRef,
-        operation: &Operation,
-        arguments: Arguments<'_>,
+        operation: &Operation<'_>,
+        arguments: B,
     ) -> Result<Answer, SystemException> {
         Course::begin(object, operation, arguments)?.answered(Response::SyncWithTarget)
     }
@@ -108,7 +108,7 @@ impl<'c> Course<'c> {
     fn answered_before_interceptors(&mut self, response: Response) -> Result<Answer, SystemException> {
         loop {
             let wants_results = !self.operation.is_oneway();
-            let attempt = match Attempt::begin(self.object, self.operation.name(), wants_results) {
+            let attempt = match Attempt::begin(self.object, self.operation.lasting_name(), wants_results) {
                 Ok(attempt) => attempt,
                 Err(interrupt) => {
                     let next = self.invocation.on_interrupt(interrupt);
@@ -155,13 +155,16 @@ impl<'c> Course<'c> {
             let orb = self.object.core();
             let encoding = loopback::encoding();
             let patience = Patience::Until(self.deadline);
-            return loopback(orb, key, self.operation.name(), encoding, self.arguments, patience)
+            let operation = self.operation.name();
+            return self
+                .arguments
+                .written(|arguments| loopback(orb, key, operation, encoding, arguments, patience))
                 .map(|message| (message, None));
         }
         let options = RequestOptions { response, contexts };
         let (operation, arguments) = (self.operation.name(), self.arguments);
         let (message, link) = self.send(|link, target, now, deadline| {
-            link.call(target, options, operation, arguments, now, deadline)
+            arguments.call(link, target, options, operation, now, deadline)
         })?;
         Ok((message, Some(link)))
     }
@@ -169,7 +172,11 @@ impl<'c> Course<'c> {
     /// A call without results, which waits for what the caller's policy says.
     pub(crate) fn oneway(&mut self) -> Result<(), SystemException> {
         let response = match self.object.sync_scope() {
-            SyncScope::None => return AsyncCall::tell(self.object, self.operation.name(), self.arguments),
+            SyncScope::None => {
+                return self
+                    .arguments
+                    .written(|arguments| AsyncCall::tell(self.object, self.operation, arguments));
+            }
             SyncScope::WithTransport => return self.tell(),
             SyncScope::WithServer => Response::SyncWithServer,
             SyncScope::WithTarget => Response::SyncWithTarget,
@@ -198,7 +205,7 @@ impl<'c> Course<'c> {
     #[cold]
     fn tell_before_interceptors(&mut self) -> Result<(), SystemException> {
         loop {
-            let next = match Attempt::begin(self.object, self.operation.name(), false) {
+            let next = match Attempt::begin(self.object, self.operation.lasting_name(), false) {
                 Err(interrupt) => self.invocation.on_interrupt(interrupt),
                 Ok(attempt) => match self.send_oneway(attempt.contexts().encoded()) {
                     Ok(()) => match attempt.sent() {
@@ -219,10 +226,12 @@ impl<'c> Course<'c> {
     fn send_oneway(&mut self, contexts: EncodedContexts<'_>) -> Result<(), Next> {
         let (operation, arguments) = (self.operation.name(), self.arguments);
         match self.route.route() {
-            Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
+            Route::Local(key) => {
+                arguments.written(|arguments| loopback_oneway(self.object.core(), key, operation, arguments))
+            }
             Route::Remote(_) => self
                 .send(|link, target, now, deadline| {
-                    link.oneway(target, contexts, operation, arguments, now, deadline)
+                    arguments.oneway(link, target, contexts, operation, now, deadline)
                 })
                 .map(drop),
         }

@@ -25,7 +25,7 @@ pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse
 #[inline]
 pub fn invoke<I, R, T, E>(
     target: &R,
-    operation: &'static Operation,
+    operation: &'static Operation<'static>,
     local: impl FnOnce(&I) -> Result<T, E>,
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
@@ -50,7 +50,7 @@ where
 #[inline]
 pub fn invoke_oneway<I, R>(
     target: &R,
-    operation: &'static Operation,
+    operation: &'static Operation<'static>,
     local: impl FnOnce(&I) -> Result<(), SystemException>,
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
 ) -> Result<(), SystemException>
@@ -60,7 +60,7 @@ where
 {
     let object = target.object();
     let by_message = || {
-        Course::begin(object, operation, &arguments)
+        Course::begin(object, operation, &arguments as Arguments<'_>)
             .and_then(|mut course| course.oneway())
             .map_err(|e| about(object, operation, e))
     };
@@ -90,7 +90,7 @@ pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option
 #[inline]
 pub(crate) fn call_local<I, T, E>(
     object: &ObjectRef,
-    operation: &Operation,
+    operation: &Operation<'_>,
     upcall: &crate::poa::Upcall,
     servant: &I,
     local: impl FnOnce(&I) -> Result<T, E>,
@@ -115,7 +115,7 @@ pub(crate) fn servant_panicked() -> SystemException {
 #[inline]
 pub(crate) fn remote<T, E: OperationError>(
     object: &ObjectRef,
-    operation: &Operation,
+    operation: &Operation<'_>,
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
@@ -134,7 +134,7 @@ pub(crate) fn remote<T, E: OperationError>(
 /// Calls a twoway operation of an object wherever it is, in this process by a message too.
 pub(crate) fn by_message<T>(
     object: &ObjectRef,
-    operation: &Operation,
+    operation: &Operation<'_>,
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, SystemException> {
@@ -174,7 +174,7 @@ fn read_user_exception<T, E: OperationError>(r: &mut Reader<'_>) -> Result<T, E>
 
 /// Adds the object and operation to what is said about a failure.
 #[cold]
-pub(crate) fn about(object: &ObjectRef, operation: &Operation, e: SystemException) -> SystemException {
+pub(crate) fn about(object: &ObjectRef, operation: &Operation<'_>, e: SystemException) -> SystemException {
     about_named(object, operation.name(), e)
 }
 
@@ -199,12 +199,14 @@ pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemExceptio
 
 /// Asks where an object is.
 pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
-    Course::begin(object, &LOCATE, &|_| Ok(())).and_then(|mut course| course.locate())
+    Course::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|mut course| course.locate())
 }
 
 /// The same; may do about the way to the object what the policies forbid other calls.
 pub(crate) fn bind(object: &ObjectRef) -> Result<bool, SystemException> {
-    Course::begin(object, &LOCATE, &|_| Ok(())).and_then(|course| course.bind())
+    Course::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|course| course.bind())
 }
 
-pub(crate) static LOCATE: Operation = Operation::twoway("LocateRequest");
+const NO_ARGUMENTS: Arguments<'static> = &|_| Ok(());
+
+pub(crate) static LOCATE: Operation<'static> = Operation::twoway("LocateRequest");

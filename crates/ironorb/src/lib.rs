@@ -20,6 +20,7 @@ pub mod dynamic;
 mod endpoint;
 pub mod engine;
 pub mod generated;
+pub mod ifr;
 pub mod interceptor;
 pub mod invocation;
 mod invoke;

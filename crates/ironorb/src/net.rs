@@ -1,12 +1,12 @@
 //! The system calls of the TCP transport, and nothing that decides.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
 use crate::deadline::Deadline;
 
@@ -85,6 +85,16 @@ fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
 #[inline]
 pub(crate) fn send_now(stream: &TcpStream, bytes: &[u8]) -> io::Result<Moved> {
     match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        Ok(count) => Ok(Moved::Bytes(count)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// The same for what lies in pieces.
+pub(crate) fn send_pieces_now(stream: &TcpStream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    match rustix::net::sendmsg(stream, pieces, &mut SendAncillaryBuffer::default(), flags) {
         Ok(count) => Ok(Moved::Bytes(count)),
         Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
         Err(e) => Err(e.into()),

@@ -250,7 +250,7 @@ impl ObjectRef {
     /// The object in this process, ready for an upcall; `None` when it is elsewhere, or wants another thread: it is then to
     /// be called by message.
     #[inline]
-    pub(crate) fn local(&self, operation: &Operation) -> Result<Option<Upcall>, SystemException> {
+    pub(crate) fn local(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
         match self.routes().current(self)?.route() {
             Route::Remote(_) => Ok(None),
             Route::Local(key) => match self.0.orb.adapter.begin_upcall_now(key) {
@@ -323,12 +323,12 @@ pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
 /// The repository id of `CORBA::Object`, which every object has.
 pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";
 
-static IS_A: Operation = Operation::twoway("_is_a");
-static NON_EXISTENT: Operation = Operation::twoway("_non_existent");
-static NOT_EXISTENT: Operation = Operation::twoway("_not_existent");
-static REPOSITORY_ID: Operation = Operation::twoway("_repository_id");
-static INTERFACE: Operation = Operation::twoway("_interface");
-static COMPONENT: Operation = Operation::twoway("_component");
+static IS_A: Operation<'static> = Operation::twoway("_is_a");
+static NON_EXISTENT: Operation<'static> = Operation::twoway("_non_existent");
+static NOT_EXISTENT: Operation<'static> = Operation::twoway("_not_existent");
+static REPOSITORY_ID: Operation<'static> = Operation::twoway("_repository_id");
+static INTERFACE: Operation<'static> = Operation::twoway("_interface");
+static COMPONENT: Operation<'static> = Operation::twoway("_component");
 
 impl PartialEq for ObjectRef {
     fn eq(&self, other: &Self) -> bool {

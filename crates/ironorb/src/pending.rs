@@ -57,7 +57,7 @@ pub(crate) type Results<T> = fn(&mut Reader<'_>) -> Result<T, Malformed>;
 /// [`transmit_bytes_max`](crate::OrbConfig::transmit_bytes_max) wait for it, until the deadline at most.
 pub fn invoke_async<I, R, T, E>(
     target: &R,
-    operation: &'static Operation,
+    operation: &'static Operation<'static>,
     local: impl FnOnce(&I) -> Result<T, E>,
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     results: fn(&mut Reader<'_>) -> Result<T, Malformed>,
@@ -81,7 +81,7 @@ where
 /// The same for an object of whatever interface, in another process or forwarded to this one.
 pub(crate) fn begin<T, E: OperationError>(
     object: &ObjectRef,
-    operation: &'static Operation,
+    operation: &'static Operation<'static>,
     arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     results: Results<T>,
 ) -> Pending<T, E> {

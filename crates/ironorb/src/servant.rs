@@ -79,8 +79,9 @@ pub trait Servant: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// The description of its interface in an interface repository (`_get_interface`). By default there is none:
-    /// INTF_REPOS.
+    /// The description of its interface in an interface repository (`_get_interface`). By default it has none of its own,
+    /// INTF_REPOS, which is answered by what the ORB's initial reference `InterfaceRepository` has for
+    /// [`primary_interface`](Self::primary_interface), if there is such a reference.
     fn interface(&self) -> Result<Option<ObjectRef>, SystemException> {
         Err(no_interface_repository())
     }

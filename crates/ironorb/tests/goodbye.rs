@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use ironorb::generated::{Call, LocalSlot, Operation, RefTo, Replied, SystemException, invoke};
 use ironorb::{CompletionStatus, ObjectRef, Orb, Servant, SystemExceptionKind, TypedRef};
 
-static WORK: Operation = Operation::twoway("work");
+static WORK: Operation<'static> = Operation::twoway("work");
 
 trait Worker {}
 

@@ -76,6 +76,12 @@ impl Any {
         codec::write_value(self, w)
     }
 
+    /// What [`write_value`](Self::write_value) would write as it lies in memory, in this encoding at a position of
+    /// this distance from a multiple of 8; `None` where something would have to be converted.
+    pub fn encoded_as(&self, encoding: Encoding, phase: usize) -> Option<&[u8]> {
+        (encoding == CANONICAL && phase.is_multiple_of(8)).then_some(&*self.content)
+    }
+
     /// The type of the value.
     pub fn type_code(&self) -> &TypeCode {
         &self.type_code

@@ -16,6 +16,10 @@ macro_rules! number {
                 w.write_numbers(items);
                 Ok(())
             }
+            #[inline]
+            fn elements_as_written(items: &[Self]) -> Option<&[u8]> {
+                Some(bytemuck::cast_slice(items))
+            }
         }
         impl Unmarshal for $ty {
             const BYTES_MIN: usize = size_of::<$ty>();
@@ -53,6 +57,10 @@ impl Marshal for u8 {
         w.write_bytes(items);
         Ok(())
     }
+    #[inline]
+    fn elements_as_written(items: &[Self]) -> Option<&[u8]> {
+        Some(items)
+    }
 }
 
 impl Unmarshal for u8 {
@@ -76,6 +84,10 @@ impl Marshal for bool {
     fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse> {
         w.write_bytes(bytemuck::cast_slice(items));
         Ok(())
+    }
+    #[inline]
+    fn elements_as_written(items: &[Self]) -> Option<&[u8]> {
+        Some(bytemuck::cast_slice(items))
     }
 }
 

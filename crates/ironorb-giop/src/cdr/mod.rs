@@ -40,6 +40,17 @@ pub trait Marshal {
     {
         items.iter().try_for_each(|item| item.marshal(w))
     }
+
+    /// The elements of a slice as they would be written in this processor's byte order at a multiple of their size,
+    /// where that is how they lie in memory: primitives do.
+    #[inline]
+    fn elements_as_written(items: &[Self]) -> Option<&[u8]>
+    where
+        Self: Sized,
+    {
+        let _ = items;
+        None
+    }
 }
 
 /// A value that can be read from CDR.

@@ -299,9 +299,10 @@ impl<'b> Writer<'b> {
         cuts.map_or(Vec::new(), |cuts| cuts.finish(end))
     }
 
-    /// True when numbers must be written one by one, so that it is known where they are.
+    /// True when numbers must be written one by one, so that it is known where they are: the message may be cut into
+    /// fragments of GIOP 1.1. Bytes that hold numbers of 8 bytes are not to be written as bytes then.
     #[inline]
-    pub(crate) fn notes_cuts(&self) -> bool {
+    pub fn notes_cuts(&self) -> bool {
         self.form == NumberForm::Noted
     }
 

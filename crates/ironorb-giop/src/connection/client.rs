@@ -13,6 +13,10 @@ use crate::message::{
 use crate::service_context::{EncodedContexts, ServiceContextList, code_sets_context};
 use crate::version::{Encoding, TransmissionCodeSets, Version, WideCharSet};
 
+/// More than the header of a request takes with all but the largest service contexts and names, with which nothing is
+/// sent from where it lies.
+const HEADERS_BYTES_MAX: usize = 64 << 10;
+
 /// A call that waits for its reply; valid until it is taken or abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId(RequestId);
@@ -227,6 +231,39 @@ impl<W> ClientConnection<W> {
         let result = self.write_request(target, call.0, options, operation, arguments);
         self.release(call);
         result.map_err(BeginError::Misuse)
+    }
+
+    /// Whether the body of the next request to this target may lie elsewhere and have so many bytes: only alone, whole,
+    /// and where it surely fits.
+    pub fn may_lend(&self, target: &RequestTarget, body_bytes: usize) -> bool {
+        let fits = body_bytes.saturating_add(HEADERS_BYTES_MAX) <= self.config.framer.message_bytes_max;
+        let is_short = u32::try_from(body_bytes.saturating_add(HEADERS_BYTES_MAX)).is_ok();
+        fits && is_short
+            && self.config.fragment_bytes.is_none()
+            && target.version() == Version::V1_2
+            && target.object_key().len() < HEADERS_BYTES_MAX / 4
+            && self.transmit.pending_bytes() == 0
+    }
+
+    /// Writes a request up to its body, for a driver that sends the body from where it lies and then says so with
+    /// [`Transmit::sent_lent`], before anything else is written. To be asked for only where
+    /// [`may_lend`](Self::may_lend) says yes. `None` when nobody is to answer.
+    pub fn begin_lent(
+        &mut self,
+        target: &RequestTarget,
+        operation: &str,
+        options: RequestOptions<'_>,
+        body_bytes: usize,
+    ) -> Result<Option<CallId>, BeginError> {
+        let call = match options.response {
+            Response::None => {
+                self.begin_oneway_with(target, operation, options.contexts, |_| Ok(()))?;
+                None
+            }
+            _ => Some(self.begin_request(target, operation, options, |_| Ok(()))?),
+        };
+        self.transmit.lend(body_bytes);
+        Ok(call)
     }
 
     /// Writes a LocateRequest.

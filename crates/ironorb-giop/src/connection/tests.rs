@@ -1,6 +1,6 @@
 use super::*;
 use crate::error::MalformedKind;
-use crate::message::{MessageType, ReplyStatus, RequestTarget};
+use crate::message::{MessageType, ReplyStatus, RequestTarget, Response};
 use crate::service_context::{BI_DIR_IIOP, ListenPoint, ServiceContextList};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
@@ -221,4 +221,47 @@ fn half_of_the_ids_are_enough_for_as_many_calls() {
         }
         assert_eq!(client.begin_call(&target, "to", |_| Ok(())), Err(BeginError::TooManyCalls));
     }
+}
+
+/// A lent body makes the same message as one that is written, whatever the socket takes at first.
+#[test]
+fn lent_bodies_make_the_same_messages() {
+    let body: Vec<u8> = (0..100).collect();
+    let pieces: [&[u8]; 4] = [&body[..3], &[], &body[3..50], &body[50..]];
+    let target = RequestTarget::new(Version::V1_2, Some(TransmissionCodeSets::NATIVE), b"key");
+    for (operation, response) in [("of", Response::SyncWithTarget), ("another", Response::None)] {
+        let options = RequestOptions { response, ..RequestOptions::TWOWAY };
+        let mut written = ClientConnection::<()>::new(ConnectionConfig::default());
+        let write = |w: &mut crate::cdr::Writer<'_>| {
+            w.write_bytes(&body);
+            Ok(())
+        };
+        if response == Response::None {
+            written.begin_oneway(&target, operation, write).unwrap();
+        } else {
+            written.begin_request(&target, operation, options, write).unwrap();
+        }
+        let expected = written.transmit().take_all();
+        for first in 0..=expected.len() {
+            let mut lent = ClientConnection::<()>::new(ConnectionConfig::default());
+            assert!(lent.may_lend(&target, body.len()));
+            let call = lent.begin_lent(&target, operation, options, body.len()).unwrap();
+            assert_eq!(call.is_some(), response != Response::None);
+            assert!(!lent.may_lend(&target, body.len()), "something waits");
+            let whole: Vec<u8> = [lent.transmit().poll_transmit(), &body].concat();
+            lent.transmit().sent_lent(first, &pieces);
+            assert_eq!(lent.transmit().sent_position(), first as u64);
+            assert_eq!(lent.transmit().end_position(), expected.len() as u64);
+            let rest = lent.transmit().take_all();
+            assert_eq!([&whole[..first], &rest[..]].concat(), expected, "{first} bytes at first");
+        }
+    }
+    let mut connection = ClientConnection::<()>::new(ConnectionConfig::default());
+    let bytes_max = ConnectionConfig::default().framer.message_bytes_max;
+    assert!(!connection.may_lend(&target, bytes_max) && !connection.may_lend(&target, usize::MAX));
+    assert!(!connection.may_lend(&RequestTarget::new(Version::V1_1, None, b"key"), 10_000));
+    connection.begin_locate(&target).unwrap();
+    assert!(!connection.may_lend(&target, 10_000));
+    let fragments = ConnectionConfig { fragment_bytes: Some(1000), ..ConnectionConfig::default() };
+    assert!(!ClientConnection::<()>::new(fragments).may_lend(&target, 10_000));
 }

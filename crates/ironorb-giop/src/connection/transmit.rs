@@ -215,6 +215,31 @@ impl Transmit {
         }
     }
 
+    /// Makes the message that waits alone, has no body yet and is whole, one with a body of so many bytes, at a multiple
+    /// of 8, that the driver sends itself; see [`sent_lent`](Self::sent_lent).
+    pub(super) fn lend(&mut self, body_bytes: usize) {
+        let body_at = self.buf.len().next_multiple_of(8);
+        self.buf.resize(body_at, 0);
+        let size = (body_at + body_bytes - HEADER_BYTES) as u32;
+        if let Some(place) = self.buf.get_mut(HEADER_BYTES - 4..HEADER_BYTES) {
+            place.copy_from_slice(&size.to_ne_bytes());
+        }
+    }
+
+    /// Says that the first `count` bytes of what waits and of the body of the message behind it have been sent, which
+    /// follows in these pieces. What has not been sent of it is copied, and waits like everything else.
+    pub fn sent_lent(&mut self, count: usize, body: &[&[u8]]) {
+        let own = count.min(self.pending_bytes());
+        self.transmitted(own);
+        let mut sent = count - own;
+        self.sent_total += sent as u64;
+        for piece in body {
+            let of_piece = sent.min(piece.len());
+            self.buf.extend_from_slice(&piece[of_piece..]);
+            sent -= of_piece;
+        }
+    }
+
     /// Takes everything that waits, for drivers that keep what they could not send.
     pub fn take_all(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.pending_bytes());

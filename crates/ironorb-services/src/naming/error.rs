@@ -4,8 +4,8 @@
 //! Choosing minor codes and marshalling is the servant's work.
 
 use super::binding::ContextId;
-use super::store_error::StoreError;
 use super::url::InvalidAddress;
+use crate::store_error::StoreError;
 use ironorb::naming::{InvalidName, Name};
 
 /// Why an operation was not done. Nothing has been changed then.

@@ -15,9 +15,9 @@ mod resolver;
 mod server;
 mod service;
 mod store;
-mod store_error;
 mod url;
 
+pub use crate::store_error::StoreError;
 pub use binding::{Binding, BindingType, Bound, ContextId, ContextRef, Reference};
 pub use error::{NamingError, NotFoundReason};
 pub use ironorb::naming::{InvalidName, Name, NameComponent};
@@ -27,7 +27,6 @@ pub use resolver::Step;
 pub use server::{NamingServer, StartError, StoreFaultReport};
 pub use service::{Listing, NamingService};
 pub use store::Store;
-pub use store_error::StoreError;
 pub use url::{InvalidAddress, InvalidEscape, escape, to_url, unescape};
 
 #[cfg(test)]

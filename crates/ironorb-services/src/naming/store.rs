@@ -3,19 +3,17 @@
 //! This knows tables and durability, and nothing of compound names or of what CosNaming permits: a [`Change`] does
 //! what it is told. A change is on disk when `commit` returns, or it never happened.
 
-use std::fs::{self, File};
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
 use std::ops::Bound as End;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use redb::{
-    Builder, Database, DatabaseError, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable,
-    ReadableTableMetadata, StorageBackend, StorageError, TableDefinition, WriteTransaction,
+    Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata, StorageBackend,
+    TableDefinition, WriteTransaction,
 };
 
 use super::binding::{Binding, Bound, ContextId, ContextRef, Reference};
-use super::store_error::StoreError;
+use crate::database::{self, During as _, damaged};
+use crate::store_error::StoreError;
 use ironorb::naming::NameComponent;
 
 /// The file, or memory, that holds the contexts and bindings of one naming service.
@@ -26,19 +24,14 @@ pub struct Store {
 
 impl Store {
     /// Most memory taken to keep parts of the file at hand, in bytes.
-    pub const CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
+    pub const CACHE_BYTES_MAX: usize = database::CACHE_BYTES_MAX;
 
     /// Opens the store in this file, and makes it when there is none. The folder must exist.
     ///
     /// A file that was left behind by a process that was killed is mended first. While the store is open no other
     /// process can open it.
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
-        let path = path.as_ref();
-        if !path.try_exists().map_err(|source| io_error(path, source))? {
-            make_file(path)?;
-        }
-        let db = builder().create(path).map_err(|fault| open_error(path, fault))?;
-        Store::with_tables(db, path)
+        Ok(Store { db: database::open(path.as_ref(), &FORMAT)? })
     }
 
     /// A store that lives in memory and ends with the process.
@@ -47,39 +40,7 @@ impl Store {
     }
 
     pub(super) fn with_backend(backend: impl StorageBackend) -> Result<Store, StoreError> {
-        let path = Path::new("(memory)");
-        let db = builder().create_with_backend(backend).map_err(|fault| open_error(path, fault))?;
-        Store::with_tables(db, path)
-    }
-
-    fn with_tables(db: Database, path: &Path) -> Result<Store, StoreError> {
-        let change = Change::begin(&db)?;
-        let is_new = change.txn.list_tables().during("reading the list of tables")?.next().is_none();
-        let written = match is_new {
-            true => None,
-            false if change.has_meta()? => change.meta(FORMAT_VERSION_KEY)?,
-            false => return Err(StoreError::NotAStore { path: path.to_owned() }),
-        };
-        match written {
-            Some(FORMAT_VERSION) => change.abandon()?,
-            Some(found) => {
-                return Err(StoreError::FormatVersion {
-                    path: path.to_owned(),
-                    found,
-                    expected: FORMAT_VERSION,
-                });
-            }
-            None if !is_new => return Err(StoreError::NotAStore { path: path.to_owned() }),
-            // One commit: a process killed here leaves a file without tables, which is new again.
-            None => {
-                change.set_meta(FORMAT_VERSION_KEY, FORMAT_VERSION)?;
-                change.set_meta(NEXT_CONTEXT_KEY, ContextId::ROOT.number())?;
-                change.create_context()?;
-                change.txn.open_table(BINDINGS).during("making a table")?;
-                change.commit()?;
-            }
-        }
-        Ok(Store { db })
+        Ok(Store { db: database::with_backend(backend, &FORMAT)? })
     }
 
     /// All that is committed now; later changes do not show in it.
@@ -169,10 +130,7 @@ pub(super) struct Change {
 
 impl Change {
     fn begin(db: &Database) -> Result<Change, StoreError> {
-        let mut txn = db.begin_write().during("starting a change")?;
-        // Also the library's default, but our promise to clients hangs on it.
-        txn.set_durability(Durability::Immediate).during("starting a change")?;
-        Ok(Change { txn })
+        Ok(Change { txn: database::begin(db)? })
     }
 
     /// Puts or replaces a binding.
@@ -239,28 +197,12 @@ impl Change {
         self.txn.commit().during("committing a change")
     }
 
-    fn abandon(self) -> Result<(), StoreError> {
-        self.txn.abort().during("giving up a change")
-    }
-
-    fn has_meta(&self) -> Result<bool, StoreError> {
-        use redb::TableHandle;
-        let mut tables = self.txn.list_tables().during("reading the list of tables")?;
-        Ok(tables.any(|table| table.name() == META.name()))
-    }
-
     fn meta(&self, key: &str) -> Result<Option<u64>, StoreError> {
-        const DOING: &str = "reading the store's own records";
-        let table = self.txn.open_table(META).during(DOING)?;
-        let row = table.get(key).during(DOING)?;
-        Ok(row.map(|row| row.value()))
+        database::meta(&self.txn, META, key)
     }
 
     fn set_meta(&self, key: &str, value: u64) -> Result<(), StoreError> {
-        const DOING: &str = "writing the store's own records";
-        let mut table = self.txn.open_table(META).during(DOING)?;
-        table.insert(key, value).during(DOING)?;
-        Ok(())
+        database::set_meta(&self.txn, META, key, value)
     }
 }
 
@@ -279,73 +221,13 @@ impl Lookup for Change {
     }
 }
 
-/// Puts "what was being done" beside a fault of the database.
-trait During<T> {
-    fn during(self, doing: &'static str) -> Result<T, StoreError>;
-}
-
-impl<T, E: Into<redb::Error>> During<T> for Result<T, E> {
-    fn during(self, doing: &'static str) -> Result<T, StoreError> {
-        self.map_err(|fault| StoreError::Failed { doing, source: Box::new(fault.into()) })
-    }
-}
-
-/// Makes a new store under another name first, so that a process killed meanwhile, or a power cut, leaves no half of a
-/// store under this one. (It may leave the other file, which nobody needs.)
-fn make_file(path: &Path) -> Result<(), StoreError> {
-    let unique = RandomState::new().build_hasher().finish();
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(format!(".new-{unique:016x}"));
-    let unfinished = PathBuf::from(unfinished);
-
-    let made = builder()
-        .create(&unfinished)
-        .map_err(|fault| open_error(path, fault))
-        .and_then(|db| Store::with_tables(db, path).map(drop))
-        .and_then(|()| publish(&unfinished, path).map_err(|source| io_error(path, source)));
-    // Also when it was not made: what is wrong then is said by the first fault.
-    let _ = fs::remove_file(&unfinished);
-    made?;
-    // The file is safe only when its folder's entry is.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| io_error(path, source))
-}
-
-/// Gives the file its name, unless another process has just made a store of that name, which is as good.
-fn publish(unfinished: &Path, path: &Path) -> io::Result<()> {
-    match fs::hard_link(unfinished, path) {
-        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Not every file system has links; there, two processes that start at once may both think they won.
-        Err(_) => fs::rename(unfinished, path),
-        Ok(()) => Ok(()),
-    }
-}
-
-fn builder() -> Builder {
-    let mut builder = Builder::new();
-    builder.set_cache_size(Store::CACHE_BYTES_MAX);
-    builder
-}
-
-fn open_error(path: &Path, fault: DatabaseError) -> StoreError {
-    let path = path.to_owned();
-    match fault {
-        DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { path },
-        // How the database says that its magic number is missing.
-        DatabaseError::Storage(StorageError::Io(source)) if source.kind() == io::ErrorKind::InvalidData => {
-            StoreError::NotAStore { path }
-        }
-        DatabaseError::Storage(StorageError::Io(source)) => io_error(&path, source),
-        other => StoreError::Damaged { path, why: other.to_string() },
-    }
-}
-
-fn io_error(path: &Path, source: io::Error) -> StoreError {
-    StoreError::Open { path: path.to_owned(), source }
-}
-
-fn damaged(why: &'static str) -> StoreError {
-    StoreError::Failed { doing: "reading a record", source: why.into() }
+/// The tables of a new store: a root context without bindings.
+fn make_tables(txn: WriteTransaction) -> Result<WriteTransaction, StoreError> {
+    let change = Change { txn };
+    change.set_meta(NEXT_CONTEXT_KEY, ContextId::ROOT.number())?;
+    change.create_context()?;
+    change.txn.open_table(BINDINGS).during("making a table")?;
+    Ok(change.txn)
 }
 
 fn key(context: ContextId, component: &NameComponent) -> BindingKey<'_> {
@@ -387,7 +269,7 @@ const FOREIGN_CONTEXT: u8 = 2;
 
 /// Raised whenever a table or a row changes its meaning.
 const FORMAT_VERSION: u64 = 1;
-const FORMAT_VERSION_KEY: &str = "format_version";
+const FORMAT: database::Format = database::Format { meta: META, version: FORMAT_VERSION, make: make_tables };
 const NEXT_CONTEXT_KEY: &str = "next_context";
 
 const META: TableDefinition<'static, &str, u64> = TableDefinition::new("ironorb.naming.meta");
@@ -400,7 +282,11 @@ const BINDING_OVERHEAD_BYTES: usize = 32;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
     use super::*;
+    use crate::database::FORMAT_VERSION_KEY;
 
     fn object(text: &str) -> Bound {
         Bound::Object(Reference::new(text.as_bytes()))

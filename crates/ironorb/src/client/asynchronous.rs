@@ -5,6 +5,7 @@
 
 mod course;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,7 +35,7 @@ use crate::sync::lock;
 /// One asynchronous call.
 pub(crate) struct AsyncCall {
     object: ObjectRef,
-    operation: &'static str,
+    operation: Cow<'static, str>,
     /// Nobody hears of it once it has begun.
     is_oneway: bool,
     /// Its reply was given up before it was sent.
@@ -126,6 +127,12 @@ impl Answer {
         &self.message
     }
 
+    /// The same as a synchronous call gives it.
+    pub(crate) fn into_course(self) -> crate::course::Answer {
+        let Answer { message, body_at, user_exception, link } = self;
+        crate::course::Answer { message, link, body_at, user_exception }
+    }
+
     /// It has been read.
     pub(crate) fn recycle(self) {
         if let Some(link) = self.link {
@@ -138,11 +145,11 @@ impl AsyncCall {
     /// Begins a call. `arguments` writes the request's body before this returns.
     pub(crate) fn begin(
         object: &ObjectRef,
-        operation: &'static Operation,
+        operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
         let now = Instant::now();
-        let call = AsyncCall::new(object, operation.name(), false, now);
+        let call = AsyncCall::new(object, operation.lasting_name(), false, now);
         match call.start(arguments, now) {
             Ok(()) => call.set_timer(),
             Err(e) => call.complete(call.lock(), Err(e)),
@@ -154,14 +161,19 @@ impl AsyncCall {
     /// others find later.
     pub(crate) fn tell(
         object: &ObjectRef,
-        operation: &'static str,
+        operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Result<(), SystemException> {
         let now = Instant::now();
-        AsyncCall::new(object, operation, true, now).start(arguments, now)
+        AsyncCall::new(object, operation.lasting_name(), true, now).start(arguments, now)
     }
 
-    fn new(object: &ObjectRef, operation: &'static str, is_oneway: bool, now: Instant) -> Arc<AsyncCall> {
+    fn new(
+        object: &ObjectRef,
+        operation: Cow<'static, str>,
+        is_oneway: bool,
+        now: Instant,
+    ) -> Arc<AsyncCall> {
         let core = object.core();
         // A reference without a way says so when the call goes its first step.
         let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
@@ -197,8 +209,8 @@ impl AsyncCall {
         &self.object
     }
 
-    pub(crate) fn operation(&self) -> &'static str {
-        self.operation
+    pub(crate) fn operation(&self) -> &str {
+        &self.operation
     }
 
     pub(super) fn is_oneway(&self) -> bool {
@@ -238,6 +250,18 @@ impl AsyncCall {
             }
         }
         outcome
+    }
+
+    /// Calls the waker when the outcome is there, at once if it is.
+    pub(crate) fn tell_when_ready(&self, waker: &Waker) {
+        let mut progress = self.lock();
+        if matches!(progress.end, End::NotYet) {
+            progress.listener = Listener::Task(waker.clone());
+            self.ask(progress);
+        } else {
+            drop(progress);
+            waker.wake_by_ref();
+        }
     }
 
     /// Waits for the outcome, and receives it where nobody else does. The receiver's own thread would keep others

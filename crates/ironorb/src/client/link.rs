@@ -8,6 +8,7 @@
 
 mod attended;
 mod both_ways;
+mod lending;
 
 use std::net::{Shutdown, TcpStream};
 use std::ops::{Deref, DerefMut};
@@ -225,14 +226,7 @@ impl Link {
         let begins_at = state.transmit().end_position();
         state.begin_oneway_with(target, operation, contexts, arguments)?;
         let ends_at = state.transmit().end_position();
-        let mut state = self
-            .flush(state, &mut clock, deadline)
-            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
-        let sent_position = state.transmit().sent_position();
-        match state.end() {
-            Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
-            _ => Ok(()),
-        }
+        self.finish_oneway(state, begins_at..ends_at, clock, deadline)
     }
 
     #[inline(always)] // a step of every call

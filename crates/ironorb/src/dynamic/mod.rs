@@ -1,7 +1,22 @@
-//! Calls and servants whose interfaces are known only at run time.
+//! Calls and servants whose types are known only at run time: the dynamic invocation interface (DII; CORBA 3.3 part 1,
+//! clause 11) and the dynamic skeleton interface (DSI; clause 12).
 //!
-//! Nothing here reads IDL or knows where descriptions come from.
+//! Nothing here reads IDL or asks a repository: descriptions come from whoever has them.
 
+mod alignment;
+mod argument;
+mod deferred;
 mod description;
+mod error;
+mod request;
+mod results;
+mod servant;
+mod server_request;
 
+pub use deferred::{DeferredResponse, DeferredResponses, send_multiple_deferred, send_multiple_oneway};
 pub use description::{InterfaceDescription, OperationDescription, Parameter, ParameterMode};
+pub use error::{DynamicError, RequestError};
+pub use request::{Request, call_raw, send_raw};
+pub use results::{RawReply, Results};
+pub use servant::{DynamicServant, servant};
+pub use server_request::{LaterReply, ServerRequest};

@@ -36,7 +36,7 @@ pub(super) struct Course {
 }
 
 pub(super) enum Request {
-    Call(&'static Operation, Arguments),
+    Call(&'static Operation<'static>, Arguments),
     Locate,
 }
 
@@ -183,7 +183,7 @@ impl Course {
 }
 
 impl Request {
-    pub(super) fn operation(&self) -> &'static Operation {
+    pub(super) fn operation(&self) -> &'static Operation<'static> {
         match self {
             Request::Call(operation, _) => operation,
             Request::Locate => &LOCATE,

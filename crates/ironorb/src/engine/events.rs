@@ -25,7 +25,7 @@ pub enum ClientEvent<'e> {
         /// The object asked. Its forwards are shared with all clones of the reference.
         object: ObjectRef,
         /// What it is asked. A oneway completes when it has been written.
-        operation: &'static Operation,
+        operation: &'static Operation<'static>,
         /// Writes the arguments.
         arguments: Arguments,
         /// When the call gives up; `None` never.

@@ -191,7 +191,14 @@ impl<'c> Call<'c> {
                 responder.results(|w, id| w.write_str(id), &id)
             }
             b"_interface" => {
-                match servant.map_or_else(|| Err(no_interface_repository()), <dyn Servant>::interface) {
+                let none = |e: &SystemException| e.kind == SystemExceptionKind::IntfRepos;
+                let of_servant =
+                    servant.map_or_else(|| Err(no_interface_repository()), <dyn Servant>::interface);
+                let interface = match &object {
+                    Some(object) if of_servant.as_ref().is_err_and(none) => object.interface_in_repository(),
+                    _ => of_servant,
+                };
+                match interface {
                     Ok(interface) => responder.results(|w, interface| w.put(interface), &interface),
                     Err(e) => responder.raise(Raised::System(&e)),
                 }

@@ -374,7 +374,8 @@ macro_rules! __ironorb_invoke {
         -> $result:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;
         $($results:expr)?
     ) => {{
-        static OPERATION: $crate::generated::Operation = $crate::generated::Operation::$kind($wire);
+        static OPERATION: $crate::generated::Operation<'static> =
+            $crate::generated::Operation::$kind($wire);
         $crate::generated::$invoke(
             $reference,
             &OPERATION,

@@ -39,31 +39,49 @@ pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
 };
 
+use std::borrow::Cow;
 pub use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An operation of an interface.
 #[derive(Debug)]
-pub struct Operation {
-    name: &'static str,
+pub struct Operation<'o> {
+    name: &'o str,
     oneway: bool,
+    /// The name once more where it is a constant, for those who keep it.
+    constant: Option<&'static str>,
 }
 
-impl Operation {
+impl Operation<'static> {
     /// An operation that answers. `name` is as on the wire, `_get_…` and `_set_…` for attributes.
     pub const fn twoway(name: &'static str) -> Self {
-        Operation { name, oneway: false }
+        Operation { name, oneway: false, constant: Some(name) }
     }
 
     /// An operation that does not answer.
     pub const fn oneway(name: &'static str) -> Self {
-        Operation { name, oneway: true }
+        Operation { name, oneway: true, constant: Some(name) }
+    }
+}
+
+impl<'o> Operation<'o> {
+    /// An operation whose name is known at run time only.
+    pub(crate) fn named(name: &'o str, oneway: bool) -> Self {
+        Operation { name, oneway, constant: None }
     }
 
     /// The name on the wire.
     #[inline]
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'o str {
         self.name
+    }
+
+    /// The name for one who outlives the call; a copy where it is not a constant.
+    pub(crate) fn lasting_name(&self) -> Cow<'static, str> {
+        match self.constant {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(self.name.to_owned()),
+        }
     }
 
     /// Whether nobody waits for an answer.

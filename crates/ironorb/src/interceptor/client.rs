@@ -1,5 +1,6 @@
 //! The client's side of a request (CORBA 3.3 part 1, 16.3.5).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ironorb_giop::exception::SystemException;
@@ -54,7 +55,7 @@ pub trait ClientInterceptor: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct ClientRequestInfo {
     target: ObjectRef,
-    operation: &'static str,
+    operation: Cow<'static, str>,
     response_expected: bool,
     sent: ContextList,
     received: ContextList,
@@ -63,8 +64,8 @@ pub struct ClientRequestInfo {
 
 impl ClientRequestInfo {
     /// The operation as on the wire.
-    pub fn operation(&self) -> &'static str {
-        self.operation
+    pub fn operation(&self) -> &str {
+        &self.operation
     }
 
     /// The reference that the call was made with.
@@ -152,7 +153,7 @@ impl Attempt {
     #[cold]
     pub(crate) fn begin(
         target: &ObjectRef,
-        operation: &'static str,
+        operation: Cow<'static, str>,
         response_expected: bool,
     ) -> Result<Attempt, Interrupt> {
         let (sent, received) = (ContextList::default(), ContextList::default());

@@ -101,6 +101,14 @@ impl ActiveObject {
         self.servant.primary_interface(&self.id, &Poa(self.poa.clone()))
     }
 
+    /// Its interface as the ORB's interface repository describes it; INTF_REPOS where there is none.
+    #[cold]
+    pub(crate) fn interface_in_repository(
+        &self,
+    ) -> Result<Option<crate::object::ObjectRef>, SystemException> {
+        crate::ifr::interface_of(&Poa(self.poa.clone()).orb(), &self.primary_interface())
+    }
+
     /// A request is done.
     #[inline]
     fn count_out(self: &Arc<Self>) {

@@ -10,11 +10,11 @@ use ironorb::generated::{
 };
 
 /// Answers a number made of its arguments.
-pub static ADD: Operation = Operation::twoway("add");
+pub static ADD: Operation<'static> = Operation::twoway("add");
 /// Raises a user exception.
-pub static REFUSE: Operation = Operation::twoway("refuse");
+pub static REFUSE: Operation<'static> = Operation::twoway("refuse");
 /// Answers nothing.
-pub static TELL: Operation = Operation::oneway("tell");
+pub static TELL: Operation<'static> = Operation::oneway("tell");
 
 pub const COUNTER_ID: &str = "IDL:ironorb.test/Counter:1.0";
 const REFUSED_ID: &str = "IDL:ironorb.test/Counter/Refused:1.0";

@@ -40,7 +40,7 @@ impl AsyncCall {
         let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
         let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
-        let written = send(self.operation, contexts.encoded(), &|w| {
+        let written = send(&self.operation, contexts.encoded(), &|w| {
             fits.set(arguments.write(w));
             // What is written of the message is taken back.
             if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
@@ -121,7 +121,7 @@ impl AsyncCall {
         if self.lock().attempt.is_some() {
             return Ok(()); // it goes on, to another address
         }
-        match Attempt::begin(&self.object, self.operation, !self.is_oneway) {
+        match Attempt::begin(&self.object, self.operation.clone(), !self.is_oneway) {
             Ok(attempt) => {
                 self.lock().attempt = Some(attempt);
                 Ok(())
@@ -346,7 +346,7 @@ impl AsyncCall {
             false => Err(Misuse::NotInCharSet),
         };
         if self.is_oneway {
-            let _unheard = loopback_oneway(core, key, self.operation, &write);
+            let _unheard = loopback_oneway(core, key, &self.operation, &write);
             return;
         }
         let call = self.clone();
@@ -354,6 +354,6 @@ impl AsyncCall {
             Ok(message) => call.on_message(call.lock(), message, None),
             Err(next) => call.follow_elsewhere(next),
         };
-        loopback_later(core, key, self.operation, arguments.encoding, &write, Box::new(heard));
+        loopback_later(core, key, &self.operation, arguments.encoding, &write, Box::new(heard));
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum StoreError {
     /// Another process, or this one, has it open.
     #[error(
-        "the naming store {} is in use by another process: stop that naming service, or name another file",
+        "the store {} is in use by another process: stop that service, or name another file",
         path.display()
     )]
     InUse {
@@ -18,7 +18,7 @@ pub enum StoreError {
     },
     /// Another version of IronORB wrote it.
     #[error(
-        "the naming store {} has format version {found}, and this program reads version {expected}: use the program \
+        "the store {} has format version {found}, and this program reads version {expected}: use the program \
          that wrote it, or name another file",
         path.display()
     )]
@@ -31,13 +31,13 @@ pub enum StoreError {
         expected: u64,
     },
     /// The file is something else; it has not been changed.
-    #[error("{} is not a naming store: name another file", path.display())]
+    #[error("{} is not a store of this service: name another file", path.display())]
     NotAStore {
         /// The file.
         path: PathBuf,
     },
     /// The operating system does not open it.
-    #[error("cannot open the naming store {}: {source}", path.display())]
+    #[error("cannot open the store {}: {source}", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file is a store with damaged contents.
-    #[error("the naming store {} is damaged: {why}; restore it from a copy", path.display())]
+    #[error("the store {} is damaged: {why}; restore it from a copy", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum StoreError {
         why: String,
     },
     /// Reading or writing failed. After a fault of the disk the store answers nothing until it is opened anew.
-    #[error("the naming store failed when {doing}: {source}")]
+    #[error("the store failed when {doing}: {source}")]
     Failed {
         /// What was being done.
         doing: &'static str,

@@ -1,0 +1,68 @@
+//! `ironorb ifr`: the interface repository, and what is defined in it.
+
+mod explain;
+mod load;
+mod place;
+mod serve;
+mod show;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use place::Place;
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve definitions until a signal (SIGINT, SIGTERM) ends it.
+    ///
+    /// A change that was acknowledged is on disk. When clients can be served, one line `ready URL` is printed, in which
+    /// URL is a corbaloc of the repository: give it to servers as their initial reference `InterfaceRepository`, and
+    /// their objects tell what their interface is.
+    Serve(serve::Arguments),
+    /// Load the definitions of IDL files into a store.
+    ///
+    /// What the store has already is brought up to date. Each file is loaded wholly or not at all. The store must not be
+    /// served meanwhile: `serve --load FILE` loads before it serves.
+    Load(load::Arguments),
+    /// List what stands in a container of a repository; what contains definitions itself ends in `::`.
+    List {
+        #[command(flatten)]
+        place: Place,
+        /// The container, by scoped name or repository id; the whole repository when left out.
+        name: Option<String>,
+        /// List what stands further inside, too.
+        #[arg(short, long)]
+        recursive: bool,
+    },
+    /// Show a definition: an interface with its operations and attributes, a type with its members.
+    Show {
+        #[command(flatten)]
+        place: Place,
+        /// The definition, by scoped name (`Bank::Account`) or repository id (`IDL:Bank/Account:1.0`).
+        name: String,
+    },
+    /// Take a definition away with all that stands in it. What others refer to is kept.
+    Remove {
+        #[command(flatten)]
+        place: Place,
+        /// The definition, by scoped name or repository id.
+        name: String,
+    },
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
+        Command::List { place, name, recursive } => show::list(&place, name.as_deref(), recursive),
+        Command::Show { place, name } => show::show(&place, &name),
+        Command::Remove { place, name } => show::remove(&place, &name),
+    }
+}

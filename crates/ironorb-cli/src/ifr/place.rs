@@ -1,0 +1,90 @@
+//! Which interface repository a command speaks to.
+
+use std::time::Duration;
+
+use clap::Args;
+use ironorb::ifr::INTERFACE_REPOSITORY;
+use ironorb::ifr::corba::{ContainedRef, Container as _, ContainerRef, Repository as _, RepositoryRef};
+use ironorb::{Orb, TypedRef as _};
+
+use super::explain::unanswered;
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The repository: a corbaloc, corbaname or IOR, or just HOST[:PORT]. Default: InterfaceRepository of the environment
+    /// variable IRONORB_INIT_REF, else port 2900 of this machine.
+    #[arg(long, value_name = "URL")]
+    repository: Option<String>,
+    /// How long one call may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+}
+
+/// A connection to a repository.
+pub(super) struct Session {
+    pub(super) root: RepositoryRef,
+    _orb: Orb,
+}
+
+impl Place {
+    pub(super) fn open(&self) -> Result<Session, Failure> {
+        let timeout = Duration::from_secs(self.timeout);
+        let orb = Orb::builder()
+            .no_endpoint()
+            .call_timeout(Some(timeout))
+            .connect_timeout(timeout)
+            .build()
+            .map_err(Failure::new)?;
+        let configured = || ironorb::ifr::repository(&orb).ok();
+        let root = match (&self.repository, configured()) {
+            (None, Some(root)) => root,
+            (text, _) => {
+                let text = text.as_deref().unwrap_or("localhost:2900");
+                let object = orb.string_to_object(&with_scheme(text)).map_err(|e| {
+                    Failure::new(format!("--repository {text}: {e}"))
+                        .with_help("for example `--repository localhost:2900`")
+                })?;
+                object.narrow_unchecked()
+            }
+        };
+        Ok(Session { root, _orb: orb })
+    }
+}
+
+impl Session {
+    /// The definition of a scoped name or repository id.
+    pub(super) fn find(&self, name: &str) -> Result<ContainedRef, Failure> {
+        let is_id =
+            name.split_once(':').is_some_and(|(format, rest)| !rest.starts_with(':') && !format.is_empty());
+        let found = if is_id { self.root.lookup_id(name) } else { self.root.lookup(name) };
+        let found = found.map_err(|e| unanswered("cannot look it up", &e))?;
+        found.ok_or_else(|| {
+            Failure::new(format!("`{name}` is not defined in the repository"))
+                .with_help("`ironorb ifr list --recursive` lists all that is")
+        })
+    }
+
+    pub(super) fn container(&self, name: Option<&str>) -> Result<ContainerRef, Failure> {
+        let Some(name) = name else { return Ok(self.root.clone().into()) };
+        match self.find(name)?.object().narrow() {
+            Ok(Some(container)) => Ok(container),
+            Ok(None) => {
+                Err(Failure::new(format!("`{name}` contains nothing: it is no module, interface or struct")))
+            }
+            Err(e) => Err(unanswered("cannot ask what it is", &e)),
+        }
+    }
+}
+
+/// `host:port` means the repository there.
+fn with_scheme(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let has_scheme = ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme));
+    if has_scheme {
+        return text.to_owned();
+    }
+    let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = if has_port { "" } else { ":2900" };
+    format!("corbaloc::1.2@{text}{port}/{INTERFACE_REPOSITORY}")
+}

@@ -1,0 +1,90 @@
+//! `ironorb ifr serve`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use clap::Args;
+use ironorb::{Orb, ServerConcurrency, TypedRef as _};
+use ironorb_services::ifr::{InterfaceRepository, InterfaceRepositoryServer, Limits, Store};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::load::{load, open_store};
+use crate::failure::Failure;
+use crate::idl::Settings;
+use crate::serving;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where to listen; may be given several times. Port 0 lets the system choose.
+    #[arg(long, value_name = "ADDRESS", default_value = "iiop://:2900")]
+    endpoint: Vec<String>,
+    /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
+    /// given several times.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    publish: Vec<String>,
+    /// The file that holds the definitions; made when there is none. Default: `ironorb/definitions.redb` in
+    /// $XDG_STATE_HOME or ~/.local/state.
+    #[arg(long, value_name = "PATH")]
+    store: Option<PathBuf>,
+    /// Keep definitions in memory: they end with the process.
+    #[arg(long, conflicts_with = "store")]
+    memory: bool,
+    /// Load an IDL file before serving; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    load: Vec<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// Write the IOR of the repository to this file when clients can be served.
+    #[arg(long, value_name = "PATH")]
+    ior_file: Option<PathBuf>,
+    /// Which thread serves a request: `thread-per-connection`, or `pool:N` for N threads for all connections.
+    #[arg(long, value_name = "MODE", default_value = "thread-per-connection", value_parser = serving::concurrency)]
+    concurrency: ServerConcurrency,
+    /// End when standard input does, as when the process that started this one is gone.
+    #[arg(long, hide = true)]
+    with_parent: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // From here on a signal is not lost, however early it comes.
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))?;
+    let (store, kept) = match arguments.memory {
+        true => (Store::in_memory().map_err(Failure::new)?, "memory".to_owned()),
+        false => open_store(arguments.store.as_deref())?,
+    };
+    let repository = InterfaceRepository::new(store, Limits::default());
+    load(&repository, &arguments.settings, &arguments.load)?;
+    // Held until everything is there, so that clients of an earlier run are not told that their definitions are gone.
+    let mut builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
+    for endpoint in &arguments.endpoint {
+        builder = builder.endpoint(endpoint).map_err(Failure::new)?;
+    }
+    for publish in &arguments.publish {
+        builder = builder.publish(publish);
+    }
+    let orb = builder.build().map_err(|e| {
+        Failure::new(e).with_help("--endpoint iiop://HOST:PORT chooses another address; port 0 any free one")
+    })?;
+    let report = Box::new(|fault: &_| eprintln!("error: {fault}"));
+    let server =
+        InterfaceRepositoryServer::start_reporting(&orb, repository, report).map_err(Failure::new)?;
+    orb.root_poa().manager().activate().map_err(Failure::new)?;
+    if let Some(path) = &arguments.ior_file {
+        serving::write_whole(path, &server.root().object().to_ior_string())
+            .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+    }
+    announce(&orb, &server, &kept);
+    serving::wait_for_end(&mut signals, arguments.with_parent);
+    orb.shutdown(true).map_err(Failure::new)
+}
+
+fn announce(orb: &Orb, server: &InterfaceRepositoryServer, kept: &str) {
+    let mut out = io::stdout().lock();
+    // Without a reader of standard output the service is as good.
+    let _ = writeln!(out, "interface repository at {}", orb.published_addresses().join(", "));
+    let _ = writeln!(out, "definitions are kept in {kept}");
+    let _ = writeln!(out, "ready {}", server.corbaloc());
+    let _ = out.flush();
+}

@@ -1,0 +1,72 @@
+//! What the commands that serve have in common: where their state is kept, and when they end.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ironorb::ServerConcurrency;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::failure::Failure;
+
+/// Returns with the first signal; with its parent's end, too, if it is to.
+pub(crate) fn wait_for_end(signals: &mut Signals, with_parent: bool) {
+    if with_parent {
+        std::thread::spawn(|| {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = signal_hook::low_level::raise(SIGTERM);
+        });
+    }
+    let signal = signals.forever().next();
+    // A second signal ends the process at once, however long a request takes.
+    let _ = signal_hook::flag::register_conditional_default(SIGINT, std::sync::Arc::new(true.into()));
+    let _ = signal_hook::flag::register_conditional_default(SIGTERM, std::sync::Arc::new(true.into()));
+    if !with_parent {
+        eprintln!("stopping: {}", signal.map_or("no more signals", name_of));
+    }
+}
+
+/// Where state of a user's programs belongs (XDG Base Directory Specification); its folder is made.
+pub(crate) fn default_store(file: &str) -> Result<PathBuf, Failure> {
+    let state =
+        std::env::var_os("XDG_STATE_HOME").filter(|dir| Path::new(dir).is_absolute()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").filter(|dir| !dir.is_empty());
+    let state = state.or_else(|| home().map(|home| PathBuf::from(home).join(".local/state")));
+    let Some(state) = state else {
+        return Err(Failure::new("no place for the store: neither XDG_STATE_HOME nor HOME is set")
+            .with_help("--store PATH names a file"));
+    };
+    let folder = state.join("ironorb");
+    fs::create_dir_all(&folder).map_err(|e| {
+        Failure::new(format!("cannot make the folder {}: {e}", folder.display()))
+            .with_help("--store PATH names a file elsewhere")
+    })?;
+    Ok(folder.join(file))
+}
+
+/// Whoever waits for the file sees nothing or all of it.
+pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    fs::write(&beside, format!("{text}\n"))?;
+    fs::rename(&beside, path)
+}
+
+pub(crate) fn concurrency(text: &str) -> Result<ServerConcurrency, String> {
+    if text == "thread-per-connection" {
+        return Ok(ServerConcurrency::ThreadPerConnection);
+    }
+    let threads = text.strip_prefix("pool:").and_then(|number| number.parse::<usize>().ok());
+    match threads {
+        Some(threads @ 1..=4096) => Ok(ServerConcurrency::LeaderFollowers { threads }),
+        _ => Err("write `thread-per-connection`, or `pool:N` with N from 1 to 4096".to_owned()),
+    }
+}
+
+fn name_of(signal: i32) -> &'static str {
+    match signal {
+        SIGINT => "SIGINT",
+        _ => "SIGTERM",
+    }
+}

@@ -1,0 +1,199 @@
+//! The interface repository as plain code: one method for each thing that clients can do to definitions.
+
+use std::collections::HashSet;
+
+use ironorb::TypeCode;
+
+use super::error::{RepositoryError, bad_param};
+use super::limits::Limits;
+use super::queries::{enclosing, existing};
+use super::record::{Body, DefinitionNumber, Record};
+use super::rules::{check_body, check_place};
+use super::store::{Change, Lookup as _, Store, View};
+use super::{queries, types};
+
+/// An interface repository over its store. All methods may be called by any threads; a change waits for the one that
+/// is being made, and is on disk when the method returns.
+#[derive(Debug)]
+pub struct InterfaceRepository {
+    store: Store,
+    limits: Limits,
+}
+
+impl InterfaceRepository {
+    /// The repository in this store.
+    pub fn new(store: Store, limits: Limits) -> Self {
+        InterfaceRepository { store, limits }
+    }
+
+    /// The record of a definition.
+    pub fn get(&self, number: DefinitionNumber) -> Result<Record, RepositoryError> {
+        existing(&self.store.read()?, number)
+    }
+
+    /// The definition with a repository id.
+    pub fn lookup_id(&self, id: &str) -> Result<Option<DefinitionNumber>, RepositoryError> {
+        Ok(self.store.read()?.by_id(id)?)
+    }
+
+    /// What a scoped name stands for, seen from a container: `::Bank::Account`, or `Account` from within `Bank`.
+    pub fn lookup(
+        &self,
+        from: DefinitionNumber,
+        scoped_name: &str,
+    ) -> Result<Option<DefinitionNumber>, RepositoryError> {
+        queries::lookup_scoped(&self.store.read()?, from, scoped_name)
+    }
+
+    /// What stands in a container, in the order in which it was defined; without what is inherited.
+    pub fn contents(&self, container: DefinitionNumber) -> Result<Vec<DefinitionNumber>, RepositoryError> {
+        Ok(self.store.read()?.contents(container)?)
+    }
+
+    /// The scoped name of a definition, beginning with `::`.
+    pub fn absolute_name(&self, number: DefinitionNumber) -> Result<String, RepositoryError> {
+        queries::absolute_name(&self.store.read()?, number)
+    }
+
+    /// The TypeCode of a type or exception.
+    pub fn type_code(&self, number: DefinitionNumber) -> Result<TypeCode, RepositoryError> {
+        types::type_code(&self.store.read()?, number)
+    }
+
+    /// Makes a definition.
+    pub fn create(&self, record: &Record) -> Result<DefinitionNumber, RepositoryError> {
+        let change = self.store.change()?;
+        if change.count()? >= self.limits.definitions_max {
+            return Err(RepositoryError::Limit { what: "definitions", max: self.limits.definitions_max });
+        }
+        if !record.body.is_anonymous() {
+            check_place(&change, record, None)?;
+        }
+        let number = change.insert(record)?;
+        check_body(&change, number, record, &self.limits)?;
+        change.commit()?;
+        Ok(number)
+    }
+
+    /// Changes a definition.
+    pub fn update(
+        &self,
+        number: DefinitionNumber,
+        edit: impl FnOnce(&mut Record) -> Result<(), RepositoryError>,
+    ) -> Result<(), RepositoryError> {
+        let change = self.store.change()?;
+        if number.is_permanent() {
+            return Err(RepositoryError::Permanent);
+        }
+        let before = existing(&change, number)?;
+        let mut record = before.clone();
+        edit(&mut record)?;
+        if !record.body.is_anonymous() {
+            check_place(&change, &record, Some(number))?;
+        }
+        if enclosing(&change, record.container)?.contains(&number) {
+            return Err(bad_param("a definition cannot stand inside itself"));
+        }
+        replace(&change, number, &before, &record)?;
+        check_body(&change, number, &record, &self.limits)?;
+        Ok(change.commit()?)
+    }
+
+    /// Takes a definition away with all that stands in it, and with the nameless types that nothing else uses. Gives the
+    /// numbers of all that is gone.
+    pub fn destroy(&self, number: DefinitionNumber) -> Result<Vec<DefinitionNumber>, RepositoryError> {
+        let change = self.store.change()?;
+        let gone = destroy_in(&change, number)?;
+        change.commit()?;
+        Ok(gone)
+    }
+
+    pub(super) fn read(&self) -> Result<View, RepositoryError> {
+        Ok(self.store.read()?)
+    }
+
+    pub(super) fn change(&self) -> Result<Change, RepositoryError> {
+        Ok(self.store.change()?)
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// Writes a definition anew, and takes nameless types away that only it used.
+pub(super) fn replace(
+    change: &Change,
+    number: DefinitionNumber,
+    before: &Record,
+    record: &Record,
+) -> Result<(), RepositoryError> {
+    change.update(number, before, record)?;
+    collect(change, before.body.uses(), &mut Vec::new())
+}
+
+pub(super) fn destroy_in(
+    change: &Change,
+    number: DefinitionNumber,
+) -> Result<Vec<DefinitionNumber>, RepositoryError> {
+    if number.is_permanent() {
+        return Err(RepositoryError::Permanent);
+    }
+    let mut going = vec![number];
+    let mut seen = HashSet::from([number]);
+    let mut at = 0;
+    while let Some(&next) = going.get(at) {
+        at += 1;
+        let contents = change.contents(next)?;
+        going.extend(contents.into_iter().filter(|&content| seen.insert(content)));
+    }
+    // Those who refer to what goes must go as well, which only nameless types may: nobody else knows of them.
+    let mut at = 0;
+    while let Some(&next) = going.get(at) {
+        at += 1;
+        for user in change.users(next)? {
+            if seen.contains(&user) {
+                continue;
+            }
+            let record = existing(change, user)?;
+            if !record.body.is_anonymous() || next == number && existing(change, number)?.body.is_anonymous()
+            {
+                return Err(RepositoryError::InUse(described(change, user, &record)?));
+            }
+            seen.insert(user);
+            going.push(user);
+        }
+    }
+    let mut used = Vec::new();
+    for &number in &going {
+        let record = existing(change, number)?;
+        used.extend(record.body.uses());
+        change.remove(number, &record)?;
+    }
+    collect(change, used, &mut going)?;
+    Ok(going)
+}
+
+/// Takes nameless types away that nothing uses any more.
+fn collect(
+    change: &Change,
+    mut candidates: Vec<DefinitionNumber>,
+    gone: &mut Vec<DefinitionNumber>,
+) -> Result<(), RepositoryError> {
+    while let Some(number) = candidates.pop() {
+        let Some(record) = change.get(number)? else { continue };
+        if record.body.is_anonymous() && change.users(number)?.is_empty() {
+            change.remove(number, &record)?;
+            candidates.extend(record.body.uses());
+            gone.push(number);
+        }
+    }
+    Ok(())
+}
+
+fn described(change: &Change, number: DefinitionNumber, record: &Record) -> Result<String, RepositoryError> {
+    match &record.body {
+        Body::Sequence { .. } | Body::Array { .. } => Ok("a type without a name".to_owned()),
+        _ => queries::absolute_name(change, number),
+    }
+}

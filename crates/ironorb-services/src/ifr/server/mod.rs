@@ -1,0 +1,248 @@
+//! The interface repository as objects of an ORB: module CORBA's interfaces of `idl/ir.idl` over
+//! [`InterfaceRepository`].
+//!
+//! Nothing here decides what a definition may be; this finds the definition that a request is for, and turns references
+//! into numbers and records into descriptions. All definitions are objects of one servant type, [`Definition`], which has
+//! all interfaces; which of them an object shows is chosen by its record's kind when it is first called.
+//!
+//! Definitions are persistent objects, so references to them outlive a restart at the same endpoint and store.
+
+mod container;
+mod definition;
+mod describe;
+mod fault;
+mod interfaces;
+mod types;
+mod values;
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use ironorb::ifr::INTERFACE_REPOSITORY;
+use ironorb::ifr::corba::{self, DefinitionKind, RepositoryRef};
+use ironorb::poa::{
+    IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId, PoaError, RequestProcessing,
+    ServantActivator, Unavailable,
+};
+use ironorb::{Orb, Poa, PoaPolicies, Servant, SystemException, TypedRef, servant};
+
+use super::{DefinitionNumber, InterfaceRepository, RepositoryError, StoreError};
+use definition::Definition;
+use fault::Fault;
+
+/// An interface repository that an ORB serves, under the plain key `InterfaceRepository`.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use ironorb_services::ifr::{InterfaceRepository, InterfaceRepositoryServer, Limits, Store};
+///
+/// let orb = ironorb::Orb::builder().endpoint("iiop://:2900")?.build()?;
+/// let repository = InterfaceRepository::new(Store::open("definitions.redb")?, Limits::default());
+/// let server = InterfaceRepositoryServer::start(&orb, repository)?;
+/// println!("serving {}", server.corbaloc());
+/// orb.run()?;
+/// # Ok(()) }
+/// ```
+///
+/// It is served as long as the ORB serves; dropping this changes nothing.
+#[derive(Clone)]
+pub struct InterfaceRepositoryServer {
+    shared: Arc<Shared>,
+    root: RepositoryRef,
+}
+
+/// Hears of faults of the store, which clients only see as PERSIST_STORE.
+pub type StoreFaultReport = Box<dyn Fn(&StoreError) + Send + Sync>;
+
+/// Why an interface repository cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The ORB serves one already, or is being shut down.
+    #[error("the ORB cannot serve definitions: {0}")]
+    Adapter(#[from] PoaError),
+    /// The plain key cannot be given to the repository.
+    #[error("the ORB cannot serve definitions: {0}")]
+    Key(#[from] SystemException),
+}
+
+impl InterfaceRepositoryServer {
+    /// Serves the definitions at the ORB's endpoints, and makes them the ORB's own initial reference
+    /// `InterfaceRepository`, so that its servants answer `get_interface`.
+    pub fn start(orb: &Orb, repository: InterfaceRepository) -> Result<Self, StartError> {
+        Self::start_reporting(orb, repository, Box::new(|_| ()))
+    }
+
+    /// [`start`](Self::start) with somebody who hears of faults of the store.
+    pub fn start_reporting(
+        orb: &Orb,
+        repository: InterfaceRepository,
+        report: StoreFaultReport,
+    ) -> Result<Self, StartError> {
+        let root_poa = orb.root_poa();
+        let definitions =
+            root_poa.create_poa(DEFINITIONS_POA, Some(root_poa.manager().clone()), DEFINITIONS_POLICIES)?;
+        let shared = Arc::new(Shared { repository, definitions, report });
+        // The adapter keeps the activator after it has been destroyed, so it must not keep the store open. The root's
+        // servant does, until the adapter is destroyed.
+        shared.definitions.set_servant_activator(Arc::new(Activator(Arc::downgrade(&shared))))?;
+        let root = Definition::new(shared.clone(), DefinitionNumber::REPOSITORY);
+        let root_id = object_id(DefinitionNumber::REPOSITORY);
+        shared.definitions.activate_object_with_id(&root_id, servant::<RepositoryRef, _>(Arc::new(root)))?;
+        let root: RepositoryRef = shared
+            .definitions
+            .create_reference_with_id(root_id, RepositoryRef::REPOSITORY_ID)?
+            .narrow_unchecked();
+        orb.bind_key(INTERFACE_REPOSITORY, root.object())?;
+        orb.register_initial_reference(INTERFACE_REPOSITORY, root.object());
+        Ok(InterfaceRepositoryServer { shared, root })
+    }
+
+    /// The repository as an object.
+    pub fn root(&self) -> &RepositoryRef {
+        &self.root
+    }
+
+    /// The repository behind it, for programs that look at definitions without an ORB.
+    pub fn repository(&self) -> &InterfaceRepository {
+        &self.shared.repository
+    }
+
+    /// Where clients find it: `corbaloc::1.2@host:2900/InterfaceRepository`; empty when the ORB does not listen.
+    pub fn corbaloc(&self) -> String {
+        let addresses = self.shared.definitions.orb().published_addresses();
+        if addresses.is_empty() {
+            return String::new();
+        }
+        let addresses: Vec<String> = addresses.iter().map(|address| format!(":1.2@{address}")).collect();
+        format!("corbaloc:{}/{INTERFACE_REPOSITORY}", addresses.join(","))
+    }
+}
+
+impl fmt::Debug for InterfaceRepositoryServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InterfaceRepositoryServer").field("root", self.root.object()).finish_non_exhaustive()
+    }
+}
+
+/// What all servants of one repository have in common.
+struct Shared {
+    repository: InterfaceRepository,
+    definitions: Poa,
+    report: StoreFaultReport,
+}
+
+impl Shared {
+    /// A reference to a definition, which carries the interface that all ORBs know for its kind.
+    fn reference<R: TypedRef>(&self, number: DefinitionNumber, kind: DefinitionKind) -> Result<R, Fault> {
+        let object = self.definitions.create_reference_with_id(object_id(number), repository_id(kind))?;
+        Ok(object.narrow_unchecked())
+    }
+
+    /// The definition of this repository that a reference stands for; nil and others' are BAD_PARAM.
+    fn number(&self, reference: Option<&impl TypedRef>) -> Result<DefinitionNumber, Fault> {
+        let reference = reference.ok_or_else(|| Fault::bad_param("a definition is missing: nil"))?;
+        let id = self.definitions.reference_to_id(reference.object()).ok();
+        let number = id.as_ref().and_then(number_of);
+        number.ok_or_else(|| Fault::bad_param("the definition is not of this repository"))
+    }
+
+    fn numbers<R: TypedRef>(&self, references: &[Option<R>]) -> Result<Vec<DefinitionNumber>, Fault> {
+        references.iter().map(|reference| self.number(reference.as_ref())).collect()
+    }
+
+    /// Answers an operation; the operator is told of what clients cannot be told.
+    fn answer<T>(&self, outcome: Result<T, Fault>) -> Result<T, SystemException> {
+        if let Err(Fault::Repository(RepositoryError::Store(fault))) = &outcome {
+            (self.report)(fault);
+        }
+        outcome.map_err(Into::into)
+    }
+}
+
+/// Makes servants for definitions of the store when they are first called.
+struct Activator(Weak<Shared>);
+
+impl ServantActivator for Activator {
+    fn incarnate(&self, id: &ObjectId, _: &Poa) -> Result<Arc<dyn Servant>, Unavailable> {
+        let gone = || Unavailable::Raise(Fault::from(RepositoryError::NoSuchDefinition).into());
+        let shared = self.0.upgrade().ok_or_else(gone)?;
+        let number = number_of(id).ok_or_else(gone)?;
+        let record = shared.answer(shared.repository.get(number).map_err(Fault::from));
+        let kind = record.map_err(Unavailable::Raise)?.kind();
+        skeleton(Definition::new(shared, number), kind).ok_or_else(gone)
+    }
+}
+
+macro_rules! kinds {
+    ($($kind:ident => $shown:ident as $served:ident,)*) => {
+        /// The interface that references to definitions of a kind carry.
+        fn repository_id(kind: DefinitionKind) -> &'static str {
+            match kind {
+                $(DefinitionKind::$kind => corba::$shown::REPOSITORY_ID,)*
+                _ => corba::IrObjectRef::REPOSITORY_ID,
+            }
+        }
+
+        /// The interface that definitions of a kind have.
+        fn skeleton(definition: Definition, kind: DefinitionKind) -> Option<Arc<dyn Servant>> {
+            let definition = Arc::new(definition);
+            Some(match kind {
+                $(DefinitionKind::$kind => servant::<corba::$served, _>(definition),)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+// Clients of before CORBA 3 know the first of each pair, and need not ask whether the object has it; those who know the
+// second narrow to it.
+kinds! {
+    DkRepository => RepositoryRef as RepositoryRef,
+    DkModule => ModuleDefRef as ModuleDefRef,
+    DkConstant => ConstantDefRef as ConstantDefRef,
+    DkStruct => StructDefRef as StructDefRef,
+    DkUnion => UnionDefRef as UnionDefRef,
+    DkEnum => EnumDefRef as EnumDefRef,
+    DkAlias => AliasDefRef as AliasDefRef,
+    DkNative => NativeDefRef as NativeDefRef,
+    DkPrimitive => PrimitiveDefRef as PrimitiveDefRef,
+    DkString => StringDefRef as StringDefRef,
+    DkWstring => WstringDefRef as WstringDefRef,
+    DkFixed => FixedDefRef as FixedDefRef,
+    DkSequence => SequenceDefRef as SequenceDefRef,
+    DkArray => ArrayDefRef as ArrayDefRef,
+    DkException => ExceptionDefRef as ExceptionDefRef,
+    DkAttribute => AttributeDefRef as ExtAttributeDefRef,
+    DkOperation => OperationDefRef as OperationDefRef,
+    DkInterface => InterfaceDefRef as ExtInterfaceDefRef,
+    DkAbstractInterface => AbstractInterfaceDefRef as ExtAbstractInterfaceDefRef,
+    DkLocalInterface => LocalInterfaceDefRef as ExtLocalInterfaceDefRef,
+    DkValue => ValueDefRef as ExtValueDefRef,
+    DkValueMember => ValueMemberDefRef as ValueMemberDefRef,
+    DkValueBox => ValueBoxDefRef as ValueBoxDefRef,
+}
+
+/// The number in decimal digits, so that people can read it in an object key.
+fn object_id(number: DefinitionNumber) -> ObjectId {
+    ObjectId::from(number.number().to_string().as_str())
+}
+
+/// The inverse of [`object_id`]; `None` for any other id, so that a definition is one object.
+fn number_of(id: &ObjectId) -> Option<DefinitionNumber> {
+    let text = std::str::from_utf8(id.as_bytes()).ok()?;
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(DefinitionNumber::from_number(number))
+}
+
+/// Part of the object keys of definitions: another name would make all references to them useless.
+const DEFINITIONS_POA: &str = "InterfaceRepository";
+
+const DEFINITIONS_POLICIES: PoaPolicies = PoaPolicies {
+    lifespan: Lifespan::Persistent,
+    id_assignment: IdAssignment::User,
+    id_uniqueness: IdUniqueness::Unique,
+    implicit_activation: ImplicitActivation::No,
+    request_processing: RequestProcessing::ServantManager,
+    ..PoaPolicies::PERSISTENT
+};

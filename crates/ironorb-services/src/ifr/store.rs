@@ -1,0 +1,370 @@
+//! The store: definitions in one transactional file.
+//!
+//! This knows tables and durability, and nothing of what IDL permits: a [`Change`] does what it is told, and keeps the
+//! tables by which definitions are found in step with the records. A change is on disk when `commit` returns, or it never
+//! happened.
+
+use std::ops::Bound as End;
+use std::path::Path;
+
+use ironorb::giop::{ByteOrder, CharSet, Encoding, Reader, Writer};
+use ironorb::ifr::corba::PrimitiveKind;
+use redb::{
+    Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition,
+    WriteTransaction,
+};
+
+use super::record::{Body, DefinitionNumber, FIRST_FREE_NUMBER, Record};
+use crate::database::{self, During as _, damaged};
+use crate::store_error::StoreError;
+
+/// The file, or memory, that holds the definitions of one interface repository.
+#[derive(Debug)]
+pub struct Store {
+    db: Database,
+}
+
+impl Store {
+    /// Most memory taken to keep parts of the file at hand, in bytes.
+    pub const CACHE_BYTES_MAX: usize = database::CACHE_BYTES_MAX;
+
+    /// Opens the store in this file, and makes it when there is none. The folder must exist.
+    ///
+    /// A file that was left behind by a process that was killed is mended first. While the store is open no other
+    /// process can open it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
+        Ok(Store { db: database::open(path.as_ref(), &FORMAT)? })
+    }
+
+    /// A store that lives in memory and ends with the process.
+    pub fn in_memory() -> Result<Store, StoreError> {
+        let backend = redb::backends::InMemoryBackend::new();
+        Ok(Store { db: database::with_backend(backend, &FORMAT)? })
+    }
+
+    /// All that is committed now; later changes do not show in it.
+    pub(super) fn read(&self) -> Result<View, StoreError> {
+        const DOING: &str = "starting to read";
+        let txn = self.db.begin_read().during(DOING)?;
+        Ok(View {
+            definitions: txn.open_table(DEFINITIONS).during(DOING)?,
+            ids: txn.open_table(IDS).during(DOING)?,
+            names: txn.open_table(NAMES).during(DOING)?,
+            contents: txn.open_table(CONTENTS).during(DOING)?,
+            uses: txn.open_table(USES).during(DOING)?,
+        })
+    }
+
+    /// Begins a change, after the one that is being made has ended. Dropping it changes nothing.
+    pub(super) fn change(&self) -> Result<Change, StoreError> {
+        Ok(Change { txn: database::begin(&self.db)? })
+    }
+}
+
+/// Look-ups that are the same within a change and outside.
+pub(super) trait Lookup {
+    /// The record of a definition.
+    fn get(&self, number: DefinitionNumber) -> Result<Option<Record>, StoreError>;
+    /// The definition with a repository id.
+    fn by_id(&self, id: &str) -> Result<Option<DefinitionNumber>, StoreError>;
+    /// The definition of a name in a container; names are the same when they differ only in case.
+    fn by_name(
+        &self,
+        container: DefinitionNumber,
+        name: &str,
+    ) -> Result<Option<DefinitionNumber>, StoreError>;
+    /// What stands in a container, in the order in which it was made.
+    fn contents(&self, container: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError>;
+    /// Which definitions refer to one.
+    fn users(&self, used: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError>;
+}
+
+/// What was committed at one moment.
+pub(super) struct View {
+    definitions: ReadOnlyTable<u64, &'static [u8]>,
+    ids: ReadOnlyTable<&'static str, u64>,
+    names: ReadOnlyTable<(u64, &'static str), u64>,
+    contents: ReadOnlyTable<(u64, u64), ()>,
+    uses: ReadOnlyTable<(u64, u64), ()>,
+}
+
+impl Lookup for View {
+    fn get(&self, number: DefinitionNumber) -> Result<Option<Record>, StoreError> {
+        get(&self.definitions, number)
+    }
+
+    fn by_id(&self, id: &str) -> Result<Option<DefinitionNumber>, StoreError> {
+        by_id(&self.ids, id)
+    }
+
+    fn by_name(
+        &self,
+        container: DefinitionNumber,
+        name: &str,
+    ) -> Result<Option<DefinitionNumber>, StoreError> {
+        by_name(&self.names, container, name)
+    }
+
+    fn contents(&self, container: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError> {
+        seconds(&self.contents, container)
+    }
+
+    fn users(&self, used: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError> {
+        seconds(&self.uses, used)
+    }
+}
+
+/// A transaction that changes the store: seen by nobody before `commit`.
+pub(super) struct Change {
+    txn: WriteTransaction,
+}
+
+impl Change {
+    /// Adds a definition under a number that was never used.
+    pub(super) fn insert(&self, record: &Record) -> Result<DefinitionNumber, StoreError> {
+        let number =
+            self.meta(NEXT_NUMBER_KEY)?.ok_or_else(|| damaged("the next definition's number is missing"))?;
+        let next = number.checked_add(1).ok_or_else(|| damaged("the numbers are used up"))?;
+        database::set_meta(&self.txn, META, NEXT_NUMBER_KEY, next)?;
+        let number = DefinitionNumber::from_number(number);
+        self.write(number, record)?;
+        self.index(number, record)?;
+        Ok(number)
+    }
+
+    /// Writes a definition anew; `before` is what the store has of it.
+    pub(super) fn update(
+        &self,
+        number: DefinitionNumber,
+        before: &Record,
+        record: &Record,
+    ) -> Result<(), StoreError> {
+        self.unindex(number, before)?;
+        self.write(number, record)?;
+        self.index(number, record)
+    }
+
+    /// Takes a definition away. What it contains and who uses it are the caller's to see to.
+    pub(super) fn remove(&self, number: DefinitionNumber, record: &Record) -> Result<(), StoreError> {
+        const DOING: &str = "removing a definition";
+        self.unindex(number, record)?;
+        self.txn.open_table(DEFINITIONS).during(DOING)?.remove(number.number()).during(DOING)?;
+        Ok(())
+    }
+
+    /// How many definitions there are, types without names and basic types included.
+    pub(super) fn count(&self) -> Result<u64, StoreError> {
+        const DOING: &str = "counting definitions";
+        self.txn.open_table(DEFINITIONS).during(DOING)?.len().during(DOING)
+    }
+
+    /// Makes the change durable; when this returns, it survives the process and the power.
+    pub(super) fn commit(self) -> Result<(), StoreError> {
+        self.txn.commit().during("committing a change")
+    }
+
+    fn meta(&self, key: &str) -> Result<Option<u64>, StoreError> {
+        database::meta(&self.txn, META, key)
+    }
+
+    fn write(&self, number: DefinitionNumber, record: &Record) -> Result<(), StoreError> {
+        const DOING: &str = "writing a definition";
+        let bytes = encode(record)?;
+        let mut table = self.txn.open_table(DEFINITIONS).during(DOING)?;
+        table.insert(number.number(), bytes.as_slice()).during(DOING)?;
+        Ok(())
+    }
+
+    fn index(&self, number: DefinitionNumber, record: &Record) -> Result<(), StoreError> {
+        const DOING: &str = "writing a definition";
+        let (n, container) = (number.number(), record.container.number());
+        if !record.name.is_empty() {
+            self.txn.open_table(IDS).during(DOING)?.insert(record.id.as_str(), n).during(DOING)?;
+            let name = folded(&record.name);
+            let mut names = self.txn.open_table(NAMES).during(DOING)?;
+            names.insert((container, name.as_str()), n).during(DOING)?;
+            self.txn.open_table(CONTENTS).during(DOING)?.insert((container, n), ()).during(DOING)?;
+        }
+        let mut uses = self.txn.open_table(USES).during(DOING)?;
+        for used in record.body.uses() {
+            if !used.is_permanent() {
+                uses.insert((used.number(), n), ()).during(DOING)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unindex(&self, number: DefinitionNumber, record: &Record) -> Result<(), StoreError> {
+        const DOING: &str = "removing a definition";
+        let (n, container) = (number.number(), record.container.number());
+        if !record.name.is_empty() {
+            self.txn.open_table(IDS).during(DOING)?.remove(record.id.as_str()).during(DOING)?;
+            let name = folded(&record.name);
+            let mut names = self.txn.open_table(NAMES).during(DOING)?;
+            names.remove((container, name.as_str())).during(DOING)?;
+            self.txn.open_table(CONTENTS).during(DOING)?.remove((container, n)).during(DOING)?;
+        }
+        let mut uses = self.txn.open_table(USES).during(DOING)?;
+        for used in record.body.uses() {
+            uses.remove((used.number(), n)).during(DOING)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lookup for Change {
+    fn get(&self, number: DefinitionNumber) -> Result<Option<Record>, StoreError> {
+        get(&self.txn.open_table(DEFINITIONS).during(LOOKING)?, number)
+    }
+
+    fn by_id(&self, id: &str) -> Result<Option<DefinitionNumber>, StoreError> {
+        by_id(&self.txn.open_table(IDS).during(LOOKING)?, id)
+    }
+
+    fn by_name(
+        &self,
+        container: DefinitionNumber,
+        name: &str,
+    ) -> Result<Option<DefinitionNumber>, StoreError> {
+        by_name(&self.txn.open_table(NAMES).during(LOOKING)?, container, name)
+    }
+
+    fn contents(&self, container: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError> {
+        seconds(&self.txn.open_table(CONTENTS).during(LOOKING)?, container)
+    }
+
+    fn users(&self, used: DefinitionNumber) -> Result<Vec<DefinitionNumber>, StoreError> {
+        seconds(&self.txn.open_table(USES).during(LOOKING)?, used)
+    }
+}
+
+fn get(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    number: DefinitionNumber,
+) -> Result<Option<Record>, StoreError> {
+    let row = table.get(number.number()).during(LOOKING)?;
+    row.map(|row| decode(row.value())).transpose()
+}
+
+fn by_id(
+    table: &impl ReadableTable<&'static str, u64>,
+    id: &str,
+) -> Result<Option<DefinitionNumber>, StoreError> {
+    Ok(table.get(id).during(LOOKING)?.map(|row| DefinitionNumber::from_number(row.value())))
+}
+
+fn by_name(
+    table: &impl ReadableTable<(u64, &'static str), u64>,
+    container: DefinitionNumber,
+    name: &str,
+) -> Result<Option<DefinitionNumber>, StoreError> {
+    let name = folded(name);
+    let row = table.get((container.number(), name.as_str())).during(LOOKING)?;
+    Ok(row.map(|row| DefinitionNumber::from_number(row.value())))
+}
+
+/// The second numbers of the pairs that begin with a number, ascending.
+fn seconds(
+    table: &impl ReadableTable<(u64, u64), ()>,
+    first: DefinitionNumber,
+) -> Result<Vec<DefinitionNumber>, StoreError> {
+    let first = first.number();
+    let range = (End::Included((first, 0)), End::Included((first, u64::MAX)));
+    let mut found = Vec::new();
+    for row in table.range::<(u64, u64)>(range).during(LOOKING)? {
+        found.push(DefinitionNumber::from_number(row.during(LOOKING)?.0.value().1));
+    }
+    Ok(found)
+}
+
+/// Identifiers that differ only in case collide (IDL 4.2, 7.2.3).
+fn folded(name: &str) -> String {
+    name.to_ascii_lowercase()
+}
+
+pub(super) fn encode(record: &Record) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    let mut w = Writer::new(&mut bytes, ENCODING);
+    w.write_bool(ENCODING.order == ByteOrder::Little);
+    match w.put(record) {
+        Ok(()) => Ok(bytes),
+        Err(fault) => {
+            Err(StoreError::Failed { doing: "writing a definition", source: fault.to_string().into() })
+        }
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<Record, StoreError> {
+    Reader::encapsulated(bytes, ENCODING)
+        .and_then(|mut r| r.get())
+        .map_err(|_| damaged("a definition cannot be read"))
+}
+
+/// The tables of a new store: the repository and the basic types.
+fn make_tables(txn: WriteTransaction) -> Result<WriteTransaction, StoreError> {
+    database::set_meta(&txn, META, NEXT_NUMBER_KEY, FIRST_FREE_NUMBER)?;
+    let change = Change { txn };
+    let permanent = |body| Record {
+        id: String::new(),
+        name: String::new(),
+        version: String::new(),
+        container: DefinitionNumber::REPOSITORY,
+        body,
+    };
+    change.write(DefinitionNumber::REPOSITORY, &permanent(Body::Repository {}))?;
+    for kind in PRIMITIVES {
+        change.write(DefinitionNumber::primitive(kind), &permanent(Body::Primitive { kind }))?;
+    }
+    change.txn.open_table(IDS).during("making a table")?;
+    change.txn.open_table(NAMES).during("making a table")?;
+    change.txn.open_table(CONTENTS).during("making a table")?;
+    change.txn.open_table(USES).during("making a table")?;
+    Ok(change.txn)
+}
+
+const LOOKING: &str = "looking for a definition";
+
+/// As messages are, with the byte order in front, so that a store can be moved to another machine.
+const ENCODING: Encoding = Encoding { char_set: CharSet::Utf8, ..Encoding::NATIVE };
+
+/// Raised whenever a table or a record changes its meaning.
+const FORMAT_VERSION: u64 = 1;
+const FORMAT: database::Format = database::Format { meta: META, version: FORMAT_VERSION, make: make_tables };
+const NEXT_NUMBER_KEY: &str = "next_number";
+
+const META: database::MetaTable = TableDefinition::new("ironorb.ifr.meta");
+const DEFINITIONS: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("ironorb.ifr.definitions");
+const IDS: TableDefinition<'static, &'static str, u64> = TableDefinition::new("ironorb.ifr.ids");
+/// Container and name in small letters.
+const NAMES: TableDefinition<'static, (u64, &'static str), u64> = TableDefinition::new("ironorb.ifr.names");
+/// Container and what it contains.
+const CONTENTS: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("ironorb.ifr.contents");
+/// What is used, and who uses it.
+const USES: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("ironorb.ifr.uses");
+
+/// The basic types of `get_primitive`.
+pub(super) const PRIMITIVES: [PrimitiveKind; 22] = [
+    PrimitiveKind::PkNull,
+    PrimitiveKind::PkVoid,
+    PrimitiveKind::PkShort,
+    PrimitiveKind::PkLong,
+    PrimitiveKind::PkUshort,
+    PrimitiveKind::PkUlong,
+    PrimitiveKind::PkFloat,
+    PrimitiveKind::PkDouble,
+    PrimitiveKind::PkBoolean,
+    PrimitiveKind::PkChar,
+    PrimitiveKind::PkOctet,
+    PrimitiveKind::PkAny,
+    PrimitiveKind::PkTypeCode,
+    PrimitiveKind::PkPrincipal,
+    PrimitiveKind::PkString,
+    PrimitiveKind::PkObjref,
+    PrimitiveKind::PkLonglong,
+    PrimitiveKind::PkUlonglong,
+    PrimitiveKind::PkLongdouble,
+    PrimitiveKind::PkWchar,
+    PrimitiveKind::PkWstring,
+    PrimitiveKind::PkValueBase,
+];

@@ -1,0 +1,253 @@
+//! Responses that are asked for after their requests: deferred synchronous invocation, of one request or of several
+//! (CORBA 3.3 part 1, 11.2.4 and 11.3).
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::description::OperationDescription;
+use super::error::{DynamicError, RequestError};
+use super::request::Request;
+use super::results::{RawReply, Results};
+use crate::client::asynchronous::{AsyncCall, Outcome};
+use crate::invoke::about_named;
+use crate::sync::lock;
+
+/// The response of a request that has been sent: something to ask for, to wait for, or a future.
+///
+/// It does not need the request any more, which may be sent again meanwhile. Dropping it gives the response up.
+#[must_use = "dropping it gives the response up"]
+pub struct DeferredResponse {
+    call: Arc<AsyncCall>,
+    operation: Arc<OperationDescription>,
+    taken: bool,
+}
+
+impl DeferredResponse {
+    pub(super) fn new(call: Arc<AsyncCall>, operation: Arc<OperationDescription>) -> Self {
+        DeferredResponse { call, operation, taken: false }
+    }
+
+    /// Whether the response is there (`poll_response`). Never blocks.
+    pub fn poll_response(&self) -> bool {
+        self.call.is_ready()
+    }
+
+    /// Waits for the response (`get_response`). Blocks until the call's deadline at most, which counts from its
+    /// beginning.
+    pub fn get_response(mut self) -> Result<Results, DynamicError> {
+        if self.taken {
+            return Err(RequestError::Taken.into());
+        }
+        let outcome = self.call.wait();
+        self.take(outcome)
+    }
+
+    /// The response, if it is there; else [`RequestError::NotYet`]. Never blocks.
+    pub fn take_response(&mut self) -> Result<Results, DynamicError> {
+        if self.taken {
+            return Err(RequestError::Taken.into());
+        }
+        if !self.call.is_ready() {
+            return Err(RequestError::NotYet.into());
+        }
+        let outcome = self.call.wait();
+        self.take(outcome)
+    }
+
+    fn take(&mut self, outcome: Outcome) -> Result<Results, DynamicError> {
+        self.taken = true;
+        match outcome {
+            Ok(answer) => {
+                Results::of(&self.operation, RawReply::new(answer.into_course(), self.call.object().core()))
+            }
+            Err(e) => {
+                self.call.give_up();
+                Err(about_named(self.call.object(), self.call.operation(), e).into())
+            }
+        }
+    }
+}
+
+impl Future for DeferredResponse {
+    type Output = Result<Results, DynamicError>;
+
+    /// Polled again after it was ready, it is [`RequestError::Taken`].
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.taken {
+            return Poll::Ready(Err(RequestError::Taken.into()));
+        }
+        match self.call.poll(context.waker()) {
+            Some(outcome) => Poll::Ready(self.take(outcome)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for DeferredResponse {
+    fn drop(&mut self) {
+        if !self.taken {
+            self.call.give_up();
+        }
+    }
+}
+
+impl fmt::Debug for DeferredResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeferredResponse").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// Sends several requests, and hears nothing more of them (`send_multiple_requests_oneway`). All are tried; the first
+/// failure is told with the index of its request.
+pub fn send_multiple_oneway<'r, 'a: 'r>(
+    requests: impl IntoIterator<Item = &'r mut Request<'a>>,
+) -> Result<(), (usize, DynamicError)> {
+    let mut first = Ok(());
+    for (index, request) in requests.into_iter().enumerate() {
+        if let Err(e) = request.send_oneway()
+            && first.is_ok()
+        {
+            first = Err((index, e));
+        }
+    }
+    first
+}
+
+/// Sends several requests, whose responses are taken as they come (`send_multiple_requests_deferred`). Requests that could
+/// not be sent have failures for responses.
+pub fn send_multiple_deferred<'r, 'a: 'r>(
+    requests: impl IntoIterator<Item = &'r mut Request<'a>>,
+) -> DeferredResponses {
+    let mut responses =
+        DeferredResponses { waiting: Vec::new(), begun: false, ready: Arc::default(), left: 0 };
+    for request in requests {
+        responses.waiting.push(Some(request.send_deferred()));
+        responses.left += 1;
+    }
+    responses
+}
+
+/// The responses of several requests that have been sent together.
+#[must_use = "dropping it gives the responses up"]
+pub struct DeferredResponses {
+    /// By the index of the request; `None` once taken.
+    waiting: Vec<Option<Result<DeferredResponse, DynamicError>>>,
+    /// Whether each tells `ready` when it is.
+    begun: bool,
+    ready: Arc<Ready>,
+    left: usize,
+}
+
+/// The indices of responses that may be there, each at least once after it has come.
+#[derive(Default)]
+struct Ready {
+    indices: Mutex<VecDeque<usize>>,
+    more: Condvar,
+}
+
+struct OneReady {
+    ready: Arc<Ready>,
+    index: usize,
+}
+
+impl Wake for OneReady {
+    fn wake(self: Arc<Self>) {
+        lock(&self.ready.indices).push_back(self.index);
+        self.ready.more.notify_one();
+    }
+}
+
+impl DeferredResponses {
+    /// How many have not been taken.
+    pub fn len(&self) -> usize {
+        self.left
+    }
+
+    /// Whether all have been taken.
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether [`get_next_response`](Self::get_next_response) would not wait (`poll_next_response`). Never blocks.
+    pub fn poll_next_response(&mut self) -> bool {
+        self.begin();
+        let mut indices = lock(&self.ready.indices);
+        while let Some(&index) = indices.front() {
+            match &self.waiting[index] {
+                Some(_) => return true,
+                None => indices.pop_front(),
+            };
+        }
+        self.left == 0
+    }
+
+    /// Waits for the next response, whichever comes first, and gives it with the index of its request
+    /// (`get_next_response`); `None` when all have been taken. Blocks until the deadline of the calls at most.
+    pub fn get_next_response(&mut self) -> Option<(usize, Result<Results, DynamicError>)> {
+        self.begin();
+        while self.left > 0 {
+            let index = self.next_index();
+            let Some(response) = self.waiting[index].take() else { continue };
+            let mut response = match response {
+                Ok(response) => response,
+                Err(e) => return Some(self.taken(index, Err(e))),
+            };
+            match response.call.poll(&self.waker(index)) {
+                Some(outcome) => {
+                    let result = response.take(outcome);
+                    return Some(self.taken(index, result));
+                }
+                None => self.waiting[index] = Some(Ok(response)),
+            }
+        }
+        None
+    }
+
+    fn taken(
+        &mut self,
+        index: usize,
+        result: Result<Results, DynamicError>,
+    ) -> (usize, Result<Results, DynamicError>) {
+        self.left -= 1;
+        (index, result)
+    }
+
+    /// Has every response tell when it has come; those that are there tell at once.
+    fn begin(&mut self) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        for (index, response) in self.waiting.iter().enumerate() {
+            let waker = self.waker(index);
+            match response {
+                Some(Ok(response)) => response.call.tell_when_ready(&waker),
+                Some(Err(_)) => waker.wake(),
+                None => {}
+            }
+        }
+    }
+
+    fn waker(&self, index: usize) -> Waker {
+        Arc::new(OneReady { ready: self.ready.clone(), index }).into()
+    }
+
+    fn next_index(&self) -> usize {
+        let mut indices = lock(&self.ready.indices);
+        loop {
+            match indices.pop_front() {
+                Some(index) => return index,
+                None => indices = self.ready.more.wait(indices).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for DeferredResponses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeferredResponses").field("left", &self.left).finish_non_exhaustive()
+    }
+}

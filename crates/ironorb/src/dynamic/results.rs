@@ -1,0 +1,217 @@
+//! What a dynamic call has brought.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::sync::Arc;
+
+use ironorb_giop::any::{Any, copy_value};
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::Message;
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::typecode::{TypeCode, Typed};
+use ironorb_giop::{Encoding, Malformed, Reader, Unmarshal, Writer};
+
+use super::argument::{check_type, parameter};
+use super::description::OperationDescription;
+use super::error::{DynamicError, RequestError};
+use crate::client::Link;
+use crate::course::Answer;
+use crate::invocation::bad_reply;
+use crate::orb::OrbCore;
+
+/// A reply whose body nobody has looked at: results, or a user exception.
+pub struct RawReply {
+    /// `None` only while it is being dropped.
+    message: Option<Message>,
+    body_at: usize,
+    user_exception: bool,
+    /// Gets the message's buffer back.
+    link: Option<Arc<Link>>,
+    orb: Arc<OrbCore>,
+}
+
+impl RawReply {
+    pub(super) fn new(answer: Answer, orb: &Arc<OrbCore>) -> Self {
+        let Answer { message, link, body_at, user_exception } = answer;
+        RawReply { message: Some(message), body_at, user_exception, link, orb: orb.clone() }
+    }
+
+    /// Whether the body is a user exception: its repository id, then its members. Else it is the operation's result,
+    /// then its out and inout parameters in order.
+    pub fn is_user_exception(&self) -> bool {
+        self.user_exception
+    }
+
+    /// A reader at the body.
+    pub fn reader(&self) -> Reader<'_> {
+        match &self.message {
+            Some(message) => message.reader_at(self.body_at).with_environment(&*self.orb),
+            None => Reader::new(&[], Encoding::NATIVE),
+        }
+    }
+}
+
+impl Drop for RawReply {
+    fn drop(&mut self) {
+        if let (Some(link), Some(message)) = (self.link.take(), self.message.take()) {
+            link.recycle(message);
+        }
+    }
+}
+
+impl fmt::Debug for RawReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawReply").field("user_exception", &self.user_exception).finish_non_exhaustive()
+    }
+}
+
+/// The results of a dynamic call, in the reply's buffer. They are read when they are asked for: all of them into
+/// [`Any`]s with the first that is asked for so, or one straight into a Rust value.
+pub struct Results {
+    operation: Arc<OperationDescription>,
+    /// `None` of a oneway.
+    reply: Option<RawReply>,
+    /// The result, if there is one, then the parameters that come back.
+    values: OnceCell<Vec<Any>>,
+}
+
+impl Results {
+    /// The results of a reply, or the exception that it is.
+    pub(super) fn of(operation: &Arc<OperationDescription>, reply: RawReply) -> Result<Self, DynamicError> {
+        if reply.is_user_exception() {
+            return Err(exception(operation, &reply));
+        }
+        Ok(Results { operation: operation.clone(), reply: Some(reply), values: OnceCell::new() })
+    }
+
+    /// Those of a oneway.
+    pub(super) fn nothing(operation: &Arc<OperationDescription>) -> Self {
+        Results { operation: operation.clone(), reply: None, values: OnceCell::new() }
+    }
+
+    /// The operation.
+    pub fn operation(&self) -> &Arc<OperationDescription> {
+        &self.operation
+    }
+
+    /// The operation's result; an empty [`Any`] if it has none.
+    pub fn result(&self) -> Result<Any, DynamicError> {
+        let values = self.values()?;
+        Ok(if self.operation.has_result() { values[0].clone() } else { Any::default() })
+    }
+
+    /// What an out or inout parameter has come back with, by its place among all parameters.
+    pub fn out(&self, index: usize) -> Result<Any, DynamicError> {
+        let place = self.place(index)?;
+        Ok(self.values()?[place].clone())
+    }
+
+    /// The same by its name.
+    pub fn out_named(&self, name: &str) -> Result<Any, DynamicError> {
+        let unknown = || RequestError::NoSuchName(name.to_owned());
+        self.out(self.operation.position(name).ok_or_else(unknown)?)
+    }
+
+    /// Every parameter that has come back, with its name.
+    pub fn outs(&self) -> Result<Vec<(&str, Any)>, DynamicError> {
+        let values = &self.values()?[usize::from(self.operation.has_result())..];
+        let names = self.operation.returned().map(|(_, parameter)| parameter.name.as_str());
+        Ok(names.zip(values.iter().cloned()).collect())
+    }
+
+    /// The operation's result as a Rust value whose type is equivalent, read straight from the reply.
+    pub fn result_as<T: Typed + Unmarshal>(&self) -> Result<T, DynamicError> {
+        let what = || format!("the result of {}", self.operation.name);
+        check_type(what, &self.operation.result, &T::TYPE.into())?;
+        match &self.reply {
+            Some(reply) => Ok(reply.reader().get().map_err(bad_reply)?),
+            None => Err(RequestError::NoResponse(self.operation.name.clone()).into()),
+        }
+    }
+
+    /// What a parameter has come back with, as a Rust value whose type is equivalent. What stands before it is stepped
+    /// over.
+    pub fn out_as<T: Typed + Unmarshal>(&self, index: usize) -> Result<T, DynamicError> {
+        let place = self.place(index)?;
+        let parameter = &self.operation.parameters[index];
+        check_type(|| parameter.name.clone(), &parameter.type_code, &T::TYPE.into())?;
+        let Some(reply) = &self.reply else {
+            return Err(RequestError::NoResponse(self.operation.name.clone()).into());
+        };
+        let mut r = reply.reader();
+        let mut stepped_over = Vec::new();
+        for type_code in self.types().take(place) {
+            stepped_over.clear();
+            let mut w = Writer::new(&mut stepped_over, Encoding::NATIVE);
+            if copy_value(&mut r, &mut w, type_code).is_err() {
+                // Says what is wrong with it.
+                self.values()?;
+            }
+        }
+        Ok(r.get().map_err(bad_reply)?)
+    }
+
+    /// A reader at the results, for who reads them himself.
+    pub fn reader(&self) -> Reader<'_> {
+        match &self.reply {
+            Some(reply) => reply.reader(),
+            None => Reader::new(&[], Encoding::NATIVE),
+        }
+    }
+
+    fn values(&self) -> Result<&[Any], DynamicError> {
+        if let Some(values) = self.values.get() {
+            return Ok(values);
+        }
+        let Some(reply) = &self.reply else { return Ok(&[]) };
+        let mut r = reply.reader();
+        let read: Result<Vec<Any>, Malformed> =
+            self.types().map(|type_code| Any::read_value(type_code.clone(), &mut r)).collect();
+        let read = read.map_err(bad_reply)?;
+        Ok(self.values.get_or_init(|| read))
+    }
+
+    fn types(&self) -> impl Iterator<Item = &TypeCode> {
+        let result = self.operation.has_result().then_some(&self.operation.result);
+        result.into_iter().chain(self.operation.returned().map(|(_, parameter)| &parameter.type_code))
+    }
+
+    /// Where a parameter stands among the values of the reply.
+    fn place(&self, index: usize) -> Result<usize, RequestError> {
+        let asked = parameter(&self.operation, index)?;
+        if !asked.mode.is_returned() {
+            return Err(RequestError::NotReturned(asked.name.clone()));
+        }
+        let before = self.operation.returned().take_while(|(at, _)| *at < index).count();
+        Ok(usize::from(self.operation.has_result()) + before)
+    }
+}
+
+impl fmt::Debug for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Results").field("operation", &self.operation.name).finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn exception(operation: &OperationDescription, reply: &RawReply) -> DynamicError {
+    let read = || -> Result<DynamicError, Malformed> {
+        let id = reply.reader().read_str()?;
+        match operation.exception(&id) {
+            Some(declared) => Ok(DynamicError::User(Any::read_value(declared.clone(), &mut reply.reader())?)),
+            None => Ok(undeclared(&id).into()),
+        }
+    };
+    read().unwrap_or_else(|e| bad_reply(e).into())
+}
+
+/// A user exception that the operation does not declare (CORBA 3.3 part 1, annex A: UNKNOWN, minor code 1).
+#[cold]
+pub(super) fn undeclared(id: &str) -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::Unknown,
+        MinorCode::UNKNOWN_UNLISTED_USER_EXCEPTION,
+        CompletionStatus::Maybe,
+    )
+    .with_detail(format!("the server raised {id}, which the operation does not declare"))
+}

@@ -1,0 +1,275 @@
+//! One request as a dynamic servant sees it (the standard's `ServerRequest`, CORBA 3.3 part 1, 12.3).
+
+use std::fmt;
+use std::sync::Arc;
+
+use ironorb_giop::any::{Any, CopyError, copy_value};
+use ironorb_giop::exception::{CompletionStatus, SystemException};
+use ironorb_giop::typecode::{TcKind, TypeCode};
+use ironorb_giop::{Malformed, Marshal, Misuse, Reader, Writer};
+
+use super::argument::fits;
+use super::description::OperationDescription;
+use super::results::undeclared;
+use crate::context::{Exchanged, enter_received, read_properties};
+use crate::generated::{Call, OperationError, Raised, Replied, Reply};
+use crate::poa::ObjectId;
+
+/// A request to be carried out by a dynamic servant, which must make exactly one answer of it.
+pub struct ServerRequest<'c> {
+    call: Call<'c>,
+    operation: &'c str,
+    id: ObjectId,
+    description: Option<Arc<OperationDescription>>,
+    /// What came beside the arguments, for the time of the upcall.
+    context: Option<Exchanged>,
+}
+
+impl<'c> ServerRequest<'c> {
+    pub(super) fn new(
+        call: Call<'c>,
+        operation: &'c str,
+        id: ObjectId,
+        description: Option<Arc<OperationDescription>>,
+    ) -> Self {
+        ServerRequest { call, operation, id, description, context: None }
+    }
+
+    /// The operation as on the wire, `_get_…` and `_set_…` for attributes.
+    pub fn operation(&self) -> &'c str {
+        self.operation
+    }
+
+    /// The object that is asked.
+    pub fn object_id(&self) -> &ObjectId {
+        &self.id
+    }
+
+    /// The operation's description, if the servant's interface is known or one has been given.
+    pub fn description(&self) -> Option<&Arc<OperationDescription>> {
+        self.description.as_ref()
+    }
+
+    /// Tells the types of the operation, for a servant that knows the operation and not its interface.
+    pub fn describe(&mut self, operation: &Arc<OperationDescription>) {
+        self.description = Some(operation.clone());
+    }
+
+    /// The in and inout arguments, in the order of the declaration. An error is what the client is to be told: its bytes
+    /// are not arguments of this operation (MARSHAL), or nobody has described it (BAD_OPERATION).
+    ///
+    /// The properties of an operation with a `context` clause are [`Context::received`](crate::Context::received) from
+    /// now on.
+    pub fn arguments(&mut self) -> Result<Vec<Any>, SystemException> {
+        let Some(operation) = self.description.clone() else {
+            return Err(super::servant::no_such_operation());
+        };
+        let mut r = self.call.arguments().clone();
+        let mut read = || -> Result<_, Malformed> {
+            let types = operation.sent().map(|(_, parameter)| parameter.type_code.clone());
+            let arguments = types.map(|ty| Any::read_value(ty, &mut r)).collect::<Result<Vec<Any>, _>>()?;
+            let context = match operation.contexts.is_empty() {
+                true => None,
+                false => Some(read_properties(&mut r)?),
+            };
+            Ok((arguments, context))
+        };
+        let (arguments, context) =
+            read().map_err(|e| SystemException::from(e).with_completed(CompletionStatus::No))?;
+        self.context = None; // puts back what was before, which an earlier look has changed
+        self.context = context.map(enter_received);
+        Ok(arguments)
+    }
+
+    /// The arguments as they came, for who reads them himself. [`arguments`](Self::arguments) begins where this reader is.
+    pub fn reader(&mut self) -> &mut Reader<'c> {
+        self.call.arguments()
+    }
+
+    /// Answers with results: the operation's, if it has one, and the values of its out and inout parameters in order.
+    /// Types are checked against the description, if there is one; where they differ, or values lack, the client is told
+    /// that the servant's result cannot be sent.
+    pub fn reply(self, result: Option<&Any>, outs: &[Any]) -> Replied {
+        let description = self.description;
+        self.call.reply(|w| write_results(description.as_deref(), result, outs, w))
+    }
+
+    /// Answers with results that `write` writes as they are on the wire.
+    pub fn reply_with(self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
+        self.call.reply(write)
+    }
+
+    /// Answers with a user exception. One that the operation does not declare, as far as it is described, is UNKNOWN to
+    /// the client, and so is an [`Any`] that holds no exception.
+    pub fn raise(self, exception: &Any) -> Replied {
+        let answer = raised(self.description.as_deref(), exception);
+        self.call.raise(&answer)
+    }
+
+    /// Answers with a user exception whose members `members` writes as they are on the wire.
+    pub fn raise_with(
+        self,
+        repository_id: &str,
+        members: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Replied {
+        self.call.raise_user(repository_id, members)
+    }
+
+    /// Answers with a system exception.
+    pub fn raise_system(self, exception: SystemException) -> Replied {
+        self.call.raise(&exception)
+    }
+
+    /// Answers with bytes that could not be understood: what the [`reader`](Self::reader) gave as an error.
+    pub fn refuse_arguments(self, e: Malformed) -> Replied {
+        self.call.refuse_arguments(e)
+    }
+
+    /// Takes the obligation to answer along, for later and any thread; `take` gets it, before this returns. Where too
+    /// many answers are outstanding the client is told so instead, and `take` is not called.
+    pub fn later(self, take: impl FnOnce(LaterReply)) -> Replied {
+        let ServerRequest { call, description, .. } = self;
+        call.deferred(
+            |_| Ok(()),
+            |(), reply| take(LaterReply { reply, description }),
+            |w, Answer { description, result, outs }| {
+                write_results(description.as_deref(), result.as_ref(), outs, w)
+            },
+        )
+    }
+}
+
+impl fmt::Debug for ServerRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerRequest").field("operation", &self.operation).finish_non_exhaustive()
+    }
+}
+
+/// The obligation to answer one request of a dynamic servant, once. Dropped without an answer it is UNKNOWN to the client.
+/// See [`Reply`] for what it holds back.
+#[derive(Debug)]
+pub struct LaterReply {
+    reply: Reply<Answer, RaisedDynamically>,
+    description: Option<Arc<OperationDescription>>,
+}
+
+impl LaterReply {
+    /// Answers with results, as [`ServerRequest::reply`].
+    pub fn reply(self, result: Option<Any>, outs: Vec<Any>) {
+        self.reply.send(Ok(Answer { description: self.description, result, outs }));
+    }
+
+    /// Answers with a user exception, as [`ServerRequest::raise`].
+    pub fn raise(self, exception: &Any) {
+        let answer = raised(self.description.as_deref(), exception);
+        self.reply.send(Err(answer));
+    }
+
+    /// Answers with a system exception.
+    pub fn raise_system(self, exception: SystemException) {
+        self.reply.send(Err(exception.into()));
+    }
+
+    /// False when the caller does not wait for the answer, so that it need not be worked out.
+    pub fn is_wanted(&self) -> bool {
+        self.reply.is_wanted()
+    }
+}
+
+/// Results on their way.
+struct Answer {
+    description: Option<Arc<OperationDescription>>,
+    result: Option<Any>,
+    outs: Vec<Any>,
+}
+
+fn write_results(
+    description: Option<&OperationDescription>,
+    result: Option<&Any>,
+    outs: &[Any],
+    w: &mut Writer<'_>,
+) -> Result<(), Misuse> {
+    let Some(operation) = description else {
+        return result.into_iter().chain(outs).try_for_each(|value| value.write_value(w));
+    };
+    match result {
+        Some(value) if operation.has_result() => write_as(&operation.result, value, w)?,
+        // An empty value may stand for none.
+        None if !operation.has_result() => {}
+        Some(value) if value.is_empty() => {}
+        _ => return Err(Misuse::WrongType),
+    }
+    if operation.returned().count() != outs.len() {
+        return Err(Misuse::WrongType);
+    }
+    operation
+        .returned()
+        .zip(outs)
+        .try_for_each(|((_, parameter), value)| write_as(&parameter.type_code, value, w))
+}
+
+fn write_as(declared: &TypeCode, value: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    if !fits(declared, value.type_code()) {
+        return Err(Misuse::WrongType);
+    }
+    value.write_value(w)
+}
+
+/// An exception that a dynamic servant raises.
+enum RaisedDynamically {
+    User { id: String, members: Members },
+    System(SystemException),
+}
+
+/// The exception as the client will get it.
+fn raised(description: Option<&OperationDescription>, exception: &Any) -> RaisedDynamically {
+    let type_code = exception.type_code();
+    let id = match type_code.id() {
+        Ok(id) if type_code.kind() == TcKind::Except => id,
+        _ => "something that is no exception",
+    };
+    let is_declared = type_code.kind() == TcKind::Except
+        && description.is_none_or(|operation| operation.exception(id).is_some());
+    match is_declared {
+        true => RaisedDynamically::User { id: id.to_owned(), members: Members(exception.clone()) },
+        false => RaisedDynamically::System(undeclared(id)),
+    }
+}
+
+impl From<SystemException> for RaisedDynamically {
+    fn from(e: SystemException) -> Self {
+        RaisedDynamically::System(e)
+    }
+}
+
+impl OperationError for RaisedDynamically {
+    /// Never asked: such errors are made by servants only.
+    fn from_user_exception(_: &str, _: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
+        Ok(None)
+    }
+
+    fn raised(&self) -> Raised<'_> {
+        match self {
+            RaisedDynamically::User { id, members } => Raised::User(id, members),
+            RaisedDynamically::System(e) => Raised::System(e),
+        }
+    }
+}
+
+/// The members of an exception, without the repository id that an `any` has before them.
+struct Members(Any);
+
+impl Marshal for Members {
+    fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        let type_code = self.0.type_code();
+        let mut r = self.0.reader();
+        for index in 0..type_code.member_count().unwrap_or(0) {
+            let member = type_code.member_type(index).map_err(|_| Misuse::BadTypeCode)?;
+            copy_value(&mut r, w, &member).map_err(|error| match error {
+                CopyError::Misuse(misuse) => misuse,
+                CopyError::Malformed(_) => Misuse::WrongType,
+            })?;
+        }
+        Ok(())
+    }
+}

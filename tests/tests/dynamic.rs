@@ -1,0 +1,709 @@
+//! Dynamic invocation and dynamic skeletons, each against the other and against what is generated: over every version of
+//! GIOP, and within the process.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ironorb::dynamic::{
+    self, DynamicError, DynamicServant, InterfaceDescription, OperationDescription, ParameterMode, Request,
+    RequestError, ServerRequest, send_multiple_deferred, send_multiple_oneway,
+};
+use ironorb::interceptor::{
+    ClientInterceptor, ClientRequestInfo, Interrupt, ServerInterceptor, ServerRequestInfo,
+};
+use ironorb::poa::ObjectId;
+use ironorb::{
+    Any, Context, Link, MinorCode, ObjectRef, Orb, Replied, SystemExceptionKind, TypeDef, TypedRef, Value,
+    Version, WString,
+};
+use ironorb_tests::dynamics::{
+    Base, Choice, Colour, Everything, EverythingRef, Node, Odd, Point, Shape, everything as errors,
+};
+use ironorb_tests::eventually;
+use ironorb_tests::everything::{Everyone, Mirror, everything, refused};
+
+fn server(version: Version) -> Orb {
+    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().giop_version(version).build().unwrap()
+}
+
+fn client() -> Orb {
+    Orb::builder().no_endpoint().call_timeout(Some(Duration::from_secs(20))).build().unwrap()
+}
+
+fn elsewhere(client: &Orb, object: &ObjectRef) -> ObjectRef {
+    client.string_to_object(&object.to_ior_string()).unwrap()
+}
+
+/// Activates a static and a dynamic servant of `Everything`, and runs a test on each as seen from elsewhere and from the
+/// same process.
+fn on_all(version: Version, test: impl Fn(&ObjectRef)) {
+    let (server, client) = (server(version), client());
+    let poa = server.root_poa();
+    let by_skeleton: EverythingRef = poa.activate(Everyone::default()).unwrap();
+    let id = poa.activate_object(dynamic::servant(Arc::new(Mirror::default()))).unwrap();
+    let by_hand = poa.id_to_reference(&id).unwrap();
+    assert_eq!(by_hand.type_id(), EverythingRef::REPOSITORY_ID);
+    for object in [by_skeleton.object(), &by_hand] {
+        test(&elsewhere(&client, object));
+        test(object);
+    }
+    client.shutdown(true).unwrap();
+    server.shutdown(true).unwrap();
+}
+
+fn request<'a>(object: &ObjectRef, operation: &str) -> Request<'a> {
+    Request::new(object, everything().find(operation).unwrap().clone())
+}
+
+fn shape() -> Shape {
+    let points = (0..5).map(|i| Point { x: f64::from(i), y: 0.5 }).collect();
+    Shape { name: "forme é".to_owned(), tint: Colour::Blue, points }
+}
+
+fn list(numbers: &[i32]) -> Option<Value<Node>> {
+    let mut list = None;
+    for &number in numbers.iter().rev() {
+        list = Some(Value::new(Node { number, next: Link::from(list) }));
+    }
+    list
+}
+
+fn numbers_of(list: Option<Value<Node>>) -> Vec<i32> {
+    let mut numbers = Vec::new();
+    let mut rest = list;
+    while let Some(node) = rest {
+        numbers.push(node.number);
+        rest = node.next.get();
+    }
+    numbers
+}
+
+/// What a client with generated stubs sees: the same whatever serves the object.
+fn converse_statically(object: &ObjectRef, version: Version) {
+    let everything: EverythingRef = object.narrow().unwrap().expect("it has the interface");
+    let calls = everything.calls().unwrap();
+    everything.nothing().unwrap();
+    assert_eq!(everything.calls().unwrap(), calls + 1);
+    everything.set_label("a label").unwrap();
+    assert_eq!(everything.label().unwrap(), "a label");
+    assert_eq!(everything.add(20, 22).unwrap(), 42);
+    let (turned, chosen, something, count) = everything.turn(&shape(), &Choice::Number(17), 5).unwrap();
+    assert_eq!((turned.points[0].x, turned.tint, count), (4.0, Colour::Blue, -5));
+    assert_eq!(chosen, Choice::Text("17".to_owned()));
+    assert_eq!(something.extract::<Vec<Point>>().unwrap(), shape().points);
+    assert_eq!(numbers_of(everything.reversed(list(&[1, 2, 3]).as_ref()).unwrap()), [3, 2, 1]);
+    let (own, same) = everything.myself(Some(&everything)).unwrap();
+    assert!(same && own.unwrap() == everything);
+    if version > Version::V1_0 {
+        assert_eq!(everything.sum(b'!', "abc", &[1, 2], &shape().points, "żółw").unwrap(), 55.5);
+    }
+    let data: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
+    assert!(everything.reflect(&data).unwrap() == data);
+    match everything.fail(1) {
+        Err(errors::FailError::Odd(odd)) => assert_eq!((odd.why.as_str(), odd.at.x), ("odd", 1.5)),
+        other => panic!("{other:?}"),
+    }
+    match everything.fail(2) {
+        Err(errors::FailError::System(e)) => assert_eq!(e, refused()),
+        other => panic!("{other:?}"),
+    }
+    match everything.fail(3) {
+        Err(errors::FailError::System(e)) => assert_eq!(e.minor, MinorCode::SERVANT_PANICKED),
+        other => panic!("{other:?}"),
+    }
+    let context = Context::new().with("region", "north").with("colours", "red").with("other", "x");
+    assert_eq!(context.enter(|| everything.region("more")).unwrap(), "colours=red region=north more");
+    everything.note("noted").unwrap();
+    eventually("the oneway arrives", || everything.label().unwrap() == "noted");
+    assert!(object.is_a("IDL:dynamics/Base:1.0").unwrap());
+    assert!(!object.is_a("IDL:dynamics/Other:1.0").unwrap());
+    assert!(!object.non_existent().unwrap());
+    assert_eq!(object.repository_id().unwrap(), EverythingRef::REPOSITORY_ID);
+    assert_eq!(object.interface().unwrap_err().kind, SystemExceptionKind::IntfRepos);
+    assert_eq!(object.component().unwrap(), None);
+    match dynamic::call_raw(object, "missing", &|_| Ok(())) {
+        Err(e) => {
+            assert_eq!((e.kind, e.minor), (SystemExceptionKind::BadOperation, MinorCode::NO_SUCH_OPERATION))
+        }
+        other => panic!("{other:?}"),
+    }
+    match dynamic::call_raw(object, "add", &|w| w.put(&1i32)) {
+        Err(e) => assert_eq!(e.kind, SystemExceptionKind::Marshal),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The same by dynamic invocation.
+fn converse_dynamically(object: &ObjectRef, version: Version) {
+    assert!(request(object, "nothing").invoke().unwrap().result().unwrap().is_empty());
+    let mut set = request(object, "_set_label");
+    set.set(0, "a label").unwrap();
+    set.invoke().unwrap();
+    let label = request(object, "_get_label").invoke().unwrap();
+    assert_eq!(label.result_as::<String>().unwrap(), "a label");
+    assert_eq!(label.result().unwrap().extract_str().unwrap(), "a label");
+
+    let mut turn = request(object, "turn");
+    turn.set(0, &shape()).unwrap();
+    turn.set_any(1, &Any::new(&Choice::Text("four".to_owned())).unwrap()).unwrap();
+    turn.set_named("count", &Any::new(&7i32).unwrap()).unwrap();
+    let results = turn.invoke().unwrap();
+    assert_eq!(results.result_as::<Shape>().unwrap().points[0].x, 4.0);
+    assert_eq!(results.out_as::<Choice>(1).unwrap(), Choice::Number(4));
+    assert_eq!(results.out_as::<i32>(3).unwrap(), -7);
+    let something = results.out_named("something").unwrap().extract::<Any>().unwrap();
+    assert_eq!(something.extract::<Vec<Point>>().unwrap(), shape().points);
+    let names: Vec<&str> = results.outs().unwrap().iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["chosen", "something", "count"]);
+
+    let mut reversed = request(object, "reversed");
+    reversed.set(0, &list(&[1, 2, 3])).unwrap();
+    let results = reversed.invoke().unwrap();
+    assert_eq!(numbers_of(results.result_as().unwrap()), [3, 2, 1]);
+    assert_eq!(numbers_of(results.result().unwrap().extract().unwrap()), [3, 2, 1]);
+
+    let mut myself = request(object, "myself");
+    myself.set(0, &Some(object.clone())).unwrap();
+    let results = myself.invoke().unwrap();
+    assert!(results.out_as::<bool>(1).unwrap());
+    assert_eq!(results.result_as::<Option<ObjectRef>>().unwrap().as_ref(), Some(object));
+
+    let points = shape().points;
+    let numbers = [1, 2];
+    let mut sum = request(object, "sum");
+    sum.set_any(0, &Any::with_type(&TypeDef::Char, &b'!').unwrap()).unwrap();
+    sum.borrow_value(1, "abc").unwrap();
+    sum.borrow(2, &numbers).unwrap();
+    sum.borrow(3, &points).unwrap();
+    sum.set(4, &WString::from("żółw")).unwrap();
+    match sum.invoke() {
+        Ok(results) => assert_eq!(results.result_as::<f64>().unwrap(), 55.5),
+        Err(e) => assert!(version == Version::V1_0, "{e}"),
+    }
+
+    let mut fail = request(object, "fail");
+    fail.set(0, &1i32).unwrap();
+    match fail.invoke() {
+        Err(DynamicError::User(odd)) => assert_eq!(odd.extract::<Odd>().unwrap().at.y, -2.0),
+        other => panic!("{other:?}"),
+    }
+    fail.set(0, &2i32).unwrap();
+    assert_eq!(fail.invoke().unwrap_err(), DynamicError::System(refused()));
+    fail.set(0, &0i32).unwrap();
+    fail.invoke().unwrap();
+
+    let mut region = request(object, "region");
+    region.set(0, "more").unwrap();
+    region.set_context(Context::new().with("region", "south").with("other", "x"));
+    assert_eq!(region.invoke().unwrap().result_as::<String>().unwrap(), "region=south more");
+
+    let mut note = request(object, "note");
+    note.set(0, "noted").unwrap();
+    note.invoke().unwrap();
+    let labelled = |text: &str| {
+        let mut label = request(object, "_get_label");
+        label.invoke().unwrap().result_as::<String>().unwrap() == text
+    };
+    eventually("the oneway arrives", || labelled("noted"));
+    set.set(0, "set without waiting").unwrap();
+    set.send_oneway().unwrap();
+    eventually("the request arrives", || labelled("set without waiting"));
+}
+
+#[test]
+fn clients_cannot_tell_dynamic_servants_from_skeletons() {
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        on_all(version, |object| converse_statically(object, version));
+    }
+}
+
+#[test]
+fn dynamic_invocation_is_as_static() {
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        on_all(version, |object| converse_dynamically(object, version));
+    }
+}
+
+#[test]
+fn arguments_are_marshalled_once_until_they_change() {
+    on_all(Version::V1_2, |object| {
+        let (numbers, points) = (vec![1; 1000], shape().points);
+        let mut sum = request(object, "sum");
+        sum.set_any(0, &Any::with_type(&TypeDef::Char, &b'!').unwrap()).unwrap();
+        sum.set(1, "abc").unwrap();
+        sum.borrow(2, &numbers).unwrap();
+        sum.borrow(3, &points).unwrap();
+        sum.set(4, &WString::from("w")).unwrap();
+        // What has been marshalled since the last time, when a request is sent again.
+        let mut known = 0;
+        let mut call = |sum: &mut Request<'_>, expected: f64| {
+            assert_eq!(sum.invoke().unwrap().result_as::<f64>().unwrap(), expected);
+            sum.marshalled() - std::mem::replace(&mut known, sum.marshalled())
+        };
+        let all = 33.0 + 3.0 + 1000.0 + 12.5 + 1.0;
+        // The first request of a connection may speak another code set than those after it.
+        call(&mut sum, all);
+        call(&mut sum, all);
+        assert_eq!(call(&mut sum, all), 0);
+        assert_eq!(call(&mut sum, all), 0);
+        // What follows ends up where it was.
+        sum.set(1, "def").unwrap();
+        assert_eq!(call(&mut sum, all), 1);
+        sum.set(1, "a").unwrap();
+        assert_eq!(call(&mut sum, all - 2.0), 1);
+        // Numbers of 4 bytes are the same 4 bytes further on; points of doubles are not, but end where they did.
+        sum.set(1, "abcdefg").unwrap();
+        assert_eq!(call(&mut sum, all + 4.0), 2);
+        assert_eq!(call(&mut sum, all + 4.0), 0);
+    });
+}
+
+#[test]
+fn requests_go_on_from_version_to_version() {
+    let (old, new) = (server(Version::V1_1), server(Version::V1_2));
+    let client = client();
+    let of = |server: &Orb| {
+        let reference: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+        elsewhere(&client, reference.object())
+    };
+    let (one, other) = (of(&old), of(&new));
+    let points = shape().points;
+    let mut sum = request(&one, "sum");
+    sum.set_any(0, &Any::with_type(&TypeDef::Char, &b'!').unwrap()).unwrap();
+    sum.set(1, "é").unwrap();
+    sum.borrow(2, &[7]).unwrap();
+    sum.borrow(3, &points).unwrap();
+    sum.set(4, &WString::from("żółw")).unwrap();
+    for target in [&one, &other, &one, &other] {
+        sum.set_target(target);
+        assert_eq!(sum.invoke().unwrap().result_as::<f64>().unwrap(), 57.5);
+    }
+}
+
+/// Bodies that are sent from where they lie, of all sizes around what the socket takes and what is copied instead.
+#[test]
+fn large_arguments_are_sent_from_where_they_lie() {
+    for version in [Version::V1_1, Version::V1_2] {
+        on_all(version, |object| {
+            for length in [0, 1, 8000, 8191, 8192, 8193, 100_000, 6_000_001] {
+                let data: Vec<u8> = (0..length).map(|i: u32| (i % 251) as u8).collect();
+                let mut reflect = request(object, "reflect");
+                reflect.borrow(0, &data).unwrap();
+                for _ in 0..2 {
+                    let results = reflect.invoke().unwrap();
+                    assert!(results.reader().read_octets().unwrap() == data, "{length} bytes");
+                }
+                reflect.set(0, &data).unwrap();
+                assert!(reflect.invoke().unwrap().result_as::<Vec<u8>>().unwrap() == data);
+            }
+            let (numbers, points) = (vec![3; 10_001], vec![Point { x: 0.5, y: 0.25 }; 20_000]);
+            let mut sum = request(object, "sum");
+            sum.set_any(0, &Any::with_type(&TypeDef::Char, &b'!').unwrap()).unwrap();
+            sum.borrow(2, &numbers).unwrap();
+            sum.borrow(3, &points).unwrap();
+            sum.set(4, &WString::from("żółw")).unwrap();
+            for text in ["", "abc", "abcdefg", "abcd"] {
+                sum.set(1, text).unwrap();
+                let expected = 33.0 + text.len() as f64 + 30_003.0 + 15_000.0 + 4.0;
+                assert_eq!(sum.invoke().unwrap().result_as::<f64>().unwrap(), expected);
+                let response = sum.send_deferred().unwrap().get_response();
+                assert_eq!(response.unwrap().result_as::<f64>().unwrap(), expected);
+            }
+            let text = "x".repeat(100_000);
+            let mut note = request(object, "note");
+            note.borrow_value(0, text.as_str()).unwrap();
+            note.invoke().unwrap();
+            note.invoke().unwrap();
+            let everything = EverythingRef::from_object(object.clone());
+            eventually("the oneway arrives", || everything.label().unwrap() == text);
+        });
+    }
+}
+
+/// While others use the same connection.
+#[test]
+fn threads_lend_arguments_side_by_side() {
+    on_all(Version::V1_2, |object| {
+        std::thread::scope(|scope| {
+            for thread in 0..6u8 {
+                scope.spawn(move || {
+                    let data = vec![thread; 50_000 + 100_000 * usize::from(thread)];
+                    let mut reflect = request(object, "reflect");
+                    reflect.borrow(0, &data).unwrap();
+                    let everything = EverythingRef::from_object(object.clone());
+                    for number in 0..20 {
+                        let response = reflect.send_deferred().unwrap();
+                        assert!(reflect.invoke().unwrap().result_as::<Vec<u8>>().unwrap() == data);
+                        assert_eq!(everything.add(number, 1).unwrap(), number + 1);
+                        assert!(response.get_response().unwrap().result_as::<Vec<u8>>().unwrap() == data);
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn requests_leave_in_fragments() {
+    for version in [Version::V1_1, Version::V1_2] {
+        let settings = |builder: ironorb::OrbBuilder| {
+            builder.fragment_bytes(200).fragments_in_giop_1_1(true).giop_version(version).build().unwrap()
+        };
+        let server = settings(Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap());
+        let client = settings(Orb::builder().no_endpoint());
+        let reference: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+        let object = elsewhere(&client, reference.object());
+        let points: Vec<Point> = (0..500).map(|i| Point { x: f64::from(i), y: 0.25 }).collect();
+        let mut sum = request(&object, "sum");
+        sum.set_any(0, &Any::with_type(&TypeDef::Char, &b'!').unwrap()).unwrap();
+        sum.set(1, "abc").unwrap();
+        sum.set(2, &vec![1i32; 999]).unwrap();
+        sum.borrow(3, &points).unwrap();
+        sum.set(4, &WString::from("żółw")).unwrap();
+        let expected = 33.0 + 3.0 + 999.0 + 499.0 * 250.0 + 125.0 + 4.0;
+        for _ in 0..3 {
+            assert_eq!(sum.invoke().unwrap().result_as::<f64>().unwrap(), expected);
+            let response = sum.send_deferred().unwrap().get_response();
+            assert_eq!(response.unwrap().result_as::<f64>().unwrap(), expected);
+        }
+        converse_dynamically(&object, version);
+    }
+}
+
+#[test]
+fn responses_are_asked_for_later() {
+    on_all(Version::V1_2, |object| {
+        let mut add = request(object, "add");
+        add.set(0, &1i32).unwrap();
+        let mut responses: Vec<_> = (0..10i32)
+            .map(|b| {
+                add.set(1, &b).unwrap();
+                add.send_deferred().unwrap()
+            })
+            .collect();
+        let mut last = responses.pop().unwrap();
+        eventually("the response comes", || last.poll_response());
+        assert_eq!(last.take_response().unwrap().result_as::<i32>().unwrap(), 10);
+        assert_eq!(last.take_response().unwrap_err(), RequestError::Taken.into());
+        for (b, response) in responses.into_iter().enumerate() {
+            assert_eq!(response.get_response().unwrap().result_as::<i32>().unwrap(), 1 + b as i32);
+        }
+        let mut fail = request(object, "fail");
+        fail.set(0, &1i32).unwrap();
+        let response = fail.send_deferred().unwrap();
+        drop(fail);
+        match response.get_response() {
+            Err(DynamicError::User(odd)) => assert_eq!(odd.extract::<Odd>().unwrap().why, "odd"),
+            other => panic!("{other:?}"),
+        }
+        let mut note = request(object, "note");
+        note.set(0, "text").unwrap();
+        let refused = DynamicError::from(RequestError::NoResponse("note".to_owned()));
+        assert_eq!(note.send_deferred().unwrap_err(), refused);
+    });
+}
+
+#[test]
+fn several_requests_are_sent_together() {
+    on_all(Version::V1_2, |object| {
+        let mut requests: Vec<Request<'_>> = (0..20i32)
+            .map(|index| {
+                let mut add = request(object, "add");
+                add.set(0, &index).unwrap();
+                add.set(1, &100i32).unwrap();
+                add
+            })
+            .collect();
+        requests[7].unset(1).unwrap();
+        let mut responses = send_multiple_deferred(&mut requests);
+        assert_eq!(responses.len(), 20);
+        eventually("some response comes", || responses.poll_next_response());
+        let mut seen = [false; 20];
+        while let Some((index, response)) = responses.get_next_response() {
+            assert!(!std::mem::replace(&mut seen[index], true));
+            match response {
+                Ok(sum) => assert_eq!(sum.result_as::<i32>().unwrap(), 100 + index as i32),
+                Err(e) => assert!(index == 7, "{e}"),
+            }
+        }
+        assert!(responses.is_empty() && seen.iter().all(|seen| *seen));
+        assert!(responses.poll_next_response(), "there is nothing to wait for");
+
+        let mut notes: Vec<Request<'_>> = (0..3).map(|_| request(object, "note")).collect();
+        notes[0].set(0, "first").unwrap();
+        notes[2].set(0, "last").unwrap();
+        let (index, e) = send_multiple_oneway(&mut notes).unwrap_err();
+        assert_eq!(
+            (index, matches!(e, DynamicError::Request(RequestError::MissingArgument { .. }))),
+            (1, true)
+        );
+        let everything = EverythingRef::from_object(object.clone());
+        eventually("the others arrive", || everything.label().unwrap() == "last");
+    });
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_sent() {
+    on_all(Version::V1_2, |object| {
+        let mut turn = request(object, "turn");
+        let missing = RequestError::MissingArgument { index: 0, name: "given".to_owned() };
+        assert_eq!(turn.invoke().unwrap_err(), missing.into());
+        match turn.set(0, &1i32) {
+            Err(RequestError::WrongType { of, .. }) => assert_eq!(of, "given"),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(turn.set_any(1, &Any::new("x").unwrap()), Err(RequestError::WrongType { .. })));
+        assert_eq!(turn.set(2, &true), Err(RequestError::NotSent("something".to_owned())));
+        assert_eq!(turn.set(4, &true), Err(RequestError::NoSuchParameter { index: 4, count: 4 }));
+        let nobody = RequestError::NoSuchName("nobody".to_owned());
+        assert_eq!(turn.set_named("nobody", &Any::default()), Err(nobody));
+        let mut note = request(object, "note");
+        assert!(matches!(note.set(0, "a\0b"), Err(RequestError::Unsendable { .. })));
+
+        let bad = OperationDescription::new("note").oneway().returns(&TypeDef::Long);
+        let refused = DynamicError::from(RequestError::OnewayReturns("note".to_owned()));
+        assert_eq!(Request::new(object, bad).invoke().unwrap_err(), refused);
+
+        let mut add = request(object, "add");
+        add.set(0, &1i32).unwrap();
+        add.set(1, &2i32).unwrap();
+        let results = add.invoke().unwrap();
+        match results.result_as::<String>() {
+            Err(DynamicError::Request(RequestError::WrongType { .. })) => {}
+            other => panic!("{other:?}"),
+        }
+        let not_returned = DynamicError::from(RequestError::NotReturned("a".to_owned()));
+        assert_eq!(results.out(0).unwrap_err(), not_returned);
+        let none = DynamicError::from(RequestError::NoSuchParameter { index: 2, count: 2 });
+        assert_eq!(results.out(2).unwrap_err(), none);
+
+        // A description that is not the object's: the bytes do not suffice, and the reply is not what was asked for.
+        let wrong = OperationDescription::new("add").parameter("a", ParameterMode::In, &TypeDef::Long);
+        let mut wrong = Request::new(object, wrong);
+        wrong.set(0, &1i32).unwrap();
+        match wrong.invoke() {
+            Err(DynamicError::System(e)) => assert_eq!(e.kind, SystemExceptionKind::Marshal),
+            other => panic!("{other:?}"),
+        }
+        let wrong = OperationDescription::new("nothing").returns(&TypeDef::String { bound: 0 });
+        let results = Request::new(object, wrong).invoke().unwrap();
+        match (results.result(), results.result_as::<String>()) {
+            (Err(DynamicError::System(one)), Err(DynamicError::System(other))) => {
+                assert_eq!(
+                    (one.minor, other.minor),
+                    (MinorCode::MALFORMED_REPLY, MinorCode::MALFORMED_REPLY)
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn undeclared_exceptions_are_unknown() {
+    on_all(Version::V1_2, |object| {
+        // The object declares it and the caller does not know.
+        let fail = OperationDescription::new("fail").parameter("how", ParameterMode::In, &TypeDef::Long);
+        let mut fail = Request::new(object, fail);
+        fail.set(0, &1i32).unwrap();
+        match fail.invoke() {
+            Err(DynamicError::System(e)) => assert_eq!(e.minor, MinorCode::UNKNOWN_UNLISTED_USER_EXCEPTION),
+            other => panic!("{other:?}"),
+        }
+    });
+    let server = server(Version::V1_2);
+    let poa = server.root_poa();
+    let id = poa.activate_object(dynamic::servant(Arc::new(Mirror::default()))).unwrap();
+    let object = elsewhere(&client(), &poa.id_to_reference(&id).unwrap());
+    match EverythingRef::from_object(object).fail(-1) {
+        Err(errors::FailError::System(e)) => {
+            assert_eq!(e.kind, SystemExceptionKind::Unknown);
+            assert_eq!(e.minor, MinorCode::UNKNOWN_UNLISTED_USER_EXCEPTION);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Takes whatever comes, knowing nothing but how it answers.
+struct Whatever<F>(F);
+
+impl<F> DynamicServant for Whatever<F>
+where
+    F: Fn(ServerRequest<'_>) -> Replied + Send + Sync + 'static,
+{
+    fn interface(&self, _: &ObjectId) -> Option<Arc<InterfaceDescription>> {
+        None
+    }
+
+    fn invoke(&self, request: ServerRequest<'_>) -> Replied {
+        (self.0)(request)
+    }
+}
+
+/// Runs a test on a servant without an interface, as seen from elsewhere and from the same process.
+fn on_whatever(
+    serve: impl Fn(ServerRequest<'_>) -> Replied + Send + Sync + 'static,
+    test: impl Fn(&EverythingRef),
+) {
+    let (server, client) = (server(Version::V1_2), client());
+    let poa = server.root_poa();
+    let id = poa.activate_object(dynamic::servant(Arc::new(Whatever(serve)))).unwrap();
+    let object = poa.id_to_reference(&id).unwrap();
+    test(&EverythingRef::from_object(elsewhere(&client, &object)));
+    test(&EverythingRef::from_object(object));
+    client.shutdown(true).unwrap();
+    server.shutdown(true).unwrap();
+}
+
+#[test]
+fn without_an_interface_every_operation_arrives() {
+    let serve = |mut request: ServerRequest<'_>| match request.operation() {
+        "add" => {
+            // Read and written as the bytes that they are.
+            let sum = (|| Ok(request.reader().read_i32()? + request.reader().read_i32()?))();
+            match sum {
+                Ok(sum) => request.reply_with(|w| w.put(&sum)),
+                Err(e) => request.refuse_arguments(e),
+            }
+        }
+        "reflect" => {
+            assert!(request.arguments().is_err(), "nobody has described it");
+            request.describe(everything().find("reflect").unwrap());
+            let arguments = request.arguments().unwrap();
+            request.reply(arguments.first(), &[])
+        }
+        "fail" => request.raise_with("IDL:dynamics/Odd:1.0", |w| {
+            w.put(&Odd { why: "raw".to_owned(), at: Point { x: 0.0, y: 0.0 } })
+        }),
+        "_get_calls" => request.reply(Some(&Any::new(&3u32).unwrap()), &[]),
+        _ => request.raise_system(refused()),
+    };
+    on_whatever(serve, |object| {
+        assert_eq!(object.add(3, 4).unwrap(), 7);
+        assert_eq!(object.calls().unwrap(), 3);
+        assert_eq!(object.reflect(b"bytes").unwrap(), b"bytes");
+        match object.fail(0) {
+            Err(errors::FailError::Odd(odd)) => assert_eq!(odd.why, "raw"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(object.nothing().unwrap_err(), refused());
+        assert!(!object.object().non_existent().unwrap());
+    });
+}
+
+#[test]
+fn dynamic_servants_answer_later_from_any_thread() {
+    let (obligations, answers) = std::sync::mpsc::channel::<(String, dynamic::LaterReply)>();
+    let obligations = Mutex::new(obligations);
+    let worker = std::thread::spawn(move || {
+        for (operation, reply) in answers {
+            assert!(reply.is_wanted());
+            match operation.as_str() {
+                "_get_label" => reply.reply(Some(Any::new("later").unwrap()), vec![]),
+                "fail" => {
+                    let odd = Odd { why: "late".to_owned(), at: Point { x: 0.0, y: 0.0 } };
+                    reply.raise(&Any::new(&odd).unwrap());
+                }
+                "nothing" => reply.raise_system(refused()),
+                _ => drop(reply),
+            }
+        }
+    });
+    let serve = move |request: ServerRequest<'_>| {
+        let operation = request.operation().to_owned();
+        request.later(|reply| obligations.lock().unwrap().send((operation, reply)).unwrap())
+    };
+    on_whatever(serve, |object| {
+        assert_eq!(object.label().unwrap(), "later");
+        match object.fail(0) {
+            Err(errors::FailError::Odd(odd)) => assert_eq!(odd.why, "late"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(object.nothing().unwrap_err(), refused());
+        assert_eq!(object.add(1, 2).unwrap_err().minor, MinorCode::REPLY_GIVEN_UP);
+    });
+    worker.join().unwrap();
+}
+
+#[test]
+fn results_that_do_not_fit_their_description_are_not_sent() {
+    let serve = |mut request: ServerRequest<'_>| {
+        let operation = request.operation().to_owned();
+        request.describe(everything().find(&operation).unwrap());
+        match operation.as_str() {
+            "add" => request.reply(Some(&Any::new("three").unwrap()), &[]),
+            "_get_label" => request.reply(None, &[]),
+            "nothing" => request.reply(Some(&Any::new(&1i32).unwrap()), &[]),
+            "myself" => request.reply(Some(&Any::new(&None::<EverythingRef>).unwrap()), &[]),
+            _ => request.raise(&Any::new(&1i32).unwrap()),
+        }
+    };
+    on_whatever(serve, |object| {
+        let unsendable = MinorCode::UNSENDABLE_RESULT;
+        assert_eq!(object.add(1, 2).unwrap_err().minor, unsendable);
+        assert_eq!(object.label().unwrap_err().minor, unsendable);
+        assert_eq!(object.nothing().unwrap_err().minor, unsendable);
+        assert_eq!(object.myself(None).unwrap_err().minor, unsendable);
+        assert_eq!(object.calls().unwrap_err().kind, SystemExceptionKind::Unknown);
+    });
+}
+
+/// Writes down what it sees.
+#[derive(Clone, Default)]
+struct Witness(Arc<Mutex<Vec<String>>>);
+
+impl Witness {
+    fn note(&self, what: String) {
+        self.0.lock().unwrap().push(what);
+    }
+}
+
+impl ClientInterceptor for Witness {
+    fn send_request(&self, request: &mut ClientRequestInfo) -> Result<(), Interrupt> {
+        self.note(format!("send {} {}", request.operation(), request.response_expected()));
+        Ok(())
+    }
+
+    fn receive_exception(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
+        self.note(format!("caught {}", request.received_exception_id().unwrap()));
+        Ok(())
+    }
+}
+
+impl ServerInterceptor for Witness {
+    fn receive_request(&self, request: &mut ServerRequestInfo) -> Result<(), Interrupt> {
+        let operation = String::from_utf8_lossy(request.operation()).into_owned();
+        let interface = request.target_most_derived_interface().unwrap();
+        self.note(format!("serve {operation} of {interface}"));
+        Ok(())
+    }
+}
+
+#[test]
+fn interceptors_see_dynamic_requests() {
+    let (sent, served) = (Witness::default(), Witness::default());
+    let server = Orb::builder()
+        .endpoint("iiop://127.0.0.1:0")
+        .unwrap()
+        .server_interceptor(served.clone())
+        .build()
+        .unwrap();
+    let client = Orb::builder().no_endpoint().client_interceptor(sent.clone()).build().unwrap();
+    let poa = server.root_poa();
+    let id = poa.activate_object(dynamic::servant(Arc::new(Mirror::default()))).unwrap();
+    let object = elsewhere(&client, &poa.id_to_reference(&id).unwrap());
+    let mut fail = request(&object, "fail");
+    fail.set(0, &1i32).unwrap();
+    fail.invoke().unwrap_err();
+    fail.send_deferred().unwrap().get_response().unwrap_err();
+    let mut note = request(&object, "note");
+    note.set(0, "x").unwrap();
+    note.invoke().unwrap();
+    request(&object, "nothing").invoke().unwrap();
+    let odd = "caught IDL:dynamics/Odd:1.0";
+    let seen = ["send fail true", odd, "send fail true", odd, "send note false", "send nothing true"];
+    assert_eq!(*sent.0.lock().unwrap(), seen);
+    let of = |operation| format!("serve {operation} of IDL:dynamics/Everything:1.0");
+    let seen = [of("fail"), of("fail"), of("note"), of("nothing")];
+    assert_eq!(*served.0.lock().unwrap(), seen);
+}
