@@ -8,13 +8,21 @@ use std::process::ExitCode;
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
+    /// Whole lines as they are.
+    body: String,
     help: Option<String>,
 }
 
 impl Failure {
     /// `error: MESSAGE`; the message begins in lower case and has no full stop.
     pub(crate) fn new(message: impl Display) -> Self {
-        Failure { message: message.to_string(), help: None }
+        Failure { message: message.to_string(), body: String::new(), help: None }
+    }
+
+    /// Lines below the message, as they are: what is known of it besides.
+    pub(crate) fn with_body(mut self, lines: impl Into<String>) -> Self {
+        self.body = lines.into();
+        self
     }
 
     /// A line of advice below the message.
@@ -29,6 +37,9 @@ impl Failure {
         // Nobody is left to tell that standard error is closed.
         if !self.message.is_empty() {
             let _ = writeln!(err, "error: {}", self.message);
+        }
+        if !self.body.is_empty() {
+            let _ = writeln!(err, "{}", self.body.trim_end());
         }
         if let Some(help) = &self.help {
             let _ = writeln!(err, "  help: {help}");

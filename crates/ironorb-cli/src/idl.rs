@@ -115,16 +115,15 @@ fn dump(settings: &Settings, file: &Path) -> Result<(), Failure> {
 }
 
 impl Settings {
+    /// What the front end is to know.
+    pub(crate) fn options(&self) -> Options {
+        let options = self.include.iter().fold(Options::new(), Options::include_dir);
+        self.defines().fold(options, |options, (name, value)| options.define(name, value))
+    }
+
     /// Compiles a file and tells what is wrong with it.
     pub(crate) fn compile(&self, file: &Path) -> Outcome {
-        let mut options = Options::new();
-        for dir in &self.include {
-            options = options.include_dir(dir);
-        }
-        for (name, value) in self.defines() {
-            options = options.define(name, value);
-        }
-        let outcome = compile_file(file, &options);
+        let outcome = compile_file(file, &self.options());
         eprint!("{}", outcome.render(io::stderr().is_terminal()));
         outcome
     }

@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
+mod completions;
 mod demo;
 mod failure;
 mod idl;
@@ -15,7 +17,7 @@ mod serving;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// IronORB: a CORBA object request broker.
 #[derive(Debug, Parser)]
@@ -31,6 +33,8 @@ enum Command {
     Naming(naming::Arguments),
     /// Serve definitions of IDL, or look at those of an interface repository.
     Ifr(ifr::Arguments),
+    /// Call any operation of any CORBA object, with JSON for arguments and results.
+    Call(call::Arguments),
     /// Look inside object references.
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show what they define.
@@ -40,19 +44,24 @@ enum Command {
     /// Measure what calls cost.
     #[command(subcommand)]
     Bench(ironorb_bench::BenchCommand),
+    /// Print what makes a shell complete this command: `source <(ironorb completions bash)`.
+    Completions(completions::Arguments),
     /// Be the server of the demo.
     #[command(hide = true)]
     DemoServer(demo::ServerArguments),
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let (command_line, orb) = call::take_orb_options(std::env::args_os().collect());
+    let done = match Arguments::parse_from(command_line).command {
+        Command::Call(arguments) => call::run(&arguments, orb),
         Command::Naming(arguments) => naming::run(arguments),
         Command::Ifr(arguments) => ifr::run(arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(command) => ironorb_bench::run(command).map_err(failure::Failure::new),
+        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
         Command::DemoServer(arguments) => demo::run_server(&arguments),
     };
     match done {

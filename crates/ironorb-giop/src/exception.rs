@@ -47,7 +47,8 @@ macro_rules! system_exceptions {
                 Self::ALL.iter().copied().find(|kind| kind.repository_id() == id)
             }
 
-            fn text(self) -> &'static str {
+            /// What it means, in a few words.
+            pub fn text(self) -> &'static str {
                 match self { $(SystemExceptionKind::$variant => $text,)* }
             }
         }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::exception::SystemExceptionKind;
+
 /// A minor code: 20 bits of vendor id and 12 bits of code (CORBA 3.3 part 1, annex A).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MinorCode(pub u32);
@@ -27,6 +29,18 @@ macro_rules! codes {
                     $($(MinorCode::$name if $vmcid == IRONORB_VMCID => Some($text),)*)*
                     _ => None,
                 }
+            }
+
+            /// What the code means in an exception of this kind; `None` where we do not know.
+            pub fn text_for(self, kind: SystemExceptionKind) -> Option<&'static str> {
+                let omg: &[(u32, &str, &str)] = &[
+                    $($(($vmcid | $number, stringify!($name), $text),)*)*
+                ];
+                let of_kind = |name: &str| {
+                    name.strip_prefix(kind.name()).is_some_and(|rest| rest.starts_with('_'))
+                };
+                let standard = || omg.iter().find(|(code, name, _)| *code == self.0 && of_kind(name));
+                self.text().or_else(|| standard().map(|(_, _, text)| *text))
             }
         }
     };

@@ -92,7 +92,7 @@ pub(super) fn in_words(e: &SystemException) -> String {
 }
 
 /// Where a reference leads, in few words.
-pub(super) fn address_of(object: &ObjectRef) -> String {
+pub(crate) fn address_of(object: &ObjectRef) -> String {
     let address = object.ior().iiop_profiles().next().map(|profile| {
         let host = profile.host();
         if host.contains(':') {

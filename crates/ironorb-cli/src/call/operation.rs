@@ -1,0 +1,94 @@
+//! Which operation is meant by what was typed.
+
+use std::sync::Arc;
+
+use ironorb::dynamic::{InterfaceDescription, OperationDescription, ParameterMode};
+use ironorb::{ObjectRef, Typed as _};
+use ironorb_dynamic::Interfaces;
+
+use crate::failure::Failure;
+
+/// What is to be called.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) operation: Arc<OperationDescription>,
+    /// What an attribute is to be set to.
+    pub(super) value: Option<String>,
+}
+
+/// What every object answers (CORBA 3.3 part 2, 9.4.2.1).
+pub(super) fn of_every_object(typed: &str) -> Option<Found> {
+    let operation = OperationDescription::new(typed);
+    let operation = match typed {
+        "_is_a" => {
+            operation.parameter("logical_type_id", ParameterMode::In, String::TYPE).returns(bool::TYPE)
+        }
+        "_non_existent" => operation.returns(bool::TYPE),
+        "_repository_id" => operation.returns(String::TYPE),
+        "_interface" | "_component" => operation.returns(Option::<ObjectRef>::TYPE),
+        _ => return None,
+    };
+    Some(Found { operation: Arc::new(operation), value: None })
+}
+
+/// An operation by its name, an attribute by its name, or `attribute=value`.
+pub(super) fn find(interface: &InterfaceDescription, typed: &str) -> Result<Found, Failure> {
+    if let Some(operation) = interface.find(typed) {
+        return Ok(Found { operation: operation.clone(), value: None });
+    }
+    let (name, value) = match typed.split_once('=') {
+        Some((name, value)) => (name.trim_end(), Some(value.to_owned())),
+        None => (typed, None),
+    };
+    let behind = if value.is_some() { "_set_" } else { "_get_" };
+    if let Some(operation) = interface.find(&format!("{behind}{name}")) {
+        return Ok(Found { operation: operation.clone(), value });
+    }
+    if value.is_some() && interface.find(&format!("_get_{name}")).is_some() {
+        return Err(Failure::new(format!("`{name}` of {} is a readonly attribute", interface.name)));
+    }
+    let what = if value.is_some() { "attribute" } else { "operation or attribute" };
+    let failure = Failure::new(format!("{} has no {what} `{name}`", interface.name));
+    let listed = "--list shows what there is";
+    Err(match likely(interface, name) {
+        Some(meant) => failure.with_help(format!("`{meant}` is likely meant; {listed}")),
+        None => failure.with_help(listed),
+    })
+}
+
+/// An interface by its repository id, its scoped name, or the end of it.
+pub(super) fn interface_named(known: &Interfaces, name: &str) -> Result<Arc<InterfaceDescription>, Failure> {
+    if let Some(interface) = known.id_of(name).or(Some(name)).and_then(|id| known.interface(id)) {
+        return Ok(interface);
+    }
+    let mut ending = known.interfaces().filter(|interface| interface.name == name);
+    match (ending.next(), ending.next()) {
+        (Some(interface), None) => Ok(interface.clone()),
+        (Some(one), Some(other)) => {
+            Err(Failure::new(format!("several interfaces are called {name}: {}, {}", one.id, other.id))
+                .with_help("name the one that is meant by its scoped name"))
+        }
+        _ => {
+            let ids: Vec<&str> = known.interfaces().map(|interface| interface.id.as_str()).collect();
+            Err(Failure::new(format!("no interface {name} is known"))
+                .with_help(format!("known are {}", ids.join(", "))))
+        }
+    }
+}
+
+/// An operation's name, or that of the attribute behind which it is.
+pub(super) fn plain(name: &str) -> &str {
+    name.strip_prefix("_get_").or_else(|| name.strip_prefix("_set_")).unwrap_or(name)
+}
+
+/// The name that was typed with few mistakes.
+fn likely<'a>(interface: &'a InterfaceDescription, typed: &str) -> Option<&'a str> {
+    let typed = typed.to_lowercase();
+    let mistakes = |name: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &typed);
+    let names = interface.operations.iter().map(|operation| plain(&operation.name));
+    names
+        .map(|name| (mistakes(name), name))
+        .filter(|(mistakes, name)| *mistakes <= name.chars().count().div_ceil(3))
+        .min()
+        .map(|(_, name)| name)
+}

@@ -1,0 +1,77 @@
+//! What a call has brought, as JSON and in words.
+
+use std::io::{self, Write as _};
+
+use ironorb::dynamic::{DynamicError, OperationDescription, Results};
+use ironorb::{Any, ObjectRef};
+use ironorb_dynamic::{Interfaces, json};
+use serde_json::{Map, Value};
+
+use super::explain;
+use crate::failure::{Failure, printed};
+
+pub(super) struct Telling<'a> {
+    pub(super) operation: &'a OperationDescription,
+    /// What people call it.
+    pub(super) name: &'a str,
+    pub(super) known: &'a Interfaces,
+    pub(super) compact: bool,
+}
+
+impl Telling<'_> {
+    /// The result alone, or beside what came back in parameters; `null` for nothing.
+    pub(super) fn results(&self, results: &Results) -> Result<(), Failure> {
+        let bad = |e: DynamicError| Failure::new(format!("`{}` was answered: {e}", self.name));
+        let mut out = Map::new();
+        for (index, parameter) in self.operation.returned() {
+            let value = results.out(index).map_err(bad)?;
+            out.insert(parameter.name.clone(), self.value(&parameter.name, &value)?);
+        }
+        let result = self.value("the result", &results.result().map_err(bad)?)?;
+        let told = if out.is_empty() {
+            result
+        } else {
+            let mut whole = Map::new();
+            if self.operation.has_result() {
+                whole.insert("result".to_owned(), result);
+            }
+            whole.insert("out".to_owned(), Value::Object(out));
+            Value::Object(whole)
+        };
+        printed(writeln!(io::stdout(), "{}", self.text(&told)))
+    }
+
+    /// Why there are no results.
+    pub(super) fn error(&self, error: &DynamicError, object: &ObjectRef) -> Failure {
+        match error {
+            DynamicError::User(exception) => self.exception(exception),
+            DynamicError::System(e) => explain::system(&format!("`{}` failed", self.name), object, e),
+            other => Failure::new(format!("`{}` was not called: {other}", self.name)),
+        }
+    }
+
+    fn exception(&self, exception: &Any) -> Failure {
+        let ty = exception.type_code().resolved();
+        let (id, name) = (ty.id().unwrap_or_default(), ty.name().unwrap_or_default());
+        let failure = Failure::new(format!("`{}` raised {name}", self.name));
+        let members = match json::to_json_with(exception, self.known) {
+            Ok(members) => members,
+            Err(e) => return failure.with_body(format!("  {id}, whose members cannot be told: {e}")),
+        };
+        let mut whole = Map::new();
+        whole.insert("exception".to_owned(), Value::from(id));
+        whole.insert("members".to_owned(), members);
+        failure.with_body(self.text(&Value::Object(whole)))
+    }
+
+    fn value(&self, what: &str, value: &Any) -> Result<Value, Failure> {
+        json::to_json_with(value, self.known).map_err(|e| {
+            Failure::new(format!("`{}` was carried out, but {what} cannot be told: {e}", self.name))
+        })
+    }
+
+    /// The alternate form is the one on several lines.
+    fn text(&self, value: &Value) -> String {
+        if self.compact { format!("{value}") } else { format!("{value:#}") }
+    }
+}
