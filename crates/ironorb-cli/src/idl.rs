@@ -50,10 +50,10 @@ enum Command {
 pub(crate) struct Settings {
     /// Look for included files in this folder, too; may be given several times.
     #[arg(short = 'I', long = "include", value_name = "DIR")]
-    include: Vec<PathBuf>,
+    pub(crate) include: Vec<PathBuf>,
     /// Define a macro of the preprocessor; without a value it is 1.
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
-    define: Vec<String>,
+    pub(crate) define: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {

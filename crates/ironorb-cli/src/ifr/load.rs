@@ -4,8 +4,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ironorb_services::ifr::{InterfaceRepository, Limits, Loaded, Store};
+use ironorb_services::ifr::{InterfaceRepository, Limits, Store};
 
+use super::loader;
+use super::place::Place;
 use crate::failure::{Failure, printed};
 use crate::idl::Settings;
 use crate::serving;
@@ -14,19 +16,35 @@ use crate::serving;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: Settings,
-    /// The file that holds the definitions; made when there is none. Default: `ironorb/definitions.redb` in
-    /// $XDG_STATE_HOME or ~/.local/state.
-    #[arg(long, value_name = "PATH")]
+    /// The file that holds the definitions, made when there is none: for loading while nobody serves it.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["repository", "timeout"])]
     store: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
     /// The files.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (store, _) = open_store(arguments.store.as_deref())?;
-    let repository = InterfaceRepository::new(store, Limits::default());
-    load(&repository, &arguments.settings, &arguments.files)
+    if let Some(store) = &arguments.store {
+        let (store, _) = open_store(Some(store))?;
+        let repository = InterfaceRepository::new(store, Limits::default());
+        return load(&repository, &arguments.settings, &arguments.files);
+    }
+    let session = arguments.place.open()?;
+    let loader = session.loader()?;
+    for file in &arguments.files {
+        let outcome = arguments.settings.compile(file);
+        if outcome.model.is_none() {
+            return Err(not_loaded(file, ""));
+        }
+        let Settings { include, define } = &arguments.settings;
+        let loaded =
+            loader::load(&loader, &outcome, include, define).map_err(|why| not_loaded(file, &why))?;
+        report(file, loaded.added, loaded.updated, loaded.removed)?;
+    }
+    Ok(())
 }
 
 /// Loads files one after the other, and says of each what it has changed.
@@ -36,12 +54,9 @@ pub(super) fn load(
     files: &[PathBuf],
 ) -> Result<(), Failure> {
     for file in files {
-        let shown = file.display();
-        let model =
-            settings.compile(file).model.ok_or_else(|| Failure::new(format!("{shown} is not loaded")))?;
-        let Loaded { added, updated, removed } =
-            repository.load(&model).map_err(|e| Failure::new(format!("{shown} is not loaded: {e}")))?;
-        printed(writeln!(io::stdout(), "{shown}: {added} added, {updated} updated, {removed} removed"))?;
+        let model = settings.compile(file).model.ok_or_else(|| not_loaded(file, ""))?;
+        let loaded = repository.load(&model).map_err(|e| not_loaded(file, &e.to_string()))?;
+        report(file, loaded.added, loaded.updated, loaded.removed)?;
     }
     Ok(())
 }
@@ -55,4 +70,19 @@ pub(super) fn open_store(path: Option<&Path>) -> Result<(Store, String), Failure
     let store = Store::open(&path).map_err(Failure::new)?;
     let shown = std::fs::canonicalize(&path).unwrap_or(path);
     Ok((store, shown.display().to_string()))
+}
+
+fn report(
+    file: &Path,
+    added: impl std::fmt::Display,
+    updated: impl std::fmt::Display,
+    removed: impl std::fmt::Display,
+) -> Result<(), Failure> {
+    let shown = file.display();
+    printed(writeln!(io::stdout(), "{shown}: {added} added, {updated} updated, {removed} removed"))
+}
+
+fn not_loaded(file: &Path, why: &str) -> Failure {
+    let colon = if why.is_empty() { "" } else { ": " };
+    Failure::new(format!("{} is not loaded{colon}{why}", file.display()))
 }

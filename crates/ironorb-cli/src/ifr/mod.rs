@@ -2,6 +2,7 @@
 
 mod explain;
 mod load;
+mod loader;
 mod place;
 mod serve;
 mod show;
@@ -26,10 +27,9 @@ enum Command {
     /// URL is a corbaloc of the repository: give it to servers as their initial reference `InterfaceRepository`, and
     /// their objects tell what their interface is.
     Serve(serve::Arguments),
-    /// Load the definitions of IDL files into a store.
+    /// Load the definitions of IDL files into a repository that `ironorb ifr serve` serves, or into a store.
     ///
-    /// What the store has already is brought up to date. Each file is loaded wholly or not at all. The store must not be
-    /// served meanwhile: `serve --load FILE` loads before it serves.
+    /// What it has already is brought up to date. Each file is loaded wholly or not at all.
     Load(load::Arguments),
     /// List what stands in a container of a repository; what contains definitions itself ends in `::`.
     List {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use ironorb::ifr::INTERFACE_REPOSITORY;
 use ironorb::ifr::corba::{ContainedRef, Container as _, ContainerRef, Repository as _, RepositoryRef};
-use ironorb::{Orb, TypedRef as _};
+use ironorb::{Orb, SystemExceptionKind, TypedRef as _};
 
 use super::explain::unanswered;
+use super::loader::{LOADER_KEY, LoaderRef};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -24,7 +25,7 @@ pub(crate) struct Place {
 /// A connection to a repository.
 pub(super) struct Session {
     pub(super) root: RepositoryRef,
-    _orb: Orb,
+    orb: Orb,
 }
 
 impl Place {
@@ -48,7 +49,7 @@ impl Place {
                 object.narrow_unchecked()
             }
         };
-        Ok(Session { root, _orb: orb })
+        Ok(Session { root, orb })
     }
 }
 
@@ -63,6 +64,24 @@ impl Session {
             Failure::new(format!("`{name}` is not defined in the repository"))
                 .with_help("`ironorb ifr list --recursive` lists all that is")
         })
+    }
+
+    /// The loader beside the repository, which is at the same addresses.
+    pub(super) fn loader(&self) -> Result<LoaderRef, Failure> {
+        let repository = self.root.object();
+        let profile = repository.ior().iiop_profiles().next();
+        let profile = profile.ok_or_else(|| Failure::new("the repository has no IIOP address"))?;
+        let host = profile.host();
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let url = format!("corbaloc::1.2@{host}:{}/{LOADER_KEY}", profile.port());
+        let loader = self.orb.string_to_object(&url).map_err(Failure::new)?;
+        match loader.narrow() {
+            Ok(Some(loader)) => Ok(loader),
+            Err(e) if e.kind != SystemExceptionKind::ObjectNotExist => {
+                Err(unanswered("cannot reach the repository", &e))
+            }
+            _ => Err(Failure::new("the repository is not served by `ironorb ifr serve`, and takes no IDL")),
+        }
     }
 
     pub(super) fn container(&self, name: Option<&str>) -> Result<ContainerRef, Failure> {

@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::load::{load, open_store};
+use super::loader;
 use crate::failure::Failure;
 use crate::idl::Settings;
 use crate::serving;
@@ -70,6 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let report = Box::new(|fault: &_| eprintln!("error: {fault}"));
     let server =
         InterfaceRepositoryServer::start_reporting(&orb, repository, report).map_err(Failure::new)?;
+    loader::start(&orb, &server).map_err(Failure::new)?;
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     if let Some(path) = &arguments.ior_file {
         serving::write_whole(path, &server.root().object().to_ior_string())

@@ -91,7 +91,9 @@ fn shown(contained: &ContainedRef) -> Result<Vec<String>, SystemException> {
 /// What a description says, where all is in it.
 fn of_value(value: &Any) -> Option<String> {
     if let Ok(constant) = value.extract::<ConstantDescription>() {
-        return Some(format!("  {} = {:?}", of_type(&constant.type_), constant.value));
+        let value = format!("{:?}", constant.value);
+        let value = value.strip_prefix("Any(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(&value);
+        return Some(format!("  {} = {value}", of_type(&constant.type_)));
     }
     if let Ok(one) = value.extract::<OperationDescription>() {
         return Some(operation(&one));
