@@ -285,7 +285,7 @@ fn requests_go_on_from_version_to_version() {
 fn large_arguments_are_sent_from_where_they_lie() {
     for version in [Version::V1_1, Version::V1_2] {
         on_all(version, |object| {
-            for length in [0, 1, 8000, 8191, 8192, 8193, 100_000, 6_000_001] {
+            for length in [0, 1, 8000, 8191, 8192, 8193, 100_000, 4_000_001] {
                 let data: Vec<u8> = (0..length).map(|i: u32| (i % 251) as u8).collect();
                 let mut reflect = request(object, "reflect");
                 reflect.borrow(0, &data).unwrap();

@@ -10,7 +10,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
-use crate::course::Course;
+use crate::course::{Answer, Course};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
 use crate::loopback;
@@ -59,11 +59,7 @@ where
     R: RefTo<I>,
 {
     let object = target.object();
-    let by_message = || {
-        Course::begin(object, operation, &arguments as Arguments<'_>)
-            .and_then(|mut course| course.oneway())
-            .map_err(|e| about(object, operation, e))
-    };
+    let by_message = || oneway(object, operation, &arguments).map_err(|e| about(object, operation, e));
     match object.local(operation) {
         Ok(None) => by_message(),
         Ok(Some(upcall)) => match direct(&upcall) {
@@ -119,7 +115,7 @@ pub(crate) fn remote<T, E: OperationError>(
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
-    let answer = match Course::twoway(object, operation, arguments) {
+    let answer = match twoway(object, operation, arguments) {
         Ok(answer) => answer,
         Err(e) => return Err(about(object, operation, e).into()),
     };
@@ -129,6 +125,24 @@ pub(crate) fn remote<T, E: OperationError>(
         link.recycle(answer.message);
     }
     result
+}
+
+/// The course of every call whose arguments are written, compiled once and beside what it calls.
+fn twoway(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<Answer, SystemException> {
+    Course::twoway(object, operation, arguments)
+}
+
+/// The same of a oneway.
+fn oneway(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+) -> Result<(), SystemException> {
+    Course::begin(object, operation, arguments)?.oneway()
 }
 
 /// Calls a twoway operation of an object wherever it is, in this process by a message too.

@@ -94,7 +94,7 @@ impl Link {
     }
 
     /// Sends what is left of a oneway.
-    #[inline]
+    #[inline(always)] // a step of every oneway
     pub(super) fn finish_oneway(
         &self,
         state: Guard<'_>,
