@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ironorb::{
     CompletionStatus, Deferred, MinorCode, Orb, Reply, SystemException, SystemExceptionKind, TypedRef,
+    Version,
 };
 use ironorb_tests::testing::{
     DeferredUnrelated, Probe, ProbeAsync, ProbeRef, UnrelatedAsync, UnrelatedRef, probe::RefuseError,
@@ -570,4 +571,21 @@ fn a_call_that_waits_does_not_overtake_those_that_wait_for_its_connection() {
         assert!(first.is_ready());
         first.wait().unwrap();
     }
+}
+
+/// Nobody knows any more where numbers lie in arguments that are kept to be sent again, and none may be cut in two.
+#[test]
+fn kept_arguments_are_not_cut_in_giop_1_1() {
+    let builder = Orb::builder().no_endpoint().fragment_bytes(200).fragments_in_giop_1_1(true);
+    let client = builder.giop_version(Version::V1_1).build().unwrap();
+    let (listener, port) = raw::listen();
+    let url = format!("corbaloc:iiop:1.1@127.0.0.1:{port}/x");
+    let probe: ProbeRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let pending = probe.reflect_async(&[7; 1000]);
+    let (mut stream, _) = listener.accept().unwrap();
+    let request = raw::read_message(&mut stream);
+    assert_eq!(request[..6], *b"GIOP\x01\x01");
+    assert_eq!(request[6] & 2, 0, "no fragments follow");
+    assert!(request.ends_with(&[7; 1000]));
+    drop(pending);
 }

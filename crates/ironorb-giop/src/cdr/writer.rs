@@ -306,6 +306,16 @@ impl<'b> Writer<'b> {
         self.form == NumberForm::Noted
     }
 
+    /// Appends data that was written before, for a place of the same alignment: it is not known where numbers lie in it,
+    /// so no fragment of GIOP 1.1 ends within.
+    #[inline]
+    pub fn write_kept(&mut self, bytes: &[u8]) {
+        if self.form == NumberForm::Noted {
+            self.note_numbers(1, bytes.len(), 1);
+        }
+        self.write_bytes(bytes);
+    }
+
     /// What knows where the message may be cut, unless what is written is thrown away.
     fn cuts(&mut self) -> Option<&mut Cuts> {
         self.values.0.as_mut().filter(|values| !values.is_rehearsing())?.cuts.as_mut()

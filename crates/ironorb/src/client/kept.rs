@@ -44,7 +44,7 @@ impl KeptArguments {
         let wide_fits = to.wide_set == self.encoding.wide_set || self.encoding.wide_set.is_none();
         let fits = place_fits && version_fits && char_set_fits && wide_fits;
         if fits {
-            w.write_bytes(body);
+            w.write_kept(body);
         }
         fits
     }
