@@ -6,6 +6,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::str::FromStr;
 
+use crate::net::Listener;
+
 /// An address to listen at: `iiop://host:port`.
 ///
 /// The host may be a name, an IPv4 address or an IPv6 address in brackets; left out, it means every address of
@@ -51,19 +53,20 @@ impl Endpoint {
         Endpoint { host: String::new(), port: 0 }
     }
 
-    pub(crate) fn listen(&self) -> io::Result<TcpListener> {
+    /// Begins to listen. Gives what references say when nothing else is published, too.
+    pub(crate) fn listen(&self) -> io::Result<(Listener, Published)> {
         let at = |e: io::Error| io::Error::new(e.kind(), format!("cannot listen at {self}: {e}"));
-        if !self.host.is_empty() {
-            return TcpListener::bind((self.host.as_str(), self.port)).map_err(at);
-        }
-        // `::` takes IPv4 as well, where the machine has IPv6.
-        TcpListener::bind(("::", self.port))
-            .or_else(|_| TcpListener::bind(("0.0.0.0", self.port)))
-            .map_err(at)
+        let listener = match self.host.as_str() {
+            // `::` takes IPv4 as well, where the machine has IPv6.
+            "" => TcpListener::bind(("::", self.port)).or_else(|_| TcpListener::bind(("0.0.0.0", self.port))),
+            host => TcpListener::bind((host, self.port)),
+        };
+        let listener = listener.map_err(at)?;
+        let published = self.published(listener.local_addr()?);
+        Ok((Listener::Tcp(listener), published))
     }
 
-    /// What references say when nothing else is published.
-    pub(crate) fn published(&self, bound: SocketAddr) -> Published {
+    fn published(&self, bound: SocketAddr) -> Published {
         let host = match self.host.parse::<IpAddr>() {
             Ok(ip) if !ip.is_unspecified() => ip.to_string(),
             Err(_) if !self.host.is_empty() => self.host.clone(),

@@ -10,7 +10,6 @@ mod attended;
 mod both_ways;
 mod lending;
 
-use std::net::{Shutdown, TcpStream};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -29,7 +28,7 @@ use super::receiver::Receiver;
 use super::{Common, Place};
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
-use crate::net::{self, Moved};
+use crate::net::{self, Moved, Shutdown, Stream};
 use crate::sync::lock;
 use attended::Attended;
 use both_ways::BothWays;
@@ -38,7 +37,7 @@ pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
 /// One outgoing connection.
 #[derive(Debug)]
 pub(crate) struct Link {
-    stream: TcpStream,
+    stream: Stream,
     state: Mutex<LinkState>,
     /// What `state` knows as well, for a look without the lock. May lag behind it: then the request finds out.
     ended: AtomicBool,
@@ -100,17 +99,12 @@ const LOOK_AFTER_MS: u64 = 20;
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
 impl Link {
-    pub(super) fn new(stream: TcpStream, common: &Arc<Common>, place: Place) -> Arc<Self> {
+    pub(super) fn new(stream: Stream, common: &Arc<Common>, place: Place) -> Arc<Self> {
         let both_ways = common.config.bidirectional.then(|| BothWays::originator(common));
         Link::made(stream, common, Some(place), both_ways)
     }
 
-    fn made(
-        stream: TcpStream,
-        common: &Common,
-        place: Option<Place>,
-        both_ways: Option<BothWays>,
-    ) -> Arc<Self> {
+    fn made(stream: Stream, common: &Common, place: Option<Place>, both_ways: Option<BothWays>) -> Arc<Self> {
         let Common { config, receiver, .. } = common;
         let connection = match &both_ways {
             None => ClientConnection::new(config.connection),
@@ -480,7 +474,7 @@ impl Link {
         };
         if !fits {
             self.receive_timeout_us.store(want_us, Ordering::Relaxed);
-            let _ = self.stream.set_read_timeout((want_us > 0).then(|| Duration::from_micros(want_us)));
+            let _ = self.stream.set_receive_timeout((want_us > 0).then(|| Duration::from_micros(want_us)));
         }
     }
 

@@ -14,7 +14,6 @@ pub(crate) use link::{Acceptor, Backlog, Link};
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -29,7 +28,7 @@ use self::receiver::Receiver;
 use self::resolver::Resolver;
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
-use crate::net;
+use crate::net::{self, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 
@@ -161,7 +160,7 @@ impl Connector {
     }
 
     /// A way to the client who has made a connection.
-    pub(crate) fn accepted(&self, stream: TcpStream, acceptor: Weak<dyn Acceptor>) -> Arc<Link> {
+    pub(crate) fn accepted(&self, stream: Stream, acceptor: Weak<dyn Acceptor>) -> Arc<Link> {
         Link::accepted(stream, &self.common, acceptor)
     }
 
@@ -528,7 +527,7 @@ impl EndpointLinks {
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
         let place = self.common.place(now).ok_or(ConnectFailure::TooMany)?;
         let connected = self.common.resolver.resolve(&self.host, self.port, deadline).and_then(|addresses| {
-            net::connect(&addresses, deadline).inspect_err(|_| self.common.resolver.forget(&self.host))
+            net::tcp::connect(&addresses, deadline).inspect_err(|_| self.common.resolver.forget(&self.host))
         });
         let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
         self.failed_ms.store(failed_ms, Ordering::Relaxed);

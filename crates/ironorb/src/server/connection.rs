@@ -7,7 +7,6 @@ mod answers;
 mod both_ways;
 mod sending;
 
-use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -16,7 +15,7 @@ use ironorb_giop::framer::Framer;
 
 use crate::adapter::Session;
 use crate::client::Link;
-use crate::net::{self, Moved};
+use crate::net::{self, Moved, Shutdown, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 
@@ -31,7 +30,7 @@ pub(super) use both_ways::Received;
 /// another thread waits for requests.
 pub(super) struct Connection {
     pub(super) id: u64,
-    pub(super) stream: TcpStream,
+    pub(super) stream: Stream,
     orb: Arc<OrbCore>,
     /// For answers that come after the upcall.
     itself: Weak<Connection>,
@@ -119,7 +118,7 @@ impl Spare {
 impl Connection {
     pub(super) fn new(
         id: u64,
-        stream: TcpStream,
+        stream: Stream,
         server: &Arc<Shared>,
         itself: Weak<Connection>,
         on_stall: Option<OnStall>,

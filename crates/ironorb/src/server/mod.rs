@@ -9,12 +9,12 @@ pub(crate) mod work;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::config::ServerConcurrency;
 use crate::endpoint::{Endpoint, Published, split_host_port, without_scheme};
+use crate::net::{Listener, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use connection::Connection;
@@ -24,7 +24,7 @@ use receiving::Receiving;
 /// The server's side of an ORB: its listening sockets and connections.
 pub(crate) struct Server {
     shared: Arc<Shared>,
-    listeners: Vec<Arc<TcpListener>>,
+    listeners: Vec<Arc<Listener>>,
 }
 
 /// What all threads of a server have in common.
@@ -53,8 +53,8 @@ impl Server {
         let mut listeners = Vec::new();
         let mut bound = Vec::new();
         for endpoint in endpoints {
-            let listener = endpoint.listen()?;
-            bound.push(endpoint.published(listener.local_addr()?));
+            let (listener, published) = endpoint.listen()?;
+            bound.push(published);
             listeners.push(Arc::new(listener));
         }
         // Before the first client can ask.
@@ -92,8 +92,7 @@ impl Server {
             return;
         }
         for listener in &self.listeners {
-            // Wakes the thread that accepts.
-            let _ = rustix::net::shutdown(&**listener, rustix::net::Shutdown::Both);
+            listener.close();
         }
         let mut connections = lock(&self.shared.connections);
         for connection in connections.values() {
@@ -113,15 +112,15 @@ impl Server {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &Listener, shared: &Arc<Shared>) {
     loop {
         match listener.accept() {
-            Ok((stream, peer)) => {
+            Ok(stream) => {
                 if shared.is_stopping() {
                     return;
                 }
                 // A connection that cannot be served is dropped, which the peer sees as closed.
-                let _ = shared.admit(stream, peer);
+                let _ = shared.admit(stream);
             }
             Err(_) if shared.is_stopping() => return,
             // The peer gave up, or descriptors ran out: the others must go on.
@@ -138,10 +137,7 @@ impl Shared {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    fn admit(self: &Arc<Self>, stream: TcpStream, _peer: SocketAddr) -> io::Result<()> {
-        stream.set_nodelay(true)?;
-        // So that peers that vanish without a word do not keep their places for ever.
-        rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
+    fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new_cyclic(|connection| {
             let on_stall = self.pool.is_some().then(|| pool::on_stall(self, connection.clone()));

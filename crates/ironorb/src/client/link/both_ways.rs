@@ -5,7 +5,6 @@
 //! for a reply that depends on them. On an accepted connection the server's threads receive; our calls only wait.
 
 use std::fmt;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
@@ -18,6 +17,7 @@ use super::{Clock, Guard, Link, Woken};
 use crate::adapter::{ReplySink, Session};
 use crate::client::Common;
 use crate::deadline::Deadline;
+use crate::net::Stream;
 use crate::orb::OrbCore;
 use crate::server::work::Work;
 use crate::sync::lock;
@@ -138,7 +138,7 @@ fn requests_max(config: &ConnectionConfig) -> usize {
 impl Link {
     /// Over a connection that the peer has made.
     pub(in crate::client) fn accepted(
-        stream: TcpStream,
+        stream: Stream,
         common: &Common,
         acceptor: Weak<dyn Acceptor>,
     ) -> Arc<Link> {

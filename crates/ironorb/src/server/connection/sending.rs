@@ -1,6 +1,5 @@
 //! How a connection's bytes leave, and what happens when the peer takes none. Never holds a lock while it waits.
 
-use std::net::Shutdown;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -8,7 +7,7 @@ use std::time::Instant;
 use ironorb_giop::connection::ServerConnection;
 
 use super::{Connection, Detour};
-use crate::net::{self, Moved};
+use crate::net::{self, Moved, Shutdown};
 use crate::sync::lock;
 
 impl Connection {
