@@ -1,9 +1,9 @@
 //! The `ironorb` command as its users run it, and its naming service as a process.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use ironorb::naming::cos_naming::NamingContextExtRef;
@@ -86,6 +86,79 @@ impl Done {
     pub fn expect_failure(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
         self.err
+    }
+}
+
+/// A command of `ironorb` that serves until it is ended; killed when dropped.
+#[derive(Debug)]
+pub struct ServingProcess {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// The lines before the one with which it said that it was ready.
+    pub announced: Vec<String>,
+    /// What stands behind `ready` in that line.
+    pub ready: String,
+}
+
+impl ServingProcess {
+    /// Starts it and waits until it serves.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> ServingProcess {
+        let mut command = Command::new(ironorb());
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env_remove(ironorb::INIT_REF_VARIABLE);
+        let mut child = command.spawn().expect("`ironorb` can be started");
+        let out = BufReader::new(child.stdout.take().expect("it was piped"));
+        let mut started = ServingProcess { child, out, announced: Vec::new(), ready: String::new() };
+        loop {
+            let line = started.line();
+            match line.strip_prefix("ready") {
+                Some(ready) => {
+                    started.ready = ready.trim_start().to_owned();
+                    return started;
+                }
+                None => started.announced.push(line),
+            }
+        }
+    }
+
+    /// The next line that it prints.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        let count = self.out.read_line(&mut line).expect("it prints text");
+        if count == 0 {
+            let mut said = String::new();
+            let _ = self.child.stderr.take().map(|mut err| err.read_to_string(&mut said));
+            panic!("it has ended: {said}");
+        }
+        line.trim_end().to_owned()
+    }
+
+    /// Asks it to end, and gives what it printed since.
+    ///
+    /// # Panics
+    /// If the system does not let us.
+    pub fn terminate(mut self) -> Done {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).expect("it is ours");
+        let (mut out, mut err) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).expect("it prints text");
+        let stderr = self.child.stderr.take().expect("it was piped");
+        BufReader::new(stderr).read_to_string(&mut err).expect("it prints text");
+        let status = self.child.wait().expect("it is ours");
+        Done { code: status.code(), out, err }
+    }
+}
+
+impl Drop for ServingProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -1,37 +1,13 @@
 //! `ironorb ifr` as a process: loaded while it serves, killed, looked at again.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use ironorb_tests::command::{ServingProcess, run};
 
-use ironorb_tests::command::{ironorb, run};
-
-/// `ironorb ifr serve`; killed when dropped.
-struct Serving {
-    child: Child,
-    url: String,
+fn serve(store: &str) -> ServingProcess {
+    ServingProcess::start(["ifr", "serve", "--endpoint", "iiop://127.0.0.1:0", "--store", store])
 }
 
-impl Serving {
-    fn start(store: &str) -> Serving {
-        let mut command = Command::new(ironorb());
-        command.args(["ifr", "serve", "--endpoint", "iiop://127.0.0.1:0", "--store", store]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines.map(Result::unwrap).find_map(|line| line.strip_prefix("ready ").map(str::to_owned));
-        Serving { child, url: url.expect("it says when it is ready") }
-    }
-
-    fn ask<'a>(&'a self, command: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
-        [&["ifr", command, "--repository", &self.url], rest].concat()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // On Unix this is SIGKILL.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn ask<'a>(serving: &'a ServingProcess, command: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
+    [&["ifr", command, "--repository", &serving.ready], rest].concat()
 }
 
 #[test]
@@ -44,30 +20,30 @@ fn what_was_loaded_while_it_served_survives_a_kill() {
         "#include \"types.idl\"\ninterface Account { void pay(in Money amount); const long DAYS = EXTRA; };";
     std::fs::write(&bank, text).unwrap();
 
-    let serving = Serving::start(&store);
-    let loaded = run(serving.ask("load", &["-D", "EXTRA=3", &bank])).expect();
+    let serving = serve(&store);
+    let loaded = run(ask(&serving, "load", &["-D", "EXTRA=3", &bank])).expect();
     assert_eq!(loaded, format!("{bank}: 4 added, 0 updated, 0 removed\n"));
     let in_use = run(["ifr", "load", "--store", &store, &types]).expect_failure(1);
     assert!(in_use.contains("in use"), "{in_use}");
     drop(serving);
 
-    let serving = Serving::start(&store);
-    let listed = run(serving.ask("list", &["--recursive"])).expect();
+    let serving = serve(&store);
+    let listed = run(ask(&serving, "list", &["--recursive"])).expect();
     let expected =
         ["Money  (typedef)", "Account::  (interface)", "  pay  (operation)", "  DAYS  (const)"].join("\n");
     assert_eq!(listed, expected + "\n");
-    let shown = run(serving.ask("show", &["IDL:Account:1.0"])).expect();
+    let shown = run(ask(&serving, "show", &["IDL:Account:1.0"])).expect();
     assert!(shown.ends_with("  void pay(in Money amount);\n"), "{shown}");
-    let shown = run(serving.ask("show", &["Account::DAYS"])).expect();
+    let shown = run(ask(&serving, "show", &["Account::DAYS"])).expect();
     assert!(shown.ends_with("  long = 3\n"), "{shown}");
 
-    let kept = run(serving.ask("remove", &["Money"])).expect_failure(1);
+    let kept = run(ask(&serving, "remove", &["Money"])).expect_failure(1);
     assert!(kept.contains("remove them first"), "{kept}");
     std::fs::write(&bank, "struct Account { long x; };").unwrap();
-    let refused = run(serving.ask("load", &[&bank])).expect_failure(1);
+    let refused = run(ask(&serving, "load", &[&bank])).expect_failure(1);
     assert!(refused.contains("has an interface, ::Account"), "{refused}");
-    run(serving.ask("remove", &["Account"])).expect();
-    run(serving.ask("load", &[&bank])).expect();
-    let missing = run(serving.ask("show", &["Account::pay"])).expect_failure(1);
+    run(ask(&serving, "remove", &["Account"])).expect();
+    run(ask(&serving, "load", &[&bank])).expect();
+    let missing = run(ask(&serving, "show", &["Account::pay"])).expect_failure(1);
     assert!(missing.contains("not defined"), "{missing}");
 }

@@ -8,16 +8,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ironorb::dynamic::InterfaceDescription;
-use ironorb::{Any, ObjectRef, SystemException, TcKind, TypeCode};
+use ironorb::ifr::corba::RepositoryRef;
+use ironorb::{Any, SystemException, TcKind, TypeCode};
 use ironorb_idl::model::Model;
 use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
 
 use crate::lower;
+use crate::repository::{Told, ask_id};
 
-/// Definitions known at run time, from IDL files or from wherever descriptions and TypeCodes come.
+/// Definitions known at run time, from IDL files or from wherever descriptions and TypeCodes come, and interface
+/// repositories that are asked for what is not known.
 ///
 /// They only grow. What is added a second time must be the same as before; files that include the same others may so
 /// be added one after the other.
+///
+/// What a repository has told is kept and not asked again, so a change there does not show; a copy of this shares it.
+/// [`fetch_interface`](Self::fetch_interface) and [`fetch_type`](Self::fetch_type) ask; whatever else is here, but for
+/// [`of`](Self::of), never blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Interfaces {
     interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
@@ -25,6 +32,9 @@ pub struct Interfaces {
     constants: BTreeMap<String, Constant>,
     /// From scoped names to repository ids.
     names: BTreeMap<String, String>,
+    /// Asked in turn.
+    repositories: Vec<RepositoryRef>,
+    told: Arc<Told>,
 }
 
 /// An IDL constant.
@@ -98,6 +108,11 @@ impl Interfaces {
         Ok(())
     }
 
+    /// Adds an interface repository, of whatever ORB, that is asked for what is not known. Does not call it.
+    pub fn add_repository(&mut self, repository: &RepositoryRef) {
+        self.repositories.push(repository.clone());
+    }
+
     /// Adds a type that has a repository id; one without is ignored.
     pub fn add_type(&mut self, type_code: TypeCode) -> Result<(), DefinitionError> {
         let id = type_code.id().unwrap_or_default().to_owned();
@@ -133,23 +148,41 @@ impl Interfaces {
         }
     }
 
-    /// The interface with a repository id.
+    /// The interface with a repository id, if it was added or a repository has told it already.
     pub fn interface(&self, id: &str) -> Option<Arc<InterfaceDescription>> {
-        self.interfaces.get(id).cloned()
+        self.interfaces.get(id).cloned().or_else(|| self.told.interface(id))
     }
 
-    /// All interfaces in the order of their ids.
+    /// The interface with a repository id. Repositories are asked for one that is not known; the first that has it
+    /// counts. Blocks.
+    pub fn fetch_interface(&self, id: &str) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
+        match self.interface(id) {
+            Some(known) => Ok(Some(known)),
+            None => self.first_of(|repository| self.told.ask_interface(repository, id)),
+        }
+    }
+
+    /// All interfaces that were added, in the order of their ids.
     pub fn interfaces(&self) -> impl Iterator<Item = &Arc<InterfaceDescription>> {
         self.interfaces.values()
     }
 
     /// The type with a repository id: of structs, unions, enums, typedefs, exceptions, interfaces, valuetypes, boxes
-    /// and native types.
+    /// and native types. Only what was added, or a repository has told already.
     pub fn type_code(&self, id: &str) -> Option<TypeCode> {
-        self.types.get(id).cloned()
+        self.types.get(id).cloned().or_else(|| self.told.type_code(id))
     }
 
-    /// All types with ids, in the order of these.
+    /// The type with a repository id. Repositories are asked for one that is not known; the first that has it counts.
+    /// Blocks.
+    pub fn fetch_type(&self, id: &str) -> Result<Option<TypeCode>, SystemException> {
+        match self.type_code(id) {
+            Some(known) => Ok(Some(known)),
+            None => self.first_of(|repository| self.told.ask_type(repository, id)),
+        }
+    }
+
+    /// All types with ids that were added, in the order of these.
     pub fn type_codes(&self) -> impl Iterator<Item = &TypeCode> {
         self.types.values()
     }
@@ -175,28 +208,41 @@ impl Interfaces {
         self.names.get(scoped_name.trim_start_matches("::")).map(String::as_str)
     }
 
-    /// The known interface that an object has, the most derived that is known; `None` if it has none of them.
-    ///
-    /// The id that the reference carries decides if it is known. Else the object is asked: first for interfaces
-    /// without known bases, and then only for what derives from one that it has. Blocks.
-    pub fn of(&self, object: &ObjectRef) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
-        if let Some(interface) = self.interfaces.get(object.type_id()) {
-            return Ok(Some(interface.clone()));
+    /// The repository id of an interface or type by its scoped name; an id stands for itself. Repositories are asked for a
+    /// name that is not known; the first that has it counts. Blocks.
+    pub fn fetch_id(&self, scoped_name: &str) -> Result<Option<String>, SystemException> {
+        let format_and_rest = scoped_name.split_once(':');
+        if format_and_rest.is_some_and(|(format, rest)| !format.is_empty() && !rest.starts_with(':')) {
+            return Ok(Some(scoped_name.to_owned()));
         }
-        let mut has: BTreeMap<&str, bool> = BTreeMap::new();
-        let mut best: Option<&Arc<InterfaceDescription>> = None;
-        // An interface has more bases than each of its bases has, so these come first.
-        let mut in_order: Vec<_> = self.interfaces.values().collect();
-        in_order.sort_by_key(|interface| interface.bases.len());
-        for interface in in_order {
-            let may_have = interface.bases.iter().all(|base| has.get(base.as_str()) != Some(&false));
-            let found = may_have && object.is_a(&interface.id)?;
-            has.insert(&interface.id, found);
-            if found && best.is_none_or(|best| interface.bases.len() >= best.bases.len()) {
-                best = Some(interface);
+        match self.id_of(scoped_name) {
+            Some(id) => Ok(Some(id.to_owned())),
+            None => self.first_of(|repository| ask_id(repository, scoped_name)),
+        }
+    }
+
+    pub(crate) fn repositories(&self) -> &[RepositoryRef] {
+        &self.repositories
+    }
+
+    pub(crate) fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// What the first repository has that has something; an error only if none has, and one failed.
+    fn first_of<T>(
+        &self,
+        ask: impl Fn(&RepositoryRef) -> Result<Option<T>, SystemException>,
+    ) -> Result<Option<T>, SystemException> {
+        let mut failed = None;
+        for repository in &self.repositories {
+            match ask(repository) {
+                Ok(None) => {}
+                Ok(found) => return Ok(found),
+                Err(e) => failed = failed.or(Some(e)),
             }
         }
-        Ok(best.cloned())
+        failed.map_or(Ok(None), Err)
     }
 }
 

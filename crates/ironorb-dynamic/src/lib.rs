@@ -1,7 +1,9 @@
-//! Definitions that are known at run time: interfaces and types read from IDL, and values as JSON.
+//! Definitions that are known at run time: interfaces and types read from IDL or asked of interface repositories, and
+//! values as JSON.
 //!
-//! Nothing here generates code, and nothing calls an object but [`Interfaces::of`], which asks one what it is. What
-//! is wrong with an IDL file or a JSON text is told with its place, and neither costs more than its own size allows.
+//! Nothing here generates code, and nothing calls an object but [`Interfaces::of`] and the `fetch_…` methods, which ask
+//! what is not known. What is wrong with an IDL file or a JSON text is told with its place, and neither costs more than
+//! its own size allows.
 //!
 //! ```
 //! use ironorb_dynamic::{Interfaces, json};
@@ -38,7 +40,11 @@
 mod interfaces;
 pub mod json;
 mod lower;
+mod of;
+mod repository;
 mod text;
 
 pub use interfaces::{Constant, DefinitionError, Interfaces};
+pub use of::{Attempt, Source, UnknownInterface};
+pub use repository::{BASES_MAX, INTERFACES_KEPT_MAX, TYPES_KEPT_MAX};
 pub use text::{TypeUse, declaration, signature};

@@ -1,31 +1,31 @@
 //! `ironorb call`: calls any operation of any object, with JSON for arguments and results.
 //!
-//! Nothing here knows a type before the command runs: all come from IDL files.
+//! Nothing here knows a type before the command runs: all come from IDL files, an interface repository or the object.
 
 mod arguments;
 mod explain;
 mod operation;
 mod outcome;
+mod sources;
 mod timing;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use ironorb::dynamic::{InterfaceDescription, Request};
-use ironorb::{ObjectRef, Orb, OrbBuilder};
-use ironorb_dynamic::{DefinitionError, Interfaces, declaration};
+use ironorb::dynamic::{OperationDescription, Request};
+use ironorb::{Context, Orb, OrbBuilder};
+use ironorb_dynamic::{declaration, signature};
 
 use crate::failure::{Failure, printed};
-use crate::idl;
 use operation::Found;
+use sources::Sources;
 
 /// Call any operation of any CORBA object, with JSON for arguments and results.
 ///
-/// Types come from IDL files (--idl). A result is printed as JSON, with out and inout parameters as {"result": …,
+/// Types come from IDL files (--idl), from an interface repository (--ifr, or the initial reference
+/// InterfaceRepository), or from the object itself, if its server can describe it. A result is printed as JSON, with out and inout parameters as {"result": …,
 /// "out": {…}}. A user exception is told on standard error, as JSON too, and the exit code is 1.
 ///
 /// Options of the ORB, such as -ORBgiopVersion 1.1, may stand anywhere before `--`.
@@ -33,8 +33,9 @@ use operation::Found;
 #[command(
     arg_required_else_help = true,
     after_help = "Examples:\n  \
+        ironorb call corbaname::localhost#bank/main --list\n  \
         ironorb call corbaname::localhost#bank/main --idl bank.idl --list\n  \
-        ironorb call corbaname::localhost#bank/main deposit 100 --idl bank.idl\n  \
+        ironorb call corbaname::localhost#bank/main deposit 100 --ifr localhost:2900\n  \
         ironorb call file:account.ior transfer '{\"to\": \"IOR:…\", \"amount\": 5}' --idl bank.idl\n  \
         ironorb call IOR:… balance --idl bank.idl --time 1000"
 )]
@@ -50,14 +51,11 @@ pub(crate) struct Arguments {
     /// `@FILE` reads one from a file, `-` from standard input. Texts, enumerators and references need no quotes.
     #[arg(allow_negative_numbers = true)]
     arguments: Vec<String>,
-    /// A file that has the object's interface, or one of its bases; may be given several times.
-    #[arg(long, value_name = "FILE")]
-    idl: Vec<PathBuf>,
     #[command(flatten)]
-    settings: idl::Settings,
-    /// Take the object to have this interface, by its name or repository id, without asking it.
-    #[arg(long, value_name = "NAME")]
-    interface: Option<String>,
+    sources: Sources,
+    /// A property for operations with a `context` clause; may be given several times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = property)]
+    context: Vec<(String, String)>,
     /// List the operations and attributes of the object's interface instead.
     #[arg(long, conflicts_with_all = ["operation", "time"])]
     list: bool,
@@ -92,29 +90,30 @@ pub(crate) fn take_orb_options(command_line: Vec<OsString>) -> (Vec<OsString>, O
 
 pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure> {
     let timeout = Duration::from_secs(arguments.timeout);
-    let known = arguments.known()?;
+    let mut known = arguments.sources.read()?;
     let orb = orb
         .no_endpoint()
         .call_timeout(Some(timeout))
         .connect_timeout(timeout)
         .build()
         .map_err(Failure::new)?;
+    arguments.sources.add_repository(&mut known, &orb)?;
     let object = orb.string_to_object(&arguments.reference).map_err(|e| explain::reference(&e))?;
+    let interface = || arguments.sources.interface_of(&object, &known);
     let Some(typed) = &arguments.operation else {
-        let interface = arguments.interface_of(&object, &known)?;
-        return printed(write!(io::stdout(), "{}", declaration(&interface)));
+        return printed(write!(io::stdout(), "{}", declaration(&*interface()?)));
     };
     let Found { operation, value } = match operation::of_every_object(typed) {
         Some(found) => found,
-        None => {
-            let interface = arguments.interface_of(&object, &known)?;
-            operation::find(&interface, typed)?
-        }
+        None => operation::find(&*interface()?, typed)?,
     };
     let mut texts: Vec<&str> = value.iter().map(String::as_str).collect();
     texts.extend(arguments.arguments.iter().map(String::as_str));
     let values = arguments::read(&operation, &texts, &known, &orb)?;
     let mut request = Request::new(&object, operation.clone());
+    if let Some(context) = arguments.context_for(&operation)? {
+        request.set_context(context);
+    }
     for (index, value) in &values {
         request.set_any(*index, value).map_err(Failure::new)?;
     }
@@ -135,41 +134,29 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
 }
 
 impl Arguments {
-    fn known(&self) -> Result<Interfaces, Failure> {
-        let mut known = Interfaces::new();
-        match known.add_idl(&self.idl, &self.settings.options()) {
-            // `ironorb idl check` is there for warnings.
-            Ok(_warnings) => Ok(known),
-            Err(DefinitionError::Idl { path, diagnostics }) => {
-                Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
-            }
-            Err(other) => Err(Failure::new(other)),
+    /// What was given for an operation's `context` clause; nobody is to believe that the rest was sent.
+    fn context_for(&self, operation: &OperationDescription) -> Result<Option<Context>, Failure> {
+        if self.context.is_empty() {
+            return Ok(None);
         }
+        let given = self.context.iter();
+        let context = given.fold(Context::new(), |context, (name, value)| context.with(name, value));
+        let patterns: Vec<&str> = operation.contexts.iter().map(String::as_str).collect();
+        let sent = context.matching(&patterns);
+        if let Some((name, _)) = context.iter().find(|(name, _)| sent.get(name).is_none()) {
+            return Err(Failure::new(format!(
+                "`{}` does not take the property {name}: no `context` clause names it",
+                operation.name
+            ))
+            .with_help(signature(operation)));
+        }
+        Ok(Some(context))
     }
+}
 
-    fn interface_of(
-        &self,
-        object: &ObjectRef,
-        known: &Interfaces,
-    ) -> Result<Arc<InterfaceDescription>, Failure> {
-        if self.idl.is_empty() {
-            return Err(Failure::new("the object's interface is not known")
-                .with_help("--idl FILE names an IDL file that defines it"));
-        }
-        if let Some(name) = &self.interface {
-            return operation::interface_named(known, name);
-        }
-        let found = known
-            .of(object)
-            .map_err(|e| explain::system("cannot ask the object for its interface", object, &e))?;
-        found.ok_or_else(|| {
-            let files: Vec<String> = self.idl.iter().map(|file| file.display().to_string()).collect();
-            let known_as = match object.type_id() {
-                "" => String::new(),
-                id => format!("; its reference says {id}"),
-            };
-            Failure::new(format!("the object has none of the interfaces in {}{known_as}", files.join(", ")))
-                .with_help("`ironorb call REF _repository_id` asks it; --interface NAME calls it as one all the same")
-        })
+fn property(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
     }
 }

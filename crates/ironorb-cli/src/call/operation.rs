@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ironorb::dynamic::{InterfaceDescription, OperationDescription, ParameterMode};
-use ironorb::{ObjectRef, Typed as _};
+use ironorb::{ObjectRef, SystemException, Typed as _};
 use ironorb_dynamic::Interfaces;
 
 use crate::failure::Failure;
@@ -68,12 +68,24 @@ pub(super) fn interface_named(known: &Interfaces, name: &str) -> Result<Arc<Inte
             Err(Failure::new(format!("several interfaces are called {name}: {}, {}", one.id, other.id))
                 .with_help("name the one that is meant by its scoped name"))
         }
-        _ => {
-            let ids: Vec<&str> = known.interfaces().map(|interface| interface.id.as_str()).collect();
-            Err(Failure::new(format!("no interface {name} is known"))
-                .with_help(format!("known are {}", ids.join(", "))))
-        }
+        _ => match from_repository(known, name)? {
+            Some(interface) => Ok(interface),
+            None => {
+                let ids: Vec<&str> = known.interfaces().map(|interface| interface.id.as_str()).collect();
+                Err(Failure::new(format!("no interface {name} is known")).with_help(match ids.is_empty() {
+                    true => "--idl FILE names an IDL file that defines it, --ifr REF an interface repository"
+                        .to_owned(),
+                    false => format!("known are {}", ids.join(", ")),
+                }))
+            }
+        },
     }
+}
+
+fn from_repository(known: &Interfaces, name: &str) -> Result<Option<Arc<InterfaceDescription>>, Failure> {
+    let cannot = |e: SystemException| Failure::new(format!("the interface repository cannot be asked: {e}"));
+    let id = known.fetch_id(name).map_err(cannot)?;
+    id.map_or(Ok(None), |id| known.fetch_interface(&id).map_err(cannot))
 }
 
 /// An operation's name, or that of the attribute behind which it is.

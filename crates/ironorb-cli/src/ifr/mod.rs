@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use place::Place;
+pub(crate) use place::with_scheme;
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]

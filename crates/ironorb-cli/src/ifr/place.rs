@@ -97,7 +97,7 @@ impl Session {
 }
 
 /// `host:port` means the repository there.
-fn with_scheme(text: &str) -> String {
+pub(crate) fn with_scheme(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let has_scheme = ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme));
     if has_scheme {

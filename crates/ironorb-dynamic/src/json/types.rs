@@ -5,7 +5,9 @@
 use std::collections::HashMap;
 
 use ironorb::giop::typecode::{BadType, UnionCase, ValueMember, ValueModifier, Visibility};
-use ironorb::{ObjectRef, TcKind, TypeCode, TypeDef, Typed, Value as ValueHandle, ValueBase};
+use ironorb::{
+    ObjectRef, SystemException, TcKind, TypeCode, TypeDef, Typed, Value as ValueHandle, ValueBase,
+};
 use serde_json::{Map, Value, json};
 
 use super::error::JsonError;
@@ -294,7 +296,19 @@ impl<'k> TypesFrom<'k> {
         if let Some(ty) = known {
             return Ok((ty, false));
         }
-        self.with_parameters(text)?.ok_or_else(|| JsonError::expected("a known type", &text.into()))
+        match self.with_parameters(text)? {
+            Some(read) => Ok(read),
+            None => Ok((self.asked(text)?, false)),
+        }
+    }
+
+    /// A type by its id or scoped name, from whoever can be asked.
+    fn asked(&self, text: &str) -> Result<TypeCode, JsonError> {
+        let expected = || JsonError::expected("a known type", &text.into());
+        let cannot =
+            |e: SystemException| JsonError::expected(format_args!("a known type ({e})"), &text.into());
+        let id = self.known.fetch_id(text).map_err(cannot)?;
+        self.known.fetch_type(&id.ok_or_else(expected)?).map_err(cannot)?.ok_or_else(expected)
     }
 
     /// `string<8>`, `sequence<long, 4>`, `fixed<5,2>`.

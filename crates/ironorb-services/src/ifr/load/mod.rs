@@ -376,9 +376,11 @@ impl Load<'_> {
         for case in cases {
             let ty = self.ty(definition, &case.member.ty)?;
             let one = |is_default, label| Case { name: case.member.name.clone(), is_default, label, ty };
-            found.extend(case.labels.iter().map(|label| one(false, self.label(label))));
             if case.is_default {
+                // A label beside `default` means nothing more than it; the TypeCodes of generated code lack it, too.
                 found.push(one(true, 0));
+            } else {
+                found.extend(case.labels.iter().map(|label| one(false, self.label(label))));
             }
         }
         Ok(found)

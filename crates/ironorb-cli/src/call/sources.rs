@@ -1,0 +1,102 @@
+//! Where the types of a call come from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use ironorb::dynamic::InterfaceDescription;
+use ironorb::{ObjectRef, Orb, ifr};
+use ironorb_dynamic::{DefinitionError, Interfaces, Source, UnknownInterface};
+
+use super::{explain, operation};
+use crate::failure::Failure;
+use crate::{idl, ifr as repository};
+
+#[derive(Debug, Args)]
+pub(crate) struct Sources {
+    /// A file that has the object's interface, or one of its bases; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    idl: Vec<PathBuf>,
+    #[command(flatten)]
+    settings: idl::Settings,
+    /// An interface repository that has the object's interface: a reference, or just HOST[:PORT] of `ironorb ifr serve`.
+    /// Default: the initial reference InterfaceRepository, if there is one, and whatever the object itself tells.
+    #[arg(long, value_name = "REF")]
+    ifr: Option<String>,
+    /// Take the object to have this interface, by its name or repository id, without asking it.
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+}
+
+impl Sources {
+    /// What the IDL files define.
+    pub(super) fn read(&self) -> Result<Interfaces, Failure> {
+        let mut known = Interfaces::new();
+        match known.add_idl(&self.idl, &self.settings.options()) {
+            // `ironorb idl check` is there for warnings.
+            Ok(_warnings) => Ok(known),
+            Err(DefinitionError::Idl { path, diagnostics }) => {
+                Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
+            }
+            Err(other) => Err(Failure::new(other)),
+        }
+    }
+
+    /// The repository that was named, or that the ORB has. It is not called before something is not known.
+    pub(super) fn add_repository(&self, known: &mut Interfaces, orb: &Orb) -> Result<(), Failure> {
+        match &self.ifr {
+            Some(text) => {
+                let object = orb.string_to_object(&repository::with_scheme(text)).map_err(|e| {
+                    Failure::new(format!("--ifr {text}: {e}")).with_help("for example `--ifr localhost:2900`")
+                })?;
+                known.add_repository(&object.narrow_unchecked());
+            }
+            None => {
+                if let Ok(configured) = ifr::repository(orb) {
+                    known.add_repository(&configured);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn interface_of(
+        &self,
+        object: &ObjectRef,
+        known: &Interfaces,
+    ) -> Result<Arc<InterfaceDescription>, Failure> {
+        match &self.interface {
+            Some(name) => operation::interface_named(known, name),
+            None => known.of(object).map_err(|unknown| self.unknown(object, &unknown)),
+        }
+    }
+
+    fn unknown(&self, object: &ObjectRef, unknown: &UnknownInterface) -> Failure {
+        if let Some(e) = &unknown.unanswered {
+            return explain::system("cannot ask the object for its interface", object, e);
+        }
+        let id = match unknown.id.as_str() {
+            "" => String::new(),
+            id => format!(", {id}"),
+        };
+        let mut tried = String::new();
+        for attempt in &unknown.attempts {
+            let what = match attempt.source {
+                Source::Known => {
+                    let files: Vec<String> = self.idl.iter().map(|file| file.display().to_string()).collect();
+                    format!("--idl {}", files.join(", "))
+                }
+                Source::Repository => match &self.ifr {
+                    Some(text) => format!("--ifr {text}"),
+                    None => Source::InitialReference.to_string(),
+                },
+                other => other.to_string(),
+            };
+            tried.push_str(&format!("  {what}: {}\n", attempt.why));
+        }
+        Failure::new(format!("the object's interface is not known{id}")).with_body(tried).with_help(
+            "--idl FILE names an IDL file that defines it, --ifr REF an interface repository; --interface NAME calls it as \
+             one all the same",
+        )
+    }
+}

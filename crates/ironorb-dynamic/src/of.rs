@@ -1,0 +1,235 @@
+//! Which interface an object has, from all who might know.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use ironorb::dynamic::InterfaceDescription;
+use ironorb::ifr;
+use ironorb::{ObjectRef, SystemException, SystemExceptionKind, TypedRef as _};
+
+use crate::interfaces::Interfaces;
+use crate::repository::definition;
+
+impl Interfaces {
+    /// The interface that an object has. Those who might know it are asked in turn, the cheapest and most exact first:
+    ///
+    /// 1. what is known already, by the id in the object's reference;
+    /// 2. the repositories that were [added](Interfaces::add_repository), by the same id;
+    /// 3. where the reference has no id, the object for it (`_repository_id`), and then 1 and 2;
+    /// 4. the object, whether it has one of the added interfaces (`_is_a`): bases before what derives from them, and the
+    ///    most derived one is taken;
+    /// 5. the object for its description (`_interface`);
+    /// 6. the repository of the ORB's initial reference `InterfaceRepository`, by the id.
+    ///
+    /// Blocks; each call until its own deadline.
+    pub fn of(&self, object: &ObjectRef) -> Result<Arc<InterfaceDescription>, UnknownInterface> {
+        let mut asking =
+            Asking { known: self, object, id: object.type_id().to_owned(), attempts: Vec::new() };
+        match asking.all() {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Err(UnknownInterface { id: asking.id, attempts: asking.attempts, unanswered: None }),
+            Err(e) => Err(UnknownInterface { id: asking.id, attempts: asking.attempts, unanswered: Some(e) }),
+        }
+    }
+}
+
+/// Nobody knows the interface of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownInterface {
+    /// The repository id of the interface, which is not defined anywhere; empty where not even that could be learnt.
+    pub id: String,
+    /// Who was asked, in order, and what came of it.
+    pub attempts: Vec<Attempt>,
+    /// Why the object itself could not be asked. It ends the search: what cannot be asked cannot be called.
+    pub unanswered: Option<SystemException>,
+}
+
+/// One who was asked for an object's interface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// Who.
+    pub source: Source,
+    /// Why it did not help, in words.
+    pub why: String,
+}
+
+/// Who may know an object's interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// What was added to [`Interfaces`], from IDL for example.
+    Known,
+    /// A repository that was added.
+    Repository,
+    /// The object, asked for its id (`_repository_id`).
+    RepositoryId,
+    /// The object, asked for its description (`_interface`).
+    Object,
+    /// The repository of the ORB's initial reference.
+    InitialReference,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Known => "the definitions read",
+            Source::Repository => "the interface repository",
+            Source::RepositoryId => "the object, asked for its id (_repository_id)",
+            Source::Object => "the object, asked for its description (_interface)",
+            Source::InitialReference => "the initial reference InterfaceRepository",
+        })
+    }
+}
+
+impl fmt::Display for UnknownInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(e) = &self.unanswered {
+            return write!(f, "the object cannot be asked for its interface: {e}");
+        }
+        match self.id.as_str() {
+            "" => f.write_str("nobody knows the object's interface")?,
+            id => write!(f, "nobody knows the object's interface, {id}")?,
+        }
+        self.attempts.iter().enumerate().try_for_each(|(index, attempt)| {
+            write!(f, "{}{}: {}", if index == 0 { "; " } else { ", " }, attempt.source, attempt.why)
+        })
+    }
+}
+
+impl std::error::Error for UnknownInterface {}
+
+type Found = Option<Arc<InterfaceDescription>>;
+
+struct Asking<'a> {
+    known: &'a Interfaces,
+    object: &'a ObjectRef,
+    id: String,
+    attempts: Vec<Attempt>,
+}
+
+impl Asking<'_> {
+    fn all(&mut self) -> Result<Found, SystemException> {
+        if let Some(found) = self.by_id() {
+            return Ok(Some(found));
+        }
+        if self.id.is_empty() {
+            match self.object.repository_id() {
+                Ok(id) => {
+                    self.id = id;
+                    if let Some(found) = self.by_id() {
+                        return Ok(Some(found));
+                    }
+                }
+                Err(e) => {
+                    self.check_answered(&e)?;
+                    self.note(Source::RepositoryId, e.to_string());
+                }
+            }
+        }
+        if let Some(found) = self.by_is_a()? {
+            return Ok(Some(found));
+        }
+        if let Some(found) = self.by_description()? {
+            return Ok(Some(found));
+        }
+        Ok(self.by_initial_reference())
+    }
+
+    fn by_id(&mut self) -> Found {
+        if self.id.is_empty() {
+            return None;
+        }
+        if let Some(found) = self.known.interface(&self.id) {
+            return Some(found);
+        }
+        if self.known.repositories().is_empty() {
+            return None;
+        }
+        match self.known.fetch_interface(&self.id) {
+            Ok(Some(found)) => return Some(found),
+            Ok(None) => self.note(Source::Repository, format!("it does not have {}", self.id)),
+            Err(e) => self.note(Source::Repository, e.to_string()),
+        }
+        None
+    }
+
+    fn by_is_a(&mut self) -> Result<Found, SystemException> {
+        let mut has: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut best: Option<&Arc<InterfaceDescription>> = None;
+        // An interface has more bases than each of its bases has, so these come first.
+        let mut in_order: Vec<_> = self.known.interfaces().collect();
+        in_order.sort_by_key(|interface| interface.bases.len());
+        for interface in &in_order {
+            let may_have = interface.bases.iter().all(|base| has.get(base.as_str()) != Some(&false));
+            let found = may_have && self.object.is_a(&interface.id)?;
+            has.insert(&interface.id, found);
+            if found && best.is_none_or(|best| interface.bases.len() >= best.bases.len()) {
+                best = Some(interface);
+            }
+        }
+        if best.is_none() && !in_order.is_empty() {
+            self.note(Source::Known, "it has none of these interfaces (_is_a)".to_owned());
+        }
+        Ok(best.cloned())
+    }
+
+    fn by_description(&mut self) -> Result<Found, SystemException> {
+        let described = match self.object.interface() {
+            Ok(Some(described)) => described,
+            Ok(None) => {
+                self.note(Source::Object, "it has none".to_owned());
+                return Ok(None);
+            }
+            Err(e) => {
+                self.check_answered(&e)?;
+                self.note(Source::Object, e.to_string());
+                return Ok(None);
+            }
+        };
+        match self.known.told().ask_definition(&definition(&described)) {
+            Ok(found) => Ok(Some(found)),
+            Err(e) => {
+                self.note(Source::Object, format!("its description cannot be read: {e}"));
+                Ok(None)
+            }
+        }
+    }
+
+    fn by_initial_reference(&mut self) -> Found {
+        let Ok(repository) = ifr::repository(&self.object.orb()) else {
+            self.note(Source::InitialReference, "the ORB has none".to_owned());
+            return None;
+        };
+        if self.known.repositories().iter().any(|known| known.object().is_equivalent(repository.object())) {
+            return None; // it was asked
+        }
+        if self.id.is_empty() {
+            self.note(Source::InitialReference, "without an id nothing can be looked up".to_owned());
+            return None;
+        }
+        match self.known.told().ask_interface(&repository, &self.id) {
+            Ok(Some(found)) => return Some(found),
+            Ok(None) => self.note(Source::InitialReference, format!("it does not have {}", self.id)),
+            Err(e) => self.note(Source::InitialReference, e.to_string()),
+        }
+        None
+    }
+
+    /// An error if it is the object that cannot be reached, and not whoever it asks in its turn.
+    fn check_answered(&self, e: &SystemException) -> Result<(), SystemException> {
+        use SystemExceptionKind as Kind;
+        let may_be_unreachable =
+            matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout | Kind::ObjectNotExist);
+        if !may_be_unreachable {
+            return Ok(());
+        }
+        match self.object.non_existent() {
+            Ok(false) => Ok(()),
+            Ok(true) | Err(_) => Err(e.clone()),
+        }
+    }
+
+    fn note(&mut self, source: Source, why: String) {
+        self.attempts.push(Attempt { source, why });
+    }
+}
