@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use clap::{Args, Subcommand};
 use ironorb::giop::ior::{
     CodeSetComponent, IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
-    TAG_ORB_TYPE, TaggedComponent, TaggedProfile,
+    TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent, TaggedProfile,
 };
 use ironorb::giop::url::{Corbaloc, CorbalocAddress, ObjectUrl};
 use ironorb::giop::{ByteOrder, Encoding, Malformed, Reader};
@@ -160,6 +160,10 @@ impl Out {
                 Some(Ok(address)) => self.line(1, "address", format_args!("{address} (alternate)")),
                 other => self.bad_component("address", component, other.and_then(Result::err)),
             },
+            TAG_OMNIORB_UNIX_TRANS => match component.unix_address() {
+                Some(Ok(address)) => self.line(1, "Unix socket", address),
+                other => self.bad_component("Unix socket", component, other.and_then(Result::err)),
+            },
             TAG_SSL_SEC_TRANS => match ssl_port(&component.data) {
                 Ok(port) => self.line(1, "SSL", format_args!("port {port}")),
                 Err(e) => self.bad_component("SSL", component, Some(e)),
@@ -209,6 +213,9 @@ impl Out {
                 CorbalocAddress::Iiop { version, host, port } => {
                     let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
                     self.line(0, "address", format_args!("{host}:{port}, GIOP 1.{}", version.minor()));
+                }
+                CorbalocAddress::Unix { version, path } => {
+                    self.line(0, "Unix socket", format_args!("uiop://{path}, GIOP 1.{}", version.minor()));
                 }
             }
         }

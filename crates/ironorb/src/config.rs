@@ -33,6 +33,12 @@ pub struct OrbConfig {
     /// Connections accepted at once. Default 10,000; more are closed at once. Worst case: this many times the
     /// buffers of a connection (16 KiB each way when idle).
     pub server_connections_max: usize,
+    /// Who may connect to Unix domain sockets that this ORB listens at, as of chmod(1): a client needs the right to write.
+    /// Default: `None`, what the umask leaves of all rights, so mostly this user alone.
+    pub unix_socket_mode: Option<u32>,
+    /// By which transports references are followed, the best first; others are passed over. Default: Unix domain sockets,
+    /// where a server on this machine has one, then TCP.
+    pub client_transports: Vec<Transport>,
     /// Which thread runs a servant.
     pub concurrency: ServerConcurrency,
     /// Threads that may serve one connection at once when the concurrency is a thread for each connection and
@@ -123,6 +129,8 @@ impl Default for OrbConfig {
             connections_per_endpoint_max: 4,
             client_connections_max: 1000,
             server_connections_max: 10_000,
+            unix_socket_mode: None,
+            client_transports: vec![Transport::Unix, Transport::Tcp],
             concurrency: ServerConcurrency::ThreadPerConnection,
             threads_per_connection_max: 16,
             forwards_max: 16,
@@ -141,6 +149,16 @@ impl Default for OrbConfig {
             addressing_demanded: None,
         }
     }
+}
+
+/// How bytes get from one process to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// TCP over IPv4 or IPv6.
+    Tcp,
+    /// A Unix domain socket, within one machine.
+    Unix,
 }
 
 /// Which thread runs a servant.

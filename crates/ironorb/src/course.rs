@@ -379,7 +379,7 @@ impl Way<'_> {
             };
             match connected {
                 Ok(link) => return Ok((target, link)),
-                Err(failure) => refused.push((target.links.address(), failure)),
+                Err(failure) => refused.push((target.links.address().to_string(), failure)),
             }
         }
     }

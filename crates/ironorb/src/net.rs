@@ -4,6 +4,7 @@
 //! of stream and one of listeners.
 
 pub(crate) mod tcp;
+pub(crate) mod unix;
 
 use std::io::{self, IoSlice};
 use std::net::TcpListener;
@@ -48,6 +49,7 @@ impl AsFd for Stream {
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
+    Unix(unix::UnixListener),
 }
 
 impl Listener {
@@ -55,6 +57,7 @@ impl Listener {
     pub(crate) fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => tcp::accept(listener),
+            Listener::Unix(listener) => listener.accept(),
         }
     }
 
@@ -62,6 +65,7 @@ impl Listener {
     pub(crate) fn close(&self) {
         match self {
             Listener::Tcp(listener) => drop(rustix::net::shutdown(listener, Shutdown::Both)),
+            Listener::Unix(listener) => listener.close(),
         }
     }
 }

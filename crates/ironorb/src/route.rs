@@ -4,12 +4,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{Ior, OMNIORB_ORB_TYPE, Profile};
+use ironorb_giop::ior::{IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
 
 use crate::client::EndpointLinks;
+use crate::config::Transport;
+use crate::endpoint::Address;
 use crate::invocation::Next;
+use crate::net::unix::{SocketPath, machine_name};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::sync::{read, write};
@@ -287,8 +290,8 @@ impl Route {
                 RequestTarget::addressed(version, code_sets, address).map_err(SystemException::from)?;
             let is_omniorb = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
             let request = request.with_bare_exceptions(is_omniorb || orb.config.bare_exceptions);
-            for address in profile.addresses().filter(|address| address.port != 0) {
-                let links = orb.connector.endpoint(&address.host, address.port);
+            for address in addresses(orb, profile) {
+                let links = orb.connector.endpoint(address);
                 targets.push(RemoteTarget { request: request.clone(), profile: index, links });
             }
         }
@@ -310,4 +313,28 @@ impl Route {
             .with_detail("the reference has no IIOP address; did the ORB that made it ever listen?"),
         })
     }
+}
+
+/// Where a profile leads, the best first. What it says may come from anywhere: a socket is one that this machine's system
+/// can have, and counts only where the profile names this machine.
+fn addresses(orb: &OrbCore, profile: &IiopProfile) -> Vec<Address> {
+    let mut addresses = Vec::new();
+    for transport in &orb.config.client_transports {
+        match transport {
+            Transport::Tcp => addresses.extend(
+                profile
+                    .addresses()
+                    .filter(|address| address.port != 0)
+                    .map(|address| Address::Tcp { host: address.host.into_owned(), port: address.port }),
+            ),
+            Transport::Unix => addresses.extend(
+                profile
+                    .unix_addresses()
+                    .filter(|socket| socket.host == machine_name())
+                    .filter_map(|socket| SocketPath::new(&socket.path).ok())
+                    .map(Address::Unix),
+            ),
+        }
+    }
+    addresses
 }

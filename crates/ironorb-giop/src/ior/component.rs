@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::code_sets::CodeSetComponentInfo;
-use super::{ENCODING, IiopAddress};
+use super::{ENCODING, IiopAddress, UnixAddress};
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::version::ByteOrder;
@@ -14,6 +14,10 @@ pub const TAG_ORB_TYPE: u32 = 0;
 pub const TAG_CODE_SETS: u32 = 1;
 /// Tag of a further address of an IIOP server.
 pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
+
+/// Tag of a Unix domain socket at which the server listens as well. Not of the standard: omniORB's, and used by
+/// IronORB in the same way.
+pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
 
 /// What our references carry in TAG_ORB_TYPE: `IORB`. Not registered with the OMG.
 pub const IRONORB_ORB_TYPE: u32 = 0x494F_5242;
@@ -50,6 +54,14 @@ impl<'a> TaggedComponent<'a> {
         })
     }
 
+    /// TAG_OMNIORB_UNIX_TRANS: a machine, by the name that it has itself, and the path of a socket there.
+    pub fn new_unix_address(host: &str, path: &str) -> Result<TaggedComponent<'static>, Misuse> {
+        encapsulate(TAG_OMNIORB_UNIX_TRANS, |w| {
+            w.write_str(host)?;
+            w.write_str(path)
+        })
+    }
+
     /// The number in TAG_ORB_TYPE; `None` when this is another component.
     pub fn orb_type(&self) -> Option<Result<u32, Malformed>> {
         self.decode(TAG_ORB_TYPE, |r| r.get())
@@ -65,7 +77,20 @@ impl<'a> TaggedComponent<'a> {
         self.decode(TAG_ALTERNATE_IIOP_ADDRESS, read_address)
     }
 
+    /// The address in TAG_OMNIORB_UNIX_TRANS; `None` when this is another component.
+    pub fn unix_address(&self) -> Option<Result<UnixAddress<'_>, Malformed>> {
+        self.decode(TAG_OMNIORB_UNIX_TRANS, read_unix_address)
+    }
+
     /// The same for a component that is only a view, so that the address outlives it.
+    pub(super) fn into_unix_address(self) -> Option<Result<UnixAddress<'a>, Malformed>> {
+        match self.data {
+            Cow::Borrowed(data) => decode(self.tag, data, TAG_OMNIORB_UNIX_TRANS, read_unix_address),
+            Cow::Owned(_) => self.unix_address().map(|address| address.map(UnixAddress::into_owned)),
+        }
+    }
+
+    /// [`alternate_address`](Self::alternate_address) for a component that is only a view, so that the address outlives it.
     pub(super) fn into_alternate_address(self) -> Option<Result<IiopAddress<'a>, Malformed>> {
         let owned = |address: IiopAddress<'_>| IiopAddress {
             host: Cow::Owned(address.host.into_owned()),
@@ -147,6 +172,10 @@ fn read_component<'a>(r: &mut Reader<'a>) -> Result<TaggedComponent<'a>, Malform
 
 fn read_address<'a>(r: &mut Reader<'a>) -> Result<IiopAddress<'a>, Malformed> {
     Ok(IiopAddress { host: r.read_str()?, port: r.read_u16()? })
+}
+
+fn read_unix_address<'a>(r: &mut Reader<'a>) -> Result<UnixAddress<'a>, Malformed> {
+    Ok(UnixAddress { host: r.read_str()?, path: r.read_str()? })
 }
 
 fn decode<'s, T>(

@@ -11,11 +11,11 @@ mod text;
 
 pub use code_sets::{CodeSetComponent, CodeSetComponentInfo, CodeSetIncompatible};
 pub use component::{
-    Components, IRONORB_ORB_TYPE, OMNIORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS, TAG_ORB_TYPE,
-    TaggedComponent,
+    Components, IRONORB_ORB_TYPE, OMNIORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
+    TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent,
 };
 pub use profile::{
-    IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile,
+    IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile, UnixAddress,
 };
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
@@ -64,8 +64,7 @@ impl Ior {
     pub fn is_equivalent(&self, other: &Ior) -> bool {
         match (self.iiop_profiles().next(), other.iiop_profiles().next()) {
             (Some(mine), Some(theirs)) => {
-                mine.object_key() == theirs.object_key()
-                    && self.addresses_of(mine).any(|a| other.addresses_of(theirs).any(|b| a.is_same(&b)))
+                mine.object_key() == theirs.object_key() && self.shares_address(mine, other, theirs)
             }
             (None, None) => self.profiles == other.profiles,
             _ => false,
@@ -80,11 +79,27 @@ impl Ior {
         }
     }
 
-    /// The addresses of all profiles that have the key of `first`.
-    fn addresses_of<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = IiopAddress<'a>> {
-        self.iiop_profiles()
-            .filter(|profile| profile.object_key() == first.object_key())
+    fn shares_address(&self, mine: &IiopProfile, other: &Ior, theirs: &IiopProfile) -> bool {
+        let sockets = |ior: &'_ Ior, first| ior.alike(first).flat_map(IiopProfile::unix_addresses).count();
+        if self
+            .alike(mine)
+            .flat_map(IiopProfile::unix_addresses)
+            .any(|a| other.alike(theirs).flat_map(IiopProfile::unix_addresses).any(|b| a == b))
+        {
+            return true;
+        }
+        // All servers of a machine that listen at sockets alone have the same host, and port 0.
+        let has_sockets = sockets(self, mine) + sockets(other, theirs) > 0;
+        let addresses = |a: &IiopAddress<'_>| a.port != 0 || !has_sockets;
+        self.alike(mine)
             .flat_map(IiopProfile::addresses)
+            .filter(addresses)
+            .any(|a| other.alike(theirs).flat_map(IiopProfile::addresses).any(|b| a.is_same(&b)))
+    }
+
+    /// All profiles that have the key of `first`.
+    fn alike<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = &'a IiopProfile> {
+        self.iiop_profiles().filter(|profile| profile.object_key() == first.object_key())
     }
 }
 

@@ -166,6 +166,11 @@ impl IiopProfile {
             .chain(self.components().filter_map(|component| component.into_alternate_address()?.ok()))
     }
 
+    /// Each TAG_OMNIORB_UNIX_TRANS that is well-formed: sockets that count on the machine that they name, and there only.
+    pub fn unix_addresses(&self) -> impl Iterator<Item = UnixAddress<'_>> {
+        self.components().filter_map(|component| component.into_unix_address()?.ok())
+    }
+
     /// The vendor that made the reference, from TAG_ORB_TYPE.
     pub fn orb_type(&self) -> Option<u32> {
         self.components().find_map(|component| component.orb_type()?.ok())
@@ -238,6 +243,28 @@ impl IiopAddress<'_> {
     /// The host as an IP address, if it is one.
     pub fn ip(&self) -> Option<IpAddr> {
         self.host.parse().ok()
+    }
+}
+
+/// Where a server listens for clients on its own machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UnixAddress<'a> {
+    /// The name that the machine itself goes by (`uname -n`).
+    pub host: Cow<'a, str>,
+    /// The path of a socket. As it came: of any length, and perhaps not absolute.
+    pub path: Cow<'a, str>,
+}
+
+impl UnixAddress<'_> {
+    pub(super) fn into_owned(self) -> UnixAddress<'static> {
+        UnixAddress { host: Cow::Owned(self.host.into_owned()), path: Cow::Owned(self.path.into_owned()) }
+    }
+}
+
+/// The path, and the machine where it counts.
+impl fmt::Display for UnixAddress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "uiop://{} on {}", self.path, self.host)
     }
 }
 

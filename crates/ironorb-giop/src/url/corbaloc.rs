@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::escape::{unescape, write_escaped};
+use super::escape::{unescape, write_escaped, write_escaped_path};
 use super::{UrlError, UrlErrorKind};
-use crate::ior::{IiopProfile, Ior, Profile};
+use crate::ior::{IiopProfile, Ior, Profile, TaggedComponent};
 use crate::version::Version;
 
 /// The port of an address that names none.
@@ -36,17 +36,35 @@ pub enum CorbalocAddress {
         /// A TCP port; [`DEFAULT_PORT`] when the text has none.
         port: u16,
     },
+    /// `uiop:1.2@/path|key`, as TAO has it, or `omniunix:1.2@/path:/key`, as omniORB has it: a Unix domain socket of the
+    /// machine on which the text is used. Not of the standard.
+    Unix {
+        /// The GIOP version to speak, 1.1 or 1.2; 1.2 when the text has none. References of 1.0 have no place for it.
+        version: Version,
+        /// The path of the socket.
+        path: String,
+    },
 }
 
 impl Corbaloc {
     /// The reference that this stands for: one IIOP profile for each address, and an empty type id,
-    /// since nobody has said what the object is. `None` for `rir:`, and when a host (not parsed but
-    /// made by hand) holds a NUL.
+    /// since nobody has said what the object is. `None` for `rir:`, for Unix domain sockets, which need to know their
+    /// [machine](Self::to_ior_on), and when a host (not parsed but made by hand) holds a NUL.
     pub fn to_ior(&self) -> Option<Ior> {
+        self.to_ior_on(None)
+    }
+
+    /// The same on a machine of this name, if any is given.
+    pub fn to_ior_on(&self, machine: Option<&str>) -> Option<Ior> {
         let profile = |address: &CorbalocAddress| match address {
             CorbalocAddress::Rir => None,
             CorbalocAddress::Iiop { version, host, port } => {
                 let profile = IiopProfile::new(*version, host, *port, &self.object_key, &[]);
+                profile.ok().map(Profile::Iiop)
+            }
+            CorbalocAddress::Unix { version, path } => {
+                let socket = TaggedComponent::new_unix_address(machine?, path).ok()?;
+                let profile = IiopProfile::new(*version, machine?, 0, &self.object_key, &[socket]);
                 profile.ok().map(Profile::Iiop)
             }
         };
@@ -145,16 +163,26 @@ fn write_parts(f: &mut fmt::Formatter<'_>, scheme: &str, parts: &Corbaloc) -> fm
 
 impl fmt::Display for CorbalocAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CorbalocAddress::Iiop { version, host, port } = self else { return f.write_str("rir:") };
-        f.write_str(":")?;
-        if *version > Version::V1_0 {
-            write!(f, "1.{}@", version.minor())?;
+        match self {
+            CorbalocAddress::Rir => f.write_str("rir:"),
+            CorbalocAddress::Iiop { version, host, port } => {
+                f.write_str(":")?;
+                if *version > Version::V1_0 {
+                    write!(f, "1.{}@", version.minor())?;
+                }
+                if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;
+                if *port != DEFAULT_PORT {
+                    write!(f, ":{port}")?;
+                }
+                Ok(())
+            }
+            // As omniORB has it, since that can stand beside other addresses.
+            CorbalocAddress::Unix { version, path } => {
+                write!(f, "omniunix:1.{}@", version.minor())?;
+                write_escaped_path(f, path)?;
+                f.write_str(":")
+            }
         }
-        if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;
-        if *port != DEFAULT_PORT {
-            write!(f, ":{port}")?;
-        }
-        Ok(())
     }
 }
 
@@ -208,7 +236,7 @@ impl<'t> Scan<'t> {
             let alone = match &address {
                 CorbalocAddress::Rir => addresses.is_empty(),
                 // Nothing else can have come before a `rir:`.
-                CorbalocAddress::Iiop { .. } => addresses.first() != Some(&CorbalocAddress::Rir),
+                _ => addresses.first() != Some(&CorbalocAddress::Rir),
             };
             if !alone {
                 return Err(UrlError::new(UrlErrorKind::RirNotAlone, start));
@@ -227,19 +255,40 @@ impl<'t> Scan<'t> {
                 Some(_) => Err(self.error(UrlErrorKind::RirNotAlone)),
             };
         }
+        if self.eat("uiop:") || self.eat("omniunix:") {
+            return self.unix_address();
+        }
         if !(self.eat("iiop:") || self.eat(":")) {
             return Err(self.error(UrlErrorKind::UnknownProtocol));
         }
-        let version = self.version()?;
+        let version = self.version()?.unwrap_or(Version::V1_0);
         let host = self.host()?;
         let port = self.port()?;
         Ok(CorbalocAddress::Iiop { version, host, port })
     }
 
-    fn version(&mut self) -> Result<Version, UrlError> {
+    /// A path, and `|` or `:` or another address or the end behind it; a `|` is left for the key.
+    fn unix_address(&mut self) -> Result<CorbalocAddress, UrlError> {
+        let start = self.at;
+        let version = self.version()?.unwrap_or(Version::V1_2);
+        if version == Version::V1_0 {
+            return Err(UrlError::new(UrlErrorKind::UnixVersion, start));
+        }
+        let start = self.at;
+        let path = unescape(self.until(&['|', ':', ',', '#']), start)?;
+        match String::from_utf8(path) {
+            Ok(path) if path.starts_with('/') && !path.contains('\0') => {
+                self.eat(":");
+                Ok(CorbalocAddress::Unix { version, path })
+            }
+            _ => Err(UrlError::new(UrlErrorKind::BadPath, start)),
+        }
+    }
+
+    fn version(&mut self) -> Result<Option<Version>, UrlError> {
         let rest = self.rest();
         let address = &rest[..rest.find([',', '/', '#']).unwrap_or(rest.len())];
-        let Some((version, _)) = address.split_once('@') else { return Ok(Version::V1_0) };
+        let Some((version, _)) = address.split_once('@') else { return Ok(None) };
         let numbers =
             version.split_once('.').and_then(|(major, minor)| Some((digits(major)?, digits(minor)?)));
         let version_bytes = version.len();
@@ -248,7 +297,8 @@ impl<'t> Scan<'t> {
             Some((1, minor)) => {
                 self.at += version_bytes + 1;
                 let minor = u8::try_from(minor).unwrap_or(u8::MAX);
-                Version::from_numbers(1, minor).ok_or_else(|| self.error(UrlErrorKind::BadVersion))
+                let version = Version::from_numbers(1, minor);
+                version.map(Some).ok_or_else(|| self.error(UrlErrorKind::BadVersion))
             }
             _ => Err(self.error(UrlErrorKind::BadVersion)),
         }
@@ -288,9 +338,9 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// `/` and the object key up to a `#` or the end.
+    /// `/`, or `|` after the path of a socket, and the object key up to a `#` or the end.
     fn key(&mut self) -> Result<Option<Vec<u8>>, UrlError> {
-        if !self.eat("/") {
+        if !self.eat("/") && !self.eat("|") {
             return Ok(None);
         }
         let start = self.at;

@@ -76,12 +76,14 @@ kinds! {
         UnknownScheme "an object reference starts with IOR:, corbaloc: or corbaname:"
     }
     BAD_PARAM_URL_ADDRESS {
-        UnknownProtocol "an address starts with ':' or 'iiop:', or is 'rir:' (for a host write corbaloc::host:port/key, with two colons)"
+        UnknownProtocol "an address starts with ':' or 'iiop:' (for a Unix socket 'uiop:' or 'omniunix:'), or is 'rir:' (for a host write corbaloc::host:port/key, with two colons)"
         NoHost "a host name or an IP address is missing here"
         BadHost "a host has letters, digits, '-', '.' and '_' only; an IPv6 address stands in square brackets"
         UnclosedBracket "the IPv6 address lacks its closing ']'"
         BadPort "a port is a number from 1 to 65535; without ':' it is 2809"
         BadVersion "a version is 1.0, 1.1 or 1.2, followed by '@'"
+        BadPath "the path of a Unix socket is absolute, and ends before ':' or '|' (in the path itself they are written %3a and %7c)"
+        UnixVersion "references of GIOP 1.0 have no place for a Unix socket: leave the version out, or write 1.2"
         RirNotAlone "'rir:' stands alone: it takes no host and no other address beside it"
     }
     BAD_PARAM_URL_SPECIFIC {

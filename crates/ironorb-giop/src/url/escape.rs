@@ -40,4 +40,12 @@ pub(super) fn write_escaped(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::R
     })
 }
 
+/// The same for the path of a socket, in which what ends it must not stand.
+pub(super) fn write_escaped_path(f: &mut fmt::Formatter<'_>, path: &str) -> fmt::Result {
+    path.bytes().try_for_each(|octet| match octet {
+        b':' | b',' => write!(f, "%{octet:02x}"),
+        _ => write_escaped(f, &[octet]),
+    })
+}
+
 const UNESCAPED: &[u8] = b";/:?@&=+$,-_!~*'().";

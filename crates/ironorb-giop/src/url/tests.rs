@@ -43,6 +43,15 @@ fn corbaloc_is_read_and_printed() {
     );
     ok("corbaloc::h/%00%fF%25a,b@c", &[iiop(V1_0, "h", 2809)], b"\0\xFF%a,b@c", "corbaloc::h/%00%ff%25a,b@c");
     ok("corbaloc::h/a b{é}", &[iiop(V1_0, "h", 2809)], "a b{é}".as_bytes(), "corbaloc::h/a%20b%7b%c3%a9%7d");
+    let unix = |version, path: &str| CorbalocAddress::Unix { version, path: path.into() };
+    ok("corbaloc:uiop:1.1@/tmp/s|a/b", &[unix(V1_1, "/tmp/s")], b"a/b", "corbaloc:omniunix:1.1@/tmp/s:/a/b");
+    ok("corbaloc:omniunix:/tmp/s:/k", &[unix(V1_2, "/tmp/s")], b"k", "corbaloc:omniunix:1.2@/tmp/s:/k");
+    ok(
+        "corbaloc::1.2@h:1,omniunix:/a%3ab%7c%2c c:,UIOP:1.2@/x@y|k|l",
+        &[iiop(V1_2, "h", 1), unix(V1_2, "/a:b|, c"), unix(V1_2, "/x@y")],
+        b"k|l",
+        "corbaloc::1.2@h:1,omniunix:1.2@/a%3ab%7c%2c%20c:,omniunix:1.2@/x@y:/k%7cl",
+    );
     ok("corbaloc:rir:/NameService", &[CorbalocAddress::Rir], b"NameService", "corbaloc:rir:");
     ok("corbaloc:rir:", &[CorbalocAddress::Rir], b"NameService", "corbaloc:rir:");
     ok("corbaloc:rir:/RootPOA", &[CorbalocAddress::Rir], b"RootPOA", "corbaloc:rir:/RootPOA");

@@ -14,6 +14,7 @@ pub(crate) use link::{Acceptor, Backlog, Link};
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -28,6 +29,7 @@ use self::receiver::Receiver;
 use self::resolver::Resolver;
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
+use crate::endpoint::Address;
 use crate::net::{self, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
@@ -59,7 +61,7 @@ struct Common {
 
 #[derive(Debug, Default)]
 struct Endpoints {
-    links: HashMap<(String, u16), Arc<EndpointLinks>>,
+    links: HashMap<Address, Arc<EndpointLinks>>,
     /// At how many entries it is worth looking for those that are of no more use.
     sweep_at: usize,
 }
@@ -112,17 +114,16 @@ impl Connector {
     }
 
     /// The connections to an endpoint; makes none.
-    pub(crate) fn endpoint(&self, host: &str, port: u16) -> Arc<EndpointLinks> {
+    pub(crate) fn endpoint(&self, address: Address) -> Arc<EndpointLinks> {
         let mut endpoints = lock(&self.endpoints);
-        if let Some(links) = endpoints.links.get(&(host.to_owned(), port)) {
+        if let Some(links) = endpoints.links.get(&address) {
             return links.clone();
         }
         if endpoints.links.len() >= endpoints.sweep_at.max(SWEEP_MIN) {
             endpoints.sweep(Instant::now());
         }
         let links = Arc::new(EndpointLinks {
-            host: host.to_owned(),
-            port,
+            address: address.clone(),
             slots: (0..self.common.config.connections_per_endpoint_max.max(1))
                 .map(|_| Mutex::default())
                 .collect(),
@@ -134,7 +135,7 @@ impl Connector {
             common: self.common.clone(),
         });
         self.common.idler.add(&links);
-        endpoints.links.insert((host.to_owned(), port), links.clone());
+        endpoints.links.insert(address, links.clone());
         links
     }
 
@@ -167,7 +168,8 @@ impl Connector {
     /// Calls objects at these addresses over a connection that their owner has made.
     pub(crate) fn use_accepted(&self, points: &[ListenPoint], link: &Arc<Link>) {
         for point in points.iter().filter(|point| point.port != 0 && !point.host.is_empty()) {
-            self.endpoint(&point.host, point.port).add_accepted(link);
+            let address = Address::Tcp { host: point.host.clone(), port: point.port };
+            self.endpoint(address).add_accepted(link);
         }
     }
 
@@ -203,6 +205,16 @@ impl Drop for Place {
 }
 
 impl Common {
+    fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
+        match address {
+            Address::Tcp { host, port } => {
+                let addresses = self.resolver.resolve(host, *port, deadline)?;
+                net::tcp::connect(&addresses, deadline).inspect_err(|_| self.resolver.forget(host))
+            }
+            Address::Unix(path) => net::unix::connect(path, deadline),
+        }
+    }
+
     /// A place for one connection more. Closes one that nobody uses, if there are as many as there may be; `None` when
     /// all are in use.
     fn place(&self, now: Instant) -> Option<Place> {
@@ -233,8 +245,7 @@ impl Common {
 /// The connections to one endpoint. A thread always uses the same one of them.
 #[derive(Debug)]
 pub(crate) struct EndpointLinks {
-    host: String,
-    port: u16,
+    address: Address,
     slots: Box<[Mutex<Slot>]>,
     /// Notified when calls that have waited for a connection have been sent.
     sent: Condvar,
@@ -287,23 +298,13 @@ pub(crate) enum ConnectFailure {
     /// As many connections as allowed are open, and in use.
     TooMany,
     /// The system says why.
-    Io(Arc<std::io::Error>),
+    Io(Arc<io::Error>),
 }
 
 impl EndpointLinks {
-    /// The name or address of the machine.
-    pub(crate) fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// The port.
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// For error texts.
-    pub(crate) fn address(&self) -> String {
-        crate::endpoint::display_host_port(&self.host, self.port)
+    /// Where the server is.
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
     }
 
     /// Closes connections that have ended; says how many are left.
@@ -432,7 +433,7 @@ impl EndpointLinks {
                 let waiting = lock(&self.slots[index]).waiting.take().unwrap_or_default();
                 let failure = ConnectFailure::Io(Arc::new(e));
                 for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
-                    other.not_connected(self.address(), failure.clone());
+                    other.not_connected(self.address.to_string(), failure.clone());
                 }
                 Way::Refused(failure)
             }
@@ -462,7 +463,7 @@ impl EndpointLinks {
             for (call, target) in waiting {
                 match &connected {
                     Ok(link) => call.connected(link, &target),
-                    Err(failure) => call.not_connected(self.address(), failure.clone()),
+                    Err(failure) => call.not_connected(self.address.to_string(), failure.clone()),
                 }
             }
         }
@@ -526,13 +527,11 @@ impl EndpointLinks {
         let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
         let place = self.common.place(now).ok_or(ConnectFailure::TooMany)?;
-        let connected = self.common.resolver.resolve(&self.host, self.port, deadline).and_then(|addresses| {
-            net::tcp::connect(&addresses, deadline).inspect_err(|_| self.common.resolver.forget(&self.host))
-        });
+        let connected = self.common.connect(&self.address, deadline);
         let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
         self.failed_ms.store(failed_ms, Ordering::Relaxed);
         let stream = connected.map_err(|e| match e.kind() {
-            std::io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
+            io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
         self.was_connected.store(true, Ordering::Relaxed);

@@ -436,8 +436,10 @@ impl fmt::Debug for ClientEngine {
     }
 }
 
+/// A course has no other addresses.
 fn endpoint_of(target: &RemoteTarget) -> Endpoint {
-    (target.links.host().to_owned(), target.links.port())
+    let (host, port) = target.links.address().tcp().unwrap_or_default();
+    (host.to_owned(), port)
 }
 
 /// What waits to be sent on a connection.

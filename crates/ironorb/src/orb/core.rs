@@ -13,16 +13,17 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::ListenPoint;
-use ironorb_giop::url::Corbaloc;
+use ironorb_giop::url::{Corbaloc, CorbalocAddress};
 
 use super::settings::Settings;
 use super::values::ValueFactories;
 use crate::adapter::{Adapter, Ownership};
 use crate::client::Connector;
 use crate::config::OrbConfig;
-use crate::endpoint::{Endpoint, Published, display_host_port};
+use crate::endpoint::{Address, Endpoint};
 use crate::interceptor::Interceptors;
 use crate::messaging::OrbPolicies;
+use crate::net::unix::{self, SocketPath};
 use crate::object::ObjectRef;
 use crate::poa::{ManagerState, Poa};
 use crate::server::{self, Server};
@@ -49,7 +50,7 @@ pub(crate) struct OrbCore {
     /// Its threads hold the ORB, so it is taken out when the ORB stops serving.
     server: Mutex<Option<Server>>,
     /// What references carry when the ORB itself does not listen.
-    published: OnceLock<Vec<Published>>,
+    published: OnceLock<Vec<Address>>,
     /// A reference was made while there was nothing to carry.
     has_made_nowhere: AtomicBool,
     root: Mutex<Option<Poa>>,
@@ -100,17 +101,13 @@ impl OrbCore {
             return Ok(Poa::destroyed_root(self));
         }
         if self.endpoints.is_empty() {
-            let mut published = server::published(&self.publish, Vec::new())?;
-            if published.is_empty() && self.config.bidirectional {
-                published.push(made_up_address());
-            }
-            let _ = self.published.set(published);
+            self.publish(Vec::new())?;
         }
         let state = if self.hold_requests { ManagerState::Holding } else { ManagerState::Active };
         // Before the first client can ask: it may find its objects held, but never no adapter at all.
         let poa = Poa::root(self, state).map_err(io::Error::other)?;
         if !self.endpoints.is_empty() {
-            match Server::start(self, &self.endpoints, &self.publish, &self.published) {
+            match Server::start(self, &self.endpoints) {
                 Ok(server) => *lock(&self.server) = Some(server),
                 Err(e) => {
                     // Refused only to those who want to wait.
@@ -120,10 +117,27 @@ impl OrbCore {
             }
         }
         let listen_points: Vec<ListenPoint> =
-            self.published().iter().map(|p| ListenPoint { host: p.host.clone(), port: p.port }).collect();
+            self.tcp_addresses().map(|(host, port)| ListenPoint { host: host.to_owned(), port }).collect();
         self.connector.serve_callbacks(&self.this, &listen_points);
         *root = Some(poa.clone());
         Ok(poa)
+    }
+
+    /// Settles which addresses references carry, for one who listens at these.
+    pub(crate) fn publish(&self, bound: Vec<Address>) -> io::Result<()> {
+        let mut published = server::published(&self.publish, bound)?;
+        let has_tcp = published.iter().any(|address| address.tcp().is_some());
+        if !has_tcp && self.config.bidirectional {
+            published.push(made_up_address());
+        } else if !has_tcp && !published.is_empty() && self.config.giop_version == Version::V1_0 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "references of GIOP 1.0 have no place for a Unix socket: listen at an iiop:// address as well, or \
+                 let the GIOP version be 1.1 or 1.2",
+            ));
+        }
+        let _ = self.published.set(published);
+        Ok(())
     }
 
     /// How long a call may take that neither its reference nor its thread says anything about.
@@ -132,12 +146,40 @@ impl OrbCore {
         self.policies.get().roundtrip_timeout.unwrap_or(self.config.call_timeout)
     }
 
-    fn published(&self) -> &[Published] {
+    fn published(&self) -> &[Address] {
         self.published.get().map_or(&[], Vec::as_slice)
     }
 
+    fn tcp_addresses(&self) -> impl Iterator<Item = (&str, u16)> {
+        self.published().iter().filter_map(Address::tcp)
+    }
+
+    fn socket_paths(&self) -> impl Iterator<Item = &SocketPath> {
+        self.published().iter().filter_map(Address::unix)
+    }
+
     pub(super) fn published_addresses(&self) -> Vec<String> {
-        self.published().iter().map(|p| display_host_port(&p.host, p.port)).collect()
+        self.published().iter().map(Address::to_string).collect()
+    }
+
+    pub(super) fn corbaloc_for(&self, plain_key: &str) -> String {
+        let tcp = self.tcp_addresses().map(|(host, port)| CorbalocAddress::Iiop {
+            version: self.config.giop_version,
+            host: host.to_owned(),
+            port,
+        });
+        let sockets = self.socket_paths().map(|path| CorbalocAddress::Unix {
+            version: self.config.giop_version,
+            path: path.as_str().to_owned(),
+        });
+        let mut addresses: Vec<_> = tcp.collect();
+        if addresses.is_empty() {
+            addresses.extend(sockets);
+        }
+        if addresses.is_empty() {
+            return String::new();
+        }
+        Corbaloc { addresses, object_key: plain_key.as_bytes().to_vec() }.to_string()
     }
 
     /// References to objects were made that only this process can call, and none of them waits for a thread in
@@ -153,30 +195,36 @@ impl OrbCore {
         key: &[u8],
         added: &[TaggedComponent<'static>],
     ) -> ObjectRef {
-        let nowhere = Published { host: String::new(), port: 0 };
         let version = self.config.giop_version;
-        let (first, others) = match self.published() {
-            [first, others @ ..] => (first, others),
-            [] => {
+        let machine = self.socket_paths().next().map(|_| unix::machine_name());
+        let mut addresses: Vec<(&str, u16)> = self.tcp_addresses().collect();
+        if addresses.is_empty() {
+            // A server that listens at sockets alone says so by port 0, as omniORB's do.
+            addresses.push((machine.as_deref().unwrap_or_default(), 0));
+            if machine.is_none() {
                 self.has_made_nowhere.store(true, Ordering::Relaxed);
-                (&nowhere, [].as_slice())
             }
-        };
+        }
+        let (first, others) = addresses.split_at(1);
         let mut components = vec![TaggedComponent::new_orb_type(IRONORB_ORB_TYPE)];
         components.extend(TaggedComponent::new_code_sets(&self.config.code_sets()));
         // CORBA 3.3 part 2, 9.7.3: further addresses are components of IIOP 1.2; before, each has a profile.
         let (alternates, profiles) =
             if version == Version::V1_2 { (others, [].as_slice()) } else { ([].as_slice(), others) };
-        for other in alternates {
-            components.extend(TaggedComponent::new_alternate_address(&other.host, other.port));
+        for &(host, port) in alternates {
+            components.extend(TaggedComponent::new_alternate_address(host, port));
+        }
+        for path in self.socket_paths() {
+            let machine = machine.as_deref().unwrap_or_default();
+            components.extend(TaggedComponent::new_unix_address(machine, path.as_str()));
         }
         components.extend_from_slice(added);
-        let profiles = std::iter::once(first).chain(profiles);
+        let profiles = first.iter().chain(profiles);
         let ior = Ior {
             type_id: repository_id.to_owned(),
             // A host name with a NUL in it cannot be written, nor listened at.
             profiles: profiles
-                .filter_map(|at| IiopProfile::new(version, &at.host, at.port, key, &components).ok())
+                .filter_map(|&(host, port)| IiopProfile::new(version, host, port, key, &components).ok())
                 .map(Profile::Iiop)
                 .collect(),
         };
@@ -189,16 +237,26 @@ impl OrbCore {
         let is_local = match self.adapter.knows(key) {
             Ownership::Ours => true,
             Ownership::NotOurs => false,
-            Ownership::IfAtOurAddress => profile.addresses().any(|address| {
-                address.is_nowhere()
-                    || self.published().iter().any(|p| p.port == address.port && p.host == address.host)
-            }),
+            Ownership::IfAtOurAddress => {
+                profile.addresses().any(|address| {
+                    address.is_nowhere()
+                        || self
+                            .tcp_addresses()
+                            .any(|(host, port)| port == address.port && host == address.host)
+                }) || self.has_socket_of(profile)
+            }
         };
         is_local.then(|| key.to_vec())
     }
 
+    /// Whether we listen at one of the sockets that a profile names.
+    fn has_socket_of(&self, profile: &IiopProfile) -> bool {
+        let is_ours = |path: &str| self.socket_paths().any(|ours| ours.as_str() == path);
+        profile.unix_addresses().any(|socket| is_ours(&socket.path) && socket.host == unix::machine_name())
+    }
+
     pub(super) fn corbaloc(self: &Arc<Self>, corbaloc: &Corbaloc) -> Result<ObjectRef, SystemException> {
-        match (corbaloc.initial_reference(), corbaloc.to_ior()) {
+        match (corbaloc.initial_reference(), corbaloc.to_ior_on(Some(&unix::machine_name()))) {
             (Some(name), _) => self.initial_reference(&name),
             (None, Some(ior)) => Ok(ObjectRef::new(self, ior)),
             (None, None) => Err(SystemException::new(
@@ -285,10 +343,10 @@ pub(crate) fn shut_down() -> SystemException {
 /// What the references of a bidirectional ORB carry that listens nowhere: a server finds in it the connection over which
 /// it was announced to it, so nobody else may have it. Of the addresses that nobody may have (240.0.0.0/4, RFC 1112),
 /// one of the many by chance, so that whoever tries to connect all the same fails at once.
-fn made_up_address() -> Published {
+fn made_up_address() -> Address {
     let [a, b, c, d, e, f, ..] = fresh_nonce().to_ne_bytes();
     let host = Ipv4Addr::new(240 | (a & 7), b, c, d).to_string();
-    Published { host, port: u16::from_ne_bytes([e, f]).max(1) }
+    Address::Tcp { host, port: u16::from_ne_bytes([e, f]).max(1) }
 }
 
 /// A number that no other run has, as far as chance allows; never 0, which stands for persistent keys.

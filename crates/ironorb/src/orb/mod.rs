@@ -156,8 +156,15 @@ impl Orb {
         self.core.bind_key(plain_key, object)
     }
 
-    /// The addresses that references to objects of this ORB carry, as `host:port`. Empty when it neither listens nor
-    /// publishes any; when it is bidirectional, one that is made up.
+    /// Where clients find an object under a plain key: `corbaloc::1.2@host:2810/Bank`; empty when
+    /// [`published_addresses`](Self::published_addresses) is. Unix domain sockets are named only where there is nothing else,
+    /// since not every ORB reads a text that has them.
+    pub fn corbaloc(&self, plain_key: &str) -> String {
+        self.core.corbaloc_for(plain_key)
+    }
+
+    /// The addresses that references to objects of this ORB carry: `host:port`, and `uiop:///path` for sockets. Empty when
+    /// it neither listens nor publishes any; when it is bidirectional and has no TCP address, with one that is made up.
     pub fn published_addresses(&self) -> Vec<String> {
         self.core.published_addresses()
     }

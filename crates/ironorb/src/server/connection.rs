@@ -343,10 +343,16 @@ impl Connection {
         self.carried.load(Ordering::SeqCst) == 0
     }
 
-    /// Lets no more requests in. Those being carried out are answered.
+    /// Lets no more requests in. Those being carried out are answered; who answers the last one closes.
+    ///
+    /// The receiving side is not shut for itself: a client over a Unix domain socket would see that before the goodbye.
     pub(super) fn stop_receiving(&self) {
         self.detours.fetch_or(Detour::STOPPING, Ordering::SeqCst);
-        let _ = self.stream.shutdown(Shutdown::Read);
+        // In a pool, the thread that waits for the peer to take its replies brings the connection back.
+        let is_brought_back = self.on_stall.is_some() && self.is_stalled();
+        if self.end() && !is_brought_back {
+            self.close_now(); // which whoever receives sees as the end
+        }
     }
 
     /// Says goodbye and closes. While requests that are being carried out lack their replies there is no goodbye: it

@@ -10,10 +10,10 @@ pub(crate) mod work;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::config::ServerConcurrency;
-use crate::endpoint::{Endpoint, Published, split_host_port, without_scheme};
+use crate::endpoint::{Address, Endpoint, split_host_port, without_scheme};
 use crate::net::{Listener, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
@@ -44,21 +44,16 @@ struct Shared {
 
 impl Server {
     /// Listens at every endpoint and starts the threads.
-    pub(crate) fn start(
-        orb: &Arc<OrbCore>,
-        endpoints: &[Endpoint],
-        publish: &[String],
-        published_cell: &OnceLock<Vec<Published>>,
-    ) -> io::Result<Server> {
+    pub(crate) fn start(orb: &Arc<OrbCore>, endpoints: &[Endpoint]) -> io::Result<Server> {
         let mut listeners = Vec::new();
         let mut bound = Vec::new();
         for endpoint in endpoints {
-            let (listener, published) = endpoint.listen()?;
+            let (listener, published) = endpoint.listen(orb.config.unix_socket_mode)?;
             bound.push(published);
             listeners.push(Arc::new(listener));
         }
         // Before the first client can ask.
-        let _ = published_cell.set(published(publish, bound)?);
+        orb.publish(bound)?;
         let pool = match orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
             ServerConcurrency::LeaderFollowers { .. } => Some(Pool::new()?),
@@ -174,25 +169,26 @@ impl Shared {
     }
 }
 
-/// What the application wants published, or else where the ORB listens.
-pub(crate) fn published(publish: &[String], bound: Vec<Published>) -> io::Result<Vec<Published>> {
+/// What the application wants published, or else where the ORB listens. Sockets are published in any case: whoever is on
+/// this machine finds them where they are.
+pub(crate) fn published(publish: &[String], bound: Vec<Address>) -> io::Result<Vec<Address>> {
     if publish.is_empty() {
         return Ok(bound);
     }
-    let port_bound = bound.first().map_or(0, |first| first.port);
-    publish
-        .iter()
-        .map(|text| {
-            let bad = |why| io::Error::new(io::ErrorKind::InvalidInput, format!("publish {text:?}: {why}"));
-            let (host, port) = without_scheme(text).and_then(split_host_port).map_err(bad)?;
-            if host.is_empty() {
-                return Err(bad("a host must be there, which clients can look for"));
-            }
-            // Port 0, or none, stands for the port that the system chose.
-            let port = port.filter(|port| *port != 0).unwrap_or(port_bound);
-            Ok(Published { host: host.to_owned(), port })
-        })
-        .collect()
+    let port_bound = bound.iter().find_map(Address::tcp).map_or(0, |(_, port)| port);
+    let named = publish.iter().map(|text| {
+        let bad = |why| io::Error::new(io::ErrorKind::InvalidInput, format!("publish {text:?}: {why}"));
+        let (host, port) = without_scheme(text).and_then(split_host_port).map_err(bad)?;
+        if host.is_empty() {
+            return Err(bad("a host must be there, which clients can look for"));
+        }
+        // Port 0, or none, stands for the port that the system chose.
+        let port = port.filter(|port| *port != 0).unwrap_or(port_bound);
+        Ok(Address::Tcp { host: host.to_owned(), port })
+    });
+    let mut published = named.collect::<io::Result<Vec<_>>>()?;
+    published.extend(bound.into_iter().filter(|address| address.unix().is_some()));
+    Ok(published)
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {

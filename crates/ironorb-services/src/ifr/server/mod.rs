@@ -110,12 +110,7 @@ impl InterfaceRepositoryServer {
 
     /// Where clients find it: `corbaloc::1.2@host:2900/InterfaceRepository`; empty when the ORB does not listen.
     pub fn corbaloc(&self) -> String {
-        let addresses = self.shared.definitions.orb().published_addresses();
-        if addresses.is_empty() {
-            return String::new();
-        }
-        let addresses: Vec<String> = addresses.iter().map(|address| format!(":1.2@{address}")).collect();
-        format!("corbaloc:{}/{INTERFACE_REPOSITORY}", addresses.join(","))
+        self.shared.definitions.orb().corbaloc(INTERFACE_REPOSITORY)
     }
 }
 

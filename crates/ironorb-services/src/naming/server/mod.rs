@@ -107,14 +107,9 @@ impl NamingServer {
         &self.shared.service
     }
 
-    /// Where clients find the root context: `corbaloc::1.2@host:2809/NameService`; empty when the ORB does not listen.
+    /// Where clients find the root context: `corbaloc::1.2@host/NameService`; empty when the ORB does not listen.
     pub fn corbaloc(&self) -> String {
-        let addresses = self.shared.contexts.orb().published_addresses();
-        if addresses.is_empty() {
-            return String::new();
-        }
-        let addresses: Vec<String> = addresses.iter().map(|address| format!(":1.2@{address}")).collect();
-        format!("corbaloc:{}/{NAME_SERVICE}", addresses.join(","))
+        self.shared.contexts.orb().corbaloc(NAME_SERVICE)
     }
 }
 

@@ -305,7 +305,7 @@ impl AsyncCall {
                 }
                 Way::Waiting => return Ok(()),
                 Way::Refused(failure) => {
-                    let address = target.links.address();
+                    let address = target.links.address().to_string();
                     self.lock().refused.push((address, failure));
                 }
                 Way::TooMany => return Err(self.lock().invocation.on_failure(CallFailure::TooManyCalls)),

@@ -1,8 +1,8 @@
 //! The table of settings: names, what their values look like, what they decide. Nothing here reads a source.
 
 use super::values::{
-    assign, at_least_one, char_set, concurrency, duration, duration_or_never, never_or, number, size,
-    version, yes,
+    assign, at_least_one, char_set, concurrency, duration, duration_or_never, mode, never_or, number, size,
+    transports, version, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
@@ -80,10 +80,27 @@ pub(super) static SETTINGS: &[Setting] = &[
             Ok(())
         },
     ),
-    several("endpoint", "iiop://HOST:PORT", "Where to listen. Default: every address, any port.", |s, v| {
-        s.add_endpoint(v.parse().map_err(|e: crate::BadAddress| e.to_string())?);
-        Ok(())
-    }),
+    several(
+        "endpoint",
+        "iiop://HOST:PORT | uiop:///PATH",
+        "Where to listen. Default: every address, any port.",
+        |s, v| {
+            s.add_endpoint(v.parse().map_err(|e: crate::BadAddress| e.to_string())?);
+            Ok(())
+        },
+    ),
+    once(
+        "unixSocketMode",
+        "OCTAL",
+        "Who may connect to Unix sockets, as of chmod. Default: as the umask has it.",
+        |s, v| assign(&mut s.config.unix_socket_mode, mode(v).map(Some)),
+    ),
+    once(
+        "clientTransports",
+        "unix,tcp | tcp,unix | unix | tcp",
+        "What references are followed by, the best first. Default: unix,tcp.",
+        |s, v| assign(&mut s.config.client_transports, transports(v)),
+    ),
     several(
         "publish",
         "HOST[:PORT]",

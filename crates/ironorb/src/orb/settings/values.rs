@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb_giop::{CharSet, Version};
 
-use crate::config::ServerConcurrency;
+use crate::config::{ServerConcurrency, Transport};
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;
@@ -99,4 +99,29 @@ pub(super) fn concurrency(text: &str) -> Result<ServerConcurrency, String> {
         Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: at_least_one(threads)? }),
         _ => Err(format!("{text:?} is neither threadPerConnection nor pool:N")),
     }
+}
+
+/// The rights of a file, as chmod(1) takes them.
+pub(super) fn mode(text: &str) -> Result<u32, String> {
+    let is_octal = !text.is_empty() && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+    match u32::from_str_radix(text, 8) {
+        Ok(mode @ 0..=0o777) if is_octal => Ok(mode),
+        _ => Err(format!("{text:?} is no mode of a socket: write an octal number up to 777, such as 660")),
+    }
+}
+
+pub(super) fn transports(text: &str) -> Result<Vec<Transport>, String> {
+    let mut transports = Vec::new();
+    for name in text.split(',') {
+        let transport = match name.trim().to_ascii_lowercase().as_str() {
+            "tcp" => Transport::Tcp,
+            "unix" => Transport::Unix,
+            _ => return Err(format!("{name:?} is not a transport: write unix, tcp, or both with a comma")),
+        };
+        if transports.contains(&transport) {
+            return Err(format!("{} stands there twice", name.trim()));
+        }
+        transports.push(transport);
+    }
+    Ok(transports)
 }

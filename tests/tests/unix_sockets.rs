@@ -1,0 +1,320 @@
+//! Calls over Unix domain sockets: the same as over TCP, and what is a socket's own - its file, its place in references,
+//! and the way back to TCP.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use ironorb::giop::Version;
+use ironorb::giop::exception::{CompletionStatus, SystemExceptionKind};
+use ironorb::giop::ior::{IiopProfile, Ior, TaggedComponent};
+use ironorb::{Orb, OrbBuilder, ServerConcurrency, Transport, TypedRef};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Probing, eventually, raw};
+
+const BOTH: [ServerConcurrency; 2] =
+    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 2 }];
+
+/// A folder for the sockets of one test.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn at(folder: &tempfile::TempDir, name: &str) -> String {
+    format!("{}/{name}", folder.path().display())
+}
+
+fn listening(path: &str) -> OrbBuilder {
+    Orb::builder().endpoint(&format!("uiop://{path}")).unwrap()
+}
+
+fn client() -> Orb {
+    Orb::builder().no_endpoint().build().unwrap()
+}
+
+fn served(orb: &Orb) -> ProbeRef {
+    orb.root_poa().activate(Probing::default()).unwrap()
+}
+
+/// The reference as another process would have it.
+fn seen_by(client: &Orb, probe: &ProbeRef) -> ProbeRef {
+    client.string_to_object(&probe.object().to_ior_string()).unwrap().narrow_unchecked()
+}
+
+fn machine() -> String {
+    let output = std::process::Command::new("uname").arg("-n").output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A reference that names a port of TCP, if not 0, and sockets.
+fn reference(port: u16, key: &[u8], sockets: &[(&str, &str)]) -> String {
+    let components: Vec<TaggedComponent<'_>> =
+        sockets.iter().map(|(host, path)| TaggedComponent::new_unix_address(host, path).unwrap()).collect();
+    let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", port, key, &components).unwrap();
+    Ior::with_profile("IDL:testing/Probe:1.0", profile).to_string()
+}
+
+#[test]
+fn calls_go_over_a_socket() {
+    for concurrency in BOTH {
+        let folder = folder();
+        let path = at(&folder, "s");
+        let server = listening(&path).concurrency(concurrency).build().unwrap();
+        assert_eq!(server.published_addresses(), [format!("uiop://{path}")]);
+        let (probe, client) = (served(&server), client());
+        let remote = seen_by(&client, &probe);
+        assert_eq!(remote.add(2, 3).unwrap(), 5);
+        remote.tick().unwrap();
+        assert_eq!(remote.echo("grüße").unwrap(), "grüße");
+        eventually("the oneway has come", || remote.ticks().unwrap() == 1);
+        for bytes in [0, 1, 70_000, 3 << 20] {
+            let data: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
+            assert!(remote.reflect(&data).unwrap() == data, "{bytes}");
+        }
+        // Several threads, over several connections.
+        std::thread::scope(|scope| {
+            for thread in 0..6 {
+                let remote = &remote;
+                scope.spawn(move || {
+                    (0..50).for_each(|i| assert_eq!(remote.add(thread, i).unwrap(), thread + i))
+                });
+            }
+        });
+        server.shutdown(true).unwrap();
+        assert!(!Path::new(&path).exists());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_reference_carries_both_and_the_socket_comes_first() {
+    let folder = folder();
+    let path = at(&folder, "s");
+    let server = listening(&path).endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let (probe, client) = (served(&server), client());
+    let ior = probe.object().ior();
+    let profile = ior.iiop_profiles().next().unwrap();
+    assert_eq!((profile.host(), profile.port() > 0), ("127.0.0.1", true));
+    let sockets: Vec<_> =
+        profile.unix_addresses().map(|socket| (socket.host.into(), socket.path.into())).collect();
+    assert_eq!(sockets, [(machine(), path.clone())]);
+    // Whoever takes the place of the socket is called.
+    std::fs::rename(&path, at(&folder, "elsewhere")).unwrap();
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| answer_one(&listener));
+        seen_by(&client, &probe).ping().unwrap();
+    });
+}
+
+/// Answers one request with nothing.
+fn answer_one(listener: &UnixListener) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut header = [0; 12];
+    stream.read_exact(&mut header).unwrap();
+    let mut body = vec![0; u32::from_le_bytes(header[8..].try_into().unwrap()) as usize];
+    stream.read_exact(&mut body).unwrap();
+    let request = [&header[..], &body].concat();
+    std::io::Write::write_all(&mut stream, &raw::reply(raw::id_of(&request), 0, &[])).unwrap();
+}
+
+#[test]
+fn without_the_socket_calls_go_over_tcp() {
+    let folder = folder();
+    let path = at(&folder, "s");
+    let server = listening(&path).endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe = served(&server);
+    let port = probe.object().ior().iiop_profiles().next().unwrap().port();
+    // Before the first call.
+    std::fs::rename(&path, at(&folder, "elsewhere")).unwrap();
+    seen_by(&client(), &probe).ping().unwrap();
+    // What another machine calls its own is none of ours, and what nobody can connect to is passed over.
+    let key = probe.object().ior().iiop_profiles().next().unwrap().object_key().to_vec();
+    let long = format!("/{}", "x".repeat(107));
+    let machine = machine();
+    let nobody = at(&folder, "nobody");
+    let trap = at(&folder, "trap");
+    let _trap = UnixListener::bind(&trap).unwrap(); // never answers
+    let file = at(&folder, "file");
+    std::fs::write(&file, "").unwrap();
+    for socket in [
+        ("elsewhere.example", trap.as_str()),
+        ("", &trap),
+        (&machine, &long),
+        (&machine, ""),
+        (&machine, "relative"),
+        (&machine, &nobody),
+        (&machine, &file),
+        (&machine, folder.path().to_str().unwrap()),
+        (&machine, "/dev/null"),
+    ] {
+        let text = reference(port, &key, &[socket]);
+        let remote: ProbeRef = client().string_to_object(&text).unwrap().narrow_unchecked();
+        assert_eq!(remote.add(1, 1).unwrap(), 2, "{socket:?}");
+        // Alone it leads nowhere, which is told.
+        let text = reference(0, &key, &[socket]);
+        let remote: ProbeRef = client().string_to_object(&text).unwrap().narrow_unchecked();
+        remote.ping().unwrap_err();
+    }
+}
+
+#[test]
+fn operators_say_which_transport_is_used() {
+    let folder = folder();
+    let path = at(&folder, "s");
+    let server = listening(&path).endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe = served(&server);
+    let silent = at(&folder, "silent");
+    let client = |transports: &str| {
+        Orb::builder()
+            .no_endpoint()
+            .call_timeout(Some(Duration::from_secs(20)))
+            .arguments(&mut vec![format!("-ORBclientTransports={transports}")])
+            .build()
+            .unwrap()
+    };
+    seen_by(&client("tcp"), &probe).ping().unwrap();
+    seen_by(&client("unix"), &probe).ping().unwrap();
+    std::fs::rename(&path, &silent).unwrap();
+    seen_by(&client("tcp,unix"), &probe).ping().unwrap();
+    seen_by(&client("unix"), &probe).ping().unwrap_err();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().client_transports = vec![Transport::Unix];
+    let tcp_only = reference(1, b"x", &[]);
+    let remote: ProbeRef = builder.build().unwrap().string_to_object(&tcp_only).unwrap().narrow_unchecked();
+    let refused = remote.ping().unwrap_err().to_string();
+    assert!(refused.contains("INV_OBJREF"), "{refused}");
+}
+
+#[test]
+fn what_a_dead_server_left_is_replaced_and_what_a_living_one_has_is_not() {
+    let folder = folder();
+    let path = at(&folder, "s");
+    // Of a program that knows no lock: first alive, then dead.
+    let other = UnixListener::bind(&path).unwrap();
+    let refused = listening(&path).build().unwrap_err().to_string();
+    assert_eq!(refused, format!("cannot listen at uiop://{path}: another server listens there"));
+    drop(other);
+    assert!(Path::new(&path).exists());
+    let server = listening(&path).build().unwrap();
+    seen_by(&client(), &served(&server)).ping().unwrap();
+    // Of ours.
+    let refused = listening(&path).build().unwrap_err().to_string();
+    assert_eq!(refused, format!("cannot listen at uiop://{path}: another server listens there"));
+    seen_by(&client(), &served(&server)).ping().unwrap();
+    server.shutdown(true).unwrap();
+    drop(listening(&path).build().unwrap());
+    // Anything else stays.
+    std::fs::write(&path, "precious").unwrap();
+    let refused = listening(&path).build().unwrap_err().to_string();
+    assert_eq!(refused, format!("cannot listen at uiop://{path}: a file is there that is no socket"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+}
+
+#[test]
+fn who_may_connect_is_for_the_operator_to_say() {
+    let folder = folder();
+    for mode in [0o600, 0o660, 0o777] {
+        let path = at(&folder, "s");
+        let mut builder = listening(&path);
+        builder.config().unix_socket_mode = Some(mode);
+        let server = builder.build().unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        server.shutdown(true).unwrap();
+    }
+}
+
+#[test]
+fn a_server_that_names_no_path_gets_one_of_its_own() {
+    let (first, second) = (listening("").build().unwrap(), listening("").build().unwrap());
+    let (one, two) = (first.published_addresses(), second.published_addresses());
+    assert_ne!(one, two);
+    let path = one[0].strip_prefix("uiop://").unwrap();
+    let parent = Path::new(path).parent().unwrap();
+    assert_eq!(std::fs::metadata(parent).unwrap().permissions().mode() & 0o777, 0o700);
+    let (probe, client) = (served(&first), client());
+    seen_by(&client, &probe).ping().unwrap();
+    // By a plain key, in a text that omniORB reads, too.
+    first.bind_key("Probe", probe.object()).unwrap();
+    let text = first.corbaloc("Probe");
+    assert_eq!(text, format!("corbaloc:omniunix:1.2@{path}:/Probe"));
+    let remote: ProbeRef = client.string_to_object(&text).unwrap().narrow_unchecked();
+    remote.ping().unwrap();
+    let remote: ProbeRef =
+        client.string_to_object(&format!("corbaloc:uiop:{path}|Probe")).unwrap().narrow_unchecked();
+    remote.ping().unwrap();
+    first.shutdown(true).unwrap();
+    assert!(!Path::new(path).exists());
+}
+
+#[test]
+fn an_object_at_a_socket_of_this_process_is_called_directly() {
+    let folder = folder();
+    let server = listening(&at(&folder, "s")).build().unwrap();
+    let probe = served(&server);
+    server.bind_key("Probe", probe.object()).unwrap();
+    let remote: ProbeRef =
+        server.string_to_object(&probe.object().to_ior_string()).unwrap().narrow_unchecked();
+    std::fs::rename(at(&folder, "s"), at(&folder, "elsewhere")).unwrap();
+    remote.ping().unwrap();
+    // Two servers on one machine that listen at sockets alone are not one.
+    let other = listening(&at(&folder, "t")).build().unwrap();
+    let there = reference(0, b"key", &[(&machine(), &at(&folder, "t"))]);
+    let here = reference(0, b"key", &[(&machine(), &at(&folder, "s"))]);
+    let [there, here] = [there, here].map(|text| other.string_to_object(&text).unwrap());
+    assert!(!there.ior().is_equivalent(here.ior()));
+    assert!(there.ior().is_equivalent(there.ior()));
+}
+
+#[test]
+fn a_server_that_is_started_again_is_found_again() {
+    let folder = folder();
+    let path = at(&folder, "s");
+    let client = client();
+    let text = format!("corbaloc:uiop:{path}|Probe");
+    let remote: ProbeRef = client.string_to_object(&text).unwrap().narrow_unchecked();
+    remote.ping().unwrap_err();
+    for concurrency in BOTH {
+        for round in 0..3 {
+            let server = listening(&path).concurrency(concurrency).build().unwrap();
+            let probe = served(&server);
+            server.bind_key("Probe", probe.object()).unwrap();
+            assert_eq!(remote.add(round, 1).unwrap(), round + 1);
+            server.shutdown(round % 2 == 0).unwrap();
+        }
+    }
+}
+
+#[test]
+fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
+    for concurrency in BOTH {
+        let folder = folder();
+        let path = at(&folder, "s");
+        let server = listening(&path).concurrency(concurrency).build().unwrap();
+        let probe = served(&server);
+        let mut builder = Orb::builder().no_endpoint();
+        builder.config().connections_per_endpoint_max = 1;
+        let client = builder.build().unwrap();
+        let remote = seen_by(&client, &probe);
+        std::thread::scope(|scope| {
+            let blocked = scope.spawn(|| remote.block());
+            eventually("the servant blocks", || probe.blocked().unwrap() == 1);
+            let stopping = scope.spawn(|| server.shutdown(true));
+            eventually("nobody listens", || UnixStream::connect(&path).is_err());
+            // On the same connection, which takes no more requests: not carried out, and nobody listens elsewhere.
+            let refused = scope.spawn(|| remote.add(1, 2));
+            std::thread::sleep(Duration::from_millis(30)); // that it comes before the end shows more, and is not needed
+            probe.release().unwrap();
+            blocked.join().unwrap().unwrap();
+            stopping.join().unwrap().unwrap();
+            let refused = refused.join().unwrap().unwrap_err();
+            assert_eq!(
+                (refused.kind, refused.completed),
+                (SystemExceptionKind::Transient, CompletionStatus::No),
+                "{concurrency:?}: {refused}"
+            );
+        });
+    }
+}
