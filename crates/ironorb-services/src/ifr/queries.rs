@@ -9,6 +9,7 @@ use ironorb::ifr::corba::DefinitionKind;
 use super::error::RepositoryError;
 use super::record::{Body, DefinitionNumber, Record};
 use super::store::Lookup;
+use crate::database::damaged;
 
 /// A definition with its number.
 pub(super) type Found = (DefinitionNumber, Record);
@@ -184,9 +185,13 @@ pub(super) fn enclosing(
     number: DefinitionNumber,
 ) -> Result<Vec<DefinitionNumber>, RepositoryError> {
     let mut scopes = vec![number];
+    let mut seen = HashSet::from([number]);
     let mut at = number;
     while at != DefinitionNumber::REPOSITORY {
         at = existing(lookup, at)?.container;
+        if !seen.insert(at) {
+            return Err(damaged("a definition stands inside itself").into());
+        }
         scopes.push(at);
     }
     Ok(scopes)

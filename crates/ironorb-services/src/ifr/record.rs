@@ -221,6 +221,8 @@ bodies! {
     21 DkValueMember => /** A state member of a value type. */ ValueMember {
         /** Its type. */ ty: DefinitionNumber, /** Whether it is public. */ is_public: bool }
     22 DkValueBox => /** A boxed value. */ ValueBox { /** Of what. */ original: DefinitionNumber }
+    23 DkStruct => /** The struct of `key` and `value` that a map is a sequence of; it has no name. */ Pair {
+        /** The two. */ members: Vec<Member> }
 }
 
 impl Marshal for DefinitionNumber {
@@ -262,6 +264,7 @@ impl Body {
                 | Body::Fixed { .. }
                 | Body::Sequence { .. }
                 | Body::Array { .. }
+                | Body::Pair { .. }
         )
     }
 
@@ -287,7 +290,7 @@ impl Body {
         let of = |members: &[Member]| members.iter().map(|member| member.ty).collect::<Vec<_>>();
         match self {
             Body::Constant { ty, .. } | Body::ValueMember { ty, .. } => vec![*ty],
-            Body::Struct { members } | Body::Exception { members } => of(members),
+            Body::Struct { members } | Body::Exception { members } | Body::Pair { members } => of(members),
             Body::Union { discriminator, cases } => {
                 std::iter::once(*discriminator).chain(cases.iter().map(|case| case.ty)).collect()
             }

@@ -6,11 +6,12 @@ use ironorb::TypeCode;
 
 use super::error::{RepositoryError, bad_param};
 use super::limits::Limits;
+use super::queries;
 use super::queries::{enclosing, existing};
 use super::record::{Body, DefinitionNumber, Record};
-use super::rules::{check_body, check_place};
+use super::rules::{check_body, check_lineage, check_place};
 use super::store::{Change, Lookup as _, Store, View};
-use super::{queries, types};
+use super::types::{self, TYPE_VISITS_MAX, TypeCodes};
 
 /// An interface repository over its store. All methods may be called by any threads; a change waits for the one that
 /// is being made, and is on disk when the method returns.
@@ -70,7 +71,7 @@ impl InterfaceRepository {
             check_place(&change, record, None)?;
         }
         let number = change.insert(record)?;
-        check_body(&change, number, record, &self.limits)?;
+        self.check(&change, number, record)?;
         change.commit()?;
         Ok(number)
     }
@@ -88,22 +89,38 @@ impl InterfaceRepository {
         let before = existing(&change, number)?;
         let mut record = before.clone();
         edit(&mut record)?;
-        if !record.body.is_anonymous() {
-            check_place(&change, &record, Some(number))?;
+        match record.body.is_anonymous() {
+            true if record.name.is_empty() && record.id.is_empty() => {}
+            true => return Err(bad_param("a type without a name or id cannot be given one")),
+            false => check_place(&change, &record, Some(number))?,
         }
         if enclosing(&change, record.container)?.contains(&number) {
             return Err(bad_param("a definition cannot stand inside itself"));
         }
         replace(&change, number, &before, &record)?;
-        check_body(&change, number, &record, &self.limits)?;
+        self.check(&change, number, &record)?;
         Ok(change.commit()?)
+    }
+
+    fn check(
+        &self,
+        change: &Change,
+        number: DefinitionNumber,
+        record: &Record,
+    ) -> Result<(), RepositoryError> {
+        match &record.body {
+            body @ Body::Value { .. } => check_lineage(change, number, body)?,
+            body if body.interface_bases().is_some() => check_lineage(change, number, body)?,
+            _ => {}
+        }
+        check_body(&mut TypeCodes::new(change, TYPE_VISITS_MAX), number, record, &self.limits)
     }
 
     /// Takes a definition away with all that stands in it, and with the nameless types that nothing else uses. Gives the
     /// numbers of all that is gone.
     pub fn destroy(&self, number: DefinitionNumber) -> Result<Vec<DefinitionNumber>, RepositoryError> {
         let change = self.store.change()?;
-        let gone = destroy_in(&change, number)?;
+        let gone = destroy_in(&change, &[number])?;
         change.commit()?;
         Ok(gone)
     }
@@ -134,13 +151,13 @@ pub(super) fn replace(
 
 pub(super) fn destroy_in(
     change: &Change,
-    number: DefinitionNumber,
+    numbers: &[DefinitionNumber],
 ) -> Result<Vec<DefinitionNumber>, RepositoryError> {
-    if number.is_permanent() {
+    if numbers.iter().any(|number| number.is_permanent()) {
         return Err(RepositoryError::Permanent);
     }
-    let mut going = vec![number];
-    let mut seen = HashSet::from([number]);
+    let mut going = numbers.to_vec();
+    let mut seen: HashSet<_> = going.iter().copied().collect();
     let mut at = 0;
     while let Some(&next) = going.get(at) {
         at += 1;
@@ -156,8 +173,8 @@ pub(super) fn destroy_in(
                 continue;
             }
             let record = existing(change, user)?;
-            if !record.body.is_anonymous() || next == number && existing(change, number)?.body.is_anonymous()
-            {
+            let is_asked_for = numbers.contains(&next) && existing(change, next)?.body.is_anonymous();
+            if !record.body.is_anonymous() || is_asked_for {
                 return Err(RepositoryError::InUse(described(change, user, &record)?));
             }
             seen.insert(user);
@@ -193,7 +210,7 @@ fn collect(
 
 fn described(change: &Change, number: DefinitionNumber, record: &Record) -> Result<String, RepositoryError> {
     match &record.body {
-        Body::Sequence { .. } | Body::Array { .. } => Ok("a type without a name".to_owned()),
+        body if body.is_anonymous() => Ok("a type without a name".to_owned()),
         _ => queries::absolute_name(change, number),
     }
 }

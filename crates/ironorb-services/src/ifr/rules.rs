@@ -4,15 +4,15 @@
 
 use std::collections::HashSet;
 
-use ironorb::Any;
 use ironorb::ifr::corba::{OperationMode, ParameterMode, PrimitiveKind};
+use ironorb::{Any, TcKind};
 
 use super::error::{RepositoryError, bad_param};
 use super::limits::Limits;
 use super::queries::{ancestors, bases, existing};
 use super::record::{Body, DefinitionNumber, Operation, Record};
 use super::store::{Change, Lookup as _, encode};
-use super::types::type_code;
+use super::types::TypeCodes;
 
 /// Whether a definition may have its id and name in its container; `own` is its number, if it has one already.
 pub(super) fn check_place(
@@ -44,40 +44,109 @@ pub(super) fn check_place(
                 return Err(RepositoryError::InheritedName(record.name.clone()));
             }
         }
+        for heir in heirs(change, record.container)? {
+            if let Some(found) = change.by_name(heir, &record.name)? {
+                if has_one_meaning(&existing(change, found)?.body) {
+                    return Err(RepositoryError::InheritedName(record.name.clone()));
+                }
+            }
+        }
     }
     Ok(())
 }
 
+/// Whether what an interface or value inherits leads nowhere back to it, and gives no operation or attribute the name of
+/// another: in itself, and in all that inherit from it.
+pub(super) fn check_lineage(
+    change: &Change,
+    number: DefinitionNumber,
+    body: &Body,
+) -> Result<(), RepositoryError> {
+    for base in bases(body) {
+        let leads_back = base == number || ancestors(change, base)?.iter().any(|&(above, _)| above == number);
+        if leads_back {
+            let name = existing(change, base)?.name;
+            return Err(bad_param(format!("`{name}` inherits from what it is to be a base of")));
+        }
+    }
+    check_inherited_names(change, number)?;
+    heirs(change, number)?.into_iter().try_for_each(|heir| check_inherited_names(change, heir))
+}
+
+/// Whether all operations and attributes that an interface or value has or inherits have names of their own.
+pub(super) fn check_inherited_names(
+    change: &Change,
+    number: DefinitionNumber,
+) -> Result<(), RepositoryError> {
+    let mut names = HashSet::new();
+    let inherited = ancestors(change, number)?.into_iter().map(|(base, _)| base);
+    for container in std::iter::once(number).chain(inherited) {
+        for content in change.contents(container)? {
+            let record = existing(change, content)?;
+            if has_one_meaning(&record.body) && !names.insert(record.name.to_ascii_lowercase()) {
+                return Err(RepositoryError::InheritedName(record.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All that inherit from or support a definition, directly or not.
+pub(super) fn heirs(
+    change: &Change,
+    number: DefinitionNumber,
+) -> Result<Vec<DefinitionNumber>, RepositoryError> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::from([number]);
+    let mut waiting = vec![number];
+    while let Some(base) = waiting.pop() {
+        for user in change.users(base)? {
+            if !seen.contains(&user) && bases(&existing(change, user)?.body).contains(&base) {
+                seen.insert(user);
+                found.push(user);
+                waiting.push(user);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Types and constants may be defined anew further down; operations and attributes may not.
+fn has_one_meaning(body: &Body) -> bool {
+    matches!(body, Body::Attribute { .. } | Body::Operation { .. })
+}
+
 /// Whether what a definition refers to is of the right kinds, and its types are legal. It has been written.
 pub(super) fn check_body(
-    change: &Change,
+    types: &mut TypeCodes<'_, Change>,
     number: DefinitionNumber,
     record: &Record,
     limits: &Limits,
 ) -> Result<(), RepositoryError> {
+    let change = types.lookup();
     check_size(record, limits)?;
     match &record.body {
-        Body::Constant { ty, value } => is_of_type(change, *ty, value)?,
+        Body::Constant { ty, value } => is_of_type(types, *ty, value)?,
         Body::Attribute { attribute } => {
             is_type(change, attribute.ty)?;
             are_exceptions(change, attribute.get_exceptions.iter().chain(&attribute.set_exceptions))?;
         }
         Body::Operation { operation } => check_operation(change, operation)?,
-        Body::Interface { bases } => are_bases(change, number, bases, |base| {
+        Body::Interface { bases } => are_bases(change, bases, |base| {
             matches!(base, Body::Interface { .. } | Body::AbstractInterface { .. })
         })?,
         Body::AbstractInterface { bases } => {
-            are_bases(change, number, bases, |base| matches!(base, Body::AbstractInterface { .. }))?;
+            are_bases(change, bases, |base| matches!(base, Body::AbstractInterface { .. }))?;
         }
         Body::LocalInterface { bases } => {
-            are_bases(change, number, bases, |base| base.interface_bases().is_some())?;
+            are_bases(change, bases, |base| base.interface_bases().is_some())?;
         }
         Body::Value { value } => {
             let is_stateful = |base: &Body| matches!(base, Body::Value { value } if !value.is_abstract);
-            are_bases(change, number, &value.base, is_stateful)?;
+            are_bases(change, &value.base, is_stateful)?;
             let is_abstract = |base: &Body| matches!(base, Body::Value { value } if value.is_abstract);
-            are_bases(change, number, &value.abstract_bases, is_abstract)?;
-            are_bases(change, number, &value.supported, |base| base.interface_bases().is_some())?;
+            are_bases(change, &value.abstract_bases, is_abstract)?;
+            are_bases(change, &value.supported, |base| base.interface_bases().is_some())?;
             for initializer in &value.initializers {
                 check_identifier(&initializer.name)?;
                 initializer.members.iter().try_for_each(|member| is_type(change, member.ty))?;
@@ -85,20 +154,30 @@ pub(super) fn check_body(
             }
         }
         Body::ValueMember { ty, .. } => is_type(change, *ty)?,
+        Body::ValueBox { original } => {
+            let kind = types.of(*original)?.resolved().kind();
+            if matches!(kind, TcKind::Value | TcKind::ValueBox) {
+                return Err(bad_param("a value type cannot be boxed: it can be nil and shared as it is"));
+            }
+        }
         _ => {}
     }
     // Whatever leads from a type back to itself is seen from every type on the way.
     match &record.body {
-        Body::ValueMember { .. } => drop(type_code(change, record.container)?),
-        Body::Exception { .. } => drop(type_code(change, number)?),
-        body if body.is_type() => drop(type_code(change, number)?),
+        Body::ValueMember { .. } => drop(types.of(record.container)?),
+        Body::Exception { .. } => drop(types.of(number)?),
+        body if body.is_type() => drop(types.of(number)?),
         _ => {}
     }
     Ok(())
 }
 
-fn is_of_type(change: &Change, ty: DefinitionNumber, value: &Any) -> Result<(), RepositoryError> {
-    match type_code(change, ty)?.equivalent(value.type_code()) {
+fn is_of_type(
+    types: &mut TypeCodes<'_, Change>,
+    ty: DefinitionNumber,
+    value: &Any,
+) -> Result<(), RepositoryError> {
+    match types.of(ty)?.equivalent(value.type_code()) {
         true => Ok(()),
         false => Err(bad_param("the value of a constant is not of its type")),
     }
@@ -163,7 +242,6 @@ fn are_exceptions<'n>(
 
 fn are_bases(
     change: &Change,
-    number: DefinitionNumber,
     direct: &[DefinitionNumber],
     is_allowed: impl Fn(&Body) -> bool,
 ) -> Result<(), RepositoryError> {
@@ -174,12 +252,6 @@ fn are_bases(
         }
         if direct[..index].contains(&base) {
             return Err(bad_param(format!("`{}` is named as a base twice", record.name)));
-        }
-        let leads_back = base == number
-            || bases(&record.body).contains(&number)
-            || ancestors(change, base)?.iter().any(|&(above, _)| above == number);
-        if leads_back {
-            return Err(bad_param(format!("`{}` inherits from what it is to be a base of", record.name)));
         }
     }
     Ok(())
@@ -228,6 +300,7 @@ pub(super) fn noun(body: &Body) -> &'static str {
         Body::Fixed { .. } => "a fixed",
         Body::Sequence { .. } => "a sequence",
         Body::Array { .. } => "an array",
+        Body::Pair { .. } => "a pair of a map",
         Body::Attribute { .. } => "an attribute",
         Body::Operation { .. } => "an operation",
         Body::Interface { .. } => "an interface",

@@ -10,8 +10,8 @@ use std::path::Path;
 use ironorb::giop::{ByteOrder, CharSet, Encoding, Reader, Writer};
 use ironorb::ifr::corba::PrimitiveKind;
 use redb::{
-    Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition,
-    WriteTransaction,
+    Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata, StorageBackend,
+    TableDefinition, WriteTransaction,
 };
 
 use super::record::{Body, DefinitionNumber, FIRST_FREE_NUMBER, Record};
@@ -38,7 +38,10 @@ impl Store {
 
     /// A store that lives in memory and ends with the process.
     pub fn in_memory() -> Result<Store, StoreError> {
-        let backend = redb::backends::InMemoryBackend::new();
+        Store::with_backend(redb::backends::InMemoryBackend::new())
+    }
+
+    pub(super) fn with_backend(backend: impl StorageBackend) -> Result<Store, StoreError> {
         Ok(Store { db: database::with_backend(backend, &FORMAT)? })
     }
 
@@ -201,7 +204,10 @@ impl Change {
             self.txn.open_table(IDS).during(DOING)?.remove(record.id.as_str()).during(DOING)?;
             let name = folded(&record.name);
             let mut names = self.txn.open_table(NAMES).during(DOING)?;
-            names.remove((container, name.as_str())).during(DOING)?;
+            // While definitions are replaced, the name may have gone over to a new one already.
+            if names.get((container, name.as_str())).during(DOING)?.is_some_and(|row| row.value() == n) {
+                names.remove((container, name.as_str())).during(DOING)?;
+            }
             self.txn.open_table(CONTENTS).during(DOING)?.remove((container, n)).during(DOING)?;
         }
         let mut uses = self.txn.open_table(USES).during(DOING)?;

@@ -1,6 +1,9 @@
 //! TypeCodes, worked out from records (CORBA 3.3 part 1, 14.5 and 8.11).
 //!
-//! Nothing is kept between two questions. A type that contains itself gets a placeholder where it does, as peers write it.
+//! Nothing is kept longer than one answer or change. A type that contains itself gets a placeholder where it does, as peers
+//! write it.
+
+mod canonical;
 
 use std::collections::HashMap;
 
@@ -12,10 +15,38 @@ use super::error::{RepositoryError, bad_param};
 use super::record::{Body, Case, DefinitionNumber, Member, Record, Value};
 use super::store::Lookup;
 
+pub(super) use canonical::canonical;
+
 /// The TypeCode of a type or exception.
 pub(super) fn type_code(lookup: &impl Lookup, number: DefinitionNumber) -> Result<TypeCode, RepositoryError> {
-    let mut types = Types { lookup, path: Vec::new(), made: HashMap::new(), visits_left: TYPE_VISITS_MAX };
-    Ok(types.of(number)?.0)
+    TypeCodes::new(lookup, TYPE_VISITS_MAX).of(number)
+}
+
+/// The TypeCodes of many types, each worked out once, of definitions that do not change meanwhile.
+pub(super) struct TypeCodes<'l, L> {
+    lookup: &'l L,
+    /// From the type that was asked for down to the one being made, and whether placeholders can stand for it.
+    path: Vec<(DefinitionNumber, bool)>,
+    /// Types without placeholders that lead out of them.
+    made: HashMap<DefinitionNumber, TypeCode>,
+    visits_left: usize,
+    visits_max: usize,
+}
+
+impl<'l, L: Lookup> TypeCodes<'l, L> {
+    /// For so many looks at definitions in all.
+    pub(super) fn new(lookup: &'l L, visits_max: usize) -> Self {
+        TypeCodes { lookup, path: Vec::new(), made: HashMap::new(), visits_left: visits_max, visits_max }
+    }
+
+    /// The TypeCode of a type or exception.
+    pub(super) fn of(&mut self, number: DefinitionNumber) -> Result<TypeCode, RepositoryError> {
+        Ok(self.visit(number)?.0)
+    }
+
+    pub(super) fn lookup(&self) -> &'l L {
+        self.lookup
+    }
 }
 
 /// The TypeCode of a basic type.
@@ -54,28 +85,18 @@ pub(super) fn primitive(kind: PrimitiveKind) -> TypeCode {
     }
 }
 
-/// One walk over a type and all that it contains.
-struct Types<'l, L> {
-    lookup: &'l L,
-    /// From the type that was asked for down to the one being made, and whether placeholders can stand for it.
-    path: Vec<(DefinitionNumber, bool)>,
-    /// Types without placeholders that lead out of them.
-    made: HashMap<DefinitionNumber, TypeCode>,
-    visits_left: usize,
-}
-
 /// A type, and the place in the path of the outermost type that its placeholders stand for.
 type Made = (TypeCode, usize);
 
-impl<L: Lookup> Types<'_, L> {
-    fn of(&mut self, number: DefinitionNumber) -> Result<Made, RepositoryError> {
+impl<L: Lookup> TypeCodes<'_, L> {
+    fn visit(&mut self, number: DefinitionNumber) -> Result<Made, RepositoryError> {
         if let Some(made) = self.made.get(&number) {
             return Ok((made.clone(), CLOSED));
         }
         self.visits_left = self
             .visits_left
             .checked_sub(1)
-            .ok_or(RepositoryError::Limit { what: "parts of one type", max: TYPE_VISITS_MAX as u64 })?;
+            .ok_or(RepositoryError::Limit { what: "parts of types", max: self.visits_max as u64 })?;
         let record = self.lookup.get(number)?.ok_or(RepositoryError::NoSuchDefinition)?;
         let is_enclosing =
             matches!(record.body, Body::Struct { .. } | Body::Union { .. } | Body::Value { .. });
@@ -133,6 +154,8 @@ impl<L: Lookup> Types<'_, L> {
             Body::Struct { members } => {
                 TypeCode::create_struct(id, name, &self.members(members, outermost)?)?
             }
+            // The whole type has no name, so these parts have none either.
+            Body::Pair { members } => TypeCode::create_struct("", "", &self.members(members, outermost)?)?,
             Body::Exception { members } => {
                 TypeCode::create_exception(id, name, &self.members(members, outermost)?)?
             }
@@ -155,7 +178,7 @@ impl<L: Lookup> Types<'_, L> {
         number: DefinitionNumber,
         outermost: &mut usize,
     ) -> Result<TypeCode, RepositoryError> {
-        let (made, leads_to) = self.of(number)?;
+        let (made, leads_to) = self.visit(number)?;
         *outermost = leads_to.min(*outermost);
         Ok(made)
     }
@@ -217,4 +240,10 @@ const CLOSED: usize = usize::MAX;
 const DEPTH_MAX: usize = 128;
 
 /// Looks at definitions for one TypeCode. Types that lead to each other in many ways can ask for more.
-const TYPE_VISITS_MAX: usize = 100_000;
+pub(super) const TYPE_VISITS_MAX: usize = 100_000;
+
+/// Looks at definitions for all TypeCodes of one answer.
+pub(super) const ANSWER_VISITS_MAX: usize = 10 * TYPE_VISITS_MAX;
+
+/// Looks at definitions for all TypeCodes of one load.
+pub(super) const LOAD_VISITS_MAX: usize = 100 * TYPE_VISITS_MAX;

@@ -13,15 +13,18 @@ use ironorb::{Any, LongDouble, TypeCode, WString};
 use ironorb_idl::model::{ConstValue, DefId, DefKind, Definition, Direction, InterfaceKind, Model, Type};
 
 use crate::ifr::error::RepositoryError;
+use crate::ifr::queries::absolute_name;
 use crate::ifr::queries::existing;
 use crate::ifr::record::{
     Attribute, Body, Case, DefinitionNumber, Initializer, Member, Operation, Parameter, Record, Value,
 };
 use crate::ifr::repository::{InterfaceRepository, destroy_in, replace};
-use crate::ifr::rules::{check_body, noun};
+use crate::ifr::rules::{check_body, check_inherited_names, heirs, noun};
 use crate::ifr::store::{Change, Lookup as _};
-use crate::ifr::types::type_code;
-use words::{NULL, basic, empty, has_record, is_only_declared, items, version_of, within};
+use crate::ifr::types::{LOAD_VISITS_MAX, TypeCodes};
+use words::{
+    NULL, basic, digits_of, empty, has_record, is_leaf, is_only_declared, items, version_of, within,
+};
 
 /// What a load has done, in definitions with names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,14 +49,17 @@ pub enum LoadError {
         /// What it has, and where.
         found: String,
     },
-    /// CORBA's interface repository has no definitions for it.
-    #[error("{id}: the interface repository cannot describe {what}")]
-    NotExpressible {
+    /// The container has something else under the name.
+    #[error("{id}: the repository has {found} under this name: remove it first")]
+    NameInUse {
         /// The repository id of the definition.
         id: String,
-        /// What it cannot describe.
-        what: &'static str,
+        /// What it has, and the id of that.
+        found: String,
     },
+    /// What the new text leaves out is needed by definitions that it does not contain.
+    #[error("what was loaded before and is not there any more cannot go: {0}")]
+    StillUsed(RepositoryError),
     /// The store refuses a definition.
     #[error("{id}: {why}")]
     Refused {
@@ -75,7 +81,9 @@ impl InterfaceRepository {
             change: &change,
             numbers: HashMap::new(),
             kept: HashMap::new(),
+            displaced: Vec::new(),
             waiting: Vec::new(),
+            types: TypeCodes::new(&change, 0),
             loaded: Loaded::default(),
         };
         load.all(self)?;
@@ -91,8 +99,12 @@ struct Load<'l> {
     numbers: HashMap<DefId, DefinitionNumber>,
     /// All that stands or is to stand in what is loaded, with whether it was there before.
     kept: HashMap<DefinitionNumber, bool>,
+    /// Had a name which now belongs to another, for the definition that displaced it.
+    displaced: Vec<(DefinitionNumber, String)>,
     /// Declared, but not filled yet.
     waiting: Vec<DefId>,
+    /// The TypeCodes of what does not change any more.
+    types: TypeCodes<'l, Change>,
     loaded: Loaded,
 }
 
@@ -112,22 +124,39 @@ impl Load<'_> {
                 _ => self.fill(def)?,
             }
         }
+        self.types = TypeCodes::new(self.change, LOAD_VISITS_MAX);
         for def in constants {
             self.fill(def)?;
         }
-        for def in std::mem::take(&mut self.waiting) {
-            let definition = self.model.get(def);
-            self.drop_stale(definition)?;
-            let number = self.numbers[&def];
-            let checked = existing(self.change, number)
-                .and_then(|record| check_body(self.change, number, &record, repository.limits()));
-            checked.map_err(|why| refused(definition, why))?;
+        let waiting = std::mem::take(&mut self.waiting);
+        self.drop_stale(&waiting)?;
+        self.types = TypeCodes::new(self.change, LOAD_VISITS_MAX);
+        for def in waiting {
+            self.check(def, repository).map_err(|why| refused(self.model.get(def), why))?;
         }
         let limit = repository.limits().definitions_max;
         let count = self.change.count();
         if count.map_err(|e| LoadError::Refused { id: String::new(), why: e.into() })? > limit {
             let why = RepositoryError::Limit { what: "definitions", max: limit };
             return Err(LoadError::Refused { id: "the repository".to_owned(), why });
+        }
+        Ok(())
+    }
+
+    /// Checks a definition as one that a client makes. The front end has seen to what the files say of it; what the
+    /// repository had before and the files do not mention, it does not know.
+    fn check(&mut self, def: DefId, repository: &InterfaceRepository) -> Result<(), RepositoryError> {
+        let number = self.numbers[&def];
+        let record = existing(self.change, number)?;
+        check_body(&mut self.types, number, &record, repository.limits())?;
+        let may_have_heirs =
+            matches!(record.body, Body::Value { .. }) || record.body.interface_bases().is_some();
+        if may_have_heirs && self.kept.get(&number) == Some(&true) {
+            for heir in heirs(self.change, number)? {
+                if !self.kept.contains_key(&heir) {
+                    check_inherited_names(self.change, heir)?;
+                }
+            }
         }
         Ok(())
     }
@@ -173,27 +202,35 @@ impl Load<'_> {
     fn place(&mut self, record: &Record) -> Result<DefinitionNumber, LoadError> {
         let refuse = |why: RepositoryError| LoadError::Refused { id: record.id.clone(), why };
         let found = self.change.by_id(&record.id).map_err(|e| refuse(e.into()))?;
-        let Some(number) = found else {
-            let in_use = self.change.by_name(record.container, &record.name);
-            if in_use.map_err(|e| refuse(e.into()))?.is_some() {
-                return Err(refuse(RepositoryError::NameInUse(record.name.clone())));
-            }
-            let number = self.change.insert(record).map_err(|e| refuse(e.into()))?;
-            self.kept.insert(number, false);
-            self.loaded.added += 1;
-            return Ok(number);
-        };
+        let Some(number) = found else { return self.insert(record) };
         let before = existing(self.change, number).map_err(refuse)?;
-        if before.kind() != record.kind()
-            || before.container != record.container
-            || before.name != record.name
-        {
-            let name = crate::ifr::queries::absolute_name(self.change, number).map_err(refuse)?;
+        let is_here = before.container == record.container && before.name == record.name;
+        if before.kind() != record.kind() && is_here && is_leaf(&before.body) && is_leaf(&record.body) {
+            // Nothing refers to either, so one can stand for the other.
+            destroy_in(self.change, &[number]).map_err(refuse)?;
+            self.loaded.removed += 1;
+            return self.insert(record);
+        }
+        if before.kind() != record.kind() || !is_here {
+            let name = absolute_name(self.change, number).map_err(refuse)?;
             let found = format!("{}, {name},", noun(&before.body));
             return Err(LoadError::Conflict { id: record.id.clone(), found });
         }
         self.kept.insert(number, true);
         self.loaded.updated += 1;
+        Ok(number)
+    }
+
+    fn insert(&mut self, record: &Record) -> Result<DefinitionNumber, LoadError> {
+        let refuse = |why: RepositoryError| LoadError::Refused { id: record.id.clone(), why };
+        let in_use = self.change.by_name(record.container, &record.name);
+        if let Some(other) = in_use.map_err(|e| refuse(e.into()))? {
+            // It may be one that the new text leaves out; then it goes when all is declared.
+            self.displaced.push((other, record.id.clone()));
+        }
+        let number = self.change.insert(record).map_err(|e| refuse(e.into()))?;
+        self.kept.insert(number, false);
+        self.loaded.added += 1;
         Ok(number)
     }
 
@@ -262,8 +299,8 @@ impl Load<'_> {
             }
             DefKind::ValueBox(boxed) => Body::ValueBox { original: self.ty(definition, &boxed.ty)? },
             DefKind::Constant(constant) => {
-                let ty = self.ty(definition, &constant.ty)?;
-                let type_code = type_code(self.change, ty).map_err(|why| refused(definition, why))?;
+                let ty = self.ty(definition, &digits_of(constant))?;
+                let type_code = self.types.of(ty).map_err(|why| refused(definition, why))?;
                 let value = self.value_of(&type_code, &constant.value).map_err(|e| {
                     refused(definition, RepositoryError::BadParam(format!("its value cannot be kept: {e}")))
                 })?;
@@ -445,7 +482,7 @@ impl Load<'_> {
             Type::String { bound: Some(bound) } => Body::String { bound: *bound },
             Type::WString { bound: Some(bound) } => Body::WString { bound: *bound },
             Type::Fixed { spec } => {
-                let (digits, scale) = spec.unwrap_or((31, 0));
+                let (digits, scale) = spec.unwrap_or((1, 0));
                 Body::Fixed { digits, scale }
             }
             Type::Sequence { element, bound } => {
@@ -459,11 +496,14 @@ impl Load<'_> {
                 }
                 Body::Array { length: outermost, element }
             }
-            Type::Map { .. } => {
-                return Err(LoadError::NotExpressible {
-                    id: definition.repository_id.clone(),
-                    what: "a map",
-                });
+            // CORBA's repository has no word for a map; it is what a map travels as, and what its TypeCode says.
+            Type::Map { key, value, bound } => {
+                let mut member = |name: &str, ty: &Type| {
+                    Ok(Member { name: name.to_owned(), ty: self.ty(definition, ty)? })
+                };
+                let members = vec![member("key", key)?, member("value", value)?];
+                let element = self.nameless(definition, Body::Pair { members })?;
+                Body::Sequence { bound: bound.unwrap_or(0), element }
             }
         };
         self.nameless(definition, body)
@@ -473,22 +513,28 @@ impl Load<'_> {
         self.change.insert(&nameless(body)).map_err(|e| refused(definition, e.into()))
     }
 
-    /// Removes what an updated definition contains no more.
-    fn drop_stale(&mut self, definition: &Definition) -> Result<(), LoadError> {
-        let number = self.numbers[&definition.id];
-        if matches!(definition.kind, DefKind::Module(_)) || is_only_declared(&definition.kind) {
-            return Ok(());
-        }
-        let contents = self.change.contents(number).map_err(|e| refused(definition, e.into()))?;
-        for content in contents {
-            if self.kept.contains_key(&content) {
+    /// Removes what updated definitions contain no more.
+    fn drop_stale(&mut self, loaded: &[DefId]) -> Result<(), LoadError> {
+        let mut stale = Vec::new();
+        for &def in loaded {
+            let definition = self.model.get(def);
+            if matches!(definition.kind, DefKind::Module(_)) || is_only_declared(&definition.kind) {
                 continue;
             }
-            // It may have gone with another that contained it.
-            destroy_in(self.change, content).map_err(|why| refused(definition, why))?;
-            self.loaded.removed += 1;
+            let contents = self.change.contents(self.numbers[&def]);
+            let contents = contents.map_err(|e| refused(definition, e.into()))?;
+            stale.extend(contents.into_iter().filter(|content| !self.kept.contains_key(content)));
         }
-        Ok(())
+        for (other, id) in std::mem::take(&mut self.displaced) {
+            if !stale.contains(&other) {
+                let found = existing(self.change, other);
+                let found = found.map(|record| format!("{} of the id {}", noun(&record.body), record.id));
+                let why = |why| LoadError::Refused { id: id.clone(), why };
+                return Err(LoadError::NameInUse { found: found.map_err(why)?, id });
+            }
+        }
+        self.loaded.removed += stale.len();
+        destroy_in(self.change, &stale).map(drop).map_err(LoadError::StillUsed)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ironorb::Any;
 use ironorb::ifr::corba::{AttributeMode, OperationMode, PrimitiveKind};
-use ironorb_idl::model::{Basic, DefId, DefKind, InterfaceKind};
+use ironorb_idl::model::{Basic, ConstValue, Constant, DefId, DefKind, InterfaceKind, Type};
 
 use crate::ifr::record::{Attribute, Body, DefinitionNumber, Operation, Value};
 
@@ -31,6 +31,25 @@ pub(super) fn is_only_declared(kind: &DefKind) -> bool {
         DefKind::Union(u) => !u.defined,
         _ => false,
     }
+}
+
+/// True for what no other definition can refer to.
+pub(super) fn is_leaf(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Attribute { .. } | Body::Operation { .. } | Body::Constant { .. } | Body::ValueMember { .. }
+    )
+}
+
+/// The type of a constant; of a `fixed` the digits are those of its value.
+pub(super) fn digits_of(constant: &Constant) -> Type {
+    let (Type::Fixed { spec: None }, ConstValue::Fixed(text)) = (&constant.ty, &constant.value) else {
+        return constant.ty.clone();
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let whole = whole.trim_start_matches(['-', '+', '0']);
+    let digits = u16::try_from(whole.len() + fraction.len()).unwrap_or(u16::MAX).max(1);
+    Type::Fixed { spec: Some((digits, i16::try_from(fraction.len()).unwrap_or(i16::MAX))) }
 }
 
 /// A definition of this kind with nothing in it, until it is filled.

@@ -9,12 +9,13 @@ use ironorb::{Any, SystemException, TypeCode, TypedRef};
 
 use super::definition::Definition;
 use super::fault::Fault;
+use super::seen::Seen;
 use crate::ifr::RepositoryError;
 use crate::ifr::load::nameless;
 use crate::ifr::queries::{self, Found};
 use crate::ifr::record::{self, Body, Case, DefinitionNumber, Member, Record, Value};
-use crate::ifr::store::{Lookup as _, View};
-use crate::ifr::types::type_code;
+use crate::ifr::store::Lookup as _;
+use crate::ifr::types::canonical;
 use crate::ifr::values::label_of;
 
 impl Definition {
@@ -59,7 +60,7 @@ impl Definition {
         discriminator: DefinitionNumber,
         members: &[UnionMember],
     ) -> Result<Vec<Case>, Fault> {
-        let discriminator = type_code(&self.shared.repository.read()?, discriminator)?;
+        let discriminator = self.shared.repository.type_code(discriminator)?;
         let case = |member: &UnionMember| {
             let label = label_of(&discriminator, &member.label)?;
             Ok(Case {
@@ -129,7 +130,11 @@ impl Definition {
             .collect()
     }
 
-    fn found(&self, view: &View, number: Option<DefinitionNumber>) -> Result<Option<ContainedRef>, Fault> {
+    fn found(
+        &self,
+        view: &Seen<'_>,
+        number: Option<DefinitionNumber>,
+    ) -> Result<Option<ContainedRef>, Fault> {
         number.map(|number| self.shared.reference_in(view, number)).transpose()
     }
 }
@@ -390,20 +395,15 @@ impl Container for Definition {
 
 impl Repository for Definition {
     fn lookup_id(&self, search_id: &str) -> Result<Option<ContainedRef>, SystemException> {
+        // What all interfaces and values inherit from is not in the repository, whatever is called so (14.5.6.1).
+        if matches!(search_id, "IDL:omg.org/CORBA/Object:1.0" | "IDL:omg.org/CORBA/ValueBase:1.0") {
+            return Ok(None);
+        }
         self.read(|view, _| self.found(view, view.by_id(search_id)?))
     }
 
     fn get_canonical_typecode(&self, tc: &TypeCode) -> Result<TypeCode, SystemException> {
-        // A type that the repository knows is as the repository has it; of any other, its own form is as good.
-        self.read(|view, _| match tc.id() {
-            Ok(id) if !id.is_empty() => match view.by_id(id)? {
-                Some(number) if queries::existing(view, number)?.body.is_type() => {
-                    Ok(type_code(view, number)?)
-                }
-                _ => Ok(tc.clone()),
-            },
-            _ => Ok(tc.clone()),
-        })
+        self.read(|view, _| Ok(canonical(view, tc)?))
     }
 
     fn get_primitive(&self, kind: PrimitiveKind) -> Result<Option<corba::PrimitiveDefRef>, SystemException> {
@@ -447,7 +447,7 @@ impl Repository for Definition {
 impl ModuleDef for Definition {}
 
 /// Strings without a bound are basic types.
-fn bounded(bound: u32) -> Result<u32, Fault> {
+pub(super) fn bounded(bound: u32) -> Result<u32, Fault> {
     match bound {
         0 => Err(Fault::bad_param("a string without a bound is get_primitive(pk_string)")),
         _ => Ok(bound),

@@ -8,11 +8,10 @@ use ironorb::ifr::corba::{
 use ironorb::{SystemException, TypeCode, TypedRef};
 
 use super::fault::Fault;
+use super::seen::Seen;
 use super::{Shared, object_id};
 use crate::ifr::queries;
 use crate::ifr::record::{Body, DefinitionNumber, Record};
-use crate::ifr::store::View;
-use crate::ifr::types::type_code;
 
 /// The servant of one definition; it keeps nothing but the definition's number.
 pub(super) struct Definition {
@@ -28,11 +27,12 @@ impl Definition {
     /// Answers from the definition's record and what was committed with it.
     pub(super) fn read<T>(
         &self,
-        answer: impl FnOnce(&View, Record) -> Result<T, Fault>,
+        answer: impl FnOnce(&Seen<'_>, Record) -> Result<T, Fault>,
     ) -> Result<T, SystemException> {
         self.shared.answer(self.shared.repository.read().map_err(Fault::from).and_then(|view| {
-            let record = queries::existing(&view, self.number)?;
-            answer(&view, record)
+            let seen = Seen::of(&view);
+            let record = queries::existing(&seen, self.number)?;
+            answer(&seen, record)
         }))
     }
 
@@ -48,7 +48,7 @@ impl Definition {
     ) -> Result<TypeCode, SystemException> {
         self.read(|view, record| {
             let number = part(&record.body).ok_or_else(Fault::other_kind)?;
-            Ok(type_code(view, number)?)
+            Ok(view.type_code(number)?)
         })
     }
 
@@ -105,7 +105,7 @@ impl Shared {
     /// A reference to a definition of this view.
     pub(super) fn reference_in<R: TypedRef>(
         &self,
-        view: &View,
+        view: &Seen<'_>,
         number: DefinitionNumber,
     ) -> Result<R, Fault> {
         self.reference(number, queries::existing(view, number)?.kind())
@@ -198,6 +198,6 @@ impl Contained for Definition {
 
 impl IdlType for Definition {
     fn type_(&self) -> Result<TypeCode, SystemException> {
-        self.read(|view, _| Ok(type_code(view, self.number)?))
+        self.read(|view, _| Ok(view.type_code(self.number)?))
     }
 }

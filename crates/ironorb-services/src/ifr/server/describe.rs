@@ -5,18 +5,18 @@ use ironorb::ifr::corba::{self, DefinitionKind, OperationDescription};
 
 use super::Shared;
 use super::fault::Fault;
+use super::seen::Seen;
 use crate::ifr::queries::{contents, existing};
 use crate::ifr::record::{
     Attribute, Body, DefinitionNumber, Initializer, Member, Operation, Parameter, Record,
 };
-use crate::ifr::store::{Lookup as _, View};
-use crate::ifr::types::type_code;
+use crate::ifr::store::Lookup as _;
 
 impl Shared {
     /// The `value` of `describe`: which struct it is depends on the kind.
     pub(super) fn describe(
         &self,
-        view: &View,
+        view: &Seen<'_>,
         number: DefinitionNumber,
         record: &Record,
     ) -> Result<Any, Fault> {
@@ -25,7 +25,7 @@ impl Shared {
         Ok(match &record.body {
             Body::Module {} => Any::new(&corba::ModuleDescription { name, id, defined_in, version })?,
             Body::Constant { ty, value } => {
-                let (type_, value) = (type_code(view, *ty)?, value.clone());
+                let (type_, value) = (view.type_code(*ty)?, value.clone());
                 Any::new(&corba::ConstantDescription { name, id, defined_in, version, type_, value })?
             }
             Body::Exception { .. } => Any::new(&exception(view, number)?)?,
@@ -50,7 +50,7 @@ impl Shared {
                     Any::new(&corba::InterfaceDescription { name, id, defined_in, version, base_interfaces })?
                 }
                 None => {
-                    let type_ = type_code(view, number)?;
+                    let type_ = view.type_code(number)?;
                     Any::new(&corba::TypeDescription { name, id, defined_in, version, type_ })?
                 }
             },
@@ -59,7 +59,7 @@ impl Shared {
 
     pub(super) fn operation(
         &self,
-        view: &View,
+        view: &Seen<'_>,
         record: &Record,
         operation: &Operation,
     ) -> Result<OperationDescription, Fault> {
@@ -68,7 +68,7 @@ impl Shared {
             id: record.id.clone(),
             defined_in: defined_in(view, record)?,
             version: record.version.clone(),
-            result: type_code(view, operation.result)?,
+            result: view.type_code(operation.result)?,
             mode: operation.mode,
             contexts: operation.contexts.clone(),
             parameters: self.parameters(view, &operation.parameters)?,
@@ -78,13 +78,13 @@ impl Shared {
 
     pub(super) fn parameters(
         &self,
-        view: &View,
+        view: &Seen<'_>,
         parameters: &[Parameter],
     ) -> Result<corba::ParDescriptionSeq, Fault> {
         let describe = |parameter: &Parameter| {
             Ok(corba::ParameterDescription {
                 name: parameter.name.clone(),
-                type_: type_code(view, parameter.ty)?,
+                type_: view.type_code(parameter.ty)?,
                 type_def: Some(self.reference_in(view, parameter.ty)?),
                 mode: parameter.mode,
             })
@@ -92,25 +92,29 @@ impl Shared {
         parameters.iter().map(describe).collect()
     }
 
-    pub(super) fn members(&self, view: &View, members: &[Member]) -> Result<corba::StructMemberSeq, Fault> {
+    pub(super) fn members(
+        &self,
+        view: &Seen<'_>,
+        members: &[Member],
+    ) -> Result<corba::StructMemberSeq, Fault> {
         let describe = |member: &Member| {
             Ok(corba::StructMember {
                 name: member.name.clone(),
-                type_: type_code(view, member.ty)?,
+                type_: view.type_code(member.ty)?,
                 type_def: Some(self.reference_in(view, member.ty)?),
             })
         };
         members.iter().map(describe).collect()
     }
 
-    pub(super) fn value_member(&self, view: &View, record: &Record) -> Result<corba::ValueMember, Fault> {
+    pub(super) fn value_member(&self, view: &Seen<'_>, record: &Record) -> Result<corba::ValueMember, Fault> {
         let Body::ValueMember { ty, is_public } = record.body else { return Err(Fault::other_kind()) };
         Ok(corba::ValueMember {
             name: record.name.clone(),
             id: record.id.clone(),
             defined_in: defined_in(view, record)?,
             version: record.version.clone(),
-            type_: type_code(view, ty)?,
+            type_: view.type_code(ty)?,
             type_def: Some(self.reference_in(view, ty)?),
             access: is_public.into(),
         })
@@ -118,7 +122,7 @@ impl Shared {
 
     pub(super) fn initializers(
         &self,
-        view: &View,
+        view: &Seen<'_>,
         initializers: &[Initializer],
     ) -> Result<corba::ExtInitializerSeq, Fault> {
         let describe = |initializer: &Initializer| {
@@ -134,7 +138,7 @@ impl Shared {
     /// The operations of an interface or value, inherited ones behind its own.
     pub(super) fn operations(
         &self,
-        view: &View,
+        view: &Seen<'_>,
         number: DefinitionNumber,
     ) -> Result<corba::OpDescriptionSeq, Fault> {
         let mut found = Vec::new();
@@ -149,7 +153,7 @@ impl Shared {
 
 /// The attributes of an interface or value, inherited ones behind its own.
 pub(super) fn attributes(
-    view: &View,
+    view: &Seen<'_>,
     number: DefinitionNumber,
 ) -> Result<corba::ExtAttrDescriptionSeq, Fault> {
     let mut found = Vec::new();
@@ -162,7 +166,7 @@ pub(super) fn attributes(
 }
 
 pub(super) fn ext_attribute(
-    view: &View,
+    view: &Seen<'_>,
     record: &Record,
     attribute: &Attribute,
 ) -> Result<corba::ExtAttributeDescription, Fault> {
@@ -171,7 +175,7 @@ pub(super) fn ext_attribute(
         id: record.id.clone(),
         defined_in: defined_in(view, record)?,
         version: record.version.clone(),
-        type_: type_code(view, attribute.ty)?,
+        type_: view.type_code(attribute.ty)?,
         mode: attribute.mode,
         get_exceptions: exceptions(view, &attribute.get_exceptions)?,
         put_exceptions: exceptions(view, &attribute.set_exceptions)?,
@@ -191,36 +195,36 @@ pub(super) fn plain(attribute: corba::ExtAttributeDescription) -> corba::Attribu
 }
 
 pub(super) fn exceptions(
-    view: &View,
+    view: &Seen<'_>,
     numbers: &[DefinitionNumber],
 ) -> Result<corba::ExcDescriptionSeq, Fault> {
     numbers.iter().map(|&number| exception(view, number)).collect()
 }
 
-pub(super) fn ids(view: &View, numbers: &[DefinitionNumber]) -> Result<Vec<String>, Fault> {
+pub(super) fn ids(view: &Seen<'_>, numbers: &[DefinitionNumber]) -> Result<Vec<String>, Fault> {
     numbers.iter().map(|&number| Ok(existing(view, number)?.id)).collect()
 }
 
 /// The repository id of what a definition stands in; empty at file scope.
-pub(super) fn defined_in(view: &View, record: &Record) -> Result<String, Fault> {
+pub(super) fn defined_in(view: &Seen<'_>, record: &Record) -> Result<String, Fault> {
     Ok(view.get(record.container)?.map(|container| container.id).unwrap_or_default())
 }
 
 fn attribute_of(
-    view: &View,
+    view: &Seen<'_>,
     record: &Record,
     attribute: &Attribute,
 ) -> Result<corba::AttributeDescription, Fault> {
     Ok(plain(ext_attribute(view, record, attribute)?))
 }
 
-fn exception(view: &View, number: DefinitionNumber) -> Result<corba::ExceptionDescription, Fault> {
+fn exception(view: &Seen<'_>, number: DefinitionNumber) -> Result<corba::ExceptionDescription, Fault> {
     let record = existing(view, number)?;
     Ok(corba::ExceptionDescription {
         defined_in: defined_in(view, &record)?,
         name: record.name,
         id: record.id,
         version: record.version,
-        type_: type_code(view, number)?,
+        type_: view.type_code(number)?,
     })
 }

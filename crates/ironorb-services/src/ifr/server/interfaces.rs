@@ -14,7 +14,6 @@ use super::describe::{attributes, defined_in, exceptions, ext_attribute, ids, pl
 use super::fault::Fault;
 use crate::ifr::queries;
 use crate::ifr::record::{Attribute, Body, DefinitionNumber, Operation, Parameter};
-use crate::ifr::types::type_code;
 
 impl Definition {
     pub(super) fn new_attribute(
@@ -227,7 +226,7 @@ impl InterfaceDef for Definition {
                 operations: self.shared.operations(view, self.number)?,
                 attributes: attributes(view, self.number)?.into_iter().map(plain).collect(),
                 base_interfaces: ids(view, direct)?,
-                type_: type_code(view, self.number)?,
+                type_: view.type_code(self.number)?,
                 name: record.name,
                 id: record.id,
                 version: record.version,
@@ -272,7 +271,7 @@ impl InterfaceAttrExtension for Definition {
                 operations: self.shared.operations(view, self.number)?,
                 attributes: attributes(view, self.number)?,
                 base_interfaces: ids(view, direct)?,
-                type_: type_code(view, self.number)?,
+                type_: view.type_code(self.number)?,
                 name: record.name,
                 id: record.id,
                 version: record.version,

@@ -12,6 +12,7 @@ mod definition;
 mod describe;
 mod fault;
 mod interfaces;
+mod seen;
 mod types;
 mod values;
 

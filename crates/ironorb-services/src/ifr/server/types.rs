@@ -7,10 +7,10 @@ use ironorb::ifr::corba::{
 };
 use ironorb::{Any, SystemException, TypeCode};
 
+use super::container::bounded;
 use super::definition::Definition;
 use super::fault::Fault;
 use crate::ifr::record::Body;
-use crate::ifr::types::type_code;
 use crate::ifr::values::label_any;
 
 /// The part of one kind of body, if it is of this kind.
@@ -76,7 +76,7 @@ impl ConstantDef for Definition {
 impl StructDef for Definition {
     fn members(&self) -> Result<StructMemberSeq, SystemException> {
         self.read(|view, record| match &record.body {
-            Body::Struct { members } => self.shared.members(view, members),
+            Body::Struct { members } | Body::Pair { members } => self.shared.members(view, members),
             _ => Err(Fault::other_kind()),
         })
     }
@@ -89,7 +89,7 @@ impl StructDef for Definition {
 
 impl ExceptionDef for Definition {
     fn type_(&self) -> Result<TypeCode, SystemException> {
-        self.read(|view, _| Ok(type_code(view, self.number)?))
+        self.read(|view, _| Ok(view.type_code(self.number)?))
     }
 
     fn members(&self) -> Result<StructMemberSeq, SystemException> {
@@ -121,13 +121,13 @@ impl UnionDef for Definition {
     fn members(&self) -> Result<UnionMemberSeq, SystemException> {
         self.read(|view, record| {
             let Body::Union { discriminator, cases } = &record.body else { return Err(Fault::other_kind()) };
-            let discriminator = type_code(view, *discriminator)?;
+            let discriminator = view.type_code(*discriminator)?;
             let mut members = Vec::new();
             for case in cases {
                 members.push(UnionMember {
                     name: case.name.clone(),
                     label: label_any(&discriminator, (!case.is_default).then_some(case.label))?,
-                    type_: type_code(view, case.ty)?,
+                    type_: view.type_code(case.ty)?,
                     type_def: Some(self.shared.reference_in(view, case.ty)?),
                 });
             }
@@ -184,7 +184,8 @@ impl StringDef for Definition {
     }
 
     fn set_bound(&self, value: u32) -> Result<(), SystemException> {
-        set!(self, String { bound } = value)
+        let bound = self.shared.answer(bounded(value))?;
+        set!(self, String { bound } = bound)
     }
 }
 
@@ -194,7 +195,8 @@ impl WstringDef for Definition {
     }
 
     fn set_bound(&self, value: u32) -> Result<(), SystemException> {
-        set!(self, WString { bound } = value)
+        let bound = self.shared.answer(bounded(value))?;
+        set!(self, WString { bound } = bound)
     }
 }
 

@@ -11,10 +11,9 @@ use super::Shared;
 use super::definition::Definition;
 use super::describe::{attributes, defined_in, ids, plain};
 use super::fault::Fault;
+use super::seen::Seen;
 use crate::ifr::queries::{self, contents};
 use crate::ifr::record::{Body, DefinitionNumber, Value};
-use crate::ifr::store::View;
-use crate::ifr::types::type_code;
 
 impl Definition {
     fn value<T>(&self, part: impl FnOnce(&Value) -> T) -> Result<T, SystemException> {
@@ -34,7 +33,7 @@ impl Definition {
 
 impl Shared {
     /// The state members of a value and of its bases, those of the bases first, as they travel.
-    fn state(&self, view: &View, number: DefinitionNumber) -> Result<corba::ValueMemberSeq, Fault> {
+    fn state(&self, view: &Seen<'_>, number: DefinitionNumber) -> Result<corba::ValueMemberSeq, Fault> {
         let mut lineage = vec![number];
         for (base, _) in queries::ancestors(view, number)? {
             lineage.push(base);
@@ -244,7 +243,7 @@ impl ExtValueDef for Definition {
                 abstract_base_values: ids(view, &value.abstract_bases)?,
                 is_truncatable: value.is_truncatable,
                 base_value: ids(view, &value.base)?.pop().unwrap_or_default(),
-                type_: type_code(view, self.number)?,
+                type_: view.type_code(self.number)?,
                 name: record.name.clone(),
                 id: record.id.clone(),
                 version: record.version.clone(),
