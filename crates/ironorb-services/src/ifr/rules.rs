@@ -44,7 +44,7 @@ pub(super) fn check_place(
                 return Err(RepositoryError::InheritedName(record.name.clone()));
             }
         }
-        for heir in heirs(change, record.container)? {
+        for heir in heirs(change, &[record.container])? {
             if let Some(found) = change.by_name(heir, &record.name)? {
                 if has_one_meaning(&existing(change, found)?.body) {
                     return Err(RepositoryError::InheritedName(record.name.clone()));
@@ -70,7 +70,7 @@ pub(super) fn check_lineage(
         }
     }
     check_inherited_names(change, number)?;
-    heirs(change, number)?.into_iter().try_for_each(|heir| check_inherited_names(change, heir))
+    heirs(change, &[number])?.into_iter().try_for_each(|heir| check_inherited_names(change, heir))
 }
 
 /// Whether all operations and attributes that an interface or value has or inherits have names of their own.
@@ -91,14 +91,14 @@ pub(super) fn check_inherited_names(
     Ok(())
 }
 
-/// All that inherit from or support a definition, directly or not.
+/// All others that inherit from or support one of these, directly or not.
 pub(super) fn heirs(
     change: &Change,
-    number: DefinitionNumber,
+    of: &[DefinitionNumber],
 ) -> Result<Vec<DefinitionNumber>, RepositoryError> {
     let mut found = Vec::new();
-    let mut seen = HashSet::from([number]);
-    let mut waiting = vec![number];
+    let mut seen: HashSet<_> = of.iter().copied().collect();
+    let mut waiting = of.to_vec();
     while let Some(base) = waiting.pop() {
         for user in change.users(base)? {
             if !seen.contains(&user) && bases(&existing(change, user)?.body).contains(&base) {

@@ -131,9 +131,10 @@ impl Load<'_> {
         let waiting = std::mem::take(&mut self.waiting);
         self.drop_stale(&waiting)?;
         self.types = TypeCodes::new(self.change, LOAD_VISITS_MAX);
-        for def in waiting {
+        for &def in &waiting {
             self.check(def, repository).map_err(|why| refused(self.model.get(def), why))?;
         }
+        self.check_heirs(&waiting)?;
         let limit = repository.limits().definitions_max;
         let count = self.change.count();
         if count.map_err(|e| LoadError::Refused { id: String::new(), why: e.into() })? > limit {
@@ -143,20 +144,23 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Checks a definition as one that a client makes. The front end has seen to what the files say of it; what the
-    /// repository had before and the files do not mention, it does not know.
+    /// Checks a definition as one that a client makes.
     fn check(&mut self, def: DefId, repository: &InterfaceRepository) -> Result<(), RepositoryError> {
         let number = self.numbers[&def];
         let record = existing(self.change, number)?;
-        check_body(&mut self.types, number, &record, repository.limits())?;
-        let may_have_heirs =
-            matches!(record.body, Body::Value { .. }) || record.body.interface_bases().is_some();
-        if may_have_heirs && self.kept.get(&number) == Some(&true) {
-            for heir in heirs(self.change, number)? {
-                if !self.kept.contains_key(&heir) {
-                    check_inherited_names(self.change, heir)?;
-                }
-            }
+        check_body(&mut self.types, number, &record, repository.limits())
+    }
+
+    /// The front end has seen to what the files say of inheritance; of heirs that the repository had before and the files
+    /// do not mention, it does not know.
+    fn check_heirs(&self, loaded: &[DefId]) -> Result<(), LoadError> {
+        let loaded: Vec<_> = loaded.iter().map(|def| self.numbers[def]).collect();
+        let failed = |why| LoadError::Refused { id: "what inherits from the definitions".to_owned(), why };
+        for heir in heirs(self.change, &loaded).map_err(failed)? {
+            check_inherited_names(self.change, heir).map_err(|why| {
+                let id = existing(self.change, heir).map(|record| record.id).unwrap_or_default();
+                LoadError::Refused { id, why }
+            })?;
         }
         Ok(())
     }
