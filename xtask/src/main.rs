@@ -56,13 +56,34 @@ fn test() -> Result<(), String> {
     // Late, so that the summary of the tests is what is seen at the end.
     let results = Results::begin()?;
     step("tests", results.of(cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])))?;
+    step("tests of the probes", cargo(&PROBE_TESTS))?;
     step("the matrix of docs/interop.md", results.matrix("check"))
 }
 
 fn quick() -> Result<(), String> {
     check_style()?;
-    step("tests", cargo(&["test", "--workspace", "--locked", "--exclude", "ironorb-interop"]))
+    step("tests", cargo(&["test", "--workspace", "--locked", "--exclude", "ironorb-interop"]))?;
+    step("tests of the probes", cargo(&PROBE_TESTS))
 }
+
+/// The feature `probes` builds crates once more, so no more is tested with it than what is about it.
+const PROBE_TESTS: [&str; 12] = [
+    "test",
+    "--locked",
+    "-p",
+    "ironorb-giop",
+    "-p",
+    "ironorb-bench",
+    "--features=ironorb-bench/probes",
+    "--lib",
+    "--test",
+    "probes",
+    "--test",
+    "no_allocation",
+];
+
+/// The crates in which it makes a difference.
+const WITH_PROBES: [&str; 5] = ["-p", "ironorb-giop", "-p", "ironorb", "--features=ironorb/probes"];
 
 fn interop() -> Result<(), String> {
     peers()?;
@@ -117,6 +138,13 @@ fn check_style() -> Result<(), String> {
     need_component("clippy", "clippy")?;
     step("formatting", cargo(&["fmt", "--all", "--check"]))?;
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))?;
+    let mut probes = cargo(&["clippy", "--all-targets", "--locked"]);
+    probes.args(WITH_PROBES).args(["--", "-D", "warnings"]);
+    step("lints with probes", probes)?;
+    // Before the documentation of all crates, which is what is to be found afterwards.
+    let mut doc = cargo(&["doc", "--no-deps", "--locked"]);
+    doc.args(WITH_PROBES).env("RUSTDOCFLAGS", "-D warnings");
+    step("documentation with probes", doc)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     step("documentation", doc)

@@ -2,6 +2,7 @@
 
 use crate::error::{Malformed, MalformedKind};
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, read_request_id};
+use crate::probe;
 use crate::version::{TransmissionCodeSets, Version};
 
 /// Bounds on what a peer can make us hold for one connection.
@@ -217,10 +218,12 @@ impl Framer {
             if spare.len() < rest.max(BUFFER_BYTES) {
                 spare.resize(rest.max(BUFFER_BYTES), 0);
             }
+            let _probe = probe::copying(rest);
             spare[..rest].copy_from_slice(&self.buf[length..self.filled]);
             self.filled = rest;
             std::mem::replace(&mut self.buf, spare)
         } else {
+            let _probe = probe::copying(length);
             let bytes = &self.buf[self.taken..self.taken + length];
             let copy = match self.spares.pop() {
                 Some(mut spare) => {
@@ -273,6 +276,7 @@ impl Framer {
                     assembly.joints.push(joint);
                 }
                 if !assembly.cancelled {
+                    let _probe = probe::copying(length - data_at);
                     assembly.bytes.extend_from_slice(&self.buf[part][data_at..]);
                 }
                 index

@@ -1,7 +1,8 @@
 //! The protocol core: CDR, GIOP messages, connection state machines, object references and their
 //! textual forms (CORBA 3.3 part 2, clauses 7 and 9).
 //!
-//! Nothing here opens a socket, reads a clock, spawns a thread or holds a lock. Bytes come in as
+//! Nothing here opens a socket, reads a clock, spawns a thread or holds a lock - but for [`probe`] in
+//! builds with the feature of that name, which are made to measure. Bytes come in as
 //! arguments and go out as results, so the same code runs over sockets, under a fuzzer and in a
 //! simulator. Bytes from a peer are never trusted: a length is checked against what has arrived
 //! before memory is taken for it, and nesting is bounded.
@@ -19,6 +20,7 @@ pub mod framer;
 pub mod ior;
 pub mod message;
 pub mod minor;
+pub mod probe;
 pub mod service_context;
 pub mod typecode;
 pub mod url;

@@ -31,6 +31,7 @@ use crate::poa::{
     Gate, MainThread, MainThreadRequest, ManagerState, Managers, Naming, OnHold, PoaCurrent, PoaInner,
     PoaManager, Refusal, Upcall, current_object, not_exist,
 };
+use crate::probe::{self, Stage};
 use crate::sync::{read, write};
 
 /// Where the replies of one connection are written.
@@ -468,10 +469,12 @@ impl Adapter {
         orb: &Arc<OrbCore>,
         begun: Option<Upcall>,
     ) {
+        let probe = probe::enter(Stage::Frame);
         let request = match message.parse_request() {
             Ok(request) => request,
             Err(_) => return sink.with(&mut ServerConnection::protocol_error),
         };
+        drop(probe);
         let agreed = session.code_sets(&request);
         let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
         let encoding = Encoding {
@@ -516,6 +519,7 @@ impl Adapter {
         begun: Option<Upcall>,
         passed: Option<&PoaManager>,
     ) -> Result<(), Obstacle> {
+        let probe = probe::enter(Stage::ObjectLookup);
         let upcall = match begun.or_else(|| self.begin_upcall_now(request.object_key)) {
             Some(upcall) => upcall,
             None => match self.begin_request(request, responder, passed) {
@@ -523,6 +527,7 @@ impl Adapter {
                 Err(refusal) => return refuse(responder, refusal),
             },
         };
+        drop(probe);
         let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
         let call = Call::new(request.operation, arguments, responder);
         let _current = upcall.enter();

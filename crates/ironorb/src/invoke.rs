@@ -15,6 +15,7 @@ use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
 use crate::loopback;
 use crate::object::ObjectRef;
+use crate::probe::{self, Stage};
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
 
@@ -96,6 +97,7 @@ where
     E: OperationError,
 {
     let _current = upcall.enter();
+    let _probe = probe::enter(Stage::Upcall);
     match catch_unwind(AssertUnwindSafe(|| local(servant))) {
         Ok(result) => result,
         Err(_) => Err(about(object, operation, servant_panicked()).into()),
@@ -115,6 +117,7 @@ pub(crate) fn remote<T, E: OperationError>(
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
+    let _probe = probe::enter(Stage::Call);
     let answer = match twoway(object, operation, arguments) {
         Ok(answer) => answer,
         Err(e) => return Err(about(object, operation, e).into()),
@@ -142,6 +145,7 @@ fn oneway(
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
+    let _probe = probe::enter(Stage::Call);
     Course::begin(object, operation, arguments)?.oneway()
 }
 
@@ -164,6 +168,7 @@ pub(crate) fn read_answer<T, E: OperationError>(
     user_exception: bool,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
+    let _probe = probe::enter(Stage::Demarshal);
     if user_exception {
         read_user_exception(&mut r)
     } else {

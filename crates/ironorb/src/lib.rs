@@ -32,6 +32,7 @@ mod object;
 mod orb;
 mod pending;
 pub mod poa;
+pub mod probe;
 mod route;
 mod servant;
 mod server;

@@ -17,6 +17,8 @@ pub(crate) use rustix::net::Shutdown;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
+use crate::probe::{self, Stage};
+
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Stream(OwnedFd);
@@ -84,12 +86,14 @@ pub(crate) enum Moved {
 /// Receives what has come; blocks while nothing has, at most for the socket's timeout.
 #[inline]
 pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
+    let _probe = probe::receiving();
     moved(rustix::net::recv(stream, space, RecvFlags::empty()).map(|(_, count)| count))
 }
 
 /// Receives what has come; never blocks.
 #[inline]
 pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
+    let _probe = probe::enter(Stage::Read);
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
 
@@ -106,6 +110,7 @@ fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
 /// Sends what the socket takes; never blocks.
 #[inline]
 pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
+    let _probe = probe::enter(Stage::Write);
     match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Ok(count) => Ok(Moved::Bytes(count)),
         Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
@@ -115,6 +120,7 @@ pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
 
 /// The same for what lies in pieces.
 pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
+    let _probe = probe::enter(Stage::Write);
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     match rustix::net::sendmsg(stream, pieces, &mut SendAncillaryBuffer::default(), flags) {
         Ok(count) => Ok(Moved::Bytes(count)),
@@ -125,11 +131,13 @@ pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Re
 
 /// Waits until the socket takes bytes, has failed, or the time is over. `None` waits for ever.
 pub(crate) fn wait_writable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
+    let _probe = probe::enter(Stage::WaitToWrite);
     wait(stream, PollFlags::OUT, timeout).map(drop)
 }
 
 /// The same, or until bytes have come.
 pub(crate) fn wait_writable_or_readable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
+    let _probe = probe::enter(Stage::WaitToWrite);
     wait(stream, PollFlags::OUT | PollFlags::IN, timeout).map(drop)
 }
 

@@ -26,6 +26,7 @@ pub use wide::WString;
 pub use writer::Writer;
 
 use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::probe::{self, Stage};
 
 /// A value that can be written as CDR.
 pub trait Marshal {
@@ -68,7 +69,9 @@ pub trait Unmarshal: Sized {
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
         // A small element on the wire may be a large one in memory: memory follows what has really been read.
         let first = (PREALLOCATE_BYTES_MAX / size_of::<Self>().max(1)).max(1);
+        let probe = probe::enter(Stage::Allocate);
         let mut items = Vec::with_capacity(count.min(first));
+        drop(probe);
         r.nested(|r| {
             for _ in 0..count {
                 items.push(Self::unmarshal(r)?);

@@ -6,6 +6,7 @@ use super::segments::Beyond;
 use super::writer::Swap;
 use super::{Environment, Unmarshal};
 use crate::error::{Malformed, MalformedKind};
+use crate::probe;
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets};
 
 /// How deep sequences of constructed types may nest. Default and only value: 128 levels, far above real
@@ -371,6 +372,7 @@ fn text(bytes: &[u8], char_set: CharSet) -> Result<Cow<'_, str>, MalformedKind> 
 
 #[inline]
 pub(super) fn to_numbers<T: Number>(bytes: &[u8], order: ByteOrder) -> Vec<T> {
+    let _probe = probe::copying(bytes.len());
     // Collecting clears the vector before it copies, so it is left to bytes that are not aligned.
     let mut items: Vec<T> = match bytemuck::try_cast_slice(bytes) {
         Ok(items) => items.to_vec(),

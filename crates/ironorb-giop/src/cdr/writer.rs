@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::cuts::Cuts;
 use super::{Environment, Marshal};
 use crate::error::Misuse;
+use crate::probe;
 use crate::value::{Needs, WriteState};
 use crate::version::{ByteOrder, CharSet, Encoding};
 
@@ -191,6 +192,7 @@ impl<'b> Writer<'b> {
     /// Appends bytes without a length or alignment.
     #[inline]
     pub fn write_bytes(&mut self, bytes: &[u8]) {
+        let _probe = probe::copying(bytes.len());
         self.buf.extend_from_slice(bytes);
     }
 
@@ -354,6 +356,7 @@ impl<'b> Writer<'b> {
         if self.form != NumberForm::Native {
             return self.write_numbers_not_as_they_are(items);
         }
+        let _probe = probe::copying(size_of_val(items));
         self.align(size_of::<T>());
         self.buf.extend_from_slice(bytemuck::cast_slice(items));
     }

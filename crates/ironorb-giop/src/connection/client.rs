@@ -10,6 +10,7 @@ use crate::message::{
     Message, MessageStart, MessageType, RequestId, RequestTarget, Response, write_cancel_request,
     write_close_connection, write_message_error,
 };
+use crate::probe::{self, Stage};
 use crate::service_context::{EncodedContexts, ServiceContextList, code_sets_context};
 use crate::version::{Encoding, TransmissionCodeSets, Version, WideCharSet};
 
@@ -364,6 +365,7 @@ impl<W> ClientConnection<W> {
         contexts: &[EncodedContexts<'_>],
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
+        let _probe = probe::enter(Stage::Marshal);
         let buf = self.transmit.buffer();
         let origin = buf.len();
         let written = MessageStart::request(buf, target, code_sets, id, response, operation, contexts)
@@ -407,6 +409,7 @@ impl<W> ClientConnection<W> {
         mut framer: Box<Framer>,
         mut wake: impl FnMut(W),
     ) -> Result<(), ProtocolError> {
+        let probe = probe::enter(Stage::Frame);
         let result = loop {
             match framer.next() {
                 Ok(None) => break Ok(()),
@@ -420,6 +423,7 @@ impl<W> ClientConnection<W> {
                 Err(e) => break Err(e),
             }
         };
+        drop(probe);
         self.framer = Some(framer);
         result.map_err(|malformed| {
             // What waits is not sent after all, for its callers will be told so. If some of it has left, a

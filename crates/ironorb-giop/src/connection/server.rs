@@ -9,6 +9,7 @@ use crate::message::{
     LocateStatus, Message, MessageStart, MessageType, ReplyStatus, RequestId, write_close_connection,
     write_message_error,
 };
+use crate::probe::{self, Stage};
 use crate::service_context::{EncodedContexts, ServiceContextList};
 use crate::version::{Encoding, Version};
 
@@ -53,6 +54,7 @@ impl ServerConnection {
     /// After an error: [`protocol_error`](Self::protocol_error), send what is left, close.
     #[inline(always)] // a step of every call
     pub fn poll_incoming(framer: &mut Framer) -> Result<Option<Incoming>, Malformed> {
+        let _probe = probe::enter(Stage::Frame);
         match framer.next() {
             Ok(None) => Ok(None),
             Ok(Some(message)) if message.header().kind == MessageType::Request => {
@@ -143,6 +145,7 @@ impl ServerConnection {
         if self.ended {
             return Ok(()); // nobody reads it
         }
+        let _probe = probe::enter(Stage::Marshal);
         let message = start(self.transmit.buffer());
         self.transmit.complete(message, &self.config, body)
     }

@@ -6,6 +6,7 @@ use super::ConnectionConfig;
 use crate::cdr::Writer;
 use crate::error::Misuse;
 use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
+use crate::probe;
 use crate::version::{ByteOrder, Version};
 
 /// A queue of bytes: messages are written at its end, the driver sends from its front.
@@ -235,6 +236,7 @@ impl Transmit {
         self.sent_total += sent as u64;
         for piece in body {
             let of_piece = sent.min(piece.len());
+            let _probe = probe::copying(piece.len() - of_piece);
             self.buf.extend_from_slice(&piece[of_piece..]);
             sent -= of_piece;
         }

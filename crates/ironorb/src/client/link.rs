@@ -29,6 +29,7 @@ use super::{Common, Place};
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved, Shutdown, Stream};
+use crate::probe::{self, Stage};
 use crate::sync::lock;
 use attended::Attended;
 use both_ways::BothWays;
@@ -362,10 +363,12 @@ impl Link {
                     state.set_waker(call, Waiter::Thread(std::thread::current()));
                     state.parked.push(call);
                     drop(state);
+                    let probe = probe::enter(Stage::Wait);
                     match left {
                         Some(left) => std::thread::park_timeout(left),
                         None => std::thread::park(),
                     }
+                    drop(probe);
                     has_waited = true;
                     state = lock(&self.state);
                     state.parked.retain(|other| *other != call);

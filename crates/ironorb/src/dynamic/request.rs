@@ -21,6 +21,7 @@ use crate::generated::Operation;
 use crate::invoke::about;
 use crate::loopback;
 use crate::object::ObjectRef;
+use crate::probe::{self, Stage};
 
 /// A request to an object, for an operation that is described at run time (the standard's `Request` with its `NVList`).
 ///
@@ -58,6 +59,7 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// A request without arguments yet.
     pub fn new(target: &ObjectRef, operation: impl Into<Arc<OperationDescription>>) -> Self {
+        let _probe = probe::enter(Stage::Populate);
         let operation = operation.into();
         let arguments = Arguments::new(&operation);
         Request { target: target.clone(), operation, arguments, context: None }
@@ -82,12 +84,16 @@ impl<'a> Request<'a> {
     /// interfaces are taken. For a type that Rust does not tell - `char`, a bound - there is
     /// [`set_any`](Self::set_any) with [`Any::with_type`].
     pub fn set<T: Typed + Marshal + ?Sized>(&mut self, index: usize, value: &T) -> Result<(), RequestError> {
+        let _probe = probe::enter(Stage::Populate);
         let type_code = self.check_sent(index, || T::TYPE.into())?;
         let unsendable = |misuse| {
             let name = self.operation.parameters[index].name.clone();
             RequestError::Unsendable { name, misuse }
         };
-        let value = Any::new(value).map_err(unsendable)?;
+        let value = {
+            let _probe = probe::enter(Stage::Marshal);
+            Any::new(value).map_err(unsendable)?
+        };
         // Under the parameter's own type, which may name more of what is in it.
         let value = value.retyped(type_code).unwrap_or(value);
         self.arguments.own(index, value);
@@ -98,6 +104,7 @@ impl<'a> Request<'a> {
     /// whatever interface for another. For a parameter of type `any` it is an `any` in an [`Any`]: see
     /// [`set`](Self::set).
     pub fn set_any(&mut self, index: usize, value: &Any) -> Result<(), RequestError> {
+        let _probe = probe::enter(Stage::Populate);
         self.check_sent(index, || value.type_code().clone())?;
         self.arguments.copy(index, value.clone());
         Ok(())
@@ -114,6 +121,7 @@ impl<'a> Request<'a> {
         index: usize,
         elements: &'a [T],
     ) -> Result<(), RequestError> {
+        let _probe = probe::enter(Stage::Populate);
         self.check_sent(index, || <[T]>::TYPE.into())?;
         self.arguments.borrow_elements(index, elements);
         Ok(())
@@ -125,6 +133,7 @@ impl<'a> Request<'a> {
         index: usize,
         value: &'a T,
     ) -> Result<(), RequestError> {
+        let _probe = probe::enter(Stage::Populate);
         self.check_sent(index, || T::TYPE.into())?;
         self.arguments.borrow(index, Box::new(Lent(value)));
         Ok(())
@@ -247,6 +256,7 @@ impl LentBody for Body<'_, '_> {
             return Ok(None);
         }
         self.prepared.set(Some(encoding));
+        let _probe = probe::enter(Stage::Marshal);
         self.request.arguments.prepare(encoding).map(Some)
     }
 
@@ -295,6 +305,7 @@ fn twoway<B: lent::Body>(
     operation: &Operation<'_>,
     arguments: B,
 ) -> Result<RawReply, SystemException> {
+    let _probe = probe::enter(Stage::Call);
     let call = || Course::twoway(target, operation, arguments);
     let answer = match target.local(operation) {
         Ok(None) => call(),
@@ -312,6 +323,7 @@ fn oneway<B: lent::Body>(
     operation: &Operation<'_>,
     arguments: B,
 ) -> Result<(), SystemException> {
+    let _probe = probe::enter(Stage::Call);
     let call = || Course::begin(target, operation, arguments).and_then(|mut course| course.oneway());
     let sent = match target.local(operation) {
         Ok(None) => call(),

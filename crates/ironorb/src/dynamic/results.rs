@@ -18,6 +18,7 @@ use crate::client::Link;
 use crate::course::Answer;
 use crate::invocation::bad_reply;
 use crate::orb::OrbCore;
+use crate::probe::{self, Stage};
 
 /// A reply whose body nobody has looked at: results, or a user exception.
 pub struct RawReply {
@@ -124,7 +125,10 @@ impl Results {
         let what = || format!("the result of {}", self.operation.name);
         check_type(what, &self.operation.result, &T::TYPE.into())?;
         match &self.reply {
-            Some(reply) => Ok(reply.reader().get().map_err(bad_reply)?),
+            Some(reply) => {
+                let _probe = probe::enter(Stage::Demarshal);
+                Ok(reply.reader().get().map_err(bad_reply)?)
+            }
             None => Err(RequestError::NoResponse(self.operation.name.clone()).into()),
         }
     }
@@ -138,6 +142,7 @@ impl Results {
         let Some(reply) = &self.reply else {
             return Err(RequestError::NoResponse(self.operation.name.clone()).into());
         };
+        let _probe = probe::enter(Stage::Demarshal);
         let mut r = reply.reader();
         let mut stepped_over = Vec::new();
         for type_code in self.types().take(place) {
@@ -164,6 +169,7 @@ impl Results {
             return Ok(values);
         }
         let Some(reply) = &self.reply else { return Ok(&[]) };
+        let _probe = probe::enter(Stage::Demarshal);
         let mut r = reply.reader();
         let read: Result<Vec<Any>, Malformed> =
             self.types().map(|type_code| Any::read_value(type_code.clone(), &mut r)).collect();

@@ -13,6 +13,7 @@ use crate::generated::call::no_interface_repository;
 use crate::generated::{Call, Replied};
 use crate::object::{OBJECT_ID, ObjectRef};
 use crate::poa::{ObjectId, Poa, current_object};
+use crate::probe::{self, Stage};
 use crate::servant::Servant;
 
 /// A servant that takes any operation. [`servant`] makes of it what an adapter activates.
@@ -112,6 +113,7 @@ impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
                 _ => {}
             }
         }
+        let probe = probe::enter(Stage::OperationLookup);
         let description = match self.0.interface(&id) {
             None => None,
             Some(interface) => match interface.find(operation) {
@@ -119,6 +121,8 @@ impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
                 None => return call.raise(&no_such_operation()),
             },
         };
+        drop(probe);
+        let _probe = probe::enter(Stage::Upcall);
         self.0.invoke(ServerRequest::new(call, operation, id, description))
     }
 

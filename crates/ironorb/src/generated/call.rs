@@ -15,6 +15,7 @@ use crate::adapter::ReplySink;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
 use crate::poa::{Share, current_object};
+use crate::probe::{self, Stage};
 use crate::servant::Servant;
 
 /// A request to be carried out. Whoever has it must make exactly one answer of it, which gives a
@@ -24,6 +25,12 @@ pub struct Call<'c> {
     operation: &'c [u8],
     arguments: Reader<'c>,
     responder: &'c Responder<'c>,
+}
+
+/// For skeletons: the servant is called now.
+#[inline(always)]
+pub fn in_upcall() -> probe::Guard {
+    probe::enter(Stage::Upcall)
 }
 
 /// Proof that a request has been answered.
@@ -62,7 +69,10 @@ impl<'c> Call<'c> {
         results: impl FnOnce(&mut Writer<'_>, &T) -> Result<(), Misuse>,
     ) -> Replied {
         let responder = self.responder;
-        match upcall(&mut self.arguments) {
+        let probe = probe::enter(Stage::Demarshal);
+        let outcome = upcall(&mut self.arguments);
+        drop(probe);
+        match outcome {
             Ok(Ok(value)) => responder.results(results, &value),
             Ok(Err(e)) => responder.raise(e.raised()),
             Err(e) => responder.bad_arguments(e),
@@ -76,8 +86,11 @@ impl<'c> Call<'c> {
         upcall: impl FnOnce(&mut Reader<'c>) -> Result<Result<(), SystemException>, Malformed>,
     ) -> Replied {
         let responder = self.responder;
+        let probe = probe::enter(Stage::Demarshal);
+        let outcome = upcall(&mut self.arguments);
+        drop(probe);
         // A client may ask for an answer to a oneway (SYNC_WITH_TARGET): an empty one.
-        match upcall(&mut self.arguments) {
+        match outcome {
             Ok(Ok(())) => responder.results(|_, ()| Ok(()), &()),
             Ok(Err(e)) => responder.raise(Raised::System(&e)),
             Err(e) => responder.bad_arguments(e),
@@ -98,12 +111,16 @@ impl<'c> Call<'c> {
         E: OperationError,
     {
         let responder = self.responder;
-        let arguments = match read(&mut self.arguments) {
+        let probe = probe::enter(Stage::Demarshal);
+        let arguments = read(&mut self.arguments);
+        drop(probe);
+        let arguments = match arguments {
             Ok(arguments) => arguments,
             Err(e) => return responder.bad_arguments(e),
         };
         match responder.later() {
             Some(later) => {
+                let _probe = probe::enter(Stage::Upcall);
                 upcall(arguments, Reply::new(later, results));
                 Replied(())
             }

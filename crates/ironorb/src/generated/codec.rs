@@ -12,6 +12,7 @@ use ironorb_giop::cdr::{Marshal, Reader, Unmarshal, WString, Writer, bounded, ch
 use ironorb_giop::error::{Malformed, MalformedKind, Misuse};
 use ironorb_giop::exception::{CompletionStatus, SystemException};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::probe::{self, Stage};
 use ironorb_giop::typecode::{TypeDef, Typed};
 use ironorb_giop::version::Encoding;
 
@@ -42,7 +43,9 @@ pub trait Codec {
     #[inline]
     fn get_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self::Value>, Malformed> {
         // A short string on the wire is a longer one in memory: memory follows what has been read.
+        let probe = probe::enter(Stage::Allocate);
         let mut items = Vec::with_capacity(count.min(PREALLOCATE_ELEMENTS_MAX));
+        drop(probe);
         r.nested(|r| {
             for _ in 0..count {
                 items.push(Self::get(r)?);
@@ -434,6 +437,7 @@ impl<const SLOTS: usize> OperationTable<SLOTS> {
     /// The position of a name, or `None` when the interface has no such operation.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<u16> {
+        let _probe = probe::enter(Stage::OperationLookup);
         let first = operation_slot(name, self.multiplier, SLOTS);
         let mut behind = 0;
         loop {

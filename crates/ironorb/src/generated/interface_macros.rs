@@ -338,6 +338,7 @@ macro_rules! __ironorb_deferred_call {
         $call.oneway(|r| {
             $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
             let _received = ($($crate::__ironorb_received!($clause r),)*);
+            let _probe = $crate::generated::in_upcall();
             $deferred::$operation($servant, $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*);
             ::std::result::Result::Ok(::std::result::Result::Ok(()))
         })
@@ -449,6 +450,7 @@ macro_rules! __ironorb_skeleton {
             call.oneway(|r| {
                 $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
                 let _received = ($($crate::__ironorb_received!($clause r),)*);
+                let _probe = $crate::generated::in_upcall();
                 ::std::result::Result::Ok($interface::$operation(
                     servant,
                     $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*
@@ -469,7 +471,8 @@ macro_rules! __ironorb_skeleton {
             call.twoway(
                 |r| {
                     $(let $parameter = $crate::__ironorb_hold!($mode $(($codec))?, r);)*
-                let _received = ($($crate::__ironorb_received!($clause r),)*);
+                    let _received = ($($crate::__ironorb_received!($clause r),)*);
+                    let _probe = $crate::generated::in_upcall();
                     ::std::result::Result::Ok($interface::$operation(
                         servant,
                         $($crate::__ironorb_lend!($mode $(($codec))?, $parameter)),*

@@ -13,7 +13,7 @@ mod value_macros;
 mod value_support;
 
 pub use bits::*;
-pub use call::{Call, Replied};
+pub use call::{Call, Replied, in_upcall};
 pub use codec::*;
 pub use interface_macros::*;
 pub use macros::*;

@@ -15,6 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::connection::{Connection, Found, OnStall, Spare};
 use super::{Shared, spawn};
+use crate::probe::{self, Stage};
 use crate::sync::lock;
 
 /// What the threads wait on.
@@ -99,9 +100,11 @@ fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
         if shared.is_stopping() && lock(&shared.connections).is_empty() {
             return None;
         }
+        let probe = probe::enter(Stage::Wait);
         let Ok((events, _)) = epoll::wait(&pool.epoll, &mut space, None) else {
             continue; // interrupted
         };
+        drop(probe);
         for event in events {
             match event.data.u64() {
                 WAKE => {

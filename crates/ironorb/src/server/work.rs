@@ -8,6 +8,7 @@ use ironorb_giop::message::{Message, Response};
 
 use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
+use crate::probe::{self, Stage};
 
 /// A message for a servant or about one.
 #[derive(Debug)]
@@ -78,6 +79,7 @@ impl Work {
     /// Does it, and gives the message back for its buffer.
     #[inline]
     pub(crate) fn carry_out(self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) -> Message {
+        let _probe = probe::enter(Stage::Serve);
         match self {
             Work::Request(message) => {
                 orb.adapter.serve_request(&message, session, sink, orb);

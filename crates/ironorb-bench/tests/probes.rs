@@ -1,0 +1,249 @@
+//! What the ORB's probes count of calls: exactly so much of each stage, on either side.
+//!
+//! In a build without the feature `probes` there is nothing to count, and that is what is tested. No time is asserted but
+//! against another of the same thread.
+
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
+use ironorb::dynamic::{
+    self, DynamicServant, InterfaceDescription, OperationDescription, ParameterMode, Request,
+};
+use ironorb::poa::ObjectId;
+use ironorb::probe::{self, Snapshot, Stage};
+use ironorb::{Any, Orb, Replied, SystemException, TypeDef, Typed, TypedRef};
+
+mod idl {
+    ironorb::include_idl!("echo");
+}
+
+use idl::bench::{BinStruct, Echo, EchoRef};
+
+/// What of each stage is counted a call.
+type Expected<'e> = &'e [(Stage, u64)];
+
+#[test]
+fn a_static_call_passes_each_stage_as_often_as_it_should() {
+    let seen = Arc::default();
+    let (_server, url) = serve(|orb| {
+        let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
+        served.object().to_ior_string()
+    });
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let echo: EchoRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let counted = count(&seen, || echo.nothing().unwrap());
+    check(
+        &counted.client,
+        &[
+            (Stage::Call, 1),
+            (Stage::Marshal, 1),
+            (Stage::Write, 1),
+            (Stage::Wait, 1),
+            (Stage::Read, 1),
+            (Stage::Probes, 2),
+            (Stage::Frame, 1),
+            (Stage::Demarshal, 1),
+        ],
+    );
+    check(
+        &counted.server,
+        &[
+            (Stage::Wait, 1),
+            (Stage::Read, 1),
+            (Stage::Probes, 2),
+            // Twice it is looked for messages, and once the header of the one is read.
+            (Stage::Frame, 3),
+            (Stage::Serve, 1),
+            (Stage::ObjectLookup, 1),
+            (Stage::OperationLookup, 1),
+            (Stage::Demarshal, 1),
+            (Stage::Upcall, 1),
+            (Stage::Marshal, 1),
+            (Stage::Write, 1),
+        ],
+    );
+}
+
+#[test]
+fn bulk_data_is_seen_being_copied() {
+    let seen = Arc::default();
+    let (_server, url) = serve(|orb| {
+        let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
+        served.object().to_ior_string()
+    });
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let echo: EchoRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; 64];
+    let counted = count(&seen, || echo.take_structs(&structs).unwrap());
+    assert_eq!(stage(&counted.server, Stage::Allocate), u64::from(probe::ENABLED) * CALLS);
+    let counted = count(&seen, || drop(echo.take_doubles(&[1.5; 1000]).unwrap()));
+    assert!(stage(&counted.client, Stage::Copy) >= u64::from(probe::ENABLED) * CALLS);
+}
+
+#[test]
+fn a_dynamic_call_passes_its_own_stages_as_well() {
+    let describe = || {
+        OperationDescription::new("take")
+            .parameter("values", ParameterMode::In, <[u8] as Typed>::TYPE)
+            .returns(&TypeDef::Long)
+    };
+    let seen: Arc<Seen> = Arc::default();
+    let (_server, url) = serve(|orb| {
+        let interface = InterfaceDescription::new("IDL:Taker:1.0", "Taker").operation(describe());
+        let taker = Arc::new(Taker { interface: Arc::new(interface), seen: seen.clone() });
+        let poa = orb.root_poa();
+        let id = poa.activate_object(dynamic::servant(taker)).unwrap();
+        poa.id_to_reference(&id).unwrap().to_ior_string()
+    });
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let target = client.string_to_object(&url).unwrap();
+    let operation = Arc::new(describe());
+    let data = vec![7u8; 128];
+    let counted = count(&seen, || {
+        let mut request = Request::new(&target, operation.clone());
+        request.borrow(0, &data).unwrap();
+        assert_eq!(request.invoke().unwrap().result_as::<i32>().unwrap(), 128);
+    });
+    assert_eq!(stage(&counted.client, Stage::Populate), u64::from(probe::ENABLED) * 2 * CALLS);
+    // The argument's type and the result's.
+    assert_eq!(stage(&counted.client, Stage::TypeCode), u64::from(probe::ENABLED) * 2 * CALLS);
+    for stage_of_server in [Stage::OperationLookup, Stage::Upcall, Stage::Demarshal, Stage::TypeCode] {
+        assert_eq!(
+            stage(&counted.server, stage_of_server),
+            u64::from(probe::ENABLED) * CALLS,
+            "{stage_of_server:?}"
+        );
+    }
+}
+
+const CALLS: u64 = 50;
+
+/// What calls have counted on their two threads.
+struct Counted {
+    client: Snapshot,
+    server: Snapshot,
+}
+
+/// Makes [`CALLS`] calls, which are counted on the server's side from within the one before to within the last.
+fn count(seen: &Seen, call: impl Fn()) -> Counted {
+    loop {
+        call(); // the first one connects
+        call();
+        let (server_before, client_before) = (seen.last(), probe::thread_snapshot());
+        (0..CALLS).for_each(|_| call());
+        let (client_after, server_after) = (probe::thread_snapshot(), seen.last());
+        // A server that finds a request lying about for long has another thread look after it.
+        if (server_before.threads, server_before.thread) != (server_after.threads, server_after.thread) {
+            continue;
+        }
+        let client = client_after.since(&client_before);
+        let server = server_after.counted.since(&server_before.counted);
+        for side in [&client, &server] {
+            assert!(side.accounted() <= side.elapsed(), "{side:?}");
+        }
+        assert!(client.stages().all(|(_, times)| times.self_time <= times.total_time), "{client:?}");
+        return Counted { client, server };
+    }
+}
+
+fn check(snapshot: &Snapshot, expected: Expected<'_>) {
+    for stage in Stage::ALL {
+        let a_call = expected.iter().find(|(other, _)| *other == stage).map_or(0, |(_, count)| *count);
+        let a_call = if probe::ENABLED { a_call } else { 0 };
+        assert_eq!(snapshot.stage(stage).count, a_call * CALLS, "{stage:?} in {snapshot:?}");
+    }
+}
+
+fn stage(snapshot: &Snapshot, stage: Stage) -> u64 {
+    snapshot.stage(stage).count
+}
+
+/// What the thread that serves had counted in its last upcall.
+#[derive(Default)]
+struct Seen(Mutex<Last>);
+
+#[derive(Default, Clone)]
+struct Last {
+    counted: Snapshot,
+    thread: Option<ThreadId>,
+    /// How often it was another one than before.
+    threads: usize,
+}
+
+impl Seen {
+    fn note(&self) {
+        let mut last = self.0.lock().unwrap();
+        let thread = Some(std::thread::current().id());
+        last.threads += usize::from(last.thread != thread);
+        (last.counted, last.thread) = (probe::thread_snapshot(), thread);
+    }
+
+    fn last(&self) -> Last {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+fn serve(activate: impl FnOnce(&Orb) -> String) -> (Orb, String) {
+    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let url = activate(&orb);
+    (orb, url)
+}
+
+/// Notes what its thread has counted.
+struct Watched(Arc<Seen>);
+
+impl Echo for Watched {
+    fn nothing(&self) -> Result<(), SystemException> {
+        self.0.note();
+        Ok(())
+    }
+
+    fn forget(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn take_long(&self, value: i32) -> Result<i32, SystemException> {
+        Ok(value)
+    }
+
+    fn take_string(&self, value: &str) -> Result<String, SystemException> {
+        Ok(value.to_owned())
+    }
+
+    fn take_structs(&self, _: &[BinStruct]) -> Result<(), SystemException> {
+        self.0.note();
+        Ok(())
+    }
+
+    fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(values.to_vec())
+    }
+
+    fn take_longs(&self, values: &[i32]) -> Result<Vec<i32>, SystemException> {
+        Ok(values.to_vec())
+    }
+
+    fn take_doubles(&self, values: &[f64]) -> Result<Vec<f64>, SystemException> {
+        self.0.note();
+        Ok(values.to_vec())
+    }
+}
+
+/// Answers with how many octets it was given.
+struct Taker {
+    interface: Arc<InterfaceDescription>,
+    seen: Arc<Seen>,
+}
+
+impl DynamicServant for Taker {
+    fn interface(&self, _: &ObjectId) -> Option<Arc<InterfaceDescription>> {
+        Some(self.interface.clone())
+    }
+
+    fn invoke(&self, mut request: dynamic::ServerRequest<'_>) -> Replied {
+        self.seen.note();
+        let arguments = request.arguments().unwrap();
+        let octets: Vec<u8> = arguments[0].extract().unwrap();
+        request.reply(Some(&Any::new(&(octets.len() as i32)).unwrap()), &[])
+    }
+}
