@@ -10,7 +10,7 @@ use ironorb::{Orb, TypedRef};
 use crate::counts;
 use crate::error::BenchError;
 use crate::generated::bench::{Echo, EchoRef};
-use crate::machine::{Machine, Unpin, cores, load, pin};
+use crate::machine::{Layout, Machine, Unpin, load, pin};
 use crate::options::EchoOptions;
 use crate::process::Process;
 use crate::raw::Exchange;
@@ -42,27 +42,6 @@ pub fn echo(options: &EchoOptions) -> Result<EchoReport, BenchError> {
         report.write_json(file)?;
     }
     Ok(report)
-}
-
-/// Which processor each side is kept on.
-#[derive(Debug, Clone, Copy)]
-struct Layout {
-    name: &'static str,
-    client: usize,
-    server: usize,
-}
-
-impl Layout {
-    fn possible() -> Vec<Layout> {
-        match cores()[..] {
-            [] => vec![],
-            [only] => vec![Layout { name: "one core", client: only, server: only }],
-            [first, second, ..] => vec![
-                Layout { name: "one core", client: first, server: first },
-                Layout { name: "a core each", client: first, server: second },
-            ],
-        }
-    }
 }
 
 /// The servers of one layout.

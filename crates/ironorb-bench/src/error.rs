@@ -41,6 +41,32 @@ pub enum BenchError {
         /// What it did.
         what: String,
     },
+    /// A dynamic call of the benchmark failed.
+    #[error("a dynamic call of the benchmark failed: {0}")]
+    Dynamic(#[from] ironorb::dynamic::DynamicError),
+    /// A request of the benchmark could not be built.
+    #[error("a request of the benchmark cannot be built: {0}")]
+    Request(#[from] ironorb::dynamic::RequestError),
+    /// A receiver did not take what was sent.
+    #[error("{sent} sequences of {elements} elements in all were sent, but the receiver tells {tally}")]
+    Lost {
+        /// Sequences.
+        sent: u64,
+        /// Elements of all of them.
+        elements: u64,
+        /// What it counted.
+        tally: String,
+    },
+    /// The suite was asked for sequences that hold nothing.
+    #[error("a buffer of {bytes} bytes holds no element of type {ty}, or is more than {most} bytes")]
+    Buffer {
+        /// Bytes of the buffer.
+        bytes: usize,
+        /// What was to be in it.
+        ty: String,
+        /// Bytes of the largest.
+        most: usize,
+    },
     /// A value did not come out of its `any`.
     #[error("a value of the benchmark did not come out of its any: {0}")]
     Extract(#[from] ironorb::ExtractError),

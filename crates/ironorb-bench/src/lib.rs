@@ -2,6 +2,7 @@
 //!
 //! `ironorb bench echo` measures what a call costs against a plain socket that carries the same bytes;
 //! `ironorb bench idl` how fast IDL is read and turned into Rust.
+//! `ironorb bench ttcp` how many bytes a second calls of each kind carry, beside a plain stream;
 //! `ironorb bench types` how fast each construct of IDL is marshalled, beside a plain copy.
 //! Servers run in processes of their own, which are this same program started again with a hidden role
 //! ([`run_role`]).
@@ -24,15 +25,21 @@ mod rows;
 mod servant;
 mod sizes;
 mod statistics;
+mod ttcp;
 mod types;
 
 pub use compile::{IdlReport, IdlRow, idl};
 pub use echo::echo;
 pub use error::BenchError;
+pub use machine::Placement;
 pub use options::{BenchCommand, EchoOptions, IdlOptions, TypesOptions};
 pub use report::{CountsRow, EchoReport, LatencyRow};
 pub use role::{RoleArgs, run_role};
 pub use statistics::Latency;
+pub use ttcp::{
+    Bytes, DataType, Invocation, Mode, ServantKind, Throughput, Transport, TtcpOptions, TtcpReport, TtcpRow,
+    ttcp,
+};
 pub use types::{TypesReport, TypesRow, types};
 
 /// Carries out `ironorb bench …`: prints the report, or is a server of one.
@@ -50,6 +57,10 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
             println!("{}", types(&options)?);
             Ok(())
         }
+        BenchCommand::Ttcp(options) => {
+            println!("{}", ttcp(&options)?);
+            Ok(())
+        }
         BenchCommand::Role(args) => run_role(&args),
     }
 }
@@ -64,4 +75,10 @@ mod generated {
 #[allow(missing_docs)]
 mod generated_types {
     ironorb::include_idl!("types");
+}
+
+/// What the build script made of `idl/ttcp.idl`.
+#[allow(missing_docs)]
+mod generated_ttcp {
+    ironorb::include_idl!("ttcp");
 }

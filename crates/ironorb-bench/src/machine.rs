@@ -65,6 +65,49 @@ pub(crate) fn pin(core: usize) -> Result<(), BenchError> {
     sched_setaffinity(None, &set).map_err(|e| BenchError::io(format!("stay on processor {core}"))(e.into()))
 }
 
+/// Which processors client and server are kept on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Placement {
+    /// Both on the same.
+    OneCore,
+    /// Each on one of its own; on a machine with one processor, both on that.
+    CoreEach,
+}
+
+/// A placement on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) name: &'static str,
+    pub(crate) client: usize,
+    pub(crate) server: usize,
+}
+
+impl Layout {
+    /// Every placement that this machine has.
+    pub(crate) fn possible() -> Vec<Layout> {
+        Layout::of(&[Placement::OneCore, Placement::CoreEach])
+    }
+
+    /// These placements, as far as this machine has them.
+    pub(crate) fn of(placements: &[Placement]) -> Vec<Layout> {
+        let cores = cores();
+        let mut layouts: Vec<Layout> = Vec::new();
+        for placement in placements {
+            let layout = match (placement, &cores[..]) {
+                (_, []) => continue,
+                (Placement::CoreEach, [first, second, ..]) => {
+                    Layout { name: "a core each", client: *first, server: *second }
+                }
+                (_, [first, ..]) => Layout { name: "one core", client: *first, server: *first },
+            };
+            if !layouts.contains(&layout) {
+                layouts.push(layout);
+            }
+        }
+        layouts
+    }
+}
+
 /// Gives the calling thread back the processors that it had.
 pub(crate) struct Unpin(Option<CpuSet>);
 

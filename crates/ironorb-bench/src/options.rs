@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::role::RoleArgs;
+use crate::ttcp::TtcpOptions;
 
 /// `ironorb bench …`
 #[derive(Debug, clap::Subcommand)]
@@ -13,6 +14,8 @@ pub enum BenchCommand {
     Idl(IdlOptions),
     /// Measure how many bytes a second of each construct of IDL are marshalled, beside a plain copy.
     Types(TypesOptions),
+    /// Measure how many bytes a second calls of each kind carry (CORBA-TTCP), beside a plain stream of the same bytes.
+    Ttcp(TtcpOptions),
     /// Be one process of a benchmark.
     #[command(hide = true)]
     Role(RoleArgs),

@@ -11,6 +11,7 @@ use crate::machine::pin;
 use crate::raw::{self, Exchange, RawClient};
 use crate::rows::Row;
 use crate::servant::EchoServant;
+use crate::ttcp::{self, role::TtcpRoleArgs};
 
 /// One process of a benchmark.
 #[derive(Debug, clap::Args)]
@@ -39,6 +40,8 @@ pub struct RoleArgs {
     /// Bytes of the answer.
     #[arg(long, default_value_t = 0)]
     reply_bytes: usize,
+    #[command(flatten)]
+    ttcp: TtcpRoleArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -48,6 +51,9 @@ enum Role {
     OrbServer,
     PoolServer,
     OrbClient,
+    TtcpServer,
+    TtcpRawServer,
+    TtcpClient,
 }
 
 /// Threads of the pool that is measured.
@@ -64,6 +70,9 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
         Role::OrbServer => orb_server(ServerConcurrency::ThreadPerConnection),
         Role::PoolServer => orb_server(ServerConcurrency::LeaderFollowers { threads: POOL_THREADS }),
         Role::OrbClient => orb_client(args),
+        Role::TtcpServer => ttcp::role::server(&args.ttcp),
+        Role::TtcpRawServer => ttcp::role::raw_server(&args.ttcp),
+        Role::TtcpClient => ttcp::role::client(&args.ttcp, &args.at),
     }
 }
 
@@ -126,12 +135,14 @@ fn orb_client(args: &RoleArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn tell(address: &str) -> Result<(), BenchError> {
+/// Tells whoever started this process.
+pub(crate) fn tell(line: &str) -> Result<(), BenchError> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{address}").and_then(|()| out.flush()).map_err(BenchError::io("tell the address"))
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(BenchError::io("tell a line"))
 }
 
-fn wait_for_end() -> Result<(), BenchError> {
+/// Waits until whoever started this process needs it no more.
+pub(crate) fn wait_for_end() -> Result<(), BenchError> {
     let mut rest = [0; 64];
     while std::io::stdin().read(&mut rest).map_err(BenchError::io("wait for the end"))? > 0 {}
     Ok(())

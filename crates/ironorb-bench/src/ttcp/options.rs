@@ -1,0 +1,79 @@
+//! What `ironorb bench ttcp` is told.
+
+use std::path::PathBuf;
+
+use super::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
+use crate::machine::Placement;
+
+/// `ironorb bench ttcp`
+///
+/// By default the suite of the paper, in full, which takes most of an hour.
+#[derive(Debug, Clone, clap::Args)]
+pub struct TtcpOptions {
+    /// Types of the elements, separated by commas.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = DataType::ALL)]
+    pub types: Vec<DataType>,
+    /// Bytes of a sequence, separated by commas; up to 8M and more.
+    #[arg(long, value_delimiter = ',', value_name = "BYTES", default_values_t = BUFFERS)]
+    pub buffers: Vec<Bytes>,
+    /// How the client calls.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = INVOCATIONS)]
+    pub invocations: Vec<Invocation>,
+    /// What it calls.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = ServantKind::ALL)]
+    pub servants: Vec<ServantKind>,
+    /// Whether it waits.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
+    pub modes: Vec<Mode>,
+    /// What carries the bytes.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = TRANSPORTS)]
+    pub transports: Vec<Transport>,
+    /// Which processors client and server are kept on.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::CoreEach])]
+    pub placements: Vec<Placement>,
+    /// Bytes of a run: so many as make this together are sent, in sequences of one size.
+    #[arg(long, value_name = "BYTES", default_value_t = Bytes(64 << 20))]
+    pub total: Bytes,
+    /// Runs of each row, taken in turn with its baseline's. Default 10.
+    #[arg(long)]
+    pub repetitions: Option<usize>,
+    /// Write each row as a line of JSON to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Few and short runs of the smallest and a large buffer: shows that it works, not what it costs.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// Those of the paper: 1K to 128K.
+const BUFFERS: [Bytes; 8] = [
+    Bytes(1 << 10),
+    Bytes(2 << 10),
+    Bytes(4 << 10),
+    Bytes(8 << 10),
+    Bytes(16 << 10),
+    Bytes(32 << 10),
+    Bytes(64 << 10),
+    Bytes(128 << 10),
+];
+
+const INVOCATIONS: [Invocation; 3] = [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused];
+
+const TRANSPORTS: [Transport; 1] = [Transport::Tcp];
+
+impl TtcpOptions {
+    pub(super) fn repetitions(&self) -> usize {
+        self.repetitions.unwrap_or(if self.quick { 2 } else { 10 }).max(1)
+    }
+
+    pub(super) fn total_bytes(&self) -> usize {
+        if self.quick { self.total.0.min(1 << 20) } else { self.total.0 }
+    }
+
+    /// `quick` leaves two of the paper's, and any that were asked for.
+    pub(super) fn buffers(&self) -> Vec<usize> {
+        let all = self.buffers.as_slice();
+        let chosen = if self.quick && *all == BUFFERS { &[Bytes(1 << 10), Bytes(64 << 10)][..] } else { all };
+        chosen.iter().map(|bytes| bytes.0).collect()
+    }
+}

@@ -1,0 +1,194 @@
+//! The client: sends one sequence again and again, in one of the ways that a program can.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ironorb::dynamic::{DynamicError, OperationDescription, Request, RequestError};
+use ironorb::{Any, ObjectRef};
+
+use super::data::Data;
+use super::receiver::description;
+use super::variant::{DataType, Invocation, Mode};
+use crate::error::BenchError;
+use crate::generated_ttcp::ttcp::{
+    self, Receiver, ReceiverRef, Tally, TtcpSequence, TtcpSequence2way, TtcpSequence2wayRef, TtcpSequenceRef,
+};
+use crate::rows::Sample;
+
+/// What one side sends, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub(super) mode: Mode,
+    pub(super) invocation: Invocation,
+    pub(super) data: &'a Data,
+}
+
+/// Sends to one object.
+pub(super) struct Sender<'a> {
+    way: Way<'a>,
+    receiver: ReceiverRef,
+    timer: Timer,
+    send: Sample<'a>,
+}
+
+/// What a run was: all of it arrived.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    /// From before the first sequence was sent until the last was answered for.
+    pub(super) sender_nanos: u64,
+    /// As the receiver counted.
+    pub(super) tally: Tally,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new(object: &ObjectRef, way: Way<'a>) -> Result<Sender<'a>, BenchError> {
+        Ok(Sender {
+            receiver: object.clone().narrow_unchecked(),
+            timer: Timer::new(object, way.mode),
+            send: sample(object, way)?,
+            way,
+        })
+    }
+
+    /// Sends so many sequences, and fails unless all of them arrived as they were.
+    pub(super) fn run(&mut self, sequences: usize) -> Result<Run, BenchError> {
+        self.timer.start()?;
+        self.receiver.send_no_params()?; // until now the timer may not have started
+        let begin = Instant::now();
+        for _ in 0..sequences {
+            (self.send)()?;
+        }
+        if self.way.mode == Mode::Oneway {
+            self.receiver.send_no_params()?;
+        }
+        let sender_nanos = begin.elapsed().as_nanos() as u64;
+        self.timer.stop()?;
+        let tally = self.receiver.taken()?;
+        let sent = (sequences as u64, (sequences * self.way.data.len()) as u64, 0);
+        if (tally.sequences, tally.elements, tally.wrong) != sent {
+            return Err(BenchError::Lost { sent: sent.0, elements: sent.1, tally: format!("{tally:?}") });
+        }
+        Ok(Run { sender_nanos, tally })
+    }
+}
+
+/// The receiver's timer, in either interface.
+enum Timer {
+    Oneway(TtcpSequenceRef),
+    Twoway(TtcpSequence2wayRef),
+}
+
+impl Timer {
+    fn new(object: &ObjectRef, mode: Mode) -> Timer {
+        match mode {
+            Mode::Oneway => Timer::Oneway(object.clone().narrow_unchecked()),
+            Mode::Twoway => Timer::Twoway(object.clone().narrow_unchecked()),
+        }
+    }
+
+    fn start(&self) -> Result<(), BenchError> {
+        match self {
+            Timer::Oneway(receiver) => receiver.start_timer()?,
+            Timer::Twoway(receiver) => receiver.start_timer()?,
+        }
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), BenchError> {
+        match self {
+            Timer::Oneway(receiver) => receiver.stop_timer()?,
+            Timer::Twoway(receiver) => receiver.stop_timer()?,
+        }
+        Ok(())
+    }
+}
+
+fn sample<'a>(object: &ObjectRef, way: Way<'a>) -> Result<Sample<'a>, BenchError> {
+    let Way { mode, invocation, data } = way;
+    let request = || Request::new(object, operation(data, mode));
+    Ok(match invocation {
+        Invocation::Sii => statically(object, mode, data),
+        Invocation::DiiNew => {
+            let (object, operation) = (object.clone(), operation(data, mode));
+            Box::new(move || {
+                let mut request = Request::new(&object, operation.clone());
+                fill(&mut request, black_box(data))?;
+                Ok(send(&mut request, mode)?)
+            })
+        }
+        Invocation::DiiReused => {
+            let mut request = request();
+            Box::new(move || {
+                fill(&mut request, black_box(data))?;
+                Ok(send(&mut request, mode)?)
+            })
+        }
+        Invocation::DiiUnchanged => {
+            let mut request = request();
+            fill(&mut request, data)?;
+            Box::new(move || Ok(send(&mut request, mode)?))
+        }
+    })
+}
+
+/// By the stubs of one interface.
+macro_rules! by_stubs {
+    ($reference:ty, $object:expr, $data:expr) => {{
+        let to: $reference = $object.clone().narrow_unchecked();
+        match $data {
+            Data::Nothing => Box::new(move || Ok(to.send_no_params()?)),
+            Data::Shorts(elements) => Box::new(move || Ok(to.send_short_seq(black_box(elements))?)),
+            Data::Chars(elements) => Box::new(move || Ok(to.send_char_seq(black_box(elements))?)),
+            Data::Longs(elements) => Box::new(move || Ok(to.send_long_seq(black_box(elements))?)),
+            Data::Octets(elements) => Box::new(move || Ok(to.send_octet_seq(black_box(elements))?)),
+            Data::Doubles(elements) => Box::new(move || Ok(to.send_double_seq(black_box(elements))?)),
+            Data::Structs(elements) => Box::new(move || Ok(to.send_struct_seq(black_box(elements))?)),
+        }
+    }};
+}
+
+fn statically<'a>(object: &ObjectRef, mode: Mode, data: &'a Data) -> Sample<'a> {
+    match mode {
+        Mode::Oneway => by_stubs!(TtcpSequenceRef, object, data),
+        Mode::Twoway => by_stubs!(TtcpSequence2wayRef, object, data),
+    }
+}
+
+fn operation(data: &Data, mode: Mode) -> Arc<OperationDescription> {
+    let ty = match data {
+        Data::Nothing => return Arc::new(OperationDescription::new("sendNoParams")),
+        Data::Shorts(_) => DataType::Short,
+        Data::Chars(_) => DataType::Char,
+        Data::Longs(_) => DataType::Long,
+        Data::Octets(_) => DataType::Octet,
+        Data::Doubles(_) => DataType::Double,
+        Data::Structs(_) => DataType::Struct,
+    };
+    Arc::new(description(ty, mode))
+}
+
+/// Sets the argument, which stays where it is.
+fn fill<'a>(request: &mut Request<'a>, data: &'a Data) -> Result<(), RequestError> {
+    match data {
+        Data::Nothing => Ok(()),
+        Data::Shorts(elements) => request.borrow(0, elements),
+        Data::Chars(elements) => {
+            // Rust's octets are `octet`s to a request, and `char`s are given by value.
+            let chars = Any::with_type(&ttcp::TC_CHAR_SEQ, elements)
+                .map_err(|misuse| RequestError::Unsendable { name: "ttcp_seq".to_owned(), misuse })?;
+            request.set_any(0, &chars)
+        }
+        Data::Longs(elements) => request.borrow(0, elements),
+        Data::Octets(elements) => request.borrow(0, elements),
+        Data::Doubles(elements) => request.borrow(0, elements),
+        Data::Structs(elements) => request.borrow(0, elements),
+    }
+}
+
+fn send(request: &mut Request<'_>, mode: Mode) -> Result<(), DynamicError> {
+    match mode {
+        Mode::Oneway => request.send_oneway(),
+        Mode::Twoway => request.invoke().map(drop),
+    }
+}

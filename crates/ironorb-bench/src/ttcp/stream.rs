@@ -1,0 +1,253 @@
+//! The baseline: the same bytes over a plain stream socket, without a header, an operation or a type.
+//!
+//! The sender gives a buffer to the system in one piece, as a client does its message. The receiver takes what has come
+//! into a space of the buffer's size, of 64 KiB at least, as an ORB's does, and looks at none of it.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Instant;
+
+use super::variant::{Mode, Transport};
+
+/// Bytes of an answer: those of a GIOP reply without results.
+pub(super) const ANSWER_BYTES: usize = 24;
+
+/// A receiver takes no memory on a stranger's word.
+const BUFFER_BYTES_MAX: u64 = 64 << 20;
+
+/// Small buffers are taken together.
+const SPACE_BYTES_MIN: usize = 64 << 10;
+
+/// What both ends know of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flow {
+    pub(super) buffer_bytes: usize,
+    /// After so many buffers the receiver answers; 1 for twoways.
+    pub(super) buffers_an_answer: usize,
+}
+
+impl Flow {
+    pub(super) fn new(mode: Mode, buffer_bytes: usize, buffers: usize) -> Flow {
+        Flow {
+            buffer_bytes,
+            buffers_an_answer: match mode {
+                Mode::Oneway => buffers,
+                Mode::Twoway => 1,
+            },
+        }
+    }
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub(super) struct StreamSender {
+    stream: Stream,
+    flow: Flow,
+    buffer: Vec<u8>,
+    answer: [u8; ANSWER_BYTES],
+}
+
+impl StreamSender {
+    /// Connects to [`serve`], with socket queues of so many bytes if they are given, and agrees on the flow.
+    pub(super) fn connect(
+        transport: Transport,
+        address: &str,
+        queue_bytes: Option<usize>,
+        flow: Flow,
+    ) -> io::Result<StreamSender> {
+        let mut stream = match transport {
+            Transport::Tcp => Stream::Tcp(TcpStream::connect(address)?),
+            Transport::Unix => Stream::Unix(UnixStream::connect(address)?),
+        };
+        stream.prepare(queue_bytes)?;
+        let mut agreement = [0; 16];
+        agreement[..8].copy_from_slice(&(flow.buffer_bytes as u64).to_le_bytes());
+        agreement[8..].copy_from_slice(&(flow.buffers_an_answer as u64).to_le_bytes());
+        stream.write_all(&agreement)?;
+        stream.read_exact(&mut [0])?;
+        let buffer = (0..flow.buffer_bytes).map(|place| place as u8).collect();
+        Ok(StreamSender { stream, flow, buffer, answer: [0; ANSWER_BYTES] })
+    }
+
+    /// Sends so many buffers, a multiple of those that are answered together, and tells the nanoseconds that it took
+    /// until the last was answered.
+    pub(super) fn run(&mut self, buffers: usize) -> io::Result<u64> {
+        let begin = Instant::now();
+        for number in 1..=buffers {
+            self.stream.write_all(&self.buffer)?;
+            if number % self.flow.buffers_an_answer == 0 {
+                self.stream.read_exact(&mut self.answer)?;
+            }
+        }
+        Ok(begin.elapsed().as_nanos() as u64)
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(super) enum StreamListener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl StreamListener {
+    /// Listens at a port of the system's choice, or at a path in this folder; and where that is.
+    pub(super) fn bind(transport: Transport, folder: &Path) -> io::Result<(StreamListener, String)> {
+        Ok(match transport {
+            Transport::Tcp => {
+                let listener = TcpListener::bind("127.0.0.1:0")?;
+                let address = listener.local_addr()?.to_string();
+                (StreamListener::Tcp(listener), address)
+            }
+            Transport::Unix => {
+                let path = folder.join("stream");
+                let listener = UnixListener::bind(&path)?;
+                (StreamListener::Unix(listener), path.display().to_string())
+            }
+        })
+    }
+
+    /// Serves one connection after the other until accepting fails.
+    pub(super) fn serve(&self, queue_bytes: Option<usize>) -> io::Result<()> {
+        loop {
+            let stream = match self {
+                StreamListener::Tcp(listener) => Stream::Tcp(listener.accept()?.0),
+                StreamListener::Unix(listener) => Stream::Unix(listener.accept()?.0),
+            };
+            match receive(stream, queue_bytes) {
+                Err(e) if !matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
+                    return Err(e);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn receive(mut stream: Stream, queue_bytes: Option<usize>) -> io::Result<()> {
+    stream.prepare(queue_bytes)?;
+    let mut number = || {
+        let mut bytes = [0; 8];
+        stream.read_exact(&mut bytes).map(|()| u64::from_le_bytes(bytes))
+    };
+    let (buffer_bytes, buffers) = (number()?, number()?);
+    let total = buffer_bytes.checked_mul(buffers).filter(|total| *total > 0);
+    let Some(total) = total.filter(|_| buffer_bytes <= BUFFER_BYTES_MAX) else {
+        return Err(io::Error::new(ErrorKind::InvalidData, "no numbers of bytes that a benchmark sends"));
+    };
+    let buffer_bytes = buffer_bytes as usize;
+    let is_small = buffer_bytes < SPACE_BYTES_MIN;
+    let mut space = vec![0; buffer_bytes.max(SPACE_BYTES_MIN)];
+    let answer = [0x55; ANSWER_BYTES];
+    stream.write_all(&[1])?;
+    loop {
+        let mut left = total;
+        let mut filled = 0;
+        while left > 0 {
+            match stream.read(&mut space[filled..])? {
+                0 => return Ok(()),
+                count => {
+                    // Nobody sends more before the answer.
+                    left = left.saturating_sub(count as u64);
+                    // Small ones are taken as they come, large ones each into the same place.
+                    filled = if is_small { 0 } else { (filled + count) % buffer_bytes };
+                }
+            }
+        }
+        stream.write_all(&answer)?;
+    }
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn prepare(&self, queue_bytes: Option<usize>) -> io::Result<()> {
+        if let Stream::Tcp(stream) = self {
+            stream.set_nodelay(true)?;
+        }
+        let Some(bytes) = queue_bytes else { return Ok(()) };
+        let fd = match self {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        };
+        rustix::net::sockopt::set_socket_send_buffer_size(fd, bytes)?;
+        rustix::net::sockopt::set_socket_recv_buffer_size(fd, bytes)?;
+        Ok(())
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(space),
+            Stream::Unix(stream) => stream.read(space),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(transport: Transport, folder: &Path) -> String {
+        let (listener, address) = StreamListener::bind(transport, folder).unwrap();
+        std::thread::spawn(move || listener.serve(None));
+        address
+    }
+
+    #[test]
+    fn everything_is_answered_over_either_transport() {
+        let folder = tempfile::tempdir().unwrap();
+        for transport in [Transport::Tcp, Transport::Unix] {
+            let address = served(transport, folder.path());
+            for (mode, bytes, buffers) in [
+                (Mode::Twoway, 1, 3),
+                (Mode::Twoway, 3 << 20, 2),
+                (Mode::Oneway, 1000, 501),
+                (Mode::Oneway, 1 << 20, 3),
+            ] {
+                let flow = Flow::new(mode, bytes, buffers);
+                let mut sender = StreamSender::connect(transport, &address, Some(64 << 10), flow).unwrap();
+                for _ in 0..2 {
+                    sender.answer = [0; ANSWER_BYTES];
+                    assert!(sender.run(buffers).unwrap() > 0);
+                    assert_eq!(sender.answer, [0x55; ANSWER_BYTES]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_no_benchmark_sends() {
+        let folder = tempfile::tempdir().unwrap();
+        for (bytes, buffers) in [(BUFFER_BYTES_MAX + 1, 1u64), (0, 1), (1, 0), (u64::MAX, 2)] {
+            let (listener, address) = StreamListener::bind(Transport::Tcp, folder.path()).unwrap();
+            let server = std::thread::spawn(move || listener.serve(None));
+            let mut stream = TcpStream::connect(&address).unwrap();
+            stream.write_all(&bytes.to_le_bytes()).unwrap();
+            stream.write_all(&buffers.to_le_bytes()).unwrap();
+            assert!(stream.read_exact(&mut [0]).is_err());
+            assert_eq!(server.join().unwrap().unwrap_err().kind(), ErrorKind::InvalidData);
+        }
+    }
+}

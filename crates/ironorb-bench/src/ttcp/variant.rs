@@ -1,0 +1,170 @@
+//! What a run of the suite can vary.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// What the elements of a sequence are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DataType {
+    /// Two bytes.
+    Short,
+    /// One byte.
+    Char,
+    /// Four bytes.
+    Long,
+    /// One byte, in no character set.
+    Octet,
+    /// Eight bytes.
+    Double,
+    /// One of each: 24 bytes with its padding.
+    Struct,
+}
+
+impl DataType {
+    /// In the order of the paper.
+    pub const ALL: [DataType; 6] = [
+        DataType::Short,
+        DataType::Char,
+        DataType::Long,
+        DataType::Octet,
+        DataType::Double,
+        DataType::Struct,
+    ];
+
+    /// Bytes of an element, on the wire from the second one on, as in memory.
+    pub(super) fn element_bytes(self) -> usize {
+        match self {
+            DataType::Char | DataType::Octet => 1,
+            DataType::Short => 2,
+            DataType::Long => 4,
+            DataType::Double => 8,
+            DataType::Struct => 24,
+        }
+    }
+
+    /// The operation that takes a sequence of it.
+    pub(super) fn operation(self) -> &'static str {
+        match self {
+            DataType::Short => "sendShortSeq",
+            DataType::Char => "sendCharSeq",
+            DataType::Long => "sendLongSeq",
+            DataType::Octet => "sendOctetSeq",
+            DataType::Double => "sendDoubleSeq",
+            DataType::Struct => "sendStructSeq",
+        }
+    }
+}
+
+/// How the client calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Invocation {
+    /// By generated code.
+    Sii,
+    /// By a request that is made for each call, with data that it borrows.
+    DiiNew,
+    /// By one request, with its data set anew for each call.
+    DiiReused,
+    /// By one request whose data stays what it was.
+    DiiUnchanged,
+}
+
+/// What the client calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServantKind {
+    /// A servant behind a generated skeleton.
+    Static,
+    /// A dynamic servant, which has its arguments as `any`s.
+    Dsi,
+}
+
+impl ServantKind {
+    pub(super) const ALL: [ServantKind; 2] = [ServantKind::Static, ServantKind::Dsi];
+}
+
+/// Whether the client waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// All sequences of a run go out one after the other; then one answer says that they have been taken.
+    Oneway,
+    /// Each is answered before the next.
+    Twoway,
+}
+
+impl Mode {
+    pub(super) const ALL: [Mode; 2] = [Mode::Oneway, Mode::Twoway];
+}
+
+/// What carries the bytes, between two processes of one machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// TCP over the loopback interface.
+    Tcp,
+    /// A Unix-domain stream socket.
+    Unix,
+}
+
+/// The name of a variant, as on the command line.
+pub(super) fn name<T: ValueEnum>(variant: T) -> String {
+    variant.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// A number of bytes, written `512`, `64K` or `8M` (units of 1,024).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Bytes(pub usize);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
+            "" => 1,
+            "K" | "KIB" => 1 << 10,
+            "M" | "MIB" => 1 << 20,
+            "G" | "GIB" => 1 << 30,
+            _ => return Err("write a number of bytes: 512, 64K, 8M".to_owned()),
+        };
+        let number: usize = digits.parse().map_err(|_| "write a number of bytes: 512, 64K, 8M".to_owned())?;
+        number.checked_mul(unit).map(Bytes).ok_or_else(|| "more bytes than memory has".to_owned())
+    }
+}
+
+/// As it is written, in the largest unit that it is a multiple of.
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            0 => "0".to_owned(),
+            bytes if bytes % (1 << 30) == 0 => format!("{}G", bytes >> 30),
+            bytes if bytes % (1 << 20) == 0 => format!("{}M", bytes >> 20),
+            bytes if bytes % (1 << 10) == 0 => format!("{}K", bytes >> 10),
+            bytes => bytes.to_string(),
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_as_they_are_written() {
+        for (text, bytes) in [("1", 1), ("1000", 1000), ("1K", 1024), ("128K", 128 << 10), ("8M", 8 << 20)] {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)));
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+        assert_eq!("64kib".parse(), Ok(Bytes(64 << 10)));
+        for text in ["", "K", "-1", "1.5M", "1T", "99999999999999999999", "18446744073709551615G", "1 é"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+    }
+}
