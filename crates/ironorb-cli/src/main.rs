@@ -13,6 +13,7 @@ mod idl;
 mod ifr;
 mod ior;
 mod naming;
+mod serve_mock;
 mod serving;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ enum Command {
     Ifr(ifr::Arguments),
     /// Call any operation of any CORBA object, with JSON for arguments and results.
     Call(call::Arguments),
+    /// Serve objects of any interface, with prepared answers.
+    ServeMock(serve_mock::Arguments),
     /// Look inside object references.
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show what they define.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Call(arguments) => call::run(&arguments, orb),
         Command::Naming(arguments) => naming::run(arguments),
         Command::Ifr(arguments) => ifr::run(arguments),
+        Command::ServeMock(arguments) => serve_mock::run(&arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

@@ -221,6 +221,11 @@ impl Interfaces {
         }
     }
 
+    /// Scoped names with their repository ids, in the order of the names. Only what came from IDL has one.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().map(|(name, id)| (name.as_str(), id.as_str()))
+    }
+
     pub(crate) fn repositories(&self) -> &[RepositoryRef] {
         &self.repositories
     }

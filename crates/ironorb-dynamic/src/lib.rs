@@ -1,5 +1,5 @@
-//! Definitions that are known at run time: interfaces and types read from IDL or asked of interface repositories, and
-//! values as JSON.
+//! Definitions that are known at run time: interfaces and types read from IDL or asked of interface repositories,
+//! values as JSON, and objects that answer by prepared JSON ([`mock`]).
 //!
 //! Nothing here generates code, and nothing calls an object but [`Interfaces::of`] and the `fetch_…` methods, which ask
 //! what is not known. What is wrong with an IDL file or a JSON text is told with its place, and neither costs more than
@@ -40,6 +40,7 @@
 mod interfaces;
 pub mod json;
 mod lower;
+pub mod mock;
 mod of;
 mod repository;
 mod text;

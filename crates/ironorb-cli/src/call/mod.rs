@@ -20,6 +20,7 @@ use ironorb_dynamic::{declaration, signature};
 
 use crate::failure::{Failure, printed};
 use operation::Found;
+pub(crate) use operation::interface_named;
 use sources::Sources;
 
 /// Call any operation of any CORBA object, with JSON for arguments and results.

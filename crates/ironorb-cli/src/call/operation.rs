@@ -57,7 +57,7 @@ pub(super) fn find(interface: &InterfaceDescription, typed: &str) -> Result<Foun
 }
 
 /// An interface by its repository id, its scoped name, or the end of it.
-pub(super) fn interface_named(known: &Interfaces, name: &str) -> Result<Arc<InterfaceDescription>, Failure> {
+pub(crate) fn interface_named(known: &Interfaces, name: &str) -> Result<Arc<InterfaceDescription>, Failure> {
     if let Some(interface) = known.id_of(name).or(Some(name)).and_then(|id| known.interface(id)) {
         return Ok(interface);
     }

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use place::Place;
-pub(crate) use place::address_of;
+pub(crate) use place::{address_of, with_scheme};
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]

@@ -109,7 +109,7 @@ fn start_object(start: &NamingContextRef) -> &ObjectRef {
 }
 
 /// `host:port` means the naming service there.
-fn with_scheme(text: &str) -> String {
+pub(crate) fn with_scheme(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let has_scheme = ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme));
     if has_scheme { text.to_owned() } else { format!("corbaloc::1.2@{text}/NameService") }

@@ -38,24 +38,24 @@ impl JsonError {
     }
 
     #[cold]
-    pub(super) fn new(what: impl Into<String>) -> JsonError {
+    pub(crate) fn new(what: impl Into<String>) -> JsonError {
         JsonError { path: Vec::new(), what: what.into() }
     }
 
     /// Something else was expected than this.
     #[cold]
-    pub(super) fn expected(what: impl fmt::Display, found: &Value) -> JsonError {
+    pub(crate) fn expected(what: impl fmt::Display, found: &Value) -> JsonError {
         JsonError::new(format!("expected {what}, found {}", shown(found)))
     }
 
     #[cold]
-    pub(super) fn in_member(mut self, name: &str) -> JsonError {
+    pub(crate) fn in_member(mut self, name: &str) -> JsonError {
         self.path.push(Step::Member(name.to_owned()));
         self
     }
 
     #[cold]
-    pub(super) fn in_element(mut self, index: usize) -> JsonError {
+    pub(crate) fn in_element(mut self, index: usize) -> JsonError {
         self.path.push(Step::Element(index));
         self
     }

@@ -1,0 +1,233 @@
+//! `ironorb serve-mock`: objects of any interface, with prepared answers.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ironorb::naming::Naming;
+use ironorb::naming::cos_naming::NamingContextRef;
+use ironorb::{Orb, TypedRef as _};
+use ironorb_dynamic::mock::{Mock, MockError, MockObject, Options, Report};
+use ironorb_dynamic::{DefinitionError, Interfaces};
+use serde_json::Value;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::call::interface_named;
+use crate::failure::Failure;
+use crate::{idl, naming, serving};
+
+/// Serve objects of any interface, with prepared answers, until a signal (SIGINT, SIGTERM) ends it.
+///
+/// Each interface gets an object, whose address is printed; its object key is its name. Without --answers attributes keep
+/// what they are set to, inout parameters come back as they went, references are to the mock's own objects, and everything
+/// else is 0, empty, nil or the first of its kind. Behind the line `ready` each call is printed as one line of JSON.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Answers are JSON, by interface and operation:\n  \
+        {\"Bank::Account\": {\n    \
+            \"balance\": 100,\n    \
+            \"withdraw\": {\"sequence\": [{\"result\": 95}, {\"exception\": \"Insufficient\", \"members\": {\"missing\": 7}}]},\n    \
+            \"transfer\": {\"when\": [{\"arguments\": {\"amount\": 0}, \"system\": \"BAD_PARAM\"}], \"otherwise\": {\"delay_ms\": 20}}\n  \
+        }}\n\n\
+        Examples:\n  \
+        ironorb serve-mock bank.idl --endpoint iiop://:2900 --answers answers.json\n  \
+        ironorb call corbaloc::localhost:2900/Account withdraw 5 --idl bank.idl"
+)]
+pub(crate) struct Arguments {
+    /// The files with the interfaces.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    settings: idl::Settings,
+    /// Serve only this interface, by its name or repository id; may be given several times. Default: all but those of
+    /// module CORBA.
+    #[arg(long, value_name = "NAME")]
+    interface: Vec<String>,
+    /// The file with the answers.
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+    /// Where to listen; may be given several times. Port 0 lets the system choose.
+    #[arg(long, visible_alias = "listen", value_name = "ADDRESS", default_value = "iiop://127.0.0.1:0")]
+    endpoint: Vec<String>,
+    /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
+    /// given several times.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    publish: Vec<String>,
+    /// Register an object in a naming service, under this name until the command ends. Where there are several objects,
+    /// OBJECT says which. May be given several times.
+    #[arg(long, value_name = "[OBJECT=]NAME")]
+    name: Vec<String>,
+    /// The naming service for --name: a corbaloc, corbaname or IOR, or just HOST[:PORT]. Default: the initial reference
+    /// NameService, else port 2809 of this machine.
+    #[arg(long, value_name = "URL", requires = "name")]
+    naming: Option<String>,
+    /// Do not print calls.
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // From here on a signal is not lost, however early it comes.
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))?;
+    let known = arguments.known()?;
+    let mut interfaces = Vec::new();
+    for name in &arguments.interface {
+        interfaces.push(interface_named(&known, name)?.id.clone());
+    }
+    let answers = match &arguments.answers {
+        Some(path) => read_answers(path)?,
+        None => Value::Null,
+    };
+    // Held until all is there and announced, so that calls are printed behind it.
+    let mut builder = Orb::builder().hold_requests();
+    for endpoint in &arguments.endpoint {
+        builder = builder.endpoint(endpoint).map_err(Failure::new)?;
+    }
+    for publish in &arguments.publish {
+        builder = builder.publish(publish);
+    }
+    let orb = builder.build().map_err(|e| {
+        Failure::new(e).with_help("--endpoint iiop://HOST:PORT chooses another address; port 0 any free one")
+    })?;
+    let report: Option<Report> = (!arguments.quiet).then(printing);
+    let mock = Mock::start(&orb, known, Options { interfaces, answers, report })
+        .map_err(|e| arguments.not_started(&e))?;
+    let names = arguments.register(&orb, mock.objects())?;
+    announce(&orb, mock.objects());
+    orb.root_poa().manager().activate().map_err(Failure::new)?;
+    serving::wait_for_end(&mut signals, false);
+    mock.stop();
+    for (naming, name) in names {
+        // Whoever has taken the name or the service away has done it for us.
+        let _ = naming.unbind(&name);
+    }
+    orb.shutdown(true).map_err(Failure::new)
+}
+
+impl Arguments {
+    fn known(&self) -> Result<Interfaces, Failure> {
+        let mut known = Interfaces::new();
+        match known.add_idl(&self.files, &self.settings.options()) {
+            // `ironorb idl check` is there for warnings.
+            Ok(_warnings) => Ok(known),
+            Err(DefinitionError::Idl { path, diagnostics }) => {
+                Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
+            }
+            Err(other) => Err(Failure::new(other)),
+        }
+    }
+
+    fn not_started(&self, error: &MockError) -> Failure {
+        match (error, &self.answers) {
+            (MockError::Answers(e), Some(path)) => Failure::new(format!(
+                "{} does not fit the interfaces",
+                path.display()
+            ))
+            .with_body(format!("  {}\n  {}", e.path(), e.what())),
+            (MockError::Nothing, _) => Failure::new("the files define no interface that objects could have"),
+            _ => Failure::new(error),
+        }
+    }
+
+    /// Gives objects their names, and tells where, for the end.
+    fn register(&self, orb: &Orb, objects: &[MockObject]) -> Result<Vec<(Naming, String)>, Failure> {
+        let mut named = Vec::new();
+        for text in &self.name {
+            let (object, name) = match text.split_once('=') {
+                Some((object, name)) => (object_called(objects, object)?, name),
+                None => match objects {
+                    [only] => (only, text.as_str()),
+                    _ => {
+                        return Err(Failure::new(format!(
+                            "--name {text}: which of the {} objects?",
+                            objects.len()
+                        ))
+                        .with_help("--name OBJECT=NAME says which, and --interface serves only one"));
+                    }
+                },
+            };
+            let naming = self.naming_service(orb)?;
+            // Of a typed reference only the object is bound; this one has no type here.
+            let reference = NamingContextRef::from_object(object.reference().clone());
+            naming.rebind(name, &reference).map_err(|e| {
+                Failure::new(format!("cannot register {} as {name}: {e}", object.name()))
+                    .with_help("--naming HOST[:PORT] names the naming service; `ironorb naming serve` is one")
+            })?;
+            named.push((naming, name.to_owned()));
+        }
+        Ok(named)
+    }
+
+    fn naming_service(&self, orb: &Orb) -> Result<Naming, Failure> {
+        let context = match &self.naming {
+            None => orb.naming().map_err(Failure::new)?.context().clone(),
+            Some(text) => {
+                let object = orb.string_to_object(&naming::with_scheme(text)).map_err(|e| {
+                    Failure::new(format!("--naming {text}: {e}"))
+                        .with_help("for example `--naming localhost:2809`")
+                })?;
+                object.narrow_unchecked()
+            }
+        };
+        Ok(Naming::of(context.with_timeout(Some(NAMING_TIMEOUT))))
+    }
+}
+
+/// How long the naming service may take to answer. Default and only value.
+const NAMING_TIMEOUT: Duration = Duration::from_secs(10);
+
+fn object_called<'o>(objects: &'o [MockObject], name: &str) -> Result<&'o MockObject, Failure> {
+    let is_meant =
+        |object: &&MockObject| object.name() == name || object.keys().iter().any(|key| key == name);
+    objects.iter().find(is_meant).ok_or_else(|| {
+        let names: Vec<&str> = objects.iter().map(MockObject::name).collect();
+        Failure::new(format!("there is no object {name}"))
+            .with_help(format!("there are {}", names.join(", ")))
+    })
+}
+
+fn read_answers(path: &Path) -> Result<Value, Failure> {
+    let cannot = |e: io::Error| Failure::new(format!("cannot read {}: {e}", path.display()));
+    if path.metadata().map_err(cannot)?.len() > ANSWERS_BYTES_MAX {
+        return Err(Failure::new(format!("{} is longer than 64 MiB", path.display())));
+    }
+    let text = std::fs::read_to_string(path).map_err(cannot)?;
+    serde_json::from_str(&text).map_err(|e| Failure::new(format!("{} is not JSON: {e}", path.display())))
+}
+
+/// Longest file of answers in bytes: 64 MiB. What is made of it takes a multiple of that. Default and only value.
+const ANSWERS_BYTES_MAX: u64 = 64 << 20;
+
+/// Prints calls as lines of JSON, with the milliseconds since the start.
+fn printing() -> Report {
+    let begun = Instant::now();
+    Box::new(move |call| {
+        let mut line = call.to_json();
+        if let Some(line) = line.as_object_mut() {
+            line.insert("at_ms".to_owned(), (begun.elapsed().as_millis() as u64).into());
+        }
+        // Nobody is left to tell that standard output is closed; the objects serve on.
+        let _ = writeln!(io::stdout(), "{line}");
+    })
+}
+
+fn announce(orb: &Orb, objects: &[MockObject]) {
+    let addresses = orb.published_addresses();
+    let published: Vec<String> = addresses.iter().map(|address| format!(":1.2@{address}")).collect();
+    let mut out = io::stdout().lock();
+    let mut told = BTreeSet::new();
+    for object in objects {
+        // The shortest key is the last.
+        if let Some(key) = object.keys().last().filter(|key| told.insert(key.as_str())) {
+            let _ = writeln!(out, "{}  corbaloc:{}/{key}", object.name(), published.join(","));
+        }
+    }
+    // Without a reader of standard output the objects are as good.
+    let _ = writeln!(out, "ready {}", addresses.join(","));
+    let _ = out.flush();
+}

@@ -1,0 +1,262 @@
+//! One object of a mock: what it is asked, what it keeps, what it answers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use ironorb::dyn_any::DynAny;
+use ironorb::dynamic::{
+    DynamicServant, InterfaceDescription, OperationDescription, ParameterMode, ServerRequest,
+};
+use ironorb::ifr::{self, corba::Repository as _};
+use ironorb::poa::ObjectId;
+use ironorb::{
+    Any, CompletionStatus, MinorCode, ObjectRef, Orb, Replied, SystemException, SystemExceptionKind, TcKind,
+    TypeCode,
+};
+use serde_json::Value;
+
+use super::answers::{Answer, Script, What};
+use super::report::report;
+use super::{MockObject, Report};
+use crate::{Interfaces, json};
+
+/// What all objects of a mock have in common.
+pub(super) struct Shared {
+    orb: Orb,
+    known: Interfaces,
+    report: Option<Report>,
+    /// The objects' interfaces and IORs, as soon as all are there.
+    objects: OnceLock<Vec<(Arc<InterfaceDescription>, String)>>,
+    stopped: Mutex<bool>,
+    stop: Condvar,
+}
+
+impl Shared {
+    pub(super) fn new(orb: &Orb, known: Interfaces, report: Option<Report>) -> Shared {
+        Shared {
+            orb: orb.clone(),
+            known,
+            report,
+            objects: OnceLock::new(),
+            stopped: Mutex::new(false),
+            stop: Condvar::new(),
+        }
+    }
+
+    pub(super) fn known(&self) -> &Interfaces {
+        &self.known
+    }
+
+    pub(super) fn begin(&self, objects: &[MockObject]) {
+        let all = objects.iter().map(|object| (object.interface.clone(), object.reference.to_ior_string()));
+        // Called once, by who has made this.
+        let _ = self.objects.set(all.collect());
+    }
+
+    pub(super) fn stop(&self) {
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop.notify_all();
+    }
+
+    fn wait(&self, delay: Duration) {
+        if delay.is_zero() {
+            return;
+        }
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.stop.wait_timeout_while(stopped, delay, |stopped| !*stopped);
+    }
+
+    /// What a value is that nobody has prepared.
+    fn default_value(&self, type_code: &TypeCode) -> Result<Any, SystemException> {
+        let ty = type_code.resolved();
+        if ty.kind() == TcKind::ObjRef
+            && let Ok(id) = ty.id()
+            && let Some(ior) = self.object_with(id)
+        {
+            let made = json::from_json(type_code, &Value::from(ior), &self.known, None);
+            return made.map_err(|e| no_default(type_code, &e));
+        }
+        let made = DynAny::new(type_code).and_then(|value| value.to_any());
+        made.map_err(|e| no_default(type_code, &e))
+    }
+
+    /// The object whose interface this is; else the first that has it as a base.
+    fn object_with(&self, id: &str) -> Option<&str> {
+        let objects = self.objects.get().map(Vec::as_slice).unwrap_or_default();
+        let exact = objects.iter().find(|(interface, _)| interface.id == id);
+        let found = exact
+            .or_else(|| objects.iter().find(|(interface, _)| interface.bases.iter().any(|base| base == id)));
+        found.map(|(_, ior)| ior.as_str())
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+pub(super) struct MockServant {
+    name: String,
+    interface: Arc<InterfaceDescription>,
+    shared: Arc<Shared>,
+    script: OnceLock<Script>,
+    /// What attributes were set to.
+    attributes: Mutex<BTreeMap<String, Any>>,
+}
+
+/// What a call brings.
+pub(super) enum Outcome {
+    Return { result: Option<Any>, outs: Vec<Any> },
+    Raise(Any),
+    System(SystemException),
+}
+
+impl MockServant {
+    pub(super) fn new(
+        name: String,
+        interface: Arc<InterfaceDescription>,
+        shared: Arc<Shared>,
+    ) -> MockServant {
+        let attributes = Mutex::default();
+        MockServant { name, interface, shared, script: OnceLock::new(), attributes }
+    }
+
+    pub(super) fn begin(&self, mut script: Script) {
+        *self.attributes.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut script.initial);
+        // Called once, by who has made this.
+        let _ = self.script.set(script);
+    }
+
+    fn outcome(&self, operation: &OperationDescription, arguments: &[Any]) -> Outcome {
+        let Some(script) = self.script.get() else { return Outcome::System(not_ready()) };
+        let answer = script.plans.get(&operation.name).and_then(|plan| plan.choose(arguments));
+        self.shared.wait(answer.map_or(Duration::ZERO, |answer| answer.delay));
+        let returned = match answer.map(|answer: &Answer| &answer.what) {
+            Some(What::Raise(exception)) => return Outcome::Raise(exception.clone()),
+            Some(What::System(e)) => return Outcome::System(e.clone()),
+            Some(What::Return { result, outs }) => {
+                self.fill(operation, arguments, result.as_ref(), outs, false)
+            }
+            Some(What::Echo) => self.fill(operation, arguments, None, &[], true),
+            Some(What::Default) | None => match self.attribute(operation) {
+                Some(kept) => Ok((Some(kept), Vec::new())),
+                None => self.fill(operation, arguments, None, &[], false),
+            },
+        };
+        if let Some(name) = operation.name.strip_prefix("_set_")
+            && let Some(value) = arguments.first()
+        {
+            let mut attributes = self.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+            attributes.insert(name.to_owned(), value.clone());
+        }
+        match returned {
+            Ok((result, outs)) => Outcome::Return { result, outs },
+            Err(e) => Outcome::System(e),
+        }
+    }
+
+    /// What is kept of an attribute that is read.
+    fn attribute(&self, operation: &OperationDescription) -> Option<Any> {
+        let name = operation.name.strip_prefix("_get_")?;
+        self.attributes.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Result and parameters that come back: what is given, the rest from arguments if that is wanted, and defaults.
+    fn fill(
+        &self,
+        operation: &OperationDescription,
+        arguments: &[Any],
+        result: Option<&Any>,
+        outs: &[(usize, Any)],
+        echo: bool,
+    ) -> Result<(Option<Any>, Vec<Any>), SystemException> {
+        if operation.oneway {
+            return Ok((None, Vec::new()));
+        }
+        let mut left: Vec<&Any> = if echo { arguments.iter().collect() } else { Vec::new() };
+        // Each argument comes back once, in the first place of its type.
+        let mut next = |type_code: &TypeCode| {
+            let fits = |argument: &&Any| argument.type_code().equivalent(type_code);
+            match left.iter().position(fits) {
+                Some(place) => left.remove(place).retyped(type_code.clone()).ok(),
+                None => None,
+            }
+        };
+        let result = match result {
+            _ if !operation.has_result() => None,
+            Some(given) => Some(given.clone()),
+            None => match next(&operation.result) {
+                Some(echoed) => Some(echoed),
+                None => Some(self.shared.default_value(&operation.result)?),
+            },
+        };
+        let mut filled = Vec::new();
+        for (index, parameter) in operation.returned() {
+            let given = outs.iter().find(|(place, _)| *place == index).map(|(_, value)| value.clone());
+            let sent = || operation.sent().zip(arguments).find(|((place, _), _)| *place == index);
+            filled.push(match given {
+                Some(given) => given,
+                None if parameter.mode == ParameterMode::InOut => match sent() {
+                    Some((_, argument)) => argument.clone(),
+                    None => self.shared.default_value(&parameter.type_code)?,
+                },
+                None => match next(&parameter.type_code) {
+                    Some(echoed) => echoed,
+                    None => self.shared.default_value(&parameter.type_code)?,
+                },
+            });
+        }
+        Ok((result, filled))
+    }
+}
+
+impl DynamicServant for MockServant {
+    fn interface(&self, _: &ObjectId) -> Option<Arc<InterfaceDescription>> {
+        Some(self.interface.clone())
+    }
+
+    fn invoke(&self, mut request: ServerRequest<'_>) -> Replied {
+        let operation = request.description().cloned();
+        let arguments = request.arguments();
+        let outcome = match (&operation, &arguments) {
+            (Some(operation), Ok(arguments)) => self.outcome(operation, arguments),
+            (_, Err(e)) => Outcome::System(e.clone()),
+            (None, Ok(_)) => Outcome::System(not_ready()), // arguments need a description
+        };
+        if let Some(hear) = &self.shared.report {
+            hear(&report(
+                &self.name,
+                request.operation(),
+                operation.as_deref(),
+                arguments.as_deref().ok(),
+                &outcome,
+                &self.shared.known,
+            ));
+        }
+        match outcome {
+            Outcome::Return { result, outs } => request.reply(result.as_ref(), &outs),
+            Outcome::Raise(exception) => request.raise(&exception),
+            Outcome::System(e) => request.raise_system(e),
+        }
+    }
+
+    fn interface_object(&self, _: &ObjectId) -> Result<Option<ObjectRef>, SystemException> {
+        let found = ifr::repository(&self.shared.orb)?.lookup_id(&self.interface.id)?;
+        Ok(found.map(Into::into))
+    }
+}
+
+#[cold]
+fn no_default(type_code: &TypeCode, why: &dyn fmt::Display) -> SystemException {
+    SystemException::new(SystemExceptionKind::NoImplement, MinorCode::NONE, CompletionStatus::No)
+        .with_detail(format!("no answer is prepared, and {type_code} has no default value: {why}"))
+}
+
+#[cold]
+fn not_ready() -> SystemException {
+    SystemException::new(SystemExceptionKind::Transient, MinorCode::NONE, CompletionStatus::No)
+        .with_detail("the mock is being started")
+}

@@ -1,0 +1,190 @@
+//! `ironorb serve-mock` as a process, called by `ironorb call`.
+
+use std::process::{Command, Stdio};
+
+use ironorb_tests::command::{Done, NamingProcess, ServingProcess, ironorb, run};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const PROBE_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
+const BANK: &str = "
+    module Bank {
+        exception Insufficient { long missing; };
+        interface Account {
+            attribute string owner;
+            long withdraw(in long amount) raises (Insufficient);
+            oneway void poke(in string what);
+        };
+        interface Branch { Account open(in string owner); };
+    };
+";
+
+struct Files {
+    folder: TempDir,
+    idl: String,
+}
+
+impl Files {
+    fn new() -> Files {
+        let folder = tempfile::tempdir().unwrap();
+        let idl = folder.path().join("bank.idl").to_str().unwrap().to_owned();
+        std::fs::write(&idl, BANK).unwrap();
+        Files { folder, idl }
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn serve(&self, args: &[&str]) -> ServingProcess {
+        ServingProcess::start(["serve-mock", &self.idl].iter().chain(args))
+    }
+
+    fn refused(&self, args: &[&str]) -> String {
+        run(["serve-mock", &self.idl].iter().chain(args)).expect_failure(1)
+    }
+}
+
+fn url(mock: &ServingProcess, object: &str) -> String {
+    format!("corbaloc::1.2@{}/{object}", mock.ready)
+}
+
+fn call(mock: &ServingProcess, object: &str, args: &[&str]) -> Done {
+    run(["call", &url(mock, object), "--compact"].iter().chain(args))
+}
+
+#[test]
+fn a_mock_answers_as_its_file_says_and_prints_calls() {
+    let files = Files::new();
+    let answers = json!({
+        "Bank::Account": {
+            "owner": "Anna",
+            "withdraw": {
+                "when": [{"arguments": {"amount": 5}, "result": 95}, {"arguments": {"amount": 0}, "system": "BAD_PARAM"}],
+                "otherwise": {"exception": "Insufficient", "members": {"missing": 7}},
+            },
+        },
+        "Account/bob": {"owner": "Bob"},
+        "Branch": {"open": {"when": [{"arguments": {"owner": "bob"}, "result": {"$object": "Account/bob"}}]}},
+    });
+    let answers = files.write("answers.json", &answers.to_string());
+    let mut mock = files.serve(&["--answers", &answers]);
+    let announced: Vec<String> = ["Bank::Account", "Bank::Account/bob", "Bank::Branch"]
+        .iter()
+        .zip(["Account", "Account/bob", "Branch"])
+        .map(|(name, key)| format!("{name}  {}", url(&mock, key)))
+        .collect();
+    assert_eq!(mock.announced, announced);
+    let idl = ["--idl", files.idl.as_str()];
+    let call = |object: &str, args: &[&str]| call(&mock, object, &[args, &idl].concat());
+    assert!(call("Account", &["--list"]).expect().starts_with("interface Account {\n"));
+    assert_eq!(call("Account", &["withdraw", "5"]).expect(), "95\n");
+    let said = call("Account", &["withdraw", "6"]).expect_failure(1);
+    assert!(said.contains("`withdraw` raised Insufficient") && said.contains(r#"{"missing":7}"#), "{said}");
+    let said = call("Account", &["withdraw", "0"]).expect_failure(1);
+    assert!(said.contains("BAD_PARAM"), "{said}");
+    assert_eq!(call("Bank/Account", &["owner=Eva"]).expect(), "null\n");
+    assert_eq!(call("Account", &["owner"]).expect(), "\"Eva\"\n");
+    let bob = call("Branch", &["open", "bob"]).expect();
+    let bob = bob.trim().trim_matches('"');
+    assert_eq!(run(["call", bob, "owner", "--idl", &files.idl]).expect(), "\"Bob\"\n");
+    // An operation that only the client's IDL has.
+    let said = run(["call", bob, "add", "1", "2", "--idl", PROBE_IDL, "--interface", "testing::Probe"])
+        .expect_failure(1);
+    assert!(said.contains("BAD_OPERATION"), "{said}");
+
+    let mut printed = |operation: &str| -> Value {
+        loop {
+            let mut line: Value = serde_json::from_str(&mock.line()).unwrap();
+            assert!(line["at_ms"].is_u64(), "{line}");
+            line.as_object_mut().unwrap().remove("at_ms");
+            if line["operation"] == operation {
+                return line;
+            }
+        }
+    };
+    assert_eq!(
+        printed("withdraw"),
+        json!({"object": "Bank::Account", "operation": "withdraw", "arguments": {"amount": 5}, "answer": {"result": 95}})
+    );
+    assert_eq!(printed("_set_owner")["arguments"], json!({"value": "Eva"}));
+    assert_eq!(printed("open")["answer"], json!({"result": bob}));
+    let ended = mock.terminate();
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), "stopping: SIGTERM\n"));
+}
+
+#[test]
+fn a_signal_ends_a_mock_that_delays() {
+    let files = Files::new();
+    let answers = files
+        .write("a.json", r#"{"Account": {"withdraw": {"delay_ms": 3600000, "result": 1}, "owner": "x"}}"#);
+    let mock = files.serve(&["--answers", &answers, "--interface", "Bank::Account", "--quiet"]);
+    assert_eq!(mock.announced.len(), 1, "{:?}", mock.announced);
+    let mut waiting = Command::new(ironorb());
+    waiting.args(["call", &url(&mock, "Account"), "withdraw", "1", "--idl", &files.idl, "--timeout", "60"]);
+    let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // It cannot be seen from outside that it waits; whether it does or not, it is answered or refused.
+    assert_eq!(call(&mock, "Account", &["owner", "--idl", &files.idl]).expect(), "\"x\"\n");
+    let ended = mock.terminate();
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""));
+    assert!(waiting.wait().unwrap().code().is_some());
+}
+
+#[test]
+fn a_mock_is_found_by_its_name() {
+    let files = Files::new();
+    let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    let naming = ["--naming", service.address.as_str()];
+    let mock = files
+        .serve(&[&naming[..], &["--name", "Bank::Account=bank/main", "--name", "Branch=branch.x"]].concat());
+    let found = |name: &str| format!("corbaname::1.2@{}#{name}", service.address);
+    let call = |name: &str, args: &[&str]| run([&["call", &found(name), "--idl", &files.idl], args].concat());
+    assert_eq!(call("bank/main", &["withdraw", "1"]).expect(), "0\n");
+    assert!(call("branch.x", &["open", "x"]).expect().starts_with("\"IOR:"));
+    assert_eq!(mock.terminate().code, Some(0));
+    let said = call("bank/main", &["withdraw", "1"]).expect_failure(1);
+    assert!(said.contains("leads to no object"), "{said}");
+
+    let mock = files.serve(&[&naming[..], &["--name", "main", "--interface", "Branch"]].concat());
+    assert!(call("main", &["open", "x"]).expect().starts_with("null"), "an Account is not served");
+    drop(mock);
+    let said = files.refused(&[&naming[..], &["--name", "main"]].concat());
+    assert!(said.contains("which of the 2 objects?") && said.contains("OBJECT=NAME"), "{said}");
+    let said = files.refused(&[&naming[..], &["--name", "Acc=main"]].concat());
+    assert!(
+        said.contains("there is no object Acc") && said.contains("Bank::Account, Bank::Branch"),
+        "{said}"
+    );
+    let said = files.refused(&["--name", "Account=main", "--naming", "127.0.0.1:1"]);
+    assert!(said.contains("cannot register Bank::Account as main") && said.contains("TRANSIENT"), "{said}");
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_served() {
+    let files = Files::new();
+    let bad = files.write("bad.json", "{\"Account\": ");
+    let said = files.refused(&["--answers", &bad]);
+    assert!(said.contains("bad.json is not JSON: EOF while parsing a value at line 1"), "{said}");
+    let said = files.refused(&["--answers", "/no/such/file"]);
+    assert!(said.contains("cannot read /no/such/file: No such file"), "{said}");
+    let wrong = files.write("wrong.json", r#"{"Account": {"withdraw": {"sequence": [1, {"result": "x"}]}}}"#);
+    let said = files.refused(&["--answers", &wrong]);
+    assert!(
+        said.starts_with("error: ") && said.contains("wrong.json does not fit the interfaces\n"),
+        "{said}"
+    );
+    assert!(said.contains("  $.Account.withdraw.sequence[1].result\n  expected a whole number"), "{said}");
+    let said = files.refused(&["--interface", "Acount"]);
+    assert!(said.contains("no interface Acount is known"), "{said}");
+    let said = files.refused(&["--endpoint", "iiop://256.0.0.1:x"]);
+    assert!(said.starts_with("error: "), "{said}");
+    let none = files.write("none.idl", "struct Only { long x; };");
+    let said = run(["serve-mock", &none]).expect_failure(1);
+    assert!(said.contains("define no interface that objects could have"), "{said}");
+    let broken = files.write("broken.idl", "interface I { strin s(); };");
+    let said = run(["serve-mock", &broken]).expect_failure(1);
+    assert!(said.contains("broken.idl has errors") && said.contains("broken.idl:1:15"), "{said}");
+    run(["serve-mock"]).expect_failure(2);
+}
