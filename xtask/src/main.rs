@@ -67,7 +67,7 @@ fn quick() -> Result<(), String> {
 }
 
 /// The feature `probes` builds crates once more, so no more is tested with it than what is about it.
-const PROBE_TESTS: [&str; 12] = [
+const PROBE_TESTS: [&str; 15] = [
     "test",
     "--locked",
     "-p",
@@ -80,6 +80,9 @@ const PROBE_TESTS: [&str; 12] = [
     "probes",
     "--test",
     "no_allocation",
+    "--",
+    "probe",
+    "takes_no_memory",
 ];
 
 /// The crates in which it makes a difference.

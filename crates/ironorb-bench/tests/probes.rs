@@ -23,7 +23,7 @@ use idl::bench::{BinStruct, Echo, EchoRef};
 type Expected<'e> = &'e [(Stage, u64)];
 
 #[test]
-fn a_static_call_passes_each_stage_as_often_as_it_should() {
+fn probes_see_a_static_call_pass_each_stage_as_often_as_it_should() {
     let seen = Arc::default();
     let (_server, url) = serve(|orb| {
         let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
@@ -65,7 +65,7 @@ fn a_static_call_passes_each_stage_as_often_as_it_should() {
 }
 
 #[test]
-fn bulk_data_is_seen_being_copied() {
+fn probes_see_bulk_data_being_copied() {
     let seen = Arc::default();
     let (_server, url) = serve(|orb| {
         let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
@@ -81,7 +81,7 @@ fn bulk_data_is_seen_being_copied() {
 }
 
 #[test]
-fn a_dynamic_call_passes_its_own_stages_as_well() {
+fn probes_see_the_stages_of_dynamic_calls() {
     let describe = || {
         OperationDescription::new("take")
             .parameter("values", ParameterMode::In, <[u8] as Typed>::TYPE)
