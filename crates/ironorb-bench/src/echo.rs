@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use ironorb::{Orb, TypedRef};
 
+use crate::breakdown;
 use crate::counts;
 use crate::error::BenchError;
 use crate::generated::bench::{Echo, EchoRef};
@@ -28,6 +29,9 @@ pub fn echo(options: &EchoOptions) -> Result<EchoReport, BenchError> {
     let mut report = EchoReport::new(Machine::this());
     if options.counts {
         report.counts = counts::count(options, &rows)?;
+    } else if options.breakdown {
+        let _unpin = Unpin::later();
+        report.breakdowns = breakdown::calls(options, &rows)?;
     } else {
         let _unpin = Unpin::later();
         for layout in Layout::possible() {

@@ -73,6 +73,12 @@ pub enum BenchError {
     /// The IDL of the benchmark was refused.
     #[error("the IDL of the benchmark was refused:\n{0}")]
     Idl(String),
+    /// Time was to be broken down by a program without probes.
+    #[error(
+        "this program was built without the ORB's probes, which cost nothing that way; to see where time goes, build it \
+         with them: cargo run --release --features probes -p ironorb-cli -- bench ... --breakdown"
+    )]
+    NoProbes,
     /// A program that counts is not installed.
     #[error("{program} is not installed; on Debian: apt-get install {package}")]
     MissingTool {

@@ -10,6 +10,7 @@
 //! Nothing here asserts a time: a benchmark reports, and the reader judges. Nothing here reaches into the
 //! ORB: rows call it as an application would.
 
+mod breakdown;
 mod compile;
 mod counts;
 mod echo;
@@ -28,6 +29,7 @@ mod statistics;
 mod ttcp;
 mod types;
 
+pub use breakdown::{CallBreakdown, Shares, StageShare};
 pub use compile::{IdlReport, IdlRow, idl};
 pub use echo::echo;
 pub use error::BenchError;
@@ -69,6 +71,12 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
 #[allow(missing_docs)]
 mod generated {
     ironorb::include_idl!("echo");
+}
+
+/// What the build script made of `idl/probes.idl`.
+#[allow(missing_docs)]
+mod generated_probes {
+    ironorb::include_idl!("probes");
 }
 
 /// What the build script made of `idl/types.idl`.

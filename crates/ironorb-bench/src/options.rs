@@ -43,6 +43,10 @@ pub struct EchoOptions {
     /// valgrind.
     #[arg(long)]
     pub counts: bool,
+    /// Tell where the time of a call goes on either side, stage by stage, instead of how long it is. Only the rows that
+    /// pass a wire to a thread of their own. Needs a build with the feature `probes`.
+    #[arg(long, conflicts_with = "counts")]
+    pub breakdown: bool,
 }
 
 /// `ironorb bench idl`

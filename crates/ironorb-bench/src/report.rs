@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::breakdown::CallBreakdown;
 use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::raw::Exchange;
@@ -19,6 +20,8 @@ pub struct EchoReport {
     pub latencies: Vec<LatencyRow>,
     /// What calls did, if counts were asked for.
     pub counts: Vec<CountsRow>,
+    /// Where their time went, if that was asked for.
+    pub breakdowns: Vec<CallBreakdown>,
 }
 
 /// What one kind of call took, beside its baseline.
@@ -101,14 +104,15 @@ pub struct CountsRow {
 
 impl EchoReport {
     pub(crate) fn new(machine: Machine) -> EchoReport {
-        EchoReport { machine, latencies: Vec::new(), counts: Vec::new() }
+        EchoReport { machine, latencies: Vec::new(), counts: Vec::new(), breakdowns: Vec::new() }
     }
 
     /// Writes each row as a line of JSON, with where it was measured.
     pub fn write_json(&self, file: &Path) -> Result<(), BenchError> {
-        match self.counts.as_slice() {
-            [] => write_lines(file, "echo", "latency", &self.latencies, &self.machine),
-            counts => write_lines(file, "echo", "counts", counts, &self.machine),
+        match (self.counts.as_slice(), self.breakdowns.as_slice()) {
+            ([], []) => write_lines(file, "echo", "latency", &self.latencies, &self.machine),
+            ([], breakdowns) => write_lines(file, "echo", "breakdown", breakdowns, &self.machine),
+            (counts, _) => write_lines(file, "echo", "counts", counts, &self.machine),
         }
     }
 }
@@ -149,6 +153,7 @@ impl fmt::Display for EchoReport {
         if !self.counts.is_empty() {
             self.fmt_counts(f)?;
         }
+        self.breakdowns.iter().try_for_each(|breakdown| breakdown.fmt(f))?;
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 
 use ironorb::{Orb, ServerConcurrency, TypedRef};
 
+use crate::breakdown;
 use crate::error::BenchError;
 use crate::generated::bench::EchoRef;
 use crate::machine::pin;
@@ -50,6 +51,7 @@ enum Role {
     RawClient,
     OrbServer,
     PoolServer,
+    WatchedServer,
     OrbClient,
     TtcpServer,
     TtcpRawServer,
@@ -69,6 +71,7 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
         Role::RawClient => raw_client(args),
         Role::OrbServer => orb_server(ServerConcurrency::ThreadPerConnection),
         Role::PoolServer => orb_server(ServerConcurrency::LeaderFollowers { threads: POOL_THREADS }),
+        Role::WatchedServer => watched_server(),
         Role::OrbClient => orb_client(args),
         Role::TtcpServer => ttcp::role::server(&args.ttcp),
         Role::TtcpRawServer => ttcp::role::raw_server(&args.ttcp),
@@ -115,6 +118,19 @@ fn orb_server(concurrency: ServerConcurrency) -> Result<(), BenchError> {
     let orb = builder.concurrency(concurrency).build()?;
     let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
     tell(&echo.object().to_ior_string())?;
+    wait_for_end()?;
+    orb.shutdown(false)?;
+    Ok(())
+}
+
+/// A server that also tells what its probes count. Its line has both references.
+fn watched_server() -> Result<(), BenchError> {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").map_err(ironorb::BuildError::from)?;
+    // What a connection's thread has counted is all there is.
+    builder.config().threads_per_connection_max = 1;
+    let orb = builder.build()?;
+    let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
+    tell(&format!("{} {}", echo.object().to_ior_string(), breakdown::teller(&orb)?))?;
     wait_for_end()?;
     orb.shutdown(false)?;
     Ok(())

@@ -23,6 +23,7 @@
 //! This is the one place in this crate that reads a clock, and the one that keeps anything for the process: what its
 //! threads have counted.
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
 #[cfg(feature = "probes")]
@@ -254,6 +255,25 @@ impl Snapshot {
         }
         cleared.stages[Stage::Probes as usize].self_time += taken;
         cleared
+    }
+}
+
+/// Of differences: what was counted in both, and as long as both.
+impl AddAssign<&Snapshot> for Snapshot {
+    fn add_assign(&mut self, other: &Snapshot) {
+        self.taken += other.taken;
+        for (to, from) in self.stages.iter_mut().zip(&other.stages) {
+            *to += from;
+        }
+    }
+}
+
+impl AddAssign<&StageTimes> for StageTimes {
+    fn add_assign(&mut self, other: &StageTimes) {
+        self.count += other.count;
+        self.self_time += other.self_time;
+        self.total_time += other.total_time;
+        self.entered_within += other.entered_within;
     }
 }
 

@@ -256,10 +256,7 @@ impl Counted {
 
     fn add(&mut self, other: &Counted) {
         for (to, from) in self.0.iter_mut().zip(&other.0) {
-            to.count += from.count;
-            to.self_time += from.self_time;
-            to.total_time += from.total_time;
-            to.entered_within += from.entered_within;
+            *to += from;
         }
     }
 

@@ -36,6 +36,10 @@ fn a_difference_has_what_came_between() {
     let between = after.since(&before);
     assert_eq!(between.elapsed(), Duration::from_secs(2));
     assert_eq!(between.stage(Stage::Read), times(2, 40, 0));
+    let mut twice = between.clone();
+    twice += &between;
+    assert_eq!(twice.elapsed(), Duration::from_secs(4));
+    assert_eq!(twice.stage(Stage::Read), times(4, 80, 0));
 }
 
 #[cfg(not(feature = "probes"))]
