@@ -1,5 +1,6 @@
 //! What the end-to-end tests share: an interface with a servant, raw GIOP for misbehaving peers, and the command.
 
+ironorb::include_idl!("bulk");
 ironorb::include_idl!("dynamic");
 ironorb::include_idl!("probe");
 ironorb::include_idl!("wires");

@@ -132,6 +132,8 @@ pub enum Misuse {
     UnfinishedGraph,
     /// A type or value is nested deeper than the limit.
     TooDeep,
+    /// What writes a body that is written twice wrote something else the second time.
+    Unsteady,
 }
 
 impl fmt::Display for Misuse {
@@ -172,6 +174,7 @@ impl fmt::Display for Misuse {
             }
             Misuse::WrongType => f.write_str("the value is not one of the type that it is said to be"),
             Misuse::TooDeep => f.write_str("the type or value is nested deeper than the limit"),
+            Misuse::Unsteady => f.write_str("the arguments were written otherwise the second time"),
             Misuse::BadTypeCode => f.write_str("the type is still to be built, or its values are never sent"),
             Misuse::DanglingLink => {
                 f.write_str("a link in a value leads into a graph that is not finished, or gone")

@@ -274,7 +274,8 @@ impl From<Misuse> for SystemException {
             | Misuse::WrongType
             | Misuse::NotAReference
             | Misuse::DanglingLink
-            | Misuse::UnfinishedGraph => (S::BadParam, MinorCode::UNSENDABLE_ARGUMENT),
+            | Misuse::UnfinishedGraph
+            | Misuse::Unsteady => (S::BadParam, MinorCode::UNSENDABLE_ARGUMENT),
             Misuse::NotInCharSet | Misuse::WideNeedsSurrogates => {
                 (S::DataConversion, MinorCode::DATA_CONVERSION_NOT_IN_SET)
             }

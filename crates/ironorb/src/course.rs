@@ -11,12 +11,12 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::EncodedContexts;
 
 use crate::client::asynchronous::AsyncCall;
-use crate::client::lent::Body;
 use crate::client::{ConnectFailure, EndpointLinks, Link, thread_ordinal};
 use crate::deadline::{Deadline, Passed};
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
+use crate::invoke::Arguments;
 use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::messaging::{Rebind, SyncScope};
 use crate::object::ObjectRef;
@@ -33,10 +33,10 @@ pub(crate) struct Answer {
 }
 
 /// One call on its way.
-pub(crate) struct Course<'c, B> {
+pub(crate) struct Course<'c> {
     object: &'c ObjectRef,
     operation: &'c Operation<'c>,
-    arguments: B,
+    arguments: Arguments<'c>,
     now: Instant,
     deadline: Deadline,
     invocation: Invocation,
@@ -46,12 +46,12 @@ pub(crate) struct Course<'c, B> {
     is_free: bool,
 }
 
-impl<'c, B: Body> Course<'c, B> {
+impl<'c> Course<'c> {
     #[inline(always)] // a step of every call
     pub(crate) fn begin(
         object: &'c ObjectRef,
         operation: &'c Operation<'c>,
-        arguments: B,
+        arguments: Arguments<'c>,
     ) -> Result<Self, SystemException> {
         let core = object.core();
         let now = Instant::now();
@@ -76,7 +76,7 @@ impl<'c, B: Body> Course<'c, B> {
     pub(crate) fn twoway(
         object: &ObjectRef,
         operation: &Operation<'_>,
-        arguments: B,
+        arguments: Arguments<'_>,
     ) -> Result<Answer, SystemException> {
         Course::begin(object, operation, arguments)?.answered(Response::SyncWithTarget)
     }
@@ -156,15 +156,13 @@ impl<'c, B: Body> Course<'c, B> {
             let encoding = loopback::encoding();
             let patience = Patience::Until(self.deadline);
             let operation = self.operation.name();
-            return self
-                .arguments
-                .written(|arguments| loopback(orb, key, operation, encoding, arguments, patience))
+            return loopback(orb, key, operation, encoding, self.arguments, patience)
                 .map(|message| (message, None));
         }
         let options = RequestOptions { response, contexts };
         let (operation, arguments) = (self.operation.name(), self.arguments);
         let (message, link) = self.send(|link, target, now, deadline| {
-            arguments.call(link, target, options, operation, now, deadline)
+            link.call(target, options, operation, arguments, now, deadline)
         })?;
         Ok((message, Some(link)))
     }
@@ -172,11 +170,7 @@ impl<'c, B: Body> Course<'c, B> {
     /// A call without results, which waits for what the caller's policy says.
     pub(crate) fn oneway(&mut self) -> Result<(), SystemException> {
         let response = match self.object.sync_scope() {
-            SyncScope::None => {
-                return self
-                    .arguments
-                    .written(|arguments| AsyncCall::tell(self.object, self.operation, arguments));
-            }
+            SyncScope::None => return AsyncCall::tell(self.object, self.operation, self.arguments),
             SyncScope::WithTransport => return self.tell(),
             SyncScope::WithServer => Response::SyncWithServer,
             SyncScope::WithTarget => Response::SyncWithTarget,
@@ -226,12 +220,10 @@ impl<'c, B: Body> Course<'c, B> {
     fn send_oneway(&mut self, contexts: EncodedContexts<'_>) -> Result<(), Next> {
         let (operation, arguments) = (self.operation.name(), self.arguments);
         match self.route.route() {
-            Route::Local(key) => {
-                arguments.written(|arguments| loopback_oneway(self.object.core(), key, operation, arguments))
-            }
+            Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
             Route::Remote(_) => self
                 .send(|link, target, now, deadline| {
-                    arguments.oneway(link, target, contexts, operation, now, deadline)
+                    link.oneway(target, contexts, operation, arguments, now, deadline)
                 })
                 .map(drop),
         }

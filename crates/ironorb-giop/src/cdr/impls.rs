@@ -54,7 +54,7 @@ impl Marshal for u8 {
     }
     #[inline]
     fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse> {
-        w.write_bytes(items);
+        w.write_run(items);
         Ok(())
     }
     #[inline]
@@ -82,7 +82,7 @@ impl Marshal for bool {
     }
     #[inline]
     fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse> {
-        w.write_bytes(bytemuck::cast_slice(items));
+        w.write_run(bytemuck::cast_slice(items));
         Ok(())
     }
     #[inline]

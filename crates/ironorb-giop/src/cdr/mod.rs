@@ -24,6 +24,7 @@ pub use reader::{NESTING_MAX, Number, Reader};
 pub(crate) use segments::{NO_CHUNK, Place};
 pub use wide::WString;
 pub use writer::Writer;
+pub(crate) use writer::{Run, TakeRun};
 
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::probe::{self, Stage};

@@ -19,7 +19,7 @@ pub struct Writer<'b> {
     /// Where position 0 is; before the start of the buffer while what is written is thrown away.
     origin: usize,
     encoding: Encoding,
-    form: NumberForm,
+    form: Form<'b>,
     /// What is known of the values written so far, from the first value on.
     values: Values,
 }
@@ -41,21 +41,31 @@ impl Drop for Values {
     }
 }
 
-/// What is to be done with numbers. One look at it tells what is nearly always so: nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NumberForm {
-    /// They are written as they are.
+/// What is to be done with what is written. One look at it tells what is nearly always so: nothing.
+#[derive(Debug)]
+enum Form<'b> {
+    /// It is written as it is.
     Native,
-    /// Their octets are reversed.
+    /// The same, but runs of bytes that are worth it are left out, and their places noted.
+    Sparse,
+    /// The same a second time: what was left out is handed over. The rest goes to a buffer that is thrown away.
+    Replayed(&'b mut dyn TakeRun),
+    /// The octets of numbers are reversed.
     Swapped,
-    /// Their places are noted, in either order.
+    /// The places of numbers are noted, in either order.
     Noted,
 }
 
-impl NumberForm {
+impl Form<'_> {
     #[inline]
     fn of(order: ByteOrder) -> Self {
-        if order.is_native() { NumberForm::Native } else { NumberForm::Swapped }
+        if order.is_native() { Form::Native } else { Form::Swapped }
+    }
+
+    /// Whether numbers are written as they are.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        matches!(self, Form::Native | Form::Sparse | Form::Replayed(_))
     }
 }
 
@@ -66,9 +76,9 @@ macro_rules! write_number {
         pub fn $name(&mut self, value: $ty) {
             const N: usize = size_of::<$ty>();
             let bytes = match self.form {
-                NumberForm::Native => value.to_ne_bytes(),
-                NumberForm::Swapped => value.swapped(),
-                NumberForm::Noted => {
+                Form::Native | Form::Sparse | Form::Replayed(_) => value.to_ne_bytes(),
+                Form::Swapped => value.swapped(),
+                Form::Noted => {
                     self.note_numbers(N, N, 1);
                     if self.encoding.order.is_native() { value.to_ne_bytes() } else { value.swapped() }
                 }
@@ -90,13 +100,48 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn continuing(buf: &'b mut Vec<u8>, origin: usize, encoding: Encoding) -> Self {
         debug_assert!(origin <= buf.len());
-        Writer { buf, origin, encoding, form: NumberForm::of(encoding.order), values: Values::default() }
+        Writer { buf, origin, encoding, form: Form::of(encoding.order), values: Values::default() }
+    }
+
+    /// A writer that leaves out the runs of bytes that [`Run`] describes, in this processor's byte order.
+    #[inline]
+    pub(crate) fn sparse(buf: &'b mut Vec<u8>, origin: usize, encoding: Encoding) -> Self {
+        Writer { form: Form::Sparse, ..Writer::continuing(buf, origin, encoding) }
+    }
+
+    /// A writer at a position of what a sparse one has written before, for the same once more: `taker` is given what
+    /// was left out. The rest is appended and of no use.
+    pub(crate) fn replayed(
+        buf: &'b mut Vec<u8>,
+        position: usize,
+        encoding: Encoding,
+        taker: &'b mut dyn TakeRun,
+    ) -> Self {
+        let origin = buf.len().wrapping_sub(position);
+        Writer { buf, origin, encoding, form: Form::Replayed(taker), values: Values::default() }
+    }
+
+    /// The end of a sparse writer: what it has left out, if anything.
+    #[inline]
+    pub(crate) fn into_runs(mut self) -> Option<Vec<Run>> {
+        #[cold]
+        fn runs(state: Box<WriteState>) -> Option<Vec<Run>> {
+            Some(state.runs).filter(|runs| !runs.is_empty())
+        }
+        runs(self.values.0.take()?)
     }
 
     /// Another writer at the same place, for what holds no values: this one need not be in memory for it.
     #[inline]
     pub(crate) fn reborrowed(&mut self) -> Writer<'_> {
-        Writer::continuing(self.buf, self.origin, self.encoding)
+        let form = Form::of(self.encoding.order);
+        Writer {
+            buf: self.buf,
+            origin: self.origin,
+            encoding: self.encoding,
+            form,
+            values: Values::default(),
+        }
     }
 
     /// The encoding in use.
@@ -107,6 +152,10 @@ impl<'b> Writer<'b> {
 
     /// What is known of the values written so far.
     pub(crate) fn values(&mut self) -> &mut WriteState {
+        // Chunks and lengths of values are patched, and values are taken back: from here on nothing is left out.
+        if matches!(self.form, Form::Sparse | Form::Replayed(_)) {
+            self.form = Form::Native;
+        }
         self.values.0.get_or_insert_default()
     }
 
@@ -215,8 +264,30 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn write_octets(&mut self, bytes: &[u8]) -> Result<(), Misuse> {
         self.write_length(bytes.len())?;
-        self.write_bytes(bytes);
+        self.write_run(bytes);
         Ok(())
+    }
+
+    /// Appends bytes that may be many, and that stay where they are until all has been written: if so, they need not
+    /// be copied to be sent.
+    #[inline]
+    pub(super) fn write_run(&mut self, bytes: &[u8]) {
+        if bytes.len() >= RUN_BYTES_MIN && !matches!(self.form, Form::Native) {
+            return self.write_long_run(bytes);
+        }
+        self.write_bytes(bytes);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_long_run(&mut self, bytes: &[u8]) {
+        let run = Run { at: self.buf.len(), position: self.position(), length: bytes.len() };
+        match &mut self.form {
+            Form::Sparse => self.values.0.get_or_insert_default().runs.push(run),
+            Form::Replayed(taker) => taker.take_run(self.buf, run.position, bytes),
+            Form::Native | Form::Swapped | Form::Noted => return self.write_bytes(bytes),
+        }
+        self.origin = self.origin.wrapping_sub(bytes.len()); // positions go on as if they were there
     }
 
     /// Appends any value; the same as `value.marshal(self)`.
@@ -290,7 +361,7 @@ impl<'b> Writer<'b> {
     /// From here on it is noted where the message may be cut into fragments of GIOP 1.1.
     pub(crate) fn note_cuts(&mut self, fragment_bytes: usize) {
         let body_at = self.position();
-        self.form = NumberForm::Noted;
+        self.form = Form::Noted;
         self.values().cuts = Some(Cuts::new(fragment_bytes, body_at));
     }
 
@@ -305,17 +376,17 @@ impl<'b> Writer<'b> {
     /// fragments of GIOP 1.1. Bytes that hold numbers of 8 bytes are not to be written as bytes then.
     #[inline]
     pub fn notes_cuts(&self) -> bool {
-        self.form == NumberForm::Noted
+        matches!(self.form, Form::Noted)
     }
 
     /// Appends data that was written before, for a place of the same alignment: it is not known where numbers lie in it,
     /// so no fragment of GIOP 1.1 ends within.
     #[inline]
     pub fn write_kept(&mut self, bytes: &[u8]) {
-        if self.form == NumberForm::Noted {
+        if matches!(self.form, Form::Noted) {
             self.note_numbers(1, bytes.len(), 1);
         }
-        self.write_bytes(bytes);
+        self.write_run(bytes);
     }
 
     /// What knows where the message may be cut, unless what is written is thrown away.
@@ -326,7 +397,7 @@ impl<'b> Writer<'b> {
     /// Notes a number that comes next, or another `size` bytes that lie together on the wire.
     #[inline]
     pub(super) fn note_number(&mut self, alignment: usize, size: usize) {
-        if self.form == NumberForm::Noted {
+        if matches!(self.form, Form::Noted) {
             self.note_numbers(alignment, size, 1);
         }
     }
@@ -353,17 +424,16 @@ impl<'b> Writer<'b> {
         if items.is_empty() {
             return; // an empty sequence adds no padding after its length
         }
-        if self.form != NumberForm::Native {
+        if !self.form.is_plain() {
             return self.write_numbers_not_as_they_are(items);
         }
-        let _probe = probe::copying(size_of_val(items));
         self.align(size_of::<T>());
-        self.buf.extend_from_slice(bytemuck::cast_slice(items));
+        self.write_run(bytemuck::cast_slice(items));
     }
 
     #[inline(never)]
     fn write_numbers_not_as_they_are<T: Swap + bytemuck::Pod>(&mut self, items: &[T]) {
-        if self.form == NumberForm::Noted {
+        if matches!(self.form, Form::Noted) {
             self.note_numbers(size_of::<T>(), size_of::<T>(), items.len());
         }
         self.align(size_of::<T>());
@@ -381,6 +451,25 @@ impl<'b> Writer<'b> {
         }
     }
 }
+
+/// Bytes that a sparse writer leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Before which byte of the buffer they are missing.
+    pub(crate) at: usize,
+    /// Their place in the message, in which those before them count.
+    pub(crate) position: usize,
+    pub(crate) length: usize,
+}
+
+/// Takes what was left out, in order.
+pub(crate) trait TakeRun: std::fmt::Debug {
+    /// Of `buf` only that is of interest which a sparse writer has written.
+    fn take_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]);
+}
+
+/// Fewer bytes are copied in less time than it takes to write everything else twice, and to send them in pieces.
+const RUN_BYTES_MIN: usize = 8 << 10;
 
 /// Numbers of a block; enough for its loop to be long, and at most half a KiB on the stack.
 const SWAPPED_AT_ONCE: usize = 64;

@@ -1,8 +1,10 @@
 //! The client's side of a connection: calls in flight, replies matched to them.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
-use super::{ConnectionConfig, Incoming, Transmit};
+use super::transmit::NotWritten;
+use super::{ConnectionConfig, Incoming, LentMessage, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::Framer;
@@ -13,10 +15,6 @@ use crate::message::{
 use crate::probe::{self, Stage};
 use crate::service_context::{EncodedContexts, ServiceContextList, code_sets_context};
 use crate::version::{Encoding, TransmissionCodeSets, Version, WideCharSet};
-
-/// More than the header of a request takes with all but the largest service contexts and names, with which nothing is
-/// sent from where it lies.
-const HEADERS_BYTES_MAX: usize = 64 << 10;
 
 /// A call that waits for its reply; valid until it is taken or abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,11 +195,31 @@ impl<W> ClientConnection<W> {
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<CallId, BeginError> {
         let call = self.take_slot()?;
-        match self.write_request(target, call.0, options, operation, arguments) {
+        match self.write_request(target, call.0, options, operation, Whole(arguments)) {
             Ok(()) => Ok(call),
-            Err(misuse) => {
+            Err(NotWritten::Misuse(misuse)) => {
                 self.release(call);
                 Err(BeginError::Misuse(misuse))
+            }
+        }
+    }
+
+    /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
+    #[inline]
+    pub fn begin_lending(
+        &mut self,
+        target: &RequestTarget,
+        operation: &str,
+        options: RequestOptions<'_>,
+        arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<CallId, NotWhole<CallId>> {
+        let call = self.take_slot()?;
+        match self.write_request(target, call.0, options, operation, Lending(arguments)) {
+            Ok(()) => Ok(call),
+            Err(NotWritten::Lent(message)) => Err(NotWhole::Lent(call, message)),
+            Err(NotWritten::Misuse(misuse)) => {
+                self.release(call);
+                Err(BeginError::Misuse(misuse).into())
             }
         }
     }
@@ -229,42 +247,28 @@ impl<W> ClientConnection<W> {
         // The id must be unlike those of calls in flight: a slot lends its next one.
         let call = self.take_slot()?;
         let options = RequestOptions { response: Response::None, contexts };
-        let result = self.write_request(target, call.0, options, operation, arguments);
+        let result = self.write_request(target, call.0, options, operation, Whole(arguments));
         self.release(call);
-        result.map_err(BeginError::Misuse)
+        result.map_err(|NotWritten::Misuse(misuse)| BeginError::Misuse(misuse))
     }
 
-    /// Whether the body of the next request to this target may lie elsewhere and have so many bytes: only alone, whole,
-    /// and where it surely fits.
-    pub fn may_lend(&self, target: &RequestTarget, body_bytes: usize) -> bool {
-        let fits = body_bytes.saturating_add(HEADERS_BYTES_MAX) <= self.config.framer.message_bytes_max;
-        let is_short = u32::try_from(body_bytes.saturating_add(HEADERS_BYTES_MAX)).is_ok();
-        fits && is_short
-            && self.config.fragment_bytes.is_none()
-            && target.version() == Version::V1_2
-            && target.object_key().len() < HEADERS_BYTES_MAX / 4
-            && self.transmit.pending_bytes() == 0
-    }
-
-    /// Writes a request up to its body, for a driver that sends the body from where it lies and then says so with
-    /// [`Transmit::sent_lent`], before anything else is written. To be asked for only where
-    /// [`may_lend`](Self::may_lend) says yes. `None` when nobody is to answer.
-    pub fn begin_lent(
+    /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
+    #[inline]
+    pub fn begin_lending_oneway(
         &mut self,
         target: &RequestTarget,
         operation: &str,
-        options: RequestOptions<'_>,
-        body_bytes: usize,
-    ) -> Result<Option<CallId>, BeginError> {
-        let call = match options.response {
-            Response::None => {
-                self.begin_oneway_with(target, operation, options.contexts, |_| Ok(()))?;
-                None
-            }
-            _ => Some(self.begin_request(target, operation, options, |_| Ok(()))?),
-        };
-        self.transmit.lend(body_bytes);
-        Ok(call)
+        contexts: EncodedContexts<'_>,
+        arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), NotWhole<()>> {
+        let call = self.take_slot()?;
+        let options = RequestOptions { response: Response::None, contexts };
+        let result = self.write_request(target, call.0, options, operation, Lending(arguments));
+        self.release(call);
+        result.map_err(|e| match e {
+            NotWritten::Lent(message) => NotWhole::Lent((), message),
+            NotWritten::Misuse(misuse) => BeginError::Misuse(misuse).into(),
+        })
     }
 
     /// Writes a LocateRequest.
@@ -302,14 +306,14 @@ impl<W> ClientConnection<W> {
     }
 
     #[inline(always)] // a step of every call
-    fn write_request(
+    fn write_request<B: Body>(
         &mut self,
         target: &RequestTarget,
         id: RequestId,
         options: RequestOptions<'_>,
         operation: &str,
-        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
-    ) -> Result<(), Misuse> {
+        arguments: B,
+    ) -> Result<(), NotWritten<B::Lent>> {
         let (code_sets, chosen) = self.code_sets_for(target);
         if chosen.is_some() || self.announcement.is_some() {
             return self.write_introduction(target, id, options, operation, arguments);
@@ -320,14 +324,14 @@ impl<W> ClientConnection<W> {
 
     /// A request that also tells the server the code sets, or where we listen.
     #[cold]
-    fn write_introduction(
+    fn write_introduction<B: Body>(
         &mut self,
         target: &RequestTarget,
         id: RequestId,
         options: RequestOptions<'_>,
         operation: &str,
-        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
-    ) -> Result<(), Misuse> {
+        arguments: B,
+    ) -> Result<(), NotWritten<B::Lent>> {
         let (code_sets, chosen) = self.code_sets_for(target);
         let encoded = chosen.map(code_sets_context);
         let told = match &encoded {
@@ -342,20 +346,20 @@ impl<W> ClientConnection<W> {
         let contexts = [told, announced, options.contexts];
         let written =
             self.write_with(target, id, code_sets, options.response, operation, &contexts, arguments);
-        if let Err(misuse) = written {
+        if let Err(NotWritten::Misuse(_)) = written {
             self.announcement = self.announcement.take().or(listen_points);
-            return Err(misuse);
+            return written;
         }
         self.code_sets = self.code_sets.or(chosen);
         if listen_points.is_some() {
             self.incoming.get_or_insert_default();
         }
-        Ok(())
+        written
     }
 
     #[inline(always)] // a step of every call
     #[allow(clippy::too_many_arguments)] // the parts of a request
-    fn write_with(
+    fn write_with<B: Body>(
         &mut self,
         target: &RequestTarget,
         id: RequestId,
@@ -363,22 +367,25 @@ impl<W> ClientConnection<W> {
         response: Response,
         operation: &str,
         contexts: &[EncodedContexts<'_>],
-        arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
-    ) -> Result<(), Misuse> {
+        arguments: B,
+    ) -> Result<(), NotWritten<B::Lent>> {
         let _probe = probe::enter(Stage::Marshal);
         let buf = self.transmit.buffer();
         let origin = buf.len();
         let written = MessageStart::request(buf, target, code_sets, id, response, operation, contexts)
-            .and_then(|message| self.transmit.complete(message, &self.config, arguments));
-        if let Err(misuse) = written {
-            self.transmit.buffer().truncate(origin);
-            return Err(match misuse {
-                // 7.10.2.4 tells a reference without the component from one whose component does not help.
-                Misuse::WideNotNegotiated if target.code_sets().is_none() => Misuse::WideWithoutComponent,
-                other => other,
-            });
-        }
-        Ok(())
+            .map_err(NotWritten::Misuse)
+            .and_then(|message| arguments.complete(message, &mut self.transmit, &self.config));
+        written.map_err(|e| match e {
+            NotWritten::Misuse(misuse) => {
+                self.transmit.buffer().truncate(origin);
+                NotWritten::Misuse(match misuse {
+                    // 7.10.2.4 tells a reference without the component from one whose component does not help.
+                    Misuse::WideNotNegotiated if target.code_sets().is_none() => Misuse::WideWithoutComponent,
+                    other => other,
+                })
+            }
+            lent => lent,
+        })
     }
 
     /// Bytes to send.
@@ -655,6 +662,53 @@ impl<W> ClientConnection<W> {
     }
 }
 
+/// The body of a request.
+trait Body {
+    /// What is left to be done where it was not written as a whole.
+    type Lent;
+
+    fn complete(
+        self,
+        message: MessageStart,
+        transmit: &mut Transmit,
+        config: &ConnectionConfig,
+    ) -> Result<(), NotWritten<Self::Lent>>;
+}
+
+/// One that is written.
+struct Whole<F>(F);
+
+impl<F: FnOnce(&mut Writer<'_>) -> Result<(), Misuse>> Body for Whole<F> {
+    type Lent = Infallible;
+
+    #[inline(always)] // a step of every call
+    fn complete(
+        self,
+        message: MessageStart,
+        transmit: &mut Transmit,
+        config: &ConnectionConfig,
+    ) -> Result<(), NotWritten<Infallible>> {
+        transmit.complete(message, config, self.0).map_err(NotWritten::Misuse)
+    }
+}
+
+/// One of which parts may stay where they are.
+struct Lending<F>(F);
+
+impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for Lending<F> {
+    type Lent = LentMessage;
+
+    #[inline(always)] // a step of every call
+    fn complete(
+        self,
+        message: MessageStart,
+        transmit: &mut Transmit,
+        config: &ConnectionConfig,
+    ) -> Result<(), NotWritten<LentMessage>> {
+        transmit.complete_lending(message, config, self.0)
+    }
+}
+
 /// What a request says beside its operation and arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestOptions<'a> {
@@ -668,6 +722,23 @@ impl RequestOptions<'static> {
     /// An ordinary call.
     pub const TWOWAY: RequestOptions<'static> =
         RequestOptions { response: Response::SyncWithTarget, contexts: EncodedContexts::EMPTY };
+}
+
+/// A request has not been written as a whole. `C` is what it would have given.
+#[derive(Debug)]
+pub enum NotWhole<C> {
+    /// It was not begun.
+    Failed(BeginError),
+    /// It is to be sent from where it lies. Until the driver has done so and said it with [`Transmit::end_lending`],
+    /// nothing else leaves the connection; the lock around it need not be kept meanwhile.
+    Lent(C, LentMessage),
+}
+
+impl<C> From<BeginError> for NotWhole<C> {
+    #[cold]
+    fn from(e: BeginError) -> Self {
+        NotWhole::Failed(e)
+    }
 }
 
 /// A request was not begun.

@@ -13,12 +13,15 @@
 //! for bytes, so that nobody holds the connection during the wait.
 
 mod client;
+mod lent;
 mod server;
 mod transmit;
 
 pub use client::{
-    BeginError, CallId, CallState, ClientConnection, ConnectionEnd, ProtocolError, RequestOptions, Side,
+    BeginError, CallId, CallState, ClientConnection, ConnectionEnd, NotWhole, ProtocolError, RequestOptions,
+    Side,
 };
+pub use lent::{LentMessage, WriteBody};
 pub use server::{Incoming, ServerConnection};
 pub use transmit::Transmit;
 

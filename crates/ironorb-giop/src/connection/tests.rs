@@ -1,7 +1,8 @@
 use super::*;
-use crate::error::MalformedKind;
-use crate::message::{MessageType, ReplyStatus, RequestTarget, Response};
-use crate::service_context::{BI_DIR_IIOP, ListenPoint, ServiceContextList};
+use crate::cdr::Writer;
+use crate::error::{MalformedKind, Misuse};
+use crate::message::{MessageType, ReplyStatus, RequestTarget};
+use crate::service_context::{BI_DIR_IIOP, EncodedContexts, ListenPoint, ServiceContextList};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 fn pass(from: &mut Transmit, to: &mut crate::framer::Framer) {
@@ -223,45 +224,155 @@ fn half_of_the_ids_are_enough_for_as_many_calls() {
     }
 }
 
-/// A lent body makes the same message as one that is written, whatever the socket takes at first.
+/// What is lent and what is written make the same stream, whatever the socket takes, in every version, with something
+/// that waits before the message, and something that is written while it is on its way.
 #[test]
-fn lent_bodies_make_the_same_messages() {
-    let body: Vec<u8> = (0..100).collect();
-    let pieces: [&[u8]; 4] = [&body[..3], &[], &body[3..50], &body[50..]];
-    let target = RequestTarget::new(Version::V1_2, Some(TransmissionCodeSets::NATIVE), b"key");
-    for (operation, response) in [("of", Response::SyncWithTarget), ("another", Response::None)] {
-        let options = RequestOptions { response, ..RequestOptions::TWOWAY };
-        let mut written = ClientConnection::<()>::new(ConnectionConfig::default());
-        let write = |w: &mut crate::cdr::Writer<'_>| {
-            w.write_bytes(&body);
-            Ok(())
-        };
-        if response == Response::None {
-            written.begin_oneway(&target, operation, write).unwrap();
-        } else {
-            written.begin_request(&target, operation, options, write).unwrap();
-        }
-        let expected = written.transmit().take_all();
-        for first in 0..=expected.len() {
-            let mut lent = ClientConnection::<()>::new(ConnectionConfig::default());
-            assert!(lent.may_lend(&target, body.len()));
-            let call = lent.begin_lent(&target, operation, options, body.len()).unwrap();
-            assert_eq!(call.is_some(), response != Response::None);
-            assert!(!lent.may_lend(&target, body.len()), "something waits");
-            let whole: Vec<u8> = [lent.transmit().poll_transmit(), &body].concat();
-            lent.transmit().sent_lent(first, &pieces);
-            assert_eq!(lent.transmit().sent_position(), first as u64);
-            assert_eq!(lent.transmit().end_position(), expected.len() as u64);
-            let rest = lent.transmit().take_all();
-            assert_eq!([&whole[..first], &rest[..]].concat(), expected, "{first} bytes at first");
+fn lent_bodies_make_the_same_streams() {
+    let octets: Vec<u8> = (0..20_000).map(|i| i as u8).collect();
+    let doubles: Vec<f64> = (0..2_000).map(f64::from).collect();
+    let longs: Vec<i32> = (0..2_047).collect(); // just too short to be lent
+    let body = |w: &mut Writer<'_>| {
+        w.write_u8(7);
+        w.write_octets(&octets[..8192 + 3])?;
+        w.put(&longs)?;
+        w.put(&doubles)?;
+        w.put(&doubles[..0])?;
+        w.write_encapsulation(|w| w.write_octets(&octets))?;
+        w.put(&(3u8, octets.clone()))
+    };
+    let code_sets = Some(TransmissionCodeSets::NATIVE);
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        let target = RequestTarget::new(version, code_sets, b"key");
+        let mut whole = client();
+        whole.begin_locate(&target).unwrap();
+        let expected_call = whole.begin_call(&target, "of", body).unwrap();
+        whole.begin_oneway(&target, "behind", |_| Ok(())).unwrap();
+        whole.begin_oneway(&target, "of", body).unwrap();
+        let end = whole.transmit().end_position();
+        let expected = whole.transmit().take_all();
+        for taken in [0, 1, 100, 9_000, 40_000, usize::MAX] {
+            let mut lent = client();
+            let mut stream = Vec::new();
+            lent.begin_locate(&target).unwrap();
+            let begun = lent.begin_lending(&target, "of", RequestOptions::TWOWAY, body);
+            let Err(NotWhole::Lent(call, message)) = begun else { panic!("{version:?}: {begun:?}") };
+            assert_eq!(call, expected_call);
+            lent.begin_oneway(&target, "behind", |_| Ok(())).unwrap();
+            send(&mut lent, message, body, taken, &mut stream);
+            let begun = lent.begin_lending_oneway(&target, "of", EncodedContexts::EMPTY, body);
+            let Err(NotWhole::Lent((), message)) = begun else { panic!("{version:?}: {begun:?}") };
+            assert_eq!(lent.transmit().end_position(), end);
+            send(&mut lent, message, body, taken, &mut stream);
+            assert_eq!(lent.transmit().sent_position(), stream.len() as u64);
+            assert_eq!(lent.transmit().end_position(), end);
+            stream.extend(lent.transmit().take_all());
+            assert!(stream == expected, "{version:?}, {taken} bytes taken");
         }
     }
-    let mut connection = ClientConnection::<()>::new(ConnectionConfig::default());
-    let bytes_max = ConnectionConfig::default().framer.message_bytes_max;
-    assert!(!connection.may_lend(&target, bytes_max) && !connection.may_lend(&target, usize::MAX));
-    assert!(!connection.may_lend(&RequestTarget::new(Version::V1_1, None, b"key"), 10_000));
-    connection.begin_locate(&target).unwrap();
-    assert!(!connection.may_lend(&target, 10_000));
-    let fragments = ConnectionConfig { fragment_bytes: Some(1000), ..ConnectionConfig::default() };
-    assert!(!ClientConnection::<()>::new(fragments).may_lend(&target, 10_000));
+}
+
+/// Sends of a lent message only so many bytes; the rest waits.
+fn send(
+    client: &mut ClientConnection<()>,
+    mut message: LentMessage,
+    body: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    mut taken: usize,
+    stream: &mut Vec<u8>,
+) {
+    let mut unsent = Vec::new();
+    let mut left = message.length();
+    message
+        .hand_over(&body, &mut |pieces| {
+            let pieces = pieces.concat();
+            left -= pieces.len();
+            assert!(client.transmit().is_lending() && client.transmit().poll_transmit().is_empty());
+            assert!(client.transmit().take_all().is_empty());
+            let (now, later) = pieces.split_at(taken.min(pieces.len()));
+            client.transmit().sent_of_lent(now.len());
+            taken -= now.len();
+            stream.extend(now);
+            unsent.extend(later);
+        })
+        .unwrap();
+    assert_eq!(left, 0);
+    client.transmit().end_lending(message, unsent);
+    assert!(!client.transmit().is_lending());
+}
+
+fn client() -> ClientConnection<()> {
+    ClientConnection::new(ConnectionConfig::default())
+}
+
+#[test]
+fn what_is_too_large_or_in_fragments_is_not_lent() {
+    let octets = vec![5; 100_000];
+    let body = |w: &mut Writer<'_>| w.write_octets(&octets);
+    let target = RequestTarget::new(Version::V1_2, None, b"key");
+    let mut config = ConnectionConfig::default();
+    config.framer.message_bytes_max = 100_000;
+    let mut small = ClientConnection::<()>::new(config);
+    let begun = small.begin_lending(&target, "of", RequestOptions::TWOWAY, body);
+    assert!(matches!(begun, Err(NotWhole::Failed(BeginError::Misuse(Misuse::TooLarge)))), "{begun:?}");
+    assert_eq!((small.transmit().pending_bytes(), small.calls_in_flight()), (0, 0));
+    let config = ConnectionConfig { fragment_bytes: Some(1000), ..ConnectionConfig::default() };
+    let mut fragments = ClientConnection::<()>::new(config);
+    fragments.begin_lending(&target, "of", RequestOptions::TWOWAY, body).unwrap();
+    assert!(fragments.transmit().take_all().len() > 100_000);
+    let failing = |w: &mut Writer<'_>| w.write_octets(&octets).and(Err(Misuse::WrongType));
+    let begun = client().begin_lending(&target, "of", RequestOptions::TWOWAY, failing);
+    assert!(matches!(begun, Err(NotWhole::Failed(BeginError::Misuse(Misuse::WrongType)))), "{begun:?}");
+}
+
+/// A body that lacks the second time what it had the first is never taken for the same.
+#[test]
+fn bodies_that_change_are_found_out() {
+    let octets = vec![5; 100_000];
+    type Bytes<'a> = &'a [u8];
+    let (long, short): (Bytes<'_>, Bytes<'_>) = (&octets, &octets[..10]);
+    // The runs of the first time, and of the second.
+    for (first, second) in [
+        (vec![long], vec![]),
+        (vec![long], vec![&long[1..]]),
+        (vec![long], vec![short, long]),
+        (vec![long, long], vec![long]),
+        (vec![long, short, long], vec![long, long]),
+    ] {
+        let times = std::cell::Cell::new(0);
+        let body = |w: &mut Writer<'_>| {
+            times.set(times.get() + 1);
+            let runs = if times.get() == 1 { &first } else { &second };
+            runs.iter().try_for_each(|run| w.write_octets(run))
+        };
+        let target = RequestTarget::new(Version::V1_2, None, b"key");
+        let begun = client().begin_lending_oneway(&target, "of", EncodedContexts::EMPTY, body);
+        let Err(NotWhole::Lent((), mut message)) = begun else { panic!("{begun:?}") };
+        let (length, mut given) = (message.length(), 0);
+        let handed_over =
+            message.hand_over(&body, &mut |pieces| given += pieces.iter().map(|p| p.len()).sum::<usize>());
+        assert_eq!(handed_over, Err(Misuse::Unsteady), "{}", first.len());
+        assert!(given <= length);
+    }
+}
+
+/// Values are patched and taken back while they are written, so with the first of them nothing more is left out.
+#[test]
+fn runs_before_values_do_not_move_them() {
+    let octets = vec![5; 10_000];
+    let any = crate::any::Any::new(&octets).unwrap();
+    let body = |w: &mut Writer<'_>| {
+        w.write_octets(&octets)?;
+        w.put(&any)?;
+        let open = w.begin_value(&["IDL:A:1.0"], true)?;
+        w.write_octets(&octets)?;
+        w.write_u32(3);
+        w.end_value(open)?;
+        w.put(&octets)
+    };
+    let target = RequestTarget::new(Version::V1_2, None, b"key");
+    let (mut whole, mut lent, mut stream) = (client(), client(), Vec::new());
+    whole.begin_call(&target, "of", body).unwrap();
+    let begun = lent.begin_lending(&target, "of", RequestOptions::TWOWAY, body);
+    let Err(NotWhole::Lent(_, message)) = begun else { panic!("{begun:?}") };
+    send(&mut lent, message, body, usize::MAX, &mut stream);
+    assert!(stream == whole.transmit().take_all());
 }

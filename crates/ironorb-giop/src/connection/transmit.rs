@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::ConnectionConfig;
-use crate::cdr::Writer;
+use super::{ConnectionConfig, LentMessage};
+use crate::cdr::{Run, Writer};
 use crate::error::Misuse;
 use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
-use crate::probe;
 use crate::version::{ByteOrder, Version};
 
 /// A queue of bytes: messages are written at its end, the driver sends from its front.
@@ -22,8 +21,16 @@ pub struct Transmit {
     sent_total: u64,
     /// Messages that leave in fragments, in their order; mostly none.
     cuts: VecDeque<Cut>,
-    /// Bytes of fragment headers that are yet to be put in.
-    headers_due: usize,
+    /// Bytes that are to be sent before or between those in the buffer: headers of fragments, and what is lent.
+    due: usize,
+}
+
+/// Why a message has not been written to the buffer.
+#[derive(Debug)]
+pub(super) enum NotWritten<L> {
+    Misuse(Misuse),
+    /// It is to be sent from where it lies.
+    Lent(L),
 }
 
 /// What is left of a message that leaves in fragments.
@@ -44,6 +51,8 @@ enum CutForm {
     Regular { data_bytes: usize, id: [u8; 4] },
     /// GIOP 1.1: where in the buffer the data of the fragments after the next one begins.
     Places(std::vec::IntoIter<usize>),
+    /// Not a fragment: a lent message is on its way, and nothing in the buffer may be sent before it.
+    Lent,
 }
 
 /// A buffer larger than this is given back when everything has left.
@@ -79,6 +88,59 @@ impl Transmit {
                 Err(misuse)
             }
         }
+    }
+
+    /// The same for a body that can be written more than once; gives back the message to be sent from where it lies if
+    /// that is worth it.
+    #[inline(always)] // a step of every call
+    pub(super) fn complete_lending(
+        &mut self,
+        message: MessageStart,
+        config: &ConnectionConfig,
+        body: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), NotWritten<LentMessage>> {
+        if let Some(fragment_bytes) = config.fragment_bytes {
+            return self
+                .complete_in_fragments(message, config, fragment_bytes, body)
+                .map_err(NotWritten::Misuse);
+        }
+        let mut w = message.sparse_body(&mut self.buf);
+        let written = body(&mut w);
+        let runs = w.into_runs();
+        match written {
+            Ok(()) => match runs {
+                None => {
+                    message.finish(&mut self.buf, config.framer.message_bytes_max).map_err(NotWritten::Misuse)
+                }
+                Some(runs) => Err(self.lend(message, runs, config)),
+            },
+            Err(misuse) => {
+                message.abandon(&mut self.buf);
+                Err(NotWritten::Misuse(misuse))
+            }
+        }
+    }
+
+    /// Gives away a message at the end of the buffer that lacks some runs, with all that waits before it. Until
+    /// [`end_lending`](Self::end_lending) nothing else is sent.
+    #[cold]
+    fn lend(
+        &mut self,
+        message: MessageStart,
+        runs: Vec<Run>,
+        config: &ConnectionConfig,
+    ) -> NotWritten<LentMessage> {
+        let lent_bytes = runs.iter().map(|run| run.length).sum();
+        if let Err(misuse) = message.finish_sparse(&mut self.buf, lent_bytes, config.framer.message_bytes_max)
+        {
+            return NotWritten::Misuse(misuse);
+        }
+        let lent = LentMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs);
+        self.sent = 0;
+        self.due += lent.length();
+        // Nothing else is cut: with lending there are no fragments.
+        self.cuts.push_front(Cut { at: 0, end: 0, order: ByteOrder::NATIVE, form: CutForm::Lent });
+        NotWritten::Lent(lent)
     }
 
     #[cold]
@@ -129,7 +191,7 @@ impl Transmit {
         let mut id = [0; 4];
         id.copy_from_slice(&message[HEADER_BYTES..FRAGMENT_HEADER_BYTES]);
         let data_bytes = fragment_bytes - FRAGMENT_HEADER_BYTES;
-        self.headers_due += (length - fragment_bytes).div_ceil(data_bytes) * FRAGMENT_HEADER_BYTES;
+        self.due += (length - fragment_bytes).div_ceil(data_bytes) * FRAGMENT_HEADER_BYTES;
         self.push_cut(header, origin, fragment_bytes, CutForm::Regular { data_bytes, id });
     }
 
@@ -141,7 +203,7 @@ impl Transmit {
         else {
             return;
         };
-        self.headers_due += places.len() * HEADER_BYTES;
+        self.due += places.len() * HEADER_BYTES;
         let rest: Vec<usize> = rest.iter().map(|place| origin + *place as usize).collect();
         self.push_cut(header, origin, *first as usize, CutForm::Places(rest.into_iter()));
     }
@@ -158,10 +220,22 @@ impl Transmit {
     /// What should be sent next; empty when there is nothing. More may follow once this has been sent.
     #[inline]
     pub fn poll_transmit(&self) -> &[u8] {
+        self.poll_unlent().unwrap_or_default()
+    }
+
+    /// The same; `None` while a lent message is on its way, which everything else has to wait for.
+    #[inline]
+    pub fn poll_unlent(&self) -> Option<&[u8]> {
         match self.cuts.front() {
-            None => &self.buf[self.sent..],
-            Some(cut) => &self.buf[self.sent..cut.at],
+            None => Some(&self.buf[self.sent..]),
+            Some(Cut { form: CutForm::Lent, .. }) => None,
+            Some(cut) => Some(&self.buf[self.sent..cut.at]),
         }
+    }
+
+    /// Whether a lent message is on its way.
+    pub fn is_lending(&self) -> bool {
+        self.poll_unlent().is_none()
     }
 
     /// Says that the first `count` bytes have been sent.
@@ -197,10 +271,11 @@ impl Transmit {
                 cut.at = places.next().unwrap_or(cut.end);
                 (Version::V1_1, &[][..], HEADER_BYTES)
             }
+            CutForm::Lent => return,
         };
         // A fragment is at least as long as its header and 8 bytes, so those before it are its message's own.
         self.sent = begin - header_bytes;
-        self.headers_due -= header_bytes;
+        self.due -= header_bytes;
         let header = MessageHeader {
             version,
             order: cut.order,
@@ -216,37 +291,34 @@ impl Transmit {
         }
     }
 
-    /// Makes the message that waits alone, has no body yet and is whole, one with a body of so many bytes, at a multiple
-    /// of 8, that the driver sends itself; see [`sent_lent`](Self::sent_lent).
-    pub(super) fn lend(&mut self, body_bytes: usize) {
-        let body_at = self.buf.len().next_multiple_of(8);
-        self.buf.resize(body_at, 0);
-        let size = (body_at + body_bytes - HEADER_BYTES) as u32;
-        if let Some(place) = self.buf.get_mut(HEADER_BYTES - 4..HEADER_BYTES) {
-            place.copy_from_slice(&size.to_ne_bytes());
-        }
+    /// Says that so many bytes of the lent message have been sent.
+    pub fn sent_of_lent(&mut self, count: usize) {
+        self.due = self.due.saturating_sub(count);
+        self.sent_total += count as u64;
     }
 
-    /// Says that the first `count` bytes of what waits and of the body of the message behind it have been sent, which
-    /// follows in these pieces. What has not been sent of it is copied, and waits like everything else.
-    pub fn sent_lent(&mut self, count: usize, body: &[&[u8]]) {
-        let own = count.min(self.pending_bytes());
-        self.transmitted(own);
-        let mut sent = count - own;
-        self.sent_total += sent as u64;
-        for piece in body {
-            let of_piece = sent.min(piece.len());
-            let _probe = probe::copying(piece.len() - of_piece);
-            self.buf.extend_from_slice(&piece[of_piece..]);
-            sent -= of_piece;
+    /// A lent message has been sent but for these bytes, which wait from now on like everything else.
+    pub fn end_lending(&mut self, message: LentMessage, mut unsent: Vec<u8>) {
+        if !self.is_lending() {
+            return; // what waited has been forgotten
+        }
+        self.cuts.pop_front();
+        self.due = 0;
+        if !unsent.is_empty() {
+            unsent.extend_from_slice(&self.buf);
+            self.buf = unsent;
+        } else if self.buf.is_empty() {
+            self.buf = message.into_buffer();
+            self.buf.clear();
         }
     }
 
     /// Takes everything that waits, for drivers that keep what they could not send.
     pub fn take_all(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.pending_bytes());
-        while self.pending_bytes() > 0 {
-            let bytes = self.poll_transmit();
+        while self.pending_bytes() > 0
+            && let Some(bytes) = self.poll_unlent()
+        {
             let count = bytes.len();
             all.extend_from_slice(bytes);
             self.transmitted(count);
@@ -257,7 +329,7 @@ impl Transmit {
     /// Bytes waiting.
     #[inline]
     pub fn pending_bytes(&self) -> usize {
-        self.buf.len() - self.sent + self.headers_due
+        self.buf.len() - self.sent + self.due
     }
 
     /// Bytes sent since the connection was made: whether a message has left does not depend on what others
@@ -275,7 +347,7 @@ impl Transmit {
 
     /// Forgets what waits.
     pub(crate) fn clear(&mut self) {
-        self.headers_due = 0;
+        self.due = 0;
         self.cuts.clear();
         self.rewind();
     }

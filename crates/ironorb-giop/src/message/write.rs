@@ -264,6 +264,22 @@ impl MessageStart {
         self.encoding.version == Version::V1_1 && kinds.contains(&buf[self.origin + KIND_AT])
     }
 
+    /// Where in the message its body begins.
+    pub(crate) fn body_position(&self) -> usize {
+        self.body_at - self.origin
+    }
+
+    /// What the message is written in.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// A writer for the body that leaves out long runs of bytes.
+    #[inline]
+    pub(crate) fn sparse_body<'b>(&self, buf: &'b mut Vec<u8>) -> Writer<'b> {
+        Writer::sparse(buf, self.origin, self.encoding)
+    }
+
     /// A writer for the body.
     #[inline]
     pub fn body<'b>(&self, buf: &'b mut Vec<u8>) -> Writer<'b> {
@@ -277,8 +293,24 @@ impl MessageStart {
             buf.truncate(self.body_at - self.padding); // a body that is empty needs no padding before it
         }
         let length = buf.len() - self.origin;
+        self.write_size(buf, length, message_bytes_max)
+    }
+
+    /// The same for a body that is not empty and has so many bytes more than are there; stays as it is.
+    pub(crate) fn finish_sparse(
+        &self,
+        buf: &mut Vec<u8>,
+        more_bytes: usize,
+        message_bytes_max: usize,
+    ) -> Result<(), Misuse> {
+        let length = (buf.len() - self.origin).saturating_add(more_bytes);
+        self.write_size(buf, length, message_bytes_max)
+    }
+
+    #[inline]
+    fn write_size(&self, buf: &mut Vec<u8>, length: usize, message_bytes_max: usize) -> Result<(), Misuse> {
         if length > message_bytes_max || u32::try_from(length).is_err() {
-            self.abandon(buf);
+            buf.truncate(self.origin);
             return Err(Misuse::TooLarge);
         }
         let size = (length - HEADER_BYTES) as u32;

@@ -12,7 +12,7 @@ use super::needs::Needs;
 use super::node::Node;
 use super::read::VALUES_DEEP;
 use super::{Link, Value, ValueInfo, ValueKind};
-use crate::cdr::{Cuts, Marshal, MarshalNillable, Writer};
+use crate::cdr::{Cuts, Marshal, MarshalNillable, Run, Writer};
 use crate::error::Misuse;
 
 /// What a writer remembers of the values in its message. Made when the first value is written.
@@ -32,6 +32,8 @@ pub(crate) struct WriteState {
     pub(crate) needs: Option<Needs>,
     /// Where the message may be cut into fragments, if it shall be.
     pub(crate) cuts: Option<Cuts>,
+    /// What was left out before the first value, by a writer that leaves something out.
+    pub(crate) runs: Vec<Run>,
 }
 
 impl WriteState {
@@ -228,7 +230,7 @@ impl Writer<'_> {
     /// Goes to where a value ends that was written before.
     fn go_on_at(&mut self, position: usize) {
         let Some((buf, origin)) = &self.values().real else { return };
-        if buf.len() == origin + position {
+        if buf.len() == origin.wrapping_add(position) {
             self.end_rehearsal();
         } else {
             self.exchange(Vec::new(), 0usize.wrapping_sub(position));

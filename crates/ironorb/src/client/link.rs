@@ -12,7 +12,7 @@ mod lending;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,8 @@ pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
 pub(crate) struct Link {
     stream: Stream,
     state: Mutex<LinkState>,
+    /// Notified when a message has been sent from where it lies, and others have been waiting for that.
+    lent: Condvar,
     /// What `state` knows as well, for a look without the lock. May lag behind it: then the request finds out.
     ended: AtomicBool,
     /// The socket's receive timeout as we last set it, in microseconds; 0 is none. Only the thread that has
@@ -65,6 +67,8 @@ struct LinkState {
     connection: ClientConnection<Waiter>,
     /// Calls whose threads sleep because another one receives.
     parked: Vec<CallId>,
+    /// Threads that wait until a message has been sent from where it lies.
+    waiting_for_lender: usize,
     /// What calls without a thread have and need.
     attended: Attended,
 }
@@ -114,10 +118,16 @@ impl Link {
                 if both_ways.acceptor_of().is_some() { Side::Acceptor } else { Side::Originator },
             ),
         };
-        let state = LinkState { connection, parked: Vec::new(), attended: Attended::default() };
+        let state = LinkState {
+            connection,
+            parked: Vec::new(),
+            waiting_for_lender: 0,
+            attended: Attended::default(),
+        };
         Arc::new_cyclic(|me| Link {
             stream,
             state: Mutex::new(state),
+            lent: Condvar::new(),
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
             used_ms: AtomicU64::new(0),
@@ -189,7 +199,10 @@ impl Link {
     ) -> Result<Message, CallFailure> {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
-        let call = state.begin_request(target, operation, options, arguments)?;
+        let (state, call) = match state.begin_lending(target, operation, options, arguments) {
+            Ok(call) => (state, call),
+            Err(request) => self.lend_request(state, request, arguments, &mut clock, deadline)?,
+        };
         self.finish_call(state, call, || target.version(), clock, deadline)
     }
 
@@ -219,9 +232,19 @@ impl Link {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
         let begins_at = state.transmit().end_position();
-        state.begin_oneway_with(target, operation, contexts, arguments)?;
+        let begun = state.begin_lending_oneway(target, operation, contexts, arguments);
         let ends_at = state.transmit().end_position();
-        self.finish_oneway(state, begins_at..ends_at, clock, deadline)
+        if let Err(request) = begun {
+            (state, ()) = self.lend_request(state, request, arguments, &mut clock, deadline)?;
+        }
+        state = self
+            .flush(state, &mut clock, deadline)
+            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
+        let sent_position = state.transmit().sent_position();
+        match state.end() {
+            Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
+            _ => Ok(()),
+        }
     }
 
     #[inline(always)] // a step of every call
@@ -292,31 +315,47 @@ impl Link {
         if let Some(acceptor) = self.acceptor() {
             return Ok(self.push_out_accepted(state, acceptor, clock));
         }
-        match net::send_now(&self.stream, state.transmit().poll_transmit()) {
+        let Some(bytes) = state.transmit().poll_unlent() else {
+            return self.wait_until_lent(state, clock, deadline);
+        };
+        match net::send_now(&self.stream, bytes) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
             Ok(Moved::Nothing | Moved::End) => {
-                // The peer may read no more before we have read what it sends.
-                let framer = state.take_framer();
-                drop(state);
-                let left = deadline.remaining(Instant::now());
-                // An error shows at the next send.
-                let _ = match (left, &framer) {
-                    (Ok(left), Some(_)) => net::wait_writable_or_readable(&self.stream, left),
-                    (Ok(left), None) => net::wait_writable(&self.stream, left),
-                    (Err(Passed), _) => Ok(()),
-                };
-                clock.has_waited();
-                state = lock(&self.state);
-                if let Some(mut framer) = framer {
-                    let result = net::receive_now(&self.stream, framer.space());
-                    self.take_input(&mut state, framer, result);
-                    self.hand_over(&mut state);
-                }
-                left?;
+                let waited;
+                (state, waited) = self.wait_for_socket(state, clock, deadline);
+                waited?;
             }
             Err(_) => self.end(&mut state, ConnectionEnd::Lost),
         }
         Ok(state)
+    }
+
+    /// Waits without the lock until the socket takes bytes.
+    #[cold]
+    fn wait_for_socket<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> (Guard<'l>, Result<(), Passed>) {
+        // The peer may read no more before we have read what it sends.
+        let framer = state.take_framer();
+        drop(state);
+        let left = deadline.remaining(Instant::now());
+        // An error shows at the next send.
+        let _ = match (left, &framer) {
+            (Ok(left), Some(_)) => net::wait_writable_or_readable(&self.stream, left),
+            (Ok(left), None) => net::wait_writable(&self.stream, left),
+            (Err(Passed), _) => Ok(()),
+        };
+        clock.has_waited();
+        let mut state = lock(&self.state);
+        if let Some(mut framer) = framer {
+            let result = net::receive_now(&self.stream, framer.space());
+            self.take_input(&mut state, framer, result);
+            self.hand_over(&mut state);
+        }
+        (state, left.map(drop))
     }
 
     #[inline(always)] // a step of every call

@@ -4,7 +4,6 @@ pub(crate) mod asynchronous;
 mod errands;
 mod idle;
 mod kept;
-pub(crate) mod lent;
 mod link;
 mod receiver;
 mod resolver;

@@ -135,37 +135,10 @@ impl<'a> Arguments<'a> {
             let phase = w.position() % argument.alignment.max;
             self.prepare_one(argument, encoding, phase)?;
             for bytes in argument.parts(encoding, phase) {
-                w.write_bytes(bytes);
+                w.write_kept(bytes);
             }
         }
         Ok(())
-    }
-
-    /// Prepares them for a body that begins at a multiple of 8, and says how long it is.
-    pub(super) fn prepare(&self, encoding: Encoding) -> Result<usize, Misuse> {
-        let mut position = 0usize;
-        for argument in self.arguments.borrow_mut().iter_mut().filter(|argument| argument.is_set()) {
-            position = position.next_multiple_of(argument.alignment.first);
-            let phase = position % argument.alignment.max;
-            self.prepare_one(argument, encoding, phase)?;
-            position += argument.parts(encoding, phase).iter().map(|part| part.len()).sum::<usize>();
-        }
-        Ok(position)
-    }
-
-    /// Lends what has been prepared for this encoding.
-    pub(super) fn lend(&self, encoding: Encoding, to: &mut dyn FnMut(&[&[u8]])) {
-        let arguments = self.arguments.borrow();
-        let mut pieces: Vec<&[u8]> = Vec::with_capacity(3 * arguments.len());
-        let mut position = 0usize;
-        for argument in arguments.iter().filter(|argument| argument.is_set()) {
-            let at = position.next_multiple_of(argument.alignment.first);
-            let parts = argument.parts(encoding, at % argument.alignment.max);
-            pieces
-                .extend([&[0; 8][..at - position]].into_iter().chain(parts).filter(|part| !part.is_empty()));
-            position = at + parts.iter().map(|part| part.len()).sum::<usize>();
-        }
-        to(&pieces);
     }
 
     fn prepare_one(

@@ -1,12 +1,11 @@
 //! A request that is built at run time (CORBA 3.3 part 1, 11.2).
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
 use ironorb_giop::any::Any;
 use ironorb_giop::typecode::{TypeCode, Typed};
-use ironorb_giop::{Encoding, Marshal, Misuse, SystemException, Writer};
+use ironorb_giop::{Marshal, Misuse, SystemException, Writer};
 
 use super::argument::{Arguments, Lent, check_type, parameter};
 use super::deferred::DeferredResponse;
@@ -14,11 +13,10 @@ use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use super::results::{RawReply, Results};
 use crate::client::asynchronous::AsyncCall;
-use crate::client::lent::{self, LentBody};
 use crate::context::{Context, put_properties};
 use crate::course::Course;
 use crate::generated::Operation;
-use crate::invoke::about;
+use crate::invoke::{self, about};
 use crate::loopback;
 use crate::object::ObjectRef;
 use crate::probe::{self, Stage};
@@ -166,7 +164,7 @@ impl<'a> Request<'a> {
         }
         self.check()?;
         let name = Operation::named(&self.operation.name, false);
-        let reply = twoway(&self.target, &name, &Body::new(self) as &dyn LentBody)?;
+        let reply = twoway(&self.target, &name, &|w| self.write(w))?;
         Results::of(&self.operation, reply)
     }
 
@@ -175,7 +173,7 @@ impl<'a> Request<'a> {
     pub fn send_oneway(&mut self) -> Result<(), DynamicError> {
         self.check()?;
         let name = Operation::named(&self.operation.name, true);
-        Ok(oneway(&self.target, &name, &Body::new(self) as &dyn LentBody)?)
+        Ok(oneway(&self.target, &name, &|w| self.write(w))?)
     }
 
     /// Sends the request and lets the caller ask for the response later. What was borrowed has been read when this
@@ -233,44 +231,6 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The body of one request on its way.
-struct Body<'r, 'a> {
-    request: &'r Request<'a>,
-    prepared: Cell<Option<Encoding>>,
-}
-
-impl<'r, 'a> Body<'r, 'a> {
-    fn new(request: &'r Request<'a>) -> Self {
-        Body { request, prepared: Cell::new(None) }
-    }
-}
-
-impl LentBody for Body<'_, '_> {
-    fn write(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
-        self.request.write(w)
-    }
-
-    fn prepare(&self, encoding: Encoding) -> Result<Option<usize>, Misuse> {
-        let operation = &self.request.operation;
-        if !operation.contexts.is_empty() || operation.parameters.len() > LENT_MAX {
-            return Ok(None);
-        }
-        self.prepared.set(Some(encoding));
-        let _probe = probe::enter(Stage::Marshal);
-        self.request.arguments.prepare(encoding).map(Some)
-    }
-
-    fn lend(&self, to: &mut dyn FnMut(&[&[u8]])) {
-        if let Some(encoding) = self.prepared.get() {
-            self.request.arguments.lend(encoding, to);
-        }
-    }
-}
-
-/// Requests with more arguments are copied together: systems take about a thousand pieces at once, and an argument has up
-/// to three.
-const LENT_MAX: usize = 256;
-
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -300,10 +260,10 @@ pub fn send_raw(
     oneway(target, &Operation::named(operation, true), arguments)
 }
 
-fn twoway<B: lent::Body>(
+fn twoway(
     target: &ObjectRef,
     operation: &Operation<'_>,
-    arguments: B,
+    arguments: invoke::Arguments<'_>,
 ) -> Result<RawReply, SystemException> {
     let _probe = probe::enter(Stage::Call);
     let call = || Course::twoway(target, operation, arguments);
@@ -318,10 +278,10 @@ fn twoway<B: lent::Body>(
     }
 }
 
-fn oneway<B: lent::Body>(
+fn oneway(
     target: &ObjectRef,
     operation: &Operation<'_>,
-    arguments: B,
+    arguments: invoke::Arguments<'_>,
 ) -> Result<(), SystemException> {
     let _probe = probe::enter(Stage::Call);
     let call = || Course::begin(target, operation, arguments).and_then(|mut course| course.oneway());

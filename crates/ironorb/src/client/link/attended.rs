@@ -176,8 +176,12 @@ impl Link {
         if let Some(acceptor) = self.acceptor() {
             return self.send_some_accepted(state, acceptor);
         }
-        while state.transmit().pending_bytes() > 0 && state.end().is_none() {
-            match net::send_now(&self.stream, state.transmit().poll_transmit()) {
+        // Whoever sends a lent message sends what is behind it, too.
+        while state.transmit().pending_bytes() > 0
+            && state.end().is_none()
+            && let Some(bytes) = state.transmit().poll_unlent()
+        {
+            match net::send_now(&self.stream, bytes) {
                 Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
                 Ok(Moved::Nothing | Moved::End) => break,
                 Err(_) => self.end(state, ConnectionEnd::Lost),
@@ -290,6 +294,6 @@ impl LinkState {
         if pending_bytes == 0 {
             self.attended.held = 0;
         }
-        pending_bytes > 0 && self.attended.held == 0
+        pending_bytes > 0 && self.attended.held == 0 && !self.transmit().is_lending()
     }
 }

@@ -1,116 +1,150 @@
-//! Requests whose bodies leave from where they lie: header and body go to the socket with one call, and only what it does
-//! not take is copied, to wait in the connection's buffer like everything else.
+//! Requests of which long runs of bytes leave from where they lie: the socket is given header, run and what follows with
+//! one call, and only what it does not take in time is copied, to wait in the connection's buffer like everything else.
+//! Others may use the connection whenever this waits, but what they write leaves behind it.
 
 use std::io::IoSlice;
+use std::sync::PoisonError;
 use std::time::Instant;
 
-use ironorb_giop::connection::{ConnectionEnd, RequestOptions};
-use ironorb_giop::message::{Message, RequestTarget, Response};
+use ironorb_giop::connection::{ConnectionEnd, LentMessage, NotWhole};
 
-use super::{Guard, Link};
-use crate::client::lent::{Begun, LENT_BYTES_MIN, LentBody};
+use super::{Clock, Guard, Link};
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
+use crate::invoke::Arguments;
 use crate::net::{self, Moved};
+use crate::probe;
+use crate::sync::lock;
 
 impl Link {
-    /// Sends a request and waits for its answer.
-    pub(crate) fn call_lending(
-        &self,
-        target: &RequestTarget,
-        options: RequestOptions<'_>,
-        operation: &str,
-        body: &dyn LentBody,
-        now: Instant,
+    /// Sends a request that was not written as a whole.
+    #[cold]
+    pub(super) fn lend_request<'l, C>(
+        &'l self,
+        state: Guard<'l>,
+        request: NotWhole<C>,
+        arguments: Arguments<'_>,
+        clock: &mut Clock,
         deadline: Deadline,
-    ) -> Result<Message, CallFailure> {
-        let mut clock = self.clock(now);
-        let mut state = self.wait_for_room(&mut clock, deadline)?;
-        let call = match self.begin_lending(&mut state, target, options, operation, body)?.call {
-            Some(call) => call,
-            // Asked for a reply, a request has one.
-            None => return Err(CallFailure::TooManyCalls),
+    ) -> Result<(Guard<'l>, C), CallFailure> {
+        let (call, mut message) = match request {
+            NotWhole::Lent(call, message) => (call, message),
+            NotWhole::Failed(e) => return Err(e.into()),
         };
-        self.finish_call(state, call, || target.version(), clock, deadline)
-    }
-
-    /// Sends a request that wants no reply.
-    pub(crate) fn oneway_lending(
-        &self,
-        target: &RequestTarget,
-        options: RequestOptions<'_>,
-        operation: &str,
-        body: &dyn LentBody,
-        now: Instant,
-        deadline: Deadline,
-    ) -> Result<(), CallFailure> {
-        let mut clock = self.clock(now);
-        let mut state = self.wait_for_room(&mut clock, deadline)?;
-        let begun = self.begin_lending(&mut state, target, options, operation, body)?;
-        let ends_at = state.transmit().end_position();
-        self.finish_oneway(state, begun.begins_at..ends_at, clock, deadline)
-    }
-
-    /// Writes a request, or sends as much of it as the socket takes.
-    fn begin_lending(
-        &self,
-        state: &mut Guard<'_>,
-        target: &RequestTarget,
-        options: RequestOptions<'_>,
-        operation: &str,
-        body: &dyn LentBody,
-    ) -> Result<Begun, CallFailure> {
-        let begins_at = state.transmit().end_position();
-        let encoding = state.encoding_for(target);
-        if self.acceptor().is_none()
-            && let Some(body_bytes) = body.prepare(encoding).map_err(CallFailure::Misuse)?
-            && body_bytes >= LENT_BYTES_MIN
-            && state.may_lend(target, body_bytes)
-        {
-            let call = state.begin_lent(target, operation, options, body_bytes)?;
-            body.lend(&mut |pieces| self.send_lent(state, pieces));
-            return Ok(Begun { call, begins_at });
+        // What goes over an accepted connection leaves by the server's hands.
+        let mode = if self.is_accepted() { Mode::Copy } else { Mode::Send };
+        let mut sending =
+            Sending { link: self, state: Some(state), clock, deadline, mode, unsent: Vec::new() };
+        let handed_over = message.hand_over(arguments, &mut |pieces| sending.send(pieces));
+        let mut state = sending.end(message);
+        if let Err(misuse) = handed_over {
+            self.end(&mut state, ConnectionEnd::Lost);
+            return Err(CallFailure::Misuse(misuse));
         }
-        let call = match options.response {
-            Response::None => {
-                state.begin_oneway_with(target, operation, options.contexts, |w| body.write(w))?;
-                None
-            }
-            _ => Some(state.begin_request(target, operation, options, |w| body.write(w))?),
-        };
-        Ok(Begun { call, begins_at })
+        Ok((state, call))
     }
 
-    fn send_lent(&self, state: &mut Guard<'_>, pieces: &[&[u8]]) {
-        let transmit = state.transmit();
-        let header = [transmit.poll_transmit()];
-        let slices: Vec<IoSlice<'_>> = header.iter().chain(pieces).map(|piece| IoSlice::new(piece)).collect();
-        let sent = net::send_pieces_now(&self.stream, &slices);
-        let count = if let Ok(Moved::Bytes(count)) = sent { count } else { 0 };
-        transmit.sent_lent(count, pieces);
-        if sent.is_err() {
-            self.end(state, ConnectionEnd::Lost);
-        }
-    }
-
-    /// Sends what is left of a oneway.
-    #[inline(always)] // a step of every oneway
-    pub(super) fn finish_oneway(
-        &self,
-        state: Guard<'_>,
-        position: std::ops::Range<u64>,
-        mut clock: super::Clock,
+    /// Waits until another's message has been sent from where it lies.
+    #[cold]
+    pub(super) fn wait_until_lent<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        clock: &mut Clock,
         deadline: Deadline,
-    ) -> Result<(), CallFailure> {
-        let mut state = self
-            .flush(state, &mut clock, deadline)
-            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
-        let sent_position = state.transmit().sent_position();
-        match state.end() {
-            Some(end) if sent_position < position.end => {
-                Err(CallFailure::ended(end, sent_position > position.start))
-            }
-            _ => Ok(()),
+    ) -> Result<Guard<'l>, Passed> {
+        while state.transmit().is_lending() && state.end().is_none() {
+            let left = deadline.remaining(Instant::now())?;
+            state.waiting_for_lender += 1;
+            state = match left {
+                None => self.lent.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => self.lent.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+            };
+            state.waiting_for_lender -= 1;
+            clock.has_waited();
+        }
+        Ok(state)
+    }
+
+    /// The lent message that others have been waiting for is out of their way.
+    fn tell_those_behind(&self, state: &Guard<'_>) {
+        if state.waiting_for_lender > 0 {
+            self.lent.notify_all();
         }
     }
 }
+
+/// The sending of one such request. Dropped before it has ended - what writes the arguments has panicked - it ends the
+/// connection, for the stream can carry nothing else.
+struct Sending<'l, 'c> {
+    link: &'l Link,
+    /// Until it has ended.
+    state: Option<Guard<'l>>,
+    clock: &'c mut Clock,
+    deadline: Deadline,
+    mode: Mode,
+    unsent: Vec<u8>,
+}
+
+/// What is done with pieces.
+#[derive(PartialEq, Eq)]
+enum Mode {
+    Send,
+    /// There is no time left, or no socket: they are kept.
+    Copy,
+    /// The connection has ended.
+    Drop,
+}
+
+impl<'l> Sending<'l, '_> {
+    fn send(&mut self, pieces: &[&[u8]]) {
+        let mut slices = [IoSlice::new(&[]); PIECES_MAX];
+        slices.iter_mut().zip(pieces).for_each(|(slice, piece)| *slice = IoSlice::new(piece));
+        let mut left = &mut slices[..];
+        IoSlice::advance_slices(&mut left, 0); // takes off those that are empty
+        while !left.is_empty() && self.mode == Mode::Send {
+            let Some(mut state) = self.state.take() else { return };
+            match net::send_pieces_now(&self.link.stream, left) {
+                Ok(Moved::Bytes(count)) => {
+                    state.transmit().sent_of_lent(count);
+                    IoSlice::advance_slices(&mut left, count);
+                }
+                Ok(Moved::Nothing | Moved::End) => {
+                    let waited;
+                    (state, waited) = self.link.wait_for_socket(state, self.clock, self.deadline);
+                    if waited.is_err() {
+                        self.mode = Mode::Copy;
+                    }
+                }
+                Err(_) => self.link.end(&mut state, ConnectionEnd::Lost),
+            }
+            if state.end().is_some() {
+                self.mode = Mode::Drop;
+            }
+            self.state = Some(state);
+        }
+        if self.mode == Mode::Copy {
+            let _probe = probe::copying(left.iter().map(|piece| piece.len()).sum());
+            left.iter().for_each(|piece| self.unsent.extend_from_slice(piece));
+        }
+    }
+
+    /// The message has been sent, or kept.
+    fn end(mut self, message: LentMessage) -> Guard<'l> {
+        let mut state = self.state.take().unwrap_or_else(|| lock(&self.link.state));
+        state.transmit().end_lending(message, std::mem::take(&mut self.unsent));
+        self.link.tell_those_behind(&state);
+        state
+    }
+}
+
+impl Drop for Sending<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(mut state) = self.state.take() {
+            self.link.end(&mut state, ConnectionEnd::Lost);
+            self.link.tell_those_behind(&state);
+        }
+    }
+}
+
+/// Pieces that are handed over at a time.
+const PIECES_MAX: usize = 3;
