@@ -9,7 +9,8 @@ use crate::version::{TransmissionCodeSets, Version};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramerLimits {
     /// Largest message accepted, header and all fragments included, in bytes. Default 128 MiB. Memory follows
-    /// what has arrived, so an announced size alone costs nothing; worst case about twice this per connection.
+    /// what has arrived, so an announced size alone costs nothing; worst case about twice this per connection, and
+    /// 16 MiB for a moment after the last large message.
     pub message_bytes_max: usize,
     /// Messages whose fragments may be interleaved. Default 16. All of them together hold at most
     /// `message_bytes_max` bytes, and as much again while their buffers grow.
@@ -27,8 +28,12 @@ const BUFFER_BYTES: usize = 16 << 10;
 /// Bytes of the receive buffer once as many have come of a message in fragments, each of which may be as small as it
 /// likes.
 const ASSEMBLY_BUFFER_BYTES: usize = 128 << 10;
-/// Buffers larger than this are not kept for the next message.
+/// Buffers larger than this are not kept for the next message, but one; see [`Framer::release`].
 const KEEP_BYTES_MAX: usize = 256 << 10;
+/// No buffer is kept that is larger than this.
+const KEEP_LARGE_BYTES_MAX: usize = 16 << 20;
+/// Small messages behind a large one for which its buffer is kept.
+const WAITS_MAX: usize = 32;
 /// How often a message may be searched for a request id that has not come, each time in its length.
 const SEARCHES_MAX: usize = 16;
 /// Buffers kept for the next messages.
@@ -48,6 +53,12 @@ pub struct Framer {
     taken: usize,
     filled: usize,
     spares: Vec<Vec<u8>>,
+    /// One of more than `KEEP_BYTES_MAX` bytes.
+    large: Option<Vec<u8>>,
+    /// Length of the last message that did not fit a small buffer: the next is likely as long.
+    expected: usize,
+    /// How often more has been waited for since.
+    waits: usize,
     assemblies: Vec<Assembly>,
     limits: FramerLimits,
 }
@@ -95,6 +106,9 @@ impl Framer {
             taken: 0,
             filled: 0,
             spares: Vec::new(),
+            large: None,
+            expected: 0,
+            waits: 0,
             assemblies: Vec::new(),
             limits,
         }
@@ -104,21 +118,79 @@ impl Framer {
     /// it announces.
     #[inline]
     pub fn space(&mut self) -> &mut [u8] {
-        if self.filled == self.buf.len() {
-            self.grow();
+        // One look at whether there is some room but not much.
+        if (self.buf.len() - self.filled).wrapping_sub(1) >= BUFFER_BYTES {
+            return self.space_of_large();
         }
         &mut self.buf[self.filled..]
     }
 
+    /// The same in a buffer that is full, or large. What comes behind a large message is left to the next receive: here
+    /// it would have to be copied out of the message's buffer.
     #[cold]
-    fn grow(&mut self) {
-        if self.taken > 0 {
-            self.buf.copy_within(self.taken..self.filled, 0);
-            self.filled -= self.taken;
-            self.taken = 0;
+    fn space_of_large(&mut self) -> &mut [u8] {
+        let end = match self.unfinished_length() {
+            Some(length) => {
+                self.make_room(length);
+                self.taken + length
+            }
+            None => self.filled + self.expected.max(BUFFER_BYTES),
+        };
+        if self.filled == self.buf.len() {
+            self.grow();
+        }
+        let end = end.min(self.buf.len()).max(self.filled + 1);
+        &mut self.buf[self.filled..end]
+    }
+
+    /// The length of a message of which a part has arrived, if that is known and it comes whole.
+    fn unfinished_length(&self) -> Option<usize> {
+        let arrived = &self.buf[self.taken..self.filled];
+        let header = MessageHeader::parse(arrived.first_chunk()?).ok()?;
+        let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
+        let comes_whole = !header.more_fragments && header.kind != MessageType::Fragment;
+        (comes_whole && length > arrived.len() && length <= self.limits.message_bytes_max).then_some(length)
+    }
+
+    /// Has a large message lie at the start of a buffer, with which it can leave. Goes over to one that is kept and
+    /// holds the whole message, if there is one.
+    fn make_room(&mut self, length: usize) {
+        if self.taken > 0 && length > BUFFER_BYTES && self.filled - self.taken <= BUFFER_BYTES {
+            self.move_to_front();
+        }
+        if self.buf.len() - self.taken >= length {
             return;
         }
-        let length = (2 * self.buf.len()).max(BUFFER_BYTES);
+        let fits = |spare: &Vec<u8>| spare.len() >= length;
+        let spare = match self.spares.iter().position(fits) {
+            Some(index) => self.spares.swap_remove(index),
+            None => match self.large.take_if(|large| fits(large)) {
+                Some(large) => large,
+                None => return,
+            },
+        };
+        let small = std::mem::replace(&mut self.buf, spare);
+        let arrived = &small[self.taken..self.filled];
+        self.buf[..arrived.len()].copy_from_slice(arrived);
+        (self.taken, self.filled) = (0, arrived.len());
+        self.recycle(small);
+    }
+
+    fn move_to_front(&mut self) {
+        self.buf.copy_within(self.taken..self.filled, 0);
+        self.filled -= self.taken;
+        self.taken = 0;
+    }
+
+    /// Makes room in a full buffer.
+    fn grow(&mut self) {
+        if self.taken > 0 {
+            return self.move_to_front();
+        }
+        // No more than the message needs: the next that is as long fits exactly.
+        let needed =
+            self.unfinished_length().map_or(usize::MAX, |length| length.next_multiple_of(BUFFER_BYTES));
+        let length = (2 * self.buf.len()).min(needed).max(BUFFER_BYTES);
         self.buf.resize(length, 0);
     }
 
@@ -203,8 +275,56 @@ impl Framer {
     /// Gives a message's buffer back.
     #[inline]
     pub fn recycle(&mut self, buffer: Vec<u8>) {
-        if self.spares.len() < SPARES_MAX && buffer.len() <= KEEP_BYTES_MAX {
+        if buffer.len() > BUFFER_BYTES {
+            return self.recycle_large(buffer);
+        }
+        if self.spares.len() < SPARES_MAX {
             self.spares.push(buffer);
+        }
+    }
+
+    /// The same for one that a large message has come in. If the next is likely as large it goes there at once.
+    #[cold]
+    fn recycle_large(&mut self, mut buffer: Vec<u8>) {
+        if buffer.len() > KEEP_LARGE_BYTES_MAX {
+            return;
+        }
+        if self.filled == 0 && (self.buf.len()..=buffer.len()).contains(&self.expected) {
+            std::mem::swap(&mut self.buf, &mut buffer);
+        }
+        if buffer.len() <= KEEP_BYTES_MAX {
+            if self.spares.len() < SPARES_MAX {
+                self.spares.push(buffer);
+            }
+        } else if self.large.as_ref().is_none_or(|large| large.len() < buffer.len()) {
+            self.expected = self.expected.max(buffer.len()); // so that it is looked at
+            self.large = Some(buffer);
+        }
+    }
+
+    /// Whether more memory is kept for large messages than others need, and none is coming. To be asked before waiting;
+    /// after some times without a large message it is given back.
+    #[inline]
+    pub fn holds_spare_memory(&mut self) -> bool {
+        self.expected > KEEP_BYTES_MAX && self.still_holds_spare_memory()
+    }
+
+    #[cold]
+    fn still_holds_spare_memory(&mut self) -> bool {
+        self.waits += 1;
+        if self.waits > WAITS_MAX {
+            self.release();
+        }
+        self.expected > 0 && self.filled == 0
+    }
+
+    /// Gives back what is kept for large messages: for a driver that has waited for the next one, in vain.
+    #[cold]
+    pub fn release(&mut self) {
+        self.expected = 0;
+        self.large = None;
+        if self.filled == 0 && self.buf.len() > KEEP_BYTES_MAX {
+            self.buf = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
         }
     }
 
@@ -221,6 +341,9 @@ impl Framer {
             let _probe = probe::copying(rest);
             spare[..rest].copy_from_slice(&self.buf[length..self.filled]);
             self.filled = rest;
+            if length > BUFFER_BYTES {
+                (self.expected, self.waits) = (length, 0);
+            }
             std::mem::replace(&mut self.buf, spare)
         } else {
             let _probe = probe::copying(length);

@@ -141,6 +141,11 @@ pub(crate) fn wait_writable_or_readable(stream: &Stream, timeout: Option<Duratio
     wait(stream, PollFlags::OUT | PollFlags::IN, timeout).map(drop)
 }
 
+/// True when a receive gives something within this time.
+pub(crate) fn wait_readable(stream: &Stream, timeout: Duration) -> io::Result<bool> {
+    wait(stream, PollFlags::IN, Some(timeout))
+}
+
 /// True when a receive would give something now: bytes, an end or an error.
 pub(crate) fn is_readable(stream: &Stream) -> bool {
     wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true)

@@ -612,6 +612,15 @@ impl<W> ClientConnection<W> {
         }
     }
 
+    /// Gives back what is kept for large replies, unless somebody receives.
+    pub fn release_spare_memory(&mut self) {
+        if let Some(framer) = &mut self.framer
+            && framer.holds_spare_memory()
+        {
+            framer.release();
+        }
+    }
+
     fn slot_mut(&mut self, call: CallId) -> Option<&mut Slot<W>> {
         self.slots
             .get_mut(call.index())

@@ -106,6 +106,76 @@ fn a_large_message_arrives_in_a_growing_buffer() {
     assert_eq!(all(&mut framer), [large, reply(2, b"x")]);
 }
 
+/// Hands over what a socket would: at most what there is room for. Gives the number of receives.
+fn receive(framer: &mut Framer, mut stream: &[u8]) -> usize {
+    let mut receives = 0;
+    while !stream.is_empty() {
+        let space = framer.space();
+        let count = space.len().min(stream.len());
+        space[..count].copy_from_slice(&stream[..count]);
+        framer.received(count);
+        stream = &stream[count..];
+        receives += 1;
+        while let Some(message) = framer.next().unwrap() {
+            assert!(message.bytes()[24..].iter().all(|&byte| byte == 5));
+            framer.recycle(message.into_buffer());
+        }
+    }
+    receives
+}
+
+/// Messages as long as the one before come with one receive each, into a buffer that is used again and again.
+#[test]
+fn large_messages_come_into_the_same_buffer() {
+    for length in [20_000, 64 << 10, 300_000, 8 << 20] {
+        let large = reply(5, &vec![5; length]);
+        let mut framer = Framer::new(FramerLimits::default());
+        receive(&mut framer, &large);
+        let place = framer.buf.as_ptr();
+        for _ in 0..3 {
+            assert_eq!(receive(&mut framer, &large.repeat(4)), 4, "{length}");
+            assert_eq!(framer.buf.as_ptr(), place, "{length}");
+        }
+        // A small one first, and then two at once.
+        let small = reply(5, b"");
+        assert!(receive(&mut framer, &[&small[..], &large, &small, &large].concat()) <= 6, "{length}");
+        assert!(framer.buf.len() < length + 2 * BUFFER_BYTES);
+    }
+}
+
+/// What is kept for large messages is given back: when asked, and after a while without any.
+#[test]
+fn memory_for_large_messages_is_given_back() {
+    let (large, small) = (reply(5, &vec![5; 4 << 20]), reply(5, b""));
+    let kept = |framer: &Framer| {
+        framer.buf.len() + framer.large.iter().chain(&framer.spares).map(Vec::len).sum::<usize>()
+    };
+    let few = KEEP_BYTES_MAX + BUFFER_BYTES * SPARES_MAX;
+    let mut framer = Framer::new(FramerLimits::default());
+    assert!(!framer.holds_spare_memory());
+    receive(&mut framer, &large);
+    assert!(framer.holds_spare_memory() && kept(&framer) > 4 << 20);
+    framer.release();
+    assert!(!framer.holds_spare_memory() && kept(&framer) < few);
+    receive(&mut framer, &large);
+    receive(&mut framer, &large);
+    assert!(kept(&framer) < 5 << 20, "one is enough");
+    for _ in 0..=WAITS_MAX {
+        assert!(kept(&framer) > 4 << 20);
+        framer.holds_spare_memory();
+        receive(&mut framer, &small);
+    }
+    assert!(!framer.holds_spare_memory() && kept(&framer) < few);
+    // Nor is what is larger than everything kept, or what comes back late.
+    receive(&mut framer, &reply(5, &vec![5; KEEP_LARGE_BYTES_MAX]));
+    assert!(kept(&framer) < few);
+    framer.push(&large);
+    let late = framer.next().unwrap().unwrap();
+    framer.release();
+    framer.recycle(late.into_buffer());
+    assert!(framer.holds_spare_memory());
+}
+
 /// A peer that fills a buffer grown by one large message with small ones must not make each of them move
 /// all the others: a buffer that moves has another address.
 #[test]

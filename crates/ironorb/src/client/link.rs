@@ -101,6 +101,9 @@ impl DerefMut for LinkState {
 /// An idle connection may have been closed by the peer meanwhile; after this time it is worth a look.
 const LOOK_AFTER_MS: u64 = 20;
 
+/// How long the buffer of the last large reply is kept for the next, at least; looked at with what closes idle connections.
+const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
+
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
 impl Link {
@@ -542,6 +545,9 @@ impl Link {
         let mut state = lock(&self.state);
         if state.end().is_some() {
             return true;
+        }
+        if self.idle_time(now) >= LARGE_FOLLOWS_WITHIN {
+            state.release_spare_memory();
         }
         // Over one that may be used both ways the peer may want to ask, and has no other way.
         if self.both_ways.is_some()

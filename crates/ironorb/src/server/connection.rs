@@ -9,6 +9,7 @@ mod sending;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
@@ -173,12 +174,31 @@ impl Connection {
             if framer.is_mid_message() {
                 is_unfinished = true;
                 self.unfinished_bytes.store(framer.held_bytes(), Ordering::Relaxed);
+            } else if framer.holds_spare_memory() {
+                self.release_if_idle(&mut framer);
             }
             match net::receive(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return None,
             }
+        }
+    }
+
+    /// Gives back memory for large messages where none follows soon.
+    #[cold]
+    fn release_if_idle(&self, framer: &mut Framer) {
+        if !net::wait_readable(&self.stream, LARGE_FOLLOWS_WITHIN).unwrap_or(true) {
+            framer.release();
+        }
+    }
+
+    /// The same, for whoever has seen that nothing has been asked for a while. A thread that waits sees to it itself.
+    pub(super) fn release_spare_memory(&self) {
+        if let Ok(mut framer) = self.receiver.try_lock()
+            && framer.holds_spare_memory()
+        {
+            framer.release();
         }
     }
 
@@ -389,6 +409,9 @@ impl Connection {
         }
     }
 }
+
+/// How long a large message is waited for with the buffer of the last one. Clients that send them one by one are faster.
+const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_millis(20);
 
 /// Requests served after which a client is expected to have told everything that concerns its whole connection. What it
 /// tells later is heard all the same, when that request is served.

@@ -30,7 +30,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
             let now = Instant::now();
             for connection in connections.drain(..) {
                 match watchdog.look(connection.id, connection.activity(), now) {
-                    Verdict::Keep => {}
+                    Verdict::Keep => connection.release_spare_memory(),
                     // Whoever receives finds the end, and closes in order: with the last reply, if a request has
                     // come meanwhile, and with a goodbye.
                     Verdict::Idle => connection.stop_receiving(),
