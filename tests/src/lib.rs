@@ -8,6 +8,7 @@ ironorb::include_idl!("wires");
 pub mod command;
 pub mod everything;
 mod exchange;
+pub mod random_values;
 pub mod raw;
 pub mod relay;
 mod servant;

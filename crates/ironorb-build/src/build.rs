@@ -26,6 +26,9 @@ impl Config {
                 ));
             }
         };
+        if let Some(profile) = self.profile() {
+            println!("cargo:rerun-if-changed={}", profile.display());
+        }
         let mut written = Vec::new();
         let mut errors = Vec::new();
         for file in files {

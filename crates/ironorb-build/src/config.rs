@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ironorb_idl::model::{DefId, Model};
 
+use crate::errors::Errors;
+use crate::marshalling::{Choice, Way};
+use crate::profile;
+
 /// How IDL files are found, mapped and where the Rust goes. Builder methods; then
 /// [`compile`](Config::compile), or [`generate`](crate::generate) for the text alone.
 #[derive(Debug, Clone)]
@@ -13,6 +17,27 @@ pub struct Config {
     pub(crate) out_dir: Option<PathBuf>,
     externals: Vec<(String, String)>,
     support: String,
+    marshalling: Marshalling,
+    profile_share: f64,
+}
+
+/// How the values of generated types are written and read, where the IDL does not say so by `@marshal(compiled)` or
+/// `@marshal(interpreted)` at the type or around it. The bytes are the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Marshalling {
+    /// By code of each type: the fastest, and the most code.
+    #[default]
+    Compiled,
+    /// By one interpreter for all types, so that each takes little code: smaller, and slower.
+    Interpreted,
+    /// By the interpreter, and values are counted: `ironorb::marshal_profile` and the setting `marshalProfile` write
+    /// how many there were of which type.
+    Record,
+    /// As such a file says: types in use by code of their own, the others by the interpreter. What is in use is what
+    /// makes up [`Config::profile_share`] of all values that were counted. Types that the file does not name were not
+    /// used; what it names and the IDL does not have is no matter.
+    Profile(PathBuf),
 }
 
 impl Default for Config {
@@ -30,6 +55,8 @@ impl Config {
             out_dir: None,
             externals: Vec::new(),
             support: "::ironorb::generated".to_owned(),
+            marshalling: Marshalling::default(),
+            profile_share: PROFILE_SHARE,
         }
     }
 
@@ -69,6 +96,37 @@ impl Config {
         self
     }
 
+    /// How values are written and read where the IDL does not say; [`Marshalling::Compiled`] when not set.
+    pub fn marshal(mut self, marshalling: Marshalling) -> Self {
+        self.marshalling = marshalling;
+        self
+    }
+
+    /// With [`Marshalling::Profile`]: the share of all values whose types are compiled, the most used first. From 0, no
+    /// type, to 1, each that was used at all; 0.99 when not set.
+    pub fn profile_share(mut self, share: f64) -> Self {
+        self.profile_share = share;
+        self
+    }
+
+    /// How the values of types are written and read of which the IDL says nothing. Reads the profile, if there is one.
+    pub(crate) fn choice(&self) -> Result<Choice, Errors> {
+        match &self.marshalling {
+            Marshalling::Compiled => Ok(Choice::All(Way::Compiled)),
+            Marshalling::Interpreted => Ok(Choice::All(Way::Interpreted)),
+            Marshalling::Record => Ok(Choice::All(Way::Recorded)),
+            Marshalling::Profile(file) => profile::in_use(file, self.profile_share).map(Choice::InUse),
+        }
+    }
+
+    /// The profile that is read, if one is.
+    pub(crate) fn profile(&self) -> Option<&Path> {
+        match &self.marshalling {
+            Marshalling::Profile(file) => Some(file),
+            _ => None,
+        }
+    }
+
     pub(crate) fn support_path(&self) -> &str {
         &self.support
     }
@@ -86,3 +144,6 @@ impl Config {
         found.map(|(_, rust_path)| rust_path.as_str())
     }
 }
+
+/// The rest are the one value in a hundred that may take longer.
+const PROFILE_SHARE: f64 = 0.99;

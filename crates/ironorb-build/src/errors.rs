@@ -6,6 +6,7 @@ use std::path::Path;
 use ironorb_idl::model::Model;
 use ironorb_idl::source::{Sources, Span};
 
+use crate::marshalling::Mistake;
 use crate::unsupported::NotGenerated;
 
 /// Why [`compile`](crate::compile) or [`generate`](crate::generate) gave nothing: everything that was
@@ -32,7 +33,21 @@ impl Errors {
     }
 
     pub(crate) fn not_generated(model: &Model, sources: Option<&Sources>, found: &[NotGenerated]) -> Self {
-        let texts: Vec<String> = found.iter().map(|found| render(model, sources, found)).collect();
+        let texts: Vec<String> = found
+            .iter()
+            .map(|found| render(model, sources, &format!("{} is not generated yet", found.what), found.span))
+            .collect();
+        Errors::new(texts.join("\n\n"))
+    }
+
+    pub(crate) fn mistakes(model: &Model, sources: Option<&Sources>, mistakes: &[Mistake]) -> Self {
+        let texts: Vec<String> = mistakes
+            .iter()
+            .map(|mistake| {
+                let text = render(model, sources, &mistake.what, mistake.span);
+                format!("{text}\n  = help: {}", mistake.help)
+            })
+            .collect();
         Errors::new(texts.join("\n\n"))
     }
 }
@@ -53,21 +68,21 @@ impl fmt::Debug for Errors {
 impl std::error::Error for Errors {}
 
 /// In the shape of the front end's diagnostics.
-fn render(model: &Model, sources: Option<&Sources>, found: &NotGenerated) -> String {
-    let mut text = format!("error: {} is not generated yet", found.what);
-    let path = &model.files()[found.span.file.index()].path;
+fn render(model: &Model, sources: Option<&Sources>, what: &str, span: Span) -> String {
+    let mut text = format!("error: {what}");
+    let path = &model.files()[span.file.index()].path;
     let source = match sources {
-        Some(sources) => Some(sources.file(found.span.file).text().to_owned()),
+        Some(sources) => Some(sources.file(span.file).text().to_owned()),
         // The model keeps no texts, so the line is read again.
         None => std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
     };
-    match source.as_deref().and_then(|source| excerpt(source, found.span)) {
+    match source.as_deref().and_then(|source| excerpt(source, span)) {
         Some((line, column, rest)) => {
             let gutter = " ".repeat(line.to_string().len());
             text.push_str(&format!("\n{gutter}--> {}:{line}:{column}\n", path.display()));
             text.push_str(&format!("{gutter} |\n{line} | {rest}"));
         }
-        None => text.push_str(&format!("\n --> {} (byte {})", path.display(), found.span.start)),
+        None => text.push_str(&format!("\n --> {} (byte {})", path.display(), span.start)),
     }
     text
 }

@@ -16,6 +16,8 @@ pub(crate) struct Facts {
     pub(crate) acyclic: bool,
     /// No string, sequence or map in it has a bound, and no field of a bitset a width. Values are not looked into.
     pub(crate) unbounded: bool,
+    /// Its values can be sent: no local object is in them, and nothing native.
+    pub(crate) sent: bool,
 }
 
 /// Facts of every definition that is a type.
@@ -63,7 +65,9 @@ impl<'m> Layout<'m> {
                 Facts { copy: false, eq: false, ..Facts::ALL }
             }
             // A reference is a handle that is counted.
-            DefKind::Interface(_) => Facts { copy: false, ..Facts::ALL },
+            DefKind::Interface(interface) => {
+                Facts { copy: false, sent: interface.kind != InterfaceKind::Local, ..Facts::ALL }
+            }
             // The struct of the state; where the type is used, there is a link.
             DefKind::Value(value) => {
                 let members = value.state.iter().map(|state| self.facts(&state.member.ty));
@@ -73,7 +77,7 @@ impl<'m> Layout<'m> {
                     .fold(Facts { copy: false, eq: false, acyclic: false, ..Facts::ALL }, Facts::and)
             }
             DefKind::ValueBox(value) => Facts { copy: false, acyclic: false, ..self.facts(&value.ty) },
-            DefKind::Native => Facts { copy: false, default: false, ..Facts::ALL },
+            DefKind::Native => Facts { copy: false, default: false, sent: false, ..Facts::ALL },
             // A field may hold more than its bits.
             DefKind::Bitset(_) => Facts { unbounded: false, ..Facts::ALL },
             _ => Facts::ALL,
@@ -134,10 +138,11 @@ impl<'m> Layout<'m> {
 }
 
 impl Facts {
-    const ALL: Facts = Facts { copy: true, eq: true, default: true, acyclic: true, unbounded: true };
+    const ALL: Facts =
+        Facts { copy: true, eq: true, default: true, acyclic: true, unbounded: true, sent: true };
 
     /// Links to values are not hashed, and may lead in circles.
-    const LINK: Facts = Facts { copy: false, eq: false, default: true, acyclic: false, unbounded: true };
+    const LINK: Facts = Facts { copy: false, eq: false, acyclic: false, ..Facts::ALL };
 
     fn and(self, other: Facts) -> Facts {
         Facts {
@@ -146,6 +151,7 @@ impl Facts {
             default: self.default && other.default,
             acyclic: self.acyclic && other.acyclic,
             unbounded: self.unbounded && other.unbounded,
+            sent: self.sent && other.sent,
         }
     }
 }

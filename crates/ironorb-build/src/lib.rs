@@ -24,8 +24,10 @@ mod errors;
 mod hash;
 mod layout;
 mod lower;
+mod marshalling;
 mod names;
 mod parts;
+mod profile;
 mod select;
 mod tree;
 mod unsupported;
@@ -35,7 +37,7 @@ use std::path::{Path, PathBuf};
 use ironorb_idl::Outcome;
 use ironorb_idl::model::Model;
 
-pub use config::Config;
+pub use config::{Config, Marshalling};
 pub use errors::Errors;
 
 /// Compiles IDL files from a build script with the default [`Config`]: `x.idl` becomes `$OUT_DIR/x.rs`,
@@ -63,10 +65,14 @@ fn generate_with(
     sources: Option<&ironorb_idl::source::Sources>,
     config: &Config,
 ) -> Result<String, Errors> {
+    let mistakes = marshalling::check(model);
+    if !mistakes.is_empty() {
+        return Err(Errors::mistakes(model, sources, &mistakes));
+    }
     let selection = select::Selection::of(model, config);
     let not_generated = unsupported::check(model, &selection);
     if !not_generated.is_empty() {
         return Err(Errors::not_generated(model, sources, &not_generated));
     }
-    Ok(parts::generate(model, config, &selection))
+    Ok(parts::generate(model, config, &config.choice()?, &selection))
 }

@@ -17,6 +17,7 @@ use ironorb_idl::model::{
 
 use crate::config::Config;
 use crate::layout::Layout;
+use crate::marshalling::{Choice, Ways};
 use crate::names::{Names, camel, side_by_side, snake};
 use crate::select::Selection;
 use crate::tree::{self, Text};
@@ -29,6 +30,7 @@ pub(crate) struct Lowerer<'m> {
     selection: &'m Selection,
     names: Names,
     layout: Layout<'m>,
+    ways: Ways,
 }
 
 /// The Rust module whose contents are being lowered.
@@ -50,8 +52,15 @@ impl<'a> Place<'a> {
 }
 
 impl<'a> Lowerer<'a> {
-    pub(crate) fn new(model: &'a Model, config: &'a Config, selection: &'a Selection) -> Self {
-        Lowerer { model, config, selection, names: Names::assign(model), layout: Layout::of(model) }
+    pub(crate) fn new(
+        model: &'a Model,
+        config: &'a Config,
+        choice: &Choice,
+        selection: &'a Selection,
+    ) -> Self {
+        let layout = Layout::of(model);
+        let ways = Ways::of(model, choice, &layout);
+        Lowerer { model, config, selection, names: Names::assign(model), layout, ways }
     }
 
     /// The file without its items.
@@ -164,7 +173,13 @@ impl<'a> Lowerer<'a> {
             fields: s.members.iter().map(&mut field).collect(),
             defaults,
             exception: is_exception.then(|| self.scoped(def).into()),
+            way: self.way(def.id),
         })
+    }
+
+    /// The words for how a type is marshalled.
+    fn way(&self, id: DefId) -> Option<&'static str> {
+        self.ways.of_definition(id).words(!self.layout.definition(id).unbounded)
     }
 
     /// The default values of members, if `@default` gives one of them.
@@ -235,6 +250,7 @@ impl<'a> Lowerer<'a> {
                 "Default",
             ],
             variants: variants.collect(),
+            way: self.way(def.id),
         })
     }
 
@@ -332,33 +348,29 @@ impl<'a> Lowerer<'a> {
                 derives
             },
             discriminator: self.described(&u.discriminator, at),
-            default: self.default_of(def, u, &cases, at),
+            first: self.first_of(u, &cases, at),
+            has_default: self.layout.definition(def.id).default,
             cases,
             labels: numbers,
             default_label,
+            way: self.way(def.id),
         })
     }
 
-    /// The variant of a union's default value, the first of the IDL, and its label where it stores one.
-    fn default_of(
+    /// The first variant of a union, that of its default value, and its label where it stores one.
+    fn first_of(
         &'a self,
-        def: &'a Definition,
         u: &'a Union,
         cases: &[tree::Case<'a>],
         at: &Place<'a>,
-    ) -> Option<(Text<'a>, Option<Text<'a>>)> {
-        if !self.layout.definition(def.id).default {
-            return None;
-        }
-        let (first, idl) = (cases.first()?, u.cases.first()?);
+    ) -> (Text<'a>, Option<Text<'a>>) {
+        let (Some(first), Some(idl)) = (cases.first(), u.cases.first()) else { return Default::default() };
         let label = match &first.kind {
             tree::CaseKind::One { .. } => None,
-            tree::CaseKind::Many { labels, .. } => Some(labels.first()?.clone()),
-            tree::CaseKind::Default { .. } | tree::CaseKind::Rest { .. } => {
-                Some(self.unlisted_label(u, idl, at)?)
-            }
+            tree::CaseKind::Many { labels, .. } => labels.first().cloned(),
+            tree::CaseKind::Default { .. } | tree::CaseKind::Rest { .. } => self.unlisted_label(u, idl, at),
         };
-        Some((first.name.clone(), label))
+        (first.name.clone(), label)
     }
 
     /// A label that stands for the default case: one beside it, or the first value that no other case has.

@@ -9,11 +9,12 @@ use ironorb_idl::model::{DefId, Model};
 use crate::config::Config;
 use crate::emit;
 use crate::lower::{Lowerer, Registered};
+use crate::marshalling::Choice;
 use crate::select::Selection;
 
 /// The Rust for a model.
-pub(crate) fn generate(model: &Model, config: &Config, selection: &Selection) -> String {
-    let lowerer = Lowerer::new(model, config, selection);
+pub(crate) fn generate(model: &Model, config: &Config, choice: &Choice, selection: &Selection) -> String {
+    let lowerer = Lowerer::new(model, config, choice, selection);
     let mut file = lowerer.file();
     let print = |roots: &[DefId]| {
         let mut file = lowerer.file();
@@ -97,6 +98,7 @@ const STACK_BYTES: usize = 8 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::marshalling::Way;
 
     #[test]
     fn the_parts_are_done_in_their_order() {
@@ -119,7 +121,7 @@ mod tests {
         let model = outcome.model.expect("the text is correct");
         assert_eq!(divided(&model).concat(), model.roots());
         let config = Config::new();
-        let text = generate(&model, &config, &Selection::of(&model, &config));
+        let text = generate(&model, &config, &Choice::All(Way::Compiled), &Selection::of(&model, &config));
         assert_eq!(text.matches("pub struct S {").count(), 3_000);
         let (first, last) = (text.find("pub mod m0 "), text.find("pub mod m2999 "));
         assert!(first.is_some() && first < last, "in their order");

@@ -100,6 +100,8 @@ pub(crate) struct Struct<'t> {
     pub(crate) defaults: Option<Vec<Text<'t>>>,
     /// The scoped IDL name, when it is an exception.
     pub(crate) exception: Option<Text<'t>>,
+    /// What says that it leaves its marshalling to the interpreter.
+    pub(crate) way: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -118,6 +120,8 @@ pub(crate) struct Enum<'t> {
     pub(crate) type_code: TypeCode<'t>,
     pub(crate) derives: Vec<&'static str>,
     pub(crate) variants: Vec<Variant<'t>>,
+    /// What says that it leaves its marshalling to the interpreter.
+    pub(crate) way: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -135,12 +139,16 @@ pub(crate) struct Union<'t> {
     pub(crate) derives: Vec<&'static str>,
     pub(crate) discriminator: Described<'t>,
     pub(crate) cases: Vec<Case<'t>>,
-    /// The variant of the default value, and its label where it stores one.
-    pub(crate) default: Option<(Text<'t>, Option<Text<'t>>)>,
+    /// The variant of the first value, and its label where it stores one.
+    pub(crate) first: (Text<'t>, Option<Text<'t>>),
+    /// Whether that is the default value.
+    pub(crate) has_default: bool,
     /// For the description: each label as a number with name and type of its member, in the order of the IDL.
     pub(crate) labels: Vec<(i64, Text<'t>, Described<'t>)>,
     /// The place of the default case among them.
     pub(crate) default_label: Option<usize>,
+    /// What says that it leaves its marshalling to the interpreter.
+    pub(crate) way: Option<&'static str>,
 }
 
 /// One variant of a union.

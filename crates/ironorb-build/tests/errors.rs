@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ironorb_build::{Config, Errors, generate, generate_outcome};
+use ironorb_build::{Config, Errors, Marshalling, generate, generate_outcome};
 use ironorb_idl::{MapLoader, Options, compile_with};
 
 fn generated(idl: &str) -> Result<String, Errors> {
@@ -158,5 +158,53 @@ fn compile_writes_one_rust_file_per_idl_file() {
     let text = config.compile(files).unwrap_err().to_string();
     for expected in ["a.idl:1:8", "b.idl:1:12", "c.idl"] {
         assert!(text.contains(expected), "no {expected} in:\n{text}");
+    }
+}
+
+/// `@marshal` is ours, so that a slip in it is told, and what to write instead.
+#[test]
+fn an_annotation_that_says_nothing_is_refused() {
+    let idl = "@marshal(interpretted) struct A { long x; };\n\
+               @marshal struct B { long x; };\n\
+               @marshal(3) module M { @marshal(compiled) const long ONE = 1; };\n\
+               struct C { @marshal(compiled) long x; };\n\
+               @marshal(interpreted) native Cookie;\n\
+               @marshal(way = compiled) enum E { one, two };\n\
+               interface I { void f(@marshal(compiled) in long x); };\n";
+    check(
+        idl,
+        &[
+            "error: `@marshal` has no value `interpretted` --> test.idl:1:1",
+            "error: `@marshal` takes one parameter, and is given 0 --> test.idl:2:1",
+            "error: `@marshal` takes a word, not a number --> test.idl:3:1",
+            "error: `@marshal` means nothing on a constant --> test.idl:3:24",
+            "error: `@marshal` means nothing on a member or parameter --> test.idl:4:12",
+            "error: `@marshal` means nothing on a native type --> test.idl:5:1",
+            "error: `@marshal` has no parameter `way` --> test.idl:6:1",
+            "error: `@marshal` means nothing on a member or parameter --> test.idl:7:22",
+        ],
+    );
+    let text = generated(idl).unwrap_err().to_string();
+    assert!(text.contains("  = help: write `@marshal(compiled)` or `@marshal(interpreted)`"), "{text}");
+    assert!(text.contains("  = help: put it on a type, an operation, an interface or a module"), "{text}");
+    // One that the text declares means what its author says.
+    let own = "@annotation marshal { string value; };\n@marshal(\"by hand\") struct A { long x; };\n";
+    assert!(!generated(own).unwrap().contains("interpreted"));
+}
+
+#[test]
+fn what_the_idl_says_goes_before_what_the_build_says() {
+    let idl = "@marshal(compiled) struct A { long x; };\n@marshal(interpreted) struct B { long x; };\nstruct C { long x; };";
+    let files = MapLoader::new().with("test.idl", idl);
+    let outcome = compile_with(Path::new("test.idl"), &Options::new(), &files);
+    for (marshalling, c) in [
+        (Marshalling::Compiled, ""),
+        (Marshalling::Interpreted, "[interpreted] "),
+        (Marshalling::Record, "[recorded] "),
+    ] {
+        let rust = generate_outcome(&outcome, &Config::new().marshal(marshalling)).unwrap();
+        assert!(rust.contains("cdr_struct! { A:"), "{rust}");
+        assert!(rust.contains("cdr_struct! { [interpreted] B:"), "{rust}");
+        assert!(rust.contains(&format!("cdr_struct! {{ {c}C:")), "{rust}");
     }
 }

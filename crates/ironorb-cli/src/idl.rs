@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use ironorb_build::{Config, generate_outcome};
+use ironorb_build::{Config, Marshalling, generate_outcome};
 use ironorb_idl::{Options, Outcome, compile_file};
 
 use crate::failure::{Failure, printed};
@@ -30,6 +30,13 @@ enum Command {
     Compile {
         #[command(flatten)]
         settings: Settings,
+        /// How types are marshalled that do not say so by `@marshal(compiled)` or `@marshal(interpreted)`.
+        #[arg(long, value_name = "compiled|interpreted|record|profile=FILE", default_value = "compiled",
+            value_parser = marshalling)]
+        marshal: Marshalling,
+        /// With a profile: compile the types that make up this share of all values, from 0 to 1.
+        #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
+        profile_share: f64,
         /// Where the Rust goes; made when it is not there.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
@@ -59,7 +66,10 @@ pub(crate) struct Settings {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Check { settings, files } => check(settings, files),
-        Command::Compile { settings, out, files } => compile(settings, out, files),
+        Command::Compile { settings, marshal, profile_share, out, files } => {
+            let config = settings.config().marshal(marshal.clone()).profile_share(*profile_share);
+            compile(settings, &config, out, files)
+        }
         Command::Dump { settings, file } => dump(settings, file),
     }
 }
@@ -79,11 +89,10 @@ fn check(settings: &Settings, files: &[PathBuf]) -> Result<(), Failure> {
     finish(bad, files.len(), &summary)
 }
 
-fn compile(settings: &Settings, out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
+fn compile(settings: &Settings, config: &Config, out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
     check_outputs(files)?;
     std::fs::create_dir_all(out)
         .map_err(|e| Failure::new(format!("cannot make the folder {}: {e}", out.display())))?;
-    let config = settings.config();
     let mut bad = 0;
     for file in files {
         let outcome = settings.compile(file);
@@ -91,7 +100,7 @@ fn compile(settings: &Settings, out: &Path, files: &[PathBuf]) -> Result<(), Fai
             bad += 1;
             continue;
         }
-        match generate_outcome(&outcome, &config) {
+        match generate_outcome(&outcome, config) {
             Ok(rust) => {
                 let path = output(out, file);
                 std::fs::write(&path, rust)
@@ -138,6 +147,25 @@ impl Settings {
             Some((name, value)) => (name, Some(value)),
             None => (define.as_str(), None),
         })
+    }
+}
+
+fn marshalling(text: &str) -> Result<Marshalling, String> {
+    match text {
+        "compiled" => Ok(Marshalling::Compiled),
+        "interpreted" => Ok(Marshalling::Interpreted),
+        "record" => Ok(Marshalling::Record),
+        _ => match text.strip_prefix("profile=") {
+            Some(file) if !file.is_empty() => Ok(Marshalling::Profile(file.into())),
+            _ => Err("write compiled, interpreted, record or profile=FILE".to_owned()),
+        },
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("write a number from 0 to 1".to_owned()),
     }
 }
 

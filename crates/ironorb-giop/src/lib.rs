@@ -17,6 +17,7 @@ pub mod error;
 pub mod exception;
 pub mod fixed;
 pub mod framer;
+pub mod interpret;
 pub mod ior;
 pub mod message;
 pub mod minor;

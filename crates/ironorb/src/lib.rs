@@ -25,6 +25,7 @@ pub mod interceptor;
 pub mod invocation;
 mod invoke;
 mod loopback;
+pub mod marshal_profile;
 mod messaging;
 pub mod naming;
 mod net;

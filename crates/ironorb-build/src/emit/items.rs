@@ -31,11 +31,11 @@ impl Printer {
         self.blank();
         match &s.exception {
             Some(idl) => {
-                let head = format!("{}: {} = {idl:?},", s.name, s.type_code.name);
+                let head = format!("{}{}: {} = {idl:?},", way(s.way), s.name, s.type_code.name);
                 self.macro_with(&[support, "::exception!"].concat(), &head, &s.type_code, &fields);
             }
             None => {
-                let head = typed(&s.name, &s.type_code);
+                let head = way(s.way) + &typed(&s.name, &s.type_code);
                 self.macro_with(&[support, "::cdr_struct!"].concat(), &head, &s.type_code, &fields);
             }
         }
@@ -119,7 +119,7 @@ impl Printer {
             .iter()
             .map(|variant| named(&variant.name, variant.idl.as_deref()).into_owned())
             .collect();
-        let head = typed(&e.name, &e.type_code);
+        let head = way(e.way) + &typed(&e.name, &e.type_code);
         self.macro_with(&[support, "::cdr_enum!"].concat(), &head, &e.type_code, &variants);
     }
 
@@ -172,7 +172,7 @@ impl Printer {
         }
         self.put(&[support, "::cdr_union! {"]);
         self.indented(|out| {
-            let head = typed(&u.name, &u.type_code);
+            let head = way(u.way) + &typed(&u.name, &u.type_code);
             let id = quoted(&u.type_code.repository_id);
             let switch = ["switch ", &described(&u.discriminator), ";"].concat();
             if !out.put_if_fits(&[&head, " ", &id, " ", &switch]) {
@@ -208,10 +208,10 @@ impl Printer {
                 .collect();
             let default = u.default_label.map_or_else(String::new, |at| format!(" default {at}"));
             out.filled("labels [", &labels, &format!("]{default};"));
-            match &u.default {
-                Some((variant, Some(label))) => out.put(&["initial Many ", variant, " (", label, ");"]),
-                Some((variant, None)) => out.put(&["initial One ", variant, ";"]),
-                None => {}
+            let first = if u.has_default { "initial " } else { "blank " };
+            match &u.first {
+                (variant, Some(label)) => out.put(&[first, "Many ", variant, " (", label, ");"]),
+                (variant, None) => out.put(&[first, "One ", variant, ";"]),
             }
         });
         self.line("}");
@@ -277,6 +277,11 @@ pub(super) fn named<'n>(name: &'n str, idl: Option<&str>) -> Cow<'n, str> {
 /// Up to the repository id: the type and the static that describes it.
 pub(super) fn typed(name: &str, type_code: &TypeCode<'_>) -> String {
     [&named(name, type_code.idl.as_deref()), ": ", &type_code.name, " ="].concat()
+}
+
+/// What stands before a type that does not marshal itself.
+fn way(words: Option<&str>) -> String {
+    words.map_or_else(String::new, |words| ["[", words, "] "].concat())
 }
 
 /// A codec, followed by its description where the codec does not tell.

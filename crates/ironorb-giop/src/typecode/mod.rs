@@ -27,7 +27,7 @@ pub use kind::TcKind;
 pub use typed::{Typed, TypedNillable};
 
 pub(crate) use build::labels;
-pub(crate) use node::{Arena, Members, Shape, TypeKey, TypeRef};
+pub(crate) use node::{ALIASES_MAX, Arena, Members, Shape, TypeKey, TypeRef};
 pub(crate) use write::write_type;
 
 /// A type as a value: what IDL calls `CORBA::TypeCode`.

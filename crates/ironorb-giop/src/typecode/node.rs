@@ -266,7 +266,7 @@ impl<'a> TypeRef<'a> {
 }
 
 /// How many typedefs may lie over one another: more are no type that a value could have.
-pub(super) const ALIASES_MAX: u32 = 512;
+pub(crate) const ALIASES_MAX: u32 = 512;
 
 impl Arena {
     /// An arena of these nodes, and the type that is `top` in it. Nodes without parts need none.

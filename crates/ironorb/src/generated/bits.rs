@@ -92,6 +92,8 @@ macro_rules! __ironorb_bitset {
             }
         }
 
+        $crate::__ironorb_whole! { $name = $name { $($field: $crate::generated::Blank::blank()),* } }
+
         impl $crate::generated::Marshal for $name {
             fn marshal(
                 &self,
@@ -223,6 +225,8 @@ macro_rules! __ironorb_bitmask {
                 f.write_str(")")
             }
         }
+
+        $crate::__ironorb_whole! { $name = $name(0) }
 
         impl $crate::generated::Marshal for $name {
             #[inline]

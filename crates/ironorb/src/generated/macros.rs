@@ -170,15 +170,27 @@ macro_rules! __ironorb_initial {
     };
 }
 
+/// The value of a union before one has been read.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_blank {
+    (One $variant:ident) => {
+        Self::$variant($crate::generated::Blank::blank())
+    };
+    (Many $variant:ident $label:expr) => {
+        Self::$variant { label: $label, value: $crate::generated::Blank::blank() }
+    };
+}
+
 /// Marshals a struct member by member. Each member is followed by its codec.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_struct {
     (
-        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        $([$($how:ident)+])? $name:ident $($idl:literal)?: $type_code:ident = $id:literal
         { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* $(,)? }
     ) => {
-        $crate::__ironorb_members! { $name { $($member: $codec),* } }
+        $crate::__ironorb_members! { [$($($how)+)?] $name $type_code $id { $($member: $codec),* } }
 
         $crate::__ironorb_type_code! {
             $name: $type_code = $crate::generated::TypeDef::Struct {
@@ -197,7 +209,9 @@ macro_rules! __ironorb_cdr_struct {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_members {
-    ($name:ident { $($member:ident: $codec:ty),* }) => {
+    ([] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
+        $crate::__ironorb_whole! { $name = $name { $($member: $crate::generated::Blank::blank()),* } }
+
         impl $crate::generated::Marshal for $name {
             #[inline]
             fn marshal(
@@ -222,6 +236,9 @@ macro_rules! __ironorb_members {
             }
         }
     };
+    ($how:tt $($rest:tt)*) => {
+        $crate::__ironorb_interpreted_members! { $how $($rest)* }
+    };
 }
 
 /// Marshals an enum as the ordinal of its variant.
@@ -229,7 +246,7 @@ macro_rules! __ironorb_members {
 #[macro_export]
 macro_rules! __ironorb_cdr_enum {
     (
-        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        $([$($how:ident)+])? $name:ident $($idl:literal)?: $type_code:ident = $id:literal
         { $($variant:ident $($idl_variant:literal)?),* $(,)? }
     ) => {
         $crate::__ironorb_type_code! {
@@ -239,6 +256,30 @@ macro_rules! __ironorb_cdr_enum {
                 enumerators: &[$($crate::__ironorb_idl_name!($variant $($idl_variant)?)),*],
             }
         }
+
+        $crate::__ironorb_enumerators! { [$($($how)+)?] $name $id [$($variant),*] }
+
+        impl $crate::generated::Blank for $name {
+            #[inline]
+            fn blank() -> Self {
+                ::std::default::Default::default()
+            }
+        }
+
+        impl $crate::generated::Label for $name {
+            fn number(self) -> i64 {
+                self as i64
+            }
+        }
+    };
+}
+
+/// Writes and reads enumerators.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_enumerators {
+    ([] $name:ident $id:literal [$($variant:ident),*]) => {
+        $crate::__ironorb_interpret_whole! { $name }
 
         impl $crate::generated::Marshal for $name {
             #[inline]
@@ -268,16 +309,20 @@ macro_rules! __ironorb_cdr_enum {
             }
         }
     };
+    ($how:tt $($rest:tt)*) => {
+        $crate::__ironorb_interpreted_enumerators! { $how $($rest)* }
+    };
 }
 
 /// Marshals a union. `one` are the cases with a single label, `many` those that store theirs, `default`
 /// the case for every label that is not in `unless`, `rest` the labels that carry no value. `labels` is how its
-/// TypeCode has it, with the place of the default case; `initial` the variant of the default value.
+/// TypeCode has it, with the place of the default case; `initial` the variant of the default value, or `blank` the first
+/// one where there is no default value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_union {
     (
-        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        $([$($how:ident)+])? $name:ident $($idl:literal)?: $type_code:ident = $id:literal
         switch $discriminator:ty $(= $discriminator_type:expr)?;
         $(one { $([$($one_label:tt)+] => $one:ident($one_codec:ty)),* $(,)? })?
         $(many { $([$($many_label:tt)+] => $many:ident($many_codec:ty)),* $(,)? })?
@@ -286,6 +331,7 @@ macro_rules! __ironorb_cdr_union {
         labels [$($number:literal $member:literal $member_codec:ty $(= $member_type:expr)?),* $(,)?]
         $(default $default_label:literal)?;
         $(initial $initial_kind:ident $initial:ident $(($initial_label:expr))?;)?
+        $(blank $blank_kind:ident $blank:ident $(($blank_label:expr))?;)?
     ) => {
         $crate::__ironorb_type_code! {
             $name: $type_code = $crate::generated::TypeDef::Union {
@@ -322,6 +368,36 @@ macro_rules! __ironorb_cdr_union {
                 }
             }
         }
+
+        impl $crate::generated::Blank for $name {
+            fn blank() -> Self {
+                $($crate::__ironorb_blank!($initial_kind $initial $($initial_label)?))?
+                $($crate::__ironorb_blank!($blank_kind $blank $($blank_label)?))?
+            }
+        }
+
+        $crate::__ironorb_cases! {
+            [$($($how)+)?] $name $type_code $id switch $discriminator;
+            $(one { $([$($one_label)+] => $one($one_codec)),* })?
+            $(many { $([$($many_label)+] => $many($many_codec)),* })?
+            $(default { $default($default_codec) $(unless [$($not_default)+])? })?
+            $(rest { $rest unless [$($not_rest)+] })?
+        }
+    };
+}
+
+/// Writes and reads what a union switches on, and its cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_cases {
+    (
+        [] $name:ident $type_code:ident $id:literal switch $discriminator:ty;
+        $(one { $([$($one_label:tt)+] => $one:ident($one_codec:ty)),* })?
+        $(many { $([$($many_label:tt)+] => $many:ident($many_codec:ty)),* })?
+        $(default { $default:ident($default_codec:ty) $(unless [$($not_default:tt)+])? })?
+        $(rest { $rest:ident unless [$($not_rest:tt)+] })?
+    ) => {
+        $crate::__ironorb_interpret_whole! { $name }
 
         impl $crate::generated::Marshal for $name {
             #[inline]
@@ -371,6 +447,9 @@ macro_rules! __ironorb_cdr_union {
             }
         }
     };
+    ($how:tt $($rest:tt)*) => {
+        $crate::__ironorb_interpreted_cases! { $how $($rest)* }
+    };
 }
 
 /// Makes a struct a user exception.
@@ -378,10 +457,10 @@ macro_rules! __ironorb_cdr_union {
 #[macro_export]
 macro_rules! __ironorb_exception {
     (
-        $name:ident: $type_code:ident = $idl:literal, $id:literal
+        $([$($how:ident)+])? $name:ident: $type_code:ident = $idl:literal, $id:literal
         { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* $(,)? }
     ) => {
-        $crate::__ironorb_members! { $name { $($member: $codec),* } }
+        $crate::__ironorb_members! { [$($($how)+)?] $name $type_code $id { $($member: $codec),* } }
 
         $crate::__ironorb_type_code! {
             $name: $type_code = $crate::generated::TypeDef::Except {

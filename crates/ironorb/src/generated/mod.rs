@@ -7,6 +7,7 @@ mod bits;
 pub(crate) mod call;
 mod codec;
 mod interface_macros;
+mod interpreted_macros;
 mod macros;
 mod reply;
 mod value_macros;
@@ -23,6 +24,7 @@ pub use value_support::*;
 
 pub use crate::context::{get_context, pass_context, put_context};
 pub use crate::invoke::{invoke, invoke_oneway};
+pub use crate::marshal_profile::Use;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::pending::{Pending, invoke_async};
@@ -30,6 +32,7 @@ pub use crate::poa::PoaError;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
 pub use ironorb_giop::fixed::Fixed;
+pub use ironorb_giop::interpret::{self, Blank, Interpret, Label};
 pub use ironorb_giop::typecode::{
     BadType, TypeCode, TypeDef, Typed, TypedNillable, ValueModifier, Visibility,
 };
@@ -196,6 +199,23 @@ impl Marshal for Native {
 impl Unmarshal for Native {
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         Err(r.malformed(MalformedKind::LocalObject))
+    }
+}
+
+impl Interpret for Native {
+    fn write_as(&self, _: interpret::Type, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.put(self)
+    }
+
+    fn read_as(&mut self, _: interpret::Type, r: &mut Reader<'_>) -> Result<(), Malformed> {
+        *self = r.get()?;
+        Ok(())
+    }
+}
+
+impl Blank for Native {
+    fn blank() -> Self {
+        Native(Arc::new(()))
     }
 }
 

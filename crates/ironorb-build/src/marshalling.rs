@@ -1,0 +1,199 @@
+//! Which types have marshalling of their own and which leave it to the interpreter: what the IDL says by
+//! `@marshal(compiled)` and `@marshal(interpreted)`, else what the build says.
+//!
+//! Reads no file and decides nothing else; what either looks like is the support module's affair.
+
+use std::collections::HashSet;
+
+use ironorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model};
+use ironorb_idl::source::Span;
+
+use crate::layout::Layout;
+
+/// How the values of one type are written and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Way {
+    /// By code of their own.
+    #[default]
+    Compiled,
+    /// By the interpreter.
+    Interpreted,
+    /// The same, counted.
+    Recorded,
+}
+
+impl Way {
+    /// The words for the support macros; none for what is usual. An interpreter must be told of bounds.
+    pub(crate) fn words(self, bounded: bool) -> Option<&'static str> {
+        match (self, bounded) {
+            (Way::Compiled, _) => None,
+            (Way::Interpreted, false) => Some("interpreted"),
+            (Way::Interpreted, true) => Some("interpreted bounded"),
+            (Way::Recorded, false) => Some("recorded"),
+            (Way::Recorded, true) => Some("recorded bounded"),
+        }
+    }
+}
+
+/// The way of every definition.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    ways: Vec<Way>,
+}
+
+/// What the build says of types of which the IDL says nothing.
+#[derive(Debug)]
+pub(crate) enum Choice {
+    /// The same of all.
+    All(Way),
+    /// Those in use are compiled.
+    InUse(HashSet<String>),
+}
+
+impl Choice {
+    fn way_of(&self, repository_id: &str) -> Way {
+        match self {
+            Choice::All(way) => *way,
+            Choice::InUse(ids) if ids.contains(repository_id) => Way::Compiled,
+            Choice::InUse(_) => Way::Interpreted,
+        }
+    }
+}
+
+impl Ways {
+    pub(crate) fn of(model: &Model, choice: &Choice, layout: &Layout<'_>) -> Self {
+        let way = |def: &Definition| match layout.definition(def.id).sent {
+            true => annotated(model, def).unwrap_or_else(|| choice.way_of(&def.repository_id)),
+            // Nothing to interpret: all that its code does is to refuse.
+            false => Way::Compiled,
+        };
+        Ways { ways: model.definitions().iter().map(way).collect() }
+    }
+
+    pub(crate) fn of_definition(&self, id: DefId) -> Way {
+        self.ways[id.index()]
+    }
+}
+
+/// What the definition's own annotation says, or that of the nearest scope around it.
+fn annotated(model: &Model, def: &Definition) -> Option<Way> {
+    let mut here = Some(def);
+    while let Some(def) = here {
+        if let Some(way) = own(def) {
+            return Some(way);
+        }
+        here = def.parent.map(|parent| model.get(parent));
+    }
+    None
+}
+
+/// What the definition's own annotation says; the last one counts.
+fn own(def: &Definition) -> Option<Way> {
+    def.annotations.iter().rev().find(|annotation| is_ours(annotation)).and_then(|given| value(given).ok())
+}
+
+/// An `@marshal` that is not right.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    pub(crate) span: Span,
+    pub(crate) what: String,
+    pub(crate) help: String,
+}
+
+/// Every `@marshal` that has no meaning, in the order of the text.
+pub(crate) fn check(model: &Model) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    for def in model.definitions() {
+        for annotation in def.annotations.iter().filter(|annotation| is_ours(annotation)) {
+            mistakes.extend(mistake(annotation, &def.kind));
+        }
+        for annotation in inner(&def.kind).filter(|annotation| is_ours(annotation)) {
+            mistakes.push(unsuitable(annotation, "a member or parameter"));
+        }
+    }
+    mistakes.sort_by_key(|mistake| (mistake.span.file, mistake.span.start));
+    // Names of one declaration share their annotations.
+    mistakes.dedup_by_key(|mistake| mistake.span);
+    mistakes
+}
+
+fn mistake(annotation: &Annotation, kind: &DefKind) -> Option<Mistake> {
+    let what = match kind {
+        DefKind::Module(_)
+        | DefKind::Interface(_)
+        | DefKind::Operation(_)
+        | DefKind::Attribute(_)
+        | DefKind::Struct(_)
+        | DefKind::Exception(_)
+        | DefKind::Union(_)
+        | DefKind::Enum(_)
+        | DefKind::Typedef(_)
+        | DefKind::Value(_)
+        | DefKind::ValueBox(_) => return value(annotation).err(),
+        DefKind::Bitset(_) | DefKind::Bitmask(_) => "a bitset or bitmask, which is a number",
+        DefKind::Constant(_) => "a constant",
+        DefKind::Native => "a native type",
+        DefKind::Enumerator { .. } | DefKind::Flag { .. } => "an enumerator",
+        DefKind::Annotation(_) => "an annotation",
+    };
+    Some(unsuitable(annotation, what))
+}
+
+fn unsuitable(annotation: &Annotation, what: &str) -> Mistake {
+    Mistake {
+        span: annotation.span,
+        what: format!("`@marshal` means nothing on {what}"),
+        help: "put it on a type, an operation, an interface or a module".to_owned(),
+    }
+}
+
+/// What one annotation says.
+fn value(annotation: &Annotation) -> Result<Way, Mistake> {
+    let wrong = |what: String| Mistake {
+        span: annotation.span,
+        what,
+        help: "write `@marshal(compiled)` or `@marshal(interpreted)`".to_owned(),
+    };
+    let [parameter] = annotation.parameters.as_slice() else {
+        return Err(wrong(format!(
+            "`@marshal` takes one parameter, and is given {}",
+            annotation.parameters.len()
+        )));
+    };
+    if let Some(name) = parameter.name.as_deref().filter(|&name| name != "value") {
+        return Err(wrong(format!("`@marshal` has no parameter `{name}`")));
+    }
+    match &parameter.value {
+        ConstValue::String(word) if word == "compiled" => Ok(Way::Compiled),
+        ConstValue::String(word) if word == "interpreted" => Ok(Way::Interpreted),
+        ConstValue::String(word) => Err(wrong(format!("`@marshal` has no value `{word}`"))),
+        _ => Err(wrong("`@marshal` takes a word, not a number".to_owned())),
+    }
+}
+
+/// An annotation of this name that the IDL declares itself is someone else's.
+fn is_ours(annotation: &Annotation) -> bool {
+    annotation.name == "marshal" && annotation.of.is_none()
+}
+
+/// The annotations of what a definition holds that is none itself.
+fn inner(kind: &DefKind) -> impl Iterator<Item = &Annotation> {
+    let mut lists: Vec<&[Annotation]> = Vec::new();
+    match kind {
+        DefKind::Struct(s) | DefKind::Exception(s) => {
+            lists.extend(s.members.iter().map(|member| member.annotations.as_slice()));
+        }
+        DefKind::Union(u) => lists.extend(u.cases.iter().map(|case| case.member.annotations.as_slice())),
+        DefKind::Value(value) => {
+            lists.extend(value.state.iter().map(|state| state.member.annotations.as_slice()));
+        }
+        DefKind::Operation(operation) => {
+            lists.extend(operation.parameters.iter().map(|parameter| parameter.annotations.as_slice()));
+        }
+        DefKind::Bitset(bitset) => {
+            lists.extend(bitset.fields.iter().map(|field| field.annotations.as_slice()));
+        }
+        _ => {}
+    }
+    lists.into_iter().flatten()
+}

@@ -1,0 +1,216 @@
+//! Rust values to CDR and back, directed by their TypeCode: the interpreter that generated types share which have no
+//! marshalling of their own. Its like for values that have no Rust type is [`any::copy_value`](crate::any::copy_value).
+//!
+//! A type brings only the way to its parts, [`Interpret`]. Where IDL says more of them than their Rust types do, which
+//! is what bounds they keep, its [`TypeDef`] tells; where it does not, the program need not hold it. Nothing here is generic over structs or unions, so that their number costs no code, and nothing is
+//! decided otherwise than compiled marshalling does: bytes, limits and errors are the same.
+
+mod numbers;
+mod parts;
+
+use crate::any::find_case;
+use crate::cdr::{Reader, Writer};
+use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::typecode::{ALIASES_MAX, Members, TypeDef};
+
+/// What is to be known of a type beside its Rust type: nothing, where no bound is in it.
+pub type Type = Option<&'static TypeDef>;
+
+/// A value that has parts, or is one: what the interpreter takes hold of.
+///
+/// A value of a type that is marshalled by code of its own is a part as a whole. The description given is always that
+/// of the type as it is used, with its bounds.
+pub trait Interpret {
+    /// Appends the value. After an error the writer's contents are meaningless, as after [`Marshal::marshal`].
+    ///
+    /// [`Marshal::marshal`]: crate::Marshal::marshal
+    fn write_as(&self, ty: Type, w: &mut Writer<'_>) -> Result<(), Misuse>;
+
+    /// Becomes the value that the reader is at. After an error it is any value.
+    fn read_as(&mut self, ty: Type, r: &mut Reader<'_>) -> Result<(), Malformed>;
+
+    /// Appends elements without a length; numbers go in bulk.
+    fn write_elements_as(items: &[Self], element: Type, w: &mut Writer<'_>) -> Result<(), Misuse>
+    where
+        Self: Sized,
+    {
+        items.iter().try_for_each(|item| item.write_as(element, w))
+    }
+
+    /// Reads `count` elements into an empty vector. Their number has been checked against what is left.
+    fn read_elements_as(
+        items: &mut Vec<Self>,
+        count: usize,
+        element: Type,
+        r: &mut Reader<'_>,
+    ) -> Result<(), Malformed>
+    where
+        Self: Blank,
+    {
+        read_list(items, count, element, r)
+    }
+
+    /// Reads the elements of an array in place.
+    fn read_array_as(items: &mut [Self], element: Type, r: &mut Reader<'_>) -> Result<(), Malformed>
+    where
+        Self: Sized,
+    {
+        r.nested(|r| items.iter_mut().try_for_each(|item| item.read_as(element, r)))
+    }
+}
+
+/// A type of which there is a value before one has been read: zeros, empty texts, the first case of a union.
+///
+/// It is not the default value, which IDL may set and some types have none of.
+pub trait Blank: Sized {
+    /// The value. Takes no memory.
+    fn blank() -> Self;
+}
+
+/// A sequence that grows while it is read.
+trait List {
+    /// Appends a blank element.
+    fn grow(&mut self) -> Option<&mut dyn Interpret>;
+}
+
+impl<T: Interpret + Blank> List for Vec<T> {
+    fn grow(&mut self) -> Option<&mut dyn Interpret> {
+        self.push(T::blank());
+        self.last_mut().map(|last| last as &mut dyn Interpret)
+    }
+}
+
+/// Memory follows what has been read: a short string on the wire is a longer one in memory.
+#[inline(never)]
+fn read_list(list: &mut dyn List, count: usize, element: Type, r: &mut Reader<'_>) -> Result<(), Malformed> {
+    r.nested(|r| {
+        for _ in 0..count {
+            if let Some(item) = list.grow() {
+                item.read_as(element, r)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+// The functions below are there once. Compilers that see which types are given would make one for each, which is what
+// the interpreter is to save.
+
+/// Appends the members of a struct or exception, one after the other.
+#[inline(never)]
+pub fn write_members(members: &[&dyn Interpret], ty: Type, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let Some(ty) = ty else { return members.iter().try_for_each(|member| member.write_as(None, w)) };
+    let types = member_types(ty).ok_or(Misuse::BadTypeCode)?;
+    members.iter().zip(types).try_for_each(|(member, (_, ty))| member.write_as(Some(ty), w))
+}
+
+/// Reads the members of a struct or exception.
+#[inline(never)]
+pub fn read_members(
+    members: &mut [&mut dyn Interpret],
+    ty: Type,
+    r: &mut Reader<'_>,
+) -> Result<(), Malformed> {
+    let Some(ty) = ty else { return members.iter_mut().try_for_each(|member| member.read_as(None, r)) };
+    let types = member_types(ty).ok_or_else(|| wrong(r))?;
+    members.iter_mut().zip(types).try_for_each(|(member, (_, ty))| member.read_as(Some(ty), r))
+}
+
+/// Reads a value of a type that the interpreter reads.
+pub fn read<T: Interpret + Blank>(ty: Type, r: &mut Reader<'_>) -> Result<T, Malformed> {
+    let mut value = T::blank();
+    value.read_as(ty, r)?;
+    Ok(value)
+}
+
+/// Reads elements of a type that the interpreter reads.
+pub fn read_elements<T: Interpret + Blank>(
+    count: usize,
+    element: Type,
+    r: &mut Reader<'_>,
+) -> Result<Vec<T>, Malformed> {
+    let mut items = Vec::new();
+    T::read_elements_as(&mut items, count, element, r)?;
+    Ok(items)
+}
+
+/// A value that a union switches on.
+pub trait Label: Interpret + Copy {
+    /// As a label of a TypeCode: see [`TypeDef::Union`].
+    fn number(self) -> i64;
+}
+
+/// Appends what a union switches on.
+#[inline(never)]
+pub fn write_label(label: &dyn Interpret, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    label.write_as(None, w) // nothing that a union may switch on has bounds
+}
+
+/// Reads what a union switches on.
+#[inline(never)]
+pub fn read_label(label: &mut dyn Interpret, r: &mut Reader<'_>) -> Result<(), Malformed> {
+    label.read_as(None, r)
+}
+
+/// Appends the value of a union's case.
+#[inline(never)]
+pub fn write_case(label: i64, value: &dyn Interpret, ty: Type, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    let Some(ty) = ty else { return value.write_as(None, w) };
+    let case = case_type(label, ty).ok_or(Misuse::BadTypeCode)?;
+    value.write_as(Some(case), w)
+}
+
+/// Reads the value of a union's case.
+#[inline(never)]
+pub fn read_case(
+    label: i64,
+    value: &mut dyn Interpret,
+    ty: Type,
+    r: &mut Reader<'_>,
+) -> Result<(), Malformed> {
+    let Some(ty) = ty else { return value.read_as(None, r) };
+    let case = case_type(label, ty).ok_or_else(|| wrong(r))?;
+    value.read_as(Some(case), r)
+}
+
+/// Appends an enumerator.
+#[inline(never)]
+pub fn write_ordinal(ordinal: u32, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    w.write_u32(ordinal);
+    Ok(())
+}
+
+/// Reads one of the enumerators.
+pub fn read_ordinal<T: Copy>(enumerators: &[T], r: &mut Reader<'_>) -> Result<T, Malformed> {
+    let ordinal = r.read_u32()?;
+    enumerators.get(ordinal as usize).copied().ok_or_else(|| r.malformed(MalformedKind::NoSuchEnumerator))
+}
+
+/// A description that is not that of the Rust type, which generated code does not give.
+#[cold]
+fn wrong(r: &Reader<'_>) -> Malformed {
+    r.malformed(MalformedKind::BadTypeCode)
+}
+
+/// The type behind any typedefs.
+fn resolved(mut ty: &'static TypeDef) -> &'static TypeDef {
+    // A chain without an end could only be in a wrong static.
+    for _ in 0..ALIASES_MAX {
+        let TypeDef::Alias { original, .. } = ty else { break };
+        ty = original;
+    }
+    ty
+}
+
+fn member_types(ty: &'static TypeDef) -> Option<&'static [(&'static str, &'static TypeDef)]> {
+    match resolved(ty) {
+        TypeDef::Struct { members, .. } | TypeDef::Except { members, .. } => Some(members),
+        _ => None,
+    }
+}
+
+fn case_type(label: i64, ty: &'static TypeDef) -> Option<&'static TypeDef> {
+    let TypeDef::Union { cases, default, .. } = *resolved(ty) else { return None };
+    let index = find_case(Members::Cases(cases), &[], default, label)?;
+    cases.get(index).map(|(_, _, case)| *case)
+}

@@ -1,0 +1,327 @@
+//! Compiled and interpreted marshalling are the same thing but for speed and size: the same bytes, values, errors and
+//! limits, for the types of the generator's own examples and random values of them.
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use ironorb::giop::error::MalformedKind;
+use ironorb::giop::typecode::Typed;
+use ironorb::giop::version::{ByteOrder, Encoding, Version};
+use ironorb::giop::{Malformed, Marshal, Misuse, Reader, Unmarshal, Writer};
+use ironorb::marshal_profile::MarshalProfile;
+use ironorb::{Any, TypeCode};
+use ironorb_build::{Config, Marshalling, generate_outcome};
+use ironorb_tests::random_values::{Random, write_random};
+
+macro_rules! examples {
+    ($($example:ident)*) => {
+        mod compiled {
+            $(pub mod $example {
+                include!(concat!(env!("OUT_DIR"), "/compiled/", stringify!($example), ".rs"));
+            })*
+        }
+        #[allow(unused)]
+        mod recorded {
+            $(pub mod $example {
+                include!(concat!(env!("OUT_DIR"), "/recorded/", stringify!($example), ".rs"));
+            })*
+        }
+        mod interpreted {
+            $(pub mod $example {
+                include!(concat!(env!("OUT_DIR"), "/interpreted/", stringify!($example), ".rs"));
+            })*
+        }
+    };
+}
+
+examples! {
+    abstract_interfaces any bounds boxes building_blocks custom_values enums_constants fixed inheritance letters
+    local_native marshalling names operations recursion structs unions values
+}
+
+/// Calls `check::<compiled type, interpreted type>(random)` for each type.
+macro_rules! for_each_type {
+    ($check:ident, $random:expr) => {
+        for_each_type! { @types $check $random;
+            abstract_interfaces::catalogue::Unknown, abstract_interfaces::catalogue::Bid,
+            abstract_interfaces::catalogue::Either, any::dynamic::Property, any::dynamic::Either,
+            any::dynamic::Unfit, bounds::bounds::Holder, bounds::bounds::Choice, bounds::bounds::Flags,
+            boxes::boxes::Point, boxes::boxes::Labels, building_blocks::blocks::Color,
+            building_blocks::blocks::Point, building_blocks::blocks::Rights,
+            building_blocks::blocks::Marks, building_blocks::blocks::Header, building_blocks::blocks::Wide,
+            building_blocks::blocks::Base, building_blocks::blocks::Derived,
+            building_blocks::blocks::Settings, building_blocks::blocks::Late, building_blocks::blocks::One,
+            building_blocks::blocks::ByByte, building_blocks::blocks::BySmall,
+            building_blocks::blocks::ByWide, building_blocks::blocks::ByUint8,
+            enums_constants::constants::Level, fixed::money::Line, fixed::money::Cost,
+            inheritance::base::shape::Flat, inheritance::base::shape::Side, letters::letters::structs::R,
+            letters::letters::structs::S, letters::letters::structs::T, letters::letters::structs::W,
+            letters::letters::structs::H, names::type_::String_, names::type_::FooBar_,
+            marshalling::cold::Plain, marshalling::cold::Bounded, marshalling::cold::Hot, marshalling::cold::Mood,
+            marshalling::cold::Either, marshalling::cold::Unfit, marshalling::cold::station::Report,
+            marshalling::usual::Own, marshalling::usual::Once,
+            names::type_::FooBar, names::type_::Result_, names::type_::ThingRef,
+            names::type_::ThingSkeleton, names::type_::clash::System, names::type_::clash::FetchError,
+            names::type_::clash::G, names::type_::str_::Self_, names::type_::ThingAsync,
+            names::type_::DeferredThing, names::type_::Point, names::type_::NodeOperations,
+            names::type_::NodeFactory, names::type_::Bits, names::type_::Parts, names::type_::Tagged,
+            operations::bank::Insufficient, operations::bank::Frozen, operations::bank::Kind,
+            operations::bank::Entry, recursion::recursion::Tree, recursion::recursion::Chain,
+            recursion::recursion::Expr, recursion::recursion::Link, structs::shapes::Point,
+            structs::shapes::Everything, structs::shapes::Outer, structs::shapes::outer::Inner,
+            structs::shapes::outer::Side, structs::shapes::Nothing, structs::shapes::Sparse,
+            structs::shapes::Refused, structs::shapes::Empty, unions::unions::Color,
+            unions::unions::ByBoolean, unions::unions::ByColor, unions::unions::ByLong,
+            unions::unions::by_long::Pair, unions::unions::ByChar, unions::unions::OnlyDefault,
+            values::graphs::Edge, values::graphs::Maybe, values::graphs::Cycle,
+        }
+    };
+    (@types $check:ident $random:expr; $($module:ident $(:: $rest:ident)+),* $(,)?) => {
+        $($check::<compiled::$module $(::$rest)+, interpreted::$module $(::$rest)+>($random);)*
+    };
+}
+
+/// What a random value of either type is in any encoding, and what happens to it when it is cut.
+fn same_bytes<C, I>(random: &mut Random)
+where
+    C: Typed + Marshal + Unmarshal + Debug + PartialEq,
+    I: Typed + Marshal + Unmarshal + Debug + PartialEq,
+{
+    let type_code = TypeCode::for_type::<C>();
+    assert_eq!(C::BYTES_MIN, I::BYTES_MIN);
+    for _ in 0..VALUES {
+        let mut encoding = Encoding { order: order(random), version: version(random), ..Encoding::NATIVE };
+        let lead = random.below(8);
+        let mut bytes = vec![0; lead];
+        if write_random(&mut Writer::continuing(&mut bytes, 0, encoding), &type_code, random, 3).is_err() {
+            encoding.version = Version::V1_2;
+            bytes.truncate(lead);
+            write_random(&mut Writer::continuing(&mut bytes, 0, encoding), &type_code, random, 3).unwrap();
+        }
+        let one = read::<C>(&bytes, lead, encoding).expect("a random value is a value");
+        let other = read::<I>(&bytes, lead, encoding).expect("a value to one is one to the other");
+        assert_eq!(format!("{one:?}"), format!("{other:?}"));
+        for version in VERSIONS {
+            for order in [ByteOrder::Big, ByteOrder::Little] {
+                let encoding = Encoding { order, version, ..Encoding::NATIVE };
+                assert_eq!(written(&one, lead, encoding), written(&other, lead, encoding));
+            }
+        }
+        for cut in lead..bytes.len().min(lead + 400) {
+            same_outcome::<C, I>(&bytes[..cut], lead, encoding);
+        }
+        for _ in 0..FLIPS {
+            let mut changed = bytes.clone();
+            if lead < changed.len() {
+                let at = lead + random.below(changed.len() - lead);
+                changed[at] = if random.below(4) == 0 { 0xFF } else { random.below(256) as u8 };
+            }
+            same_outcome::<C, I>(&changed, lead, encoding);
+        }
+    }
+}
+
+/// Whatever the bytes are, both give the same value, or the same error at the same place.
+fn same_outcome<C, I>(bytes: &[u8], lead: usize, encoding: Encoding)
+where
+    C: Marshal + Unmarshal + Debug,
+    I: Marshal + Unmarshal + Debug,
+{
+    let (one, other) = (read::<C>(bytes, lead, encoding), read::<I>(bytes, lead, encoding));
+    match (&one, &other) {
+        (Ok(one), Ok(other)) => {
+            assert_eq!(format!("{one:?}"), format!("{other:?}"));
+            assert_eq!(written(one, lead, encoding), written(other, lead, encoding));
+        }
+        (Err(one), Err(other)) => assert_eq!(one, other, "{bytes:x?}"),
+        _ => panic!("{one:?} but {other:?} from {bytes:x?}"),
+    }
+}
+
+#[test]
+fn bytes_values_and_errors_are_the_same() {
+    let mut random = Random::new(0x1EAF);
+    for_each_type!(same_bytes, &mut random);
+}
+
+#[test]
+fn noise_is_refused_alike() {
+    fn noise<C, I>(random: &mut Random)
+    where
+        C: Marshal + Unmarshal + Debug,
+        I: Marshal + Unmarshal + Debug,
+    {
+        for _ in 0..50 {
+            let bytes: Vec<u8> = (0..random.below(64)).map(|_| (random.below(1 << 12) >> 4) as u8).collect();
+            let encoding = Encoding { order: order(random), ..Encoding::NATIVE };
+            same_outcome::<C, I>(&bytes, 0, encoding);
+            let mut sequence = vec![0, 0, 0, 2];
+            sequence.extend(&bytes);
+            same_outcome::<Vec<C>, Vec<I>>(
+                &sequence,
+                0,
+                Encoding { order: ByteOrder::Big, ..Encoding::NATIVE },
+            );
+            same_outcome::<[C; 3], [I; 3]>(&bytes, 0, encoding);
+        }
+    }
+    let mut random = Random::new(7);
+    for_each_type!(noise, &mut random);
+}
+
+#[test]
+fn anys_hold_values_of_either() {
+    fn exchanged<C, I>(random: &mut Random)
+    where
+        C: Typed + Marshal + Unmarshal + Debug + PartialEq,
+        I: Typed + Marshal + Unmarshal + Debug + PartialEq,
+    {
+        let type_code = TypeCode::for_type::<C>();
+        for _ in 0..10 {
+            let mut bytes = Vec::new();
+            write_random(&mut Writer::new(&mut bytes, Encoding::NATIVE), &type_code, random, 3).unwrap();
+            let one: C = read(&bytes, 0, Encoding::NATIVE).unwrap();
+            let other: I = read(&bytes, 0, Encoding::NATIVE).unwrap();
+            let (any, same) = (Any::new(&one).unwrap(), Any::new(&other).unwrap());
+            assert_eq!(any, same);
+            assert_eq!(format!("{:?}", any.extract::<I>().unwrap()), format!("{one:?}"));
+            assert_eq!(format!("{:?}", same.extract::<C>().unwrap()), format!("{other:?}"));
+        }
+    }
+    let mut random = Random::new(99);
+    for_each_type!(exchanged, &mut random);
+}
+
+/// The same values, made by the types of either module, are refused for the same reason.
+macro_rules! refused_alike {
+    ($($value:expr;)*) => {
+        let compiled: Vec<_> = {
+            use compiled::{bounds::bounds as b, structs::shapes as s, unions::unions as u, fixed::money as m};
+            let _ = (b::Flags::default(), s::Nothing {}, u::Color::default(), m::Line::default());
+            vec![$(refusal(&$value)),*]
+        };
+        let interpreted: Vec<_> = {
+            use interpreted::{bounds::bounds as b, structs::shapes as s, unions::unions as u, fixed::money as m};
+            let _ = (b::Flags::default(), s::Nothing {}, u::Color::default(), m::Line::default());
+            vec![$(refusal(&$value)),*]
+        };
+        assert_eq!(compiled, interpreted);
+        assert!(compiled.iter().all(Option::is_some), "{compiled:?}");
+    };
+}
+
+fn refusal<T: Marshal>(value: &T) -> Option<Misuse> {
+    written(value, 0, Encoding::NATIVE).err()
+}
+
+#[test]
+fn values_that_break_the_idl_are_refused_alike() {
+    refused_alike! {
+        b::Holder { tag: "sixsix".into(), ..Default::default() };
+        b::Holder { wide: "fünf5".into(), ..Default::default() };
+        b::Holder { raw: vec![0; 9], ..Default::default() };
+        b::Holder { tags: vec![String::new(); 4], ..Default::default() };
+        b::Holder { tags: vec!["sixsix".into()], ..Default::default() };
+        b::Holder { both: [vec![], vec!["sixsix".into()]], ..Default::default() };
+        b::Holder { cells: vec![vec![], vec!["abc".into()]], ..Default::default() };
+        b::Holder { tag: "a\0b".into(), ..Default::default() };
+        b::Choice::Tag("sixsix".into());
+        b::Choice::Numbers { label: 2, value: vec![1; 3] };
+        b::Choice::Numbers { label: 1, value: vec![] };
+        b::Choice::Both { label: 3, value: Default::default() };
+        b::Choice::Both { label: 7, value: [vec!["sixsix".into()], vec![]] };
+        b::Flags { level: 8, shift: 0 };
+        vec![b::Holder::default(), b::Holder { raw: vec![0; 9], ..Default::default() }];
+        s::Refused { why: "\0".into(), ..Default::default() };
+        s::Sparse { few: vec![s::Nothing {}; 4], ..Default::default() };
+        s::Sparse { deep: vec![s::Sparse { few: vec![s::Nothing {}; 4], ..Default::default() }], ..Default::default() };
+        u::ByLong::Number { label: 5, value: 0 };
+        u::ByLong::Text { label: 1, value: String::new() };
+        u::ByLong::Text { label: 9, value: "\0".into() };
+        u::ByColor::Unlisted { label: u::Color::Red };
+        u::ByChar::Edge { label: b'\n', value: 0 };
+        m::Line { more: vec![Default::default(); 4], ..Default::default() };
+    }
+}
+
+/// A message that announces far more than it holds takes no memory in proportion, and nesting has an end.
+#[test]
+fn hostile_lengths_and_depths_are_refused_alike() {
+    let order = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
+    // Trees of an empty name with one child each, without end.
+    let deep: Vec<u8> = [[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]; 200].concat();
+    same_outcome::<compiled::recursion::recursion::Tree, interpreted::recursion::recursion::Tree>(
+        &deep, 0, order,
+    );
+    let error = read::<interpreted::recursion::recursion::Tree>(&deep, 0, order).unwrap_err();
+    assert_eq!(error.kind, MalformedKind::TooDeep);
+    let long = [0, 0, 0, 1, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3, 4];
+    same_outcome::<compiled::recursion::recursion::Tree, interpreted::recursion::recursion::Tree>(
+        &long, 0, order,
+    );
+    // Structs without members take no bytes, so that any number of them fits.
+    let many = [0x00, 0xFF, 0xFF, 0xFF];
+    same_outcome::<Vec<compiled::structs::shapes::Nothing>, Vec<interpreted::structs::shapes::Nothing>>(
+        &many, 0, order,
+    );
+    assert!(read::<Vec<interpreted::structs::shapes::Nothing>>(&many, 0, order).is_err());
+}
+
+/// What one program counts decides what the next build does.
+#[test]
+fn a_profile_of_one_run_directs_the_next_build() {
+    use recorded::unions::unions::{ByColor, ByLong, by_long::Pair};
+    let hot = ByLong::Both(Pair { first: 1, second: 2 });
+    let bytes = written(&hot, 0, Encoding::NATIVE).unwrap();
+    for _ in 0..200 {
+        read::<ByLong>(&bytes, 0, Encoding::NATIVE).unwrap();
+    }
+    written(&ByColor::default(), 0, Encoding::NATIVE).unwrap();
+    let profile = MarshalProfile::recorded();
+    let count = |name: &str| profile.counts().find(|(id, ..)| *id == format!("IDL:unions/{name}:1.0"));
+    assert_eq!(count("ByLong").map(|(_, written, read)| (written, read)), Some((1, 200)));
+    assert_eq!(count("ByLong/Pair").map(|(_, written, read)| (written, read)), Some((1, 200)));
+    assert_eq!(count("ByColor").map(|(_, written, read)| (written, read)), Some((1, 0)));
+    assert_eq!(count("ByBoolean"), None);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("profile");
+    profile.write(&file).unwrap();
+    let example =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/ironorb-build/testdata/emit/unions/in.idl");
+    let outcome = ironorb_idl::compile_file(&example, &ironorb_idl::Options::new());
+    let ways = |share| {
+        let config = Config::new().marshal(Marshalling::Profile(file.clone())).profile_share(share);
+        let rust = generate_outcome(&outcome, &config).unwrap();
+        ["ByLong", "Pair", "ByColor", "ByBoolean"]
+            .map(|name| !rust.contains(&format!("[interpreted] {name}:")))
+    };
+    assert_eq!(ways(0.99), [true, true, false, false]);
+    assert_eq!(ways(1.0), [true, true, true, false]);
+    assert_eq!(ways(0.0), [false; 4]);
+
+    let missing = Config::new().marshal(Marshalling::Profile(folder.path().join("none")));
+    let error = generate_outcome(&outcome, &missing).unwrap_err().to_string();
+    assert!(error.starts_with("error: cannot read the marshalling profile "), "{error}");
+}
+
+fn written<T: Marshal>(value: &T, lead: usize, encoding: Encoding) -> Result<Vec<u8>, Misuse> {
+    let mut bytes = vec![0; lead];
+    Writer::continuing(&mut bytes, 0, encoding).put(value).map(|()| bytes)
+}
+
+fn read<T: Unmarshal>(bytes: &[u8], lead: usize, encoding: Encoding) -> Result<T, Malformed> {
+    Reader::at(bytes, lead, encoding).get()
+}
+
+fn order(random: &mut Random) -> ByteOrder {
+    if random.below(2) == 0 { ByteOrder::Big } else { ByteOrder::Little }
+}
+
+fn version(random: &mut Random) -> Version {
+    VERSIONS[random.below(3)]
+}
+
+const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
+const VALUES: usize = 12;
+const FLIPS: usize = 40;
