@@ -57,6 +57,9 @@ pub enum BenchError {
         /// What it counted.
         tally: String,
     },
+    /// A plot could not be drawn.
+    #[error("a plot cannot be drawn: {0}")]
+    Plot(String),
     /// The suite was asked for sequences that hold nothing.
     #[error("a buffer of {bytes} bytes holds no element of type {ty}, or is more than {most} bytes")]
     Buffer {

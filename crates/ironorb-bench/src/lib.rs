@@ -37,10 +37,10 @@ pub use machine::Placement;
 pub use options::{BenchCommand, EchoOptions, IdlOptions, TypesOptions};
 pub use report::{CountsRow, EchoReport, LatencyRow};
 pub use role::{RoleArgs, run_role};
-pub use statistics::Latency;
+pub use statistics::{Latency, Ratio};
 pub use ttcp::{
-    Bytes, DataType, Invocation, Mode, ServantKind, Throughput, Transport, TtcpOptions, TtcpReport, TtcpRow,
-    ttcp,
+    Bytes, CallRow, DataType, Invocation, Mode, Outcome, PaperFigure, Peer, ServantKind, Target, Throughput,
+    Transport, TtcpOptions, TtcpReport, TtcpRow, paper, ttcp,
 };
 pub use types::{TypesReport, TypesRow, types};
 

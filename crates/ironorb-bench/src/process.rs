@@ -1,7 +1,7 @@
 //! The other processes of a benchmark: this program again, in another role.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -33,6 +33,17 @@ impl Process {
             }
         };
         command.args(["bench", "role", role]).args(args);
+        Process::spawn(role, command)
+    }
+
+    /// Starts another program, which keeps to what roles do.
+    pub(crate) fn start_program(role: &str, program: &Path, args: &[String]) -> Result<Process, BenchError> {
+        let mut command = Command::new(program);
+        command.args(args);
+        Process::spawn(role, command)
+    }
+
+    fn spawn(role: &str, mut command: Command) -> Result<Process, BenchError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(BenchError::io(format!("start the process {role}")))?;
         let stdin = child.stdin.take();
@@ -42,14 +53,33 @@ impl Process {
 
     /// The line in which a server tells where it is.
     pub(crate) fn address(&mut self) -> Result<String, BenchError> {
+        match self.line()? {
+            Some(address) => Ok(address),
+            None => Err(fault(&self.role, "ended before it told its address")),
+        }
+    }
+
+    /// Gives the process a line, and what it answers.
+    pub(crate) fn ask(&mut self, line: &str) -> Result<String, BenchError> {
+        let told = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}"));
+        match told {
+            Some(Ok(())) => {}
+            Some(Err(e)) => return Err(BenchError::io(format!("ask the process {}", self.role))(e)),
+            None => return Err(fault(&self.role, "was asked after its end")),
+        }
+        match self.line()? {
+            Some(answer) => Ok(answer),
+            None => Err(fault(&self.role, &format!("ended instead of an answer to {line:?}"))),
+        }
+    }
+
+    fn line(&mut self) -> Result<Option<String>, BenchError> {
         let mut line = String::new();
         self.stdout
             .read_line(&mut line)
             .map_err(BenchError::io(format!("hear from the process {}", self.role)))?;
-        match line.trim() {
-            "" => Err(fault(&self.role, "ended before it told its address")),
-            address => Ok(address.to_owned()),
-        }
+        let line = line.trim();
+        Ok((!line.is_empty()).then(|| line.to_owned()))
     }
 
     /// Waits for the end of a process that ends by itself.

@@ -125,23 +125,39 @@ pub(crate) fn write_lines<T: Serialize>(
     rows: &[T],
     machine: &Machine,
 ) -> Result<(), BenchError> {
-    let doing = || format!("write {}", file.display());
     let mut text = Vec::new();
+    append_lines(&mut text, bench, kind, rows, machine)?;
+    write_text(file, &text)
+}
+
+/// The same into a text with other lines.
+pub(crate) fn append_lines<T: Serialize, M: Serialize>(
+    text: &mut Vec<u8>,
+    bench: &str,
+    kind: &str,
+    rows: &[T],
+    machine: &M,
+) -> Result<(), BenchError> {
     for row in rows {
-        serde_json::to_writer(&mut text, &Line { bench, kind, row, machine })
-            .map_err(|error| BenchError::io(doing())(error.into()))?;
+        serde_json::to_writer(&mut *text, &Line { bench, kind, row, machine })
+            .map_err(|error| BenchError::io("write a row as JSON")(error.into()))?;
         text.push(b'\n');
     }
-    std::fs::write(file, text).map_err(BenchError::io(doing()))
+    Ok(())
+}
+
+/// Writes a file that was asked for.
+pub(crate) fn write_text(file: &Path, text: &[u8]) -> Result<(), BenchError> {
+    std::fs::write(file, text).map_err(BenchError::io(format!("write {}", file.display())))
 }
 
 #[derive(Serialize)]
-struct Line<'a, T> {
+struct Line<'a, T, M> {
     bench: &'a str,
     kind: &'a str,
     #[serde(flatten)]
     row: &'a T,
-    machine: &'a Machine,
+    machine: &'a M,
 }
 
 impl fmt::Display for EchoReport {

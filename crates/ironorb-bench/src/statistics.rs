@@ -16,16 +16,17 @@ pub struct Latency {
 
 /// Subject over baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Ratio {
+pub struct Ratio {
     /// Of the fastest repetitions.
-    pub(crate) of_bests: f64,
+    pub of_bests: f64,
     /// Of the medians over all calls; the least shaken by whatever else the machine does.
-    pub(crate) of_medians: f64,
-    /// The median of the repetitions' own ratios, each to the baseline taken just before it.
-    pub(crate) median: f64,
-    /// The least and greatest of those.
-    pub(crate) min: f64,
-    pub(crate) max: f64,
+    pub of_medians: f64,
+    /// The median of the repetitions' own ratios, each to the baseline's of the same repetition.
+    pub median: f64,
+    /// The least of those.
+    pub min: f64,
+    /// The greatest of those.
+    pub max: f64,
 }
 
 /// Collects one side's repetitions.

@@ -63,6 +63,12 @@ pub struct OrbConfig {
     /// How long a peer may take no bytes of a reply before its connection is closed. Default 20 s. Until then the
     /// connection's thread waits with the reply; in a pool, a thread of its own.
     pub transmit_timeout: Duration,
+    /// Bytes that the system's send queue of each connection holds (`SO_SNDBUF`), for clients and servers. Default: as many
+    /// as the system chooses, which may change them meanwhile; once given they stay. Systems have bounds of their own.
+    /// Where a link is long, a connection carries at most this much in each round trip.
+    pub send_queue_bytes: Option<usize>,
+    /// The same of its receive queue (`SO_RCVBUF`).
+    pub receive_queue_bytes: Option<usize>,
     /// How long an accepted connection may be without a request before it is closed, with CloseConnection and in
     /// order (CORBA 3.3 part 2, 9.4.7); clients connect anew when they call again. Default 10 minutes; `None` never.
     pub server_idle_timeout: Option<Duration>,
@@ -138,6 +144,8 @@ impl Default for OrbConfig {
             held_requests_max: 1024,
             transmit_bytes_max: 4 << 20,
             transmit_timeout: Duration::from_secs(20),
+            send_queue_bytes: None,
+            receive_queue_bytes: None,
             server_idle_timeout: Some(Duration::from_secs(600)),
             client_idle_timeout: Some(Duration::from_secs(180)),
             message_timeout: Some(Duration::from_secs(120)),

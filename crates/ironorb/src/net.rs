@@ -14,9 +14,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 pub(crate) use rustix::net::Shutdown;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{
+    Timeout, set_socket_recv_buffer_size, set_socket_send_buffer_size, set_socket_timeout,
+};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
+use crate::config::OrbConfig;
 use crate::probe::{self, Stage};
 
 /// One connection.
@@ -32,6 +35,17 @@ impl Stream {
     /// How long [`receive`] blocks; `None` for ever.
     pub(crate) fn set_receive_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         Ok(set_socket_timeout(&self.0, Timeout::Recv, timeout)?)
+    }
+
+    /// Makes the system's queues as long as the settings say, if they do.
+    pub(crate) fn set_queues(&self, config: &OrbConfig) -> io::Result<()> {
+        if let Some(bytes) = config.send_queue_bytes {
+            set_socket_send_buffer_size(&self.0, bytes)?;
+        }
+        if let Some(bytes) = config.receive_queue_bytes {
+            set_socket_recv_buffer_size(&self.0, bytes)?;
+        }
+        Ok(())
     }
 
     /// The same connection for another owner.
@@ -166,5 +180,34 @@ fn wait(stream: &Stream, flags: PollFlags, timeout: Option<Duration>) -> io::Res
         Ok(count) => Ok(count > 0),
         Err(Errno::INTR) => Ok(false),
         Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use rustix::net::sockopt::{socket_recv_buffer_size, socket_send_buffer_size};
+
+    use super::*;
+
+    #[test]
+    fn queues_are_as_long_as_the_settings_say_and_else_as_they_were() {
+        let stream = || Stream(UnixStream::pair().unwrap().0.into());
+        let lengths = |stream: &Stream| {
+            (socket_send_buffer_size(stream).unwrap(), socket_recv_buffer_size(stream).unwrap())
+        };
+        let (plain, set) = (stream(), stream());
+        let usual = lengths(&plain);
+        plain.set_queues(&OrbConfig::default()).unwrap();
+        assert_eq!(lengths(&plain), usual);
+        let config = OrbConfig {
+            send_queue_bytes: Some(20_000),
+            receive_queue_bytes: Some(10_000),
+            ..OrbConfig::default()
+        };
+        set.set_queues(&config).unwrap();
+        // Linux counts its own bookkeeping in, for which it doubles what it is told.
+        assert_eq!(lengths(&set), (40_000, 20_000));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
+use super::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 use crate::machine::Placement;
 
 /// `ironorb bench ttcp`
@@ -25,6 +25,9 @@ pub struct TtcpOptions {
     /// Whether it waits.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
     pub modes: Vec<Mode>,
+    /// Whose client and server.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Peer::Ironorb, Peer::Omniorb])]
+    pub peers: Vec<Peer>,
     /// What carries the bytes.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = TRANSPORTS)]
     pub transports: Vec<Transport>,
@@ -34,12 +37,21 @@ pub struct TtcpOptions {
     /// Bytes of a run: so many as make this together are sent, in sequences of one size.
     #[arg(long, value_name = "BYTES", default_value_t = Bytes(64 << 20))]
     pub total: Bytes,
+    /// Bytes of the system's send and receive queues of each connection, 64K in the paper. Default: the system's choice.
+    #[arg(long, value_name = "BYTES")]
+    pub queue: Option<Bytes>,
     /// Runs of each row, taken in turn with its baseline's. Default 10.
     #[arg(long)]
     pub repetitions: Option<usize>,
+    /// Measure no throughput, only what single calls take.
+    #[arg(long)]
+    pub latency_only: bool,
     /// Write each row as a line of JSON to this file, too.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write a page with plots of all of it to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Few and short runs of the smallest and a large buffer: shows that it works, not what it costs.
     #[arg(long)]
     pub quick: bool,
@@ -59,7 +71,7 @@ const BUFFERS: [Bytes; 8] = [
 
 const INVOCATIONS: [Invocation; 3] = [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused];
 
-const TRANSPORTS: [Transport; 1] = [Transport::Tcp];
+const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
 
 impl TtcpOptions {
     pub(super) fn repetitions(&self) -> usize {
@@ -68,6 +80,15 @@ impl TtcpOptions {
 
     pub(super) fn total_bytes(&self) -> usize {
         if self.quick { self.total.0.min(1 << 20) } else { self.total.0 }
+    }
+
+    /// Calls of one repetition of a row that tells what single calls take.
+    pub(super) fn calls(&self) -> usize {
+        if self.quick { 50 } else { 1000 }
+    }
+
+    pub(super) fn queue_bytes(&self) -> Option<usize> {
+        self.queue.map(|bytes| bytes.0)
     }
 
     /// `quick` leaves two of the paper's, and any that were asked for.

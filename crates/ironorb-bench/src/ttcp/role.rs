@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ironorb::{ObjectRef, Orb, TypedRef};
+use ironorb::{ObjectRef, Orb, OrbConfig, TypedRef};
 use serde::Serialize;
 
 use super::data::Data;
@@ -23,6 +23,9 @@ pub(crate) struct TtcpRoleArgs {
     /// A folder for the sockets of a server.
     #[arg(long)]
     folder: Option<PathBuf>,
+    /// Bytes of the system's queues of each connection; its own choice if not given.
+    #[arg(long)]
+    queue: Option<Bytes>,
     /// What the elements are; of an operation without parameters nothing.
     #[arg(long = "type", value_enum)]
     ty: Option<DataType>,
@@ -49,6 +52,7 @@ pub(crate) fn server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
     let mut builder = Orb::builder().endpoint(&endpoint).map_err(ironorb::BuildError::from)?;
     // One sequence after the other, also where the machine is so slow that a servant seems to be blocked.
     builder.config().threads_per_connection_max = 1;
+    set_queues(builder.config(), args.queue.map(|bytes| bytes.0));
     let orb = builder.build()?;
     let poa = orb.root_poa();
     let mut references = Vec::new();
@@ -68,6 +72,12 @@ pub(crate) fn server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
     wait_for_end()?;
     orb.shutdown(false)?;
     Ok(())
+}
+
+/// Gives the connections of an ORB queues of so many bytes.
+pub(super) fn set_queues(config: &mut OrbConfig, bytes: Option<usize>) {
+    config.send_queue_bytes = bytes;
+    config.receive_queue_bytes = bytes;
 }
 
 /// Where the objects of a server are: one for each interface and kind of servant.
@@ -101,7 +111,8 @@ pub(crate) fn raw_server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
     let (listener, address) =
         StreamListener::bind(args.transport, &folder).map_err(BenchError::io("listen"))?;
     tell(&address)?;
-    std::thread::spawn(move || match listener.serve(None) {
+    let queue_bytes = args.queue.map(|bytes| bytes.0);
+    std::thread::spawn(move || match listener.serve(queue_bytes) {
         Ok(()) => {}
         Err(e) => eprintln!("the plain server stops: {e}"),
     });
@@ -110,7 +121,9 @@ pub(crate) fn raw_server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
 
 /// Sends one run to the object at a reference and tells what it was, as a line of JSON.
 pub(crate) fn client(args: &TtcpRoleArgs, at: &str) -> Result<(), BenchError> {
-    let orb = Orb::builder().no_endpoint().build()?;
+    let mut builder = Orb::builder().no_endpoint();
+    set_queues(builder.config(), args.queue.map(|bytes| bytes.0));
+    let orb = builder.build()?;
     let object: ObjectRef = orb.string_to_object(at)?;
     let data = args.ty.map_or(Data::Nothing, |ty| Data::filling(ty, args.buffer.0));
     let way = Way { mode: args.mode, invocation: args.invocation, data: &data };

@@ -51,6 +51,11 @@ impl<'a> Sender<'a> {
         })
     }
 
+    /// The nanoseconds of each of some calls.
+    pub(super) fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
+        each(nanos, || (self.send)())
+    }
+
     /// Sends so many sequences, and fails unless all of them arrived as they were.
     pub(super) fn run(&mut self, sequences: usize) -> Result<Run, BenchError> {
         self.timer.start()?;
@@ -71,6 +76,21 @@ impl<'a> Sender<'a> {
         }
         Ok(Run { sender_nanos, tally })
     }
+}
+
+/// Fills `nanos` with how long each call takes.
+pub(super) fn each(
+    nanos: &mut [u64],
+    mut call: impl FnMut() -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
+    let mut before = Instant::now();
+    for nanos in nanos {
+        call()?;
+        let after = Instant::now();
+        *nanos = (after - before).as_nanos() as u64;
+        before = after;
+    }
+    Ok(())
 }
 
 /// The receiver's timer, in either interface.

@@ -72,6 +72,12 @@ impl StreamSender {
         Ok(StreamSender { stream, flow, buffer, answer: [0; ANSWER_BYTES] })
     }
 
+    /// Sends one buffer and waits for its answer, where each has its own.
+    pub(super) fn exchange(&mut self) -> io::Result<()> {
+        self.stream.write_all(&self.buffer)?;
+        self.stream.read_exact(&mut self.answer)
+    }
+
     /// Sends so many buffers, a multiple of those that are answered together, and tells the nanoseconds that it took
     /// until the last was answered.
     pub(super) fn run(&mut self, buffers: usize) -> io::Result<u64> {

@@ -87,6 +87,16 @@ impl ServantKind {
     pub(super) const ALL: [ServantKind; 2] = [ServantKind::Static, ServantKind::Dsi];
 }
 
+/// Whose client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Peer {
+    /// This ORB.
+    Ironorb,
+    /// omniORB, where it is installed: static calls and requests that are made for each call.
+    Omniorb,
+}
+
 /// Whether the client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -205,13 +205,15 @@ impl Drop for Place {
 
 impl Common {
     fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
-        match address {
+        let stream = match address {
             Address::Tcp { host, port } => {
                 let addresses = self.resolver.resolve(host, *port, deadline)?;
-                net::tcp::connect(&addresses, deadline).inspect_err(|_| self.resolver.forget(host))
+                net::tcp::connect(&addresses, deadline).inspect_err(|_| self.resolver.forget(host))?
             }
-            Address::Unix(path) => net::unix::connect(path, deadline),
-        }
+            Address::Unix(path) => net::unix::connect(path, deadline)?,
+        };
+        stream.set_queues(&self.config)?;
+        Ok(stream)
     }
 
     /// A place for one connection more. Closes one that nobody uses, if there are as many as there may be; `None` when

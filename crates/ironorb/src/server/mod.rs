@@ -133,6 +133,7 @@ impl Shared {
     }
 
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
+        stream.set_queues(&self.orb.config)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new_cyclic(|connection| {
             let on_stall = self.pool.is_some().then(|| pool::on_stall(self, connection.clone()));

@@ -194,6 +194,15 @@ pub(super) static SETTINGS: &[Setting] = &[
         "Bytes that may wait to be sent on a connection. Default: 4MiB.",
         |s, v| assign(&mut s.config.transmit_bytes_max, size(v)),
     ),
+    once(
+        "sendQueueBytes",
+        "SIZE",
+        "What the system queues of a connection to send. Default: its own choice.",
+        |s, v| assign(&mut s.config.send_queue_bytes, size(v).map(Some)),
+    ),
+    once("receiveQueueBytes", "SIZE", "What it queues of what has come. Default: its own choice.", |s, v| {
+        assign(&mut s.config.receive_queue_bytes, size(v).map(Some))
+    }),
     once("callsInFlightMax", "NUMBER", "Calls that may wait on one connection. Default: 1024.", |s, v| {
         assign(&mut s.config.connection.calls_in_flight_max, at_least_one(v))
     }),
@@ -280,10 +289,14 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// `ORBListenEndpoints` is the name that TAO and others use; `endPoint` and `endPointPublish` are omniORB's.
+/// `ORBListenEndpoints`, `ORBSndSock` and `ORBRcvSock` are the names that TAO and others use; `endPointPublish` and
+/// `socketSendBuffer` are omniORB's.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("endPointPublish", "publish"),
     ("listenEndpoints", "endpoint"),
     ("maxGIOPVersion", "giopVersion"),
     ("nativeCharCodeSet", "nativeCharSet"),
+    ("rcvSock", "receiveQueueBytes"),
+    ("sndSock", "sendQueueBytes"),
+    ("socketSendBuffer", "sendQueueBytes"),
 ];

@@ -1,0 +1,193 @@
+//! omniORB in the suite: a program of ours that serves and calls the same IDL, made where omniORB is installed.
+//!
+//! Its requests cannot be sent again, so what it takes part in is the static interface and new requests.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::variant::{DataType, Invocation, Mode, Transport, name};
+use crate::error::BenchError;
+use crate::machine::Layout;
+use crate::process::Process;
+
+/// The program, if omniORB is there, or why there is none.
+#[derive(Debug, Clone)]
+pub(super) struct OmniOrb(Result<PathBuf, String>);
+
+const SOURCE: &str = include_str!("../../peers/omniorb_ttcp.cc");
+const IDL: &str = include_str!("../../idl/ttcp.idl");
+
+/// What must be there, and the Debian package that has it.
+const NEEDED: [(&str, &str); 3] = [
+    ("/usr/bin/g++", "g++"),
+    ("/usr/bin/omniidl", "omniidl"),
+    ("/usr/include/omniORB4/CORBA.h", "libomniorb4-dev"),
+];
+
+const PROGRAM: &str = "omniorb_ttcp";
+
+impl OmniOrb {
+    /// Makes the program, unless it has been made before from the same text. Takes a quarter of a minute.
+    pub(super) fn prepare() -> OmniOrb {
+        let missing: Vec<&str> = NEEDED
+            .iter()
+            .filter(|(path, _)| !Path::new(path).exists())
+            .map(|(_, package)| *package)
+            .collect();
+        if !missing.is_empty() {
+            return OmniOrb(Err(format!("not installed; on Debian: apt-get install {}", missing.join(" "))));
+        }
+        OmniOrb(build())
+    }
+
+    /// Where nobody asks for it.
+    pub(super) fn not_wanted() -> OmniOrb {
+        OmniOrb(Err("not asked for".to_owned()))
+    }
+
+    /// Why it cannot take part.
+    pub(super) fn missing(&self) -> Option<&str> {
+        self.0.as_ref().err().map(String::as_str)
+    }
+
+    pub(super) fn start_server(
+        &self,
+        layout: Layout,
+        transport: Transport,
+        folder: &Path,
+        queue_bytes: Option<usize>,
+    ) -> Result<Option<Process>, BenchError> {
+        let Ok(program) = &self.0 else { return Ok(None) };
+        let endpoint = match transport {
+            Transport::Tcp => "giop:tcp:127.0.0.1:".to_owned(),
+            Transport::Unix => format!("giop:unix:{}", folder.join("omniorb").display()),
+        };
+        let mut args = vec!["server".to_owned(), layout.server.to_string()];
+        // One sequence after the other, as our server.
+        args.extend(["-ORBendPoint", &endpoint, "-ORBmaxServerThreadPerConnection", "1"].map(str::to_owned));
+        args.extend(common(queue_bytes));
+        Process::start_program("omniORB's server", program, &args).map(Some)
+    }
+
+    /// A client for an object of omniORB's server.
+    pub(super) fn start_client(
+        &self,
+        layout: Layout,
+        queue_bytes: Option<usize>,
+        call: Call<'_>,
+    ) -> Result<Option<PeerClient>, BenchError> {
+        let Ok(program) = &self.0 else { return Ok(None) };
+        let mut args = vec![
+            "client".to_owned(),
+            layout.client.to_string(),
+            name(call.mode),
+            call.ty.map_or("nothing".to_owned(), name),
+            call.elements.to_string(),
+            name(call.invocation),
+            call.reference.to_owned(),
+        ];
+        args.extend(common(queue_bytes));
+        let process = Process::start_program("omniORB's client", program, &args)?;
+        Ok(Some(PeerClient { process, elements: call.elements }))
+    }
+}
+
+/// What a client calls again and again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) mode: Mode,
+    pub(super) ty: Option<DataType>,
+    pub(super) elements: usize,
+    pub(super) invocation: Invocation,
+    pub(super) reference: &'a str,
+}
+
+/// omniORB's client, which waits for commands.
+#[derive(Debug)]
+pub(super) struct PeerClient {
+    process: Process,
+    elements: usize,
+}
+
+impl PeerClient {
+    /// Sends so many sequences; the nanoseconds that it took, and the elements that the receiver counted, which are those
+    /// that were sent.
+    pub(super) fn run(&mut self, sequences: usize) -> Result<(u64, u64), BenchError> {
+        let answer = self.process.ask(&format!("run {sequences}"))?;
+        let numbers = numbers(&answer);
+        let sent = [sequences as u64, (sequences * self.elements) as u64, 0];
+        match numbers[..] {
+            [nanos, ref tally @ ..] if *tally == sent => Ok((nanos, sent[1])),
+            _ => Err(BenchError::Lost { sent: sent[0], elements: sent[1], tally: answer }),
+        }
+    }
+
+    /// The nanoseconds of each of so many calls.
+    pub(super) fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
+        let answer = self.process.ask(&format!("each {}", nanos.len()))?;
+        let told = numbers(&answer);
+        if told.len() != nanos.len() {
+            let what = format!("told {} times instead of {}", told.len(), nanos.len());
+            return Err(BenchError::Process { role: "omniORB's client".to_owned(), what });
+        }
+        nanos.copy_from_slice(&told);
+        Ok(())
+    }
+}
+
+fn numbers(line: &str) -> Vec<u64> {
+    line.split_whitespace().map_while(|word| word.parse().ok()).collect()
+}
+
+fn common(queue_bytes: Option<usize>) -> Vec<String> {
+    // Its limit of 2 MiB would not let the largest buffers through. It has a setting for one of the two queues.
+    let mut args = vec!["-ORBgiopMaxMsgSize".to_owned(), (64 << 20).to_string()];
+    if let Some(bytes) = queue_bytes {
+        args.extend(["-ORBsocketSendBuffer".to_owned(), bytes.to_string()]);
+    }
+    args
+}
+
+fn build() -> Result<PathBuf, String> {
+    let mut hasher = DefaultHasher::new();
+    (SOURCE, IDL).hash(&mut hasher);
+    // Beside this program, so that nobody else can have put something there.
+    let this = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
+    let beside = this.parent().ok_or("this program lies in no folder")?;
+    let folder = beside.join(format!("{PROGRAM}-{:016x}", hasher.finish()));
+    let program = folder.join(PROGRAM);
+    if program.exists() {
+        return Ok(program);
+    }
+    eprintln!("making omniORB's side of the benchmark in {}", folder.display());
+    let scratch = tempfile::tempdir().map_err(|e| format!("no folder can be made: {e}"))?;
+    let write = |name: &str, text: &str| std::fs::write(scratch.path().join(name), text);
+    write("ttcp.idl", IDL)
+        .and_then(|()| write("peer.cc", SOURCE))
+        .map_err(|e| format!("its text cannot be written: {e}"))?;
+    make(scratch.path(), "omniidl", &["-bcxx", "-Wba", "ttcp.idl"])?;
+    let parts = ["peer.cc", "ttcpSK.cc", "ttcpDynSK.cc"];
+    let libraries = ["-lomniORB4", "-lomniDynamic4", "-lomnithread", "-lpthread"];
+    make(scratch.path(), "g++", &[&["-O2", "-w", "-o", PROGRAM][..], &parts, &libraries].concat())?;
+    // Under its name only when it is complete: another run may be looking for it.
+    let place = || -> std::io::Result<()> {
+        std::fs::create_dir_all(&folder)?;
+        let near = folder.join(format!("{PROGRAM}.{}", std::process::id()));
+        std::fs::copy(scratch.path().join(PROGRAM), &near)?;
+        std::fs::rename(near, &program)
+    };
+    place().map_err(|e| format!("it cannot be put into {}: {e}", folder.display()))?;
+    Ok(program)
+}
+
+fn make(folder: &Path, program: &str, args: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(args).current_dir(folder).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("{program} cannot be started: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program} failed ({}): {}", output.status, said.lines().next().unwrap_or_default()))
+}

@@ -1,0 +1,129 @@
+//! What was to be reached, and what has been.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::latency::CallRow;
+use super::report::{Outcome, TtcpRow};
+use super::variant::{DataType, Invocation, Peer, ServantKind, name};
+use crate::statistics::Ratio;
+
+/// One goal, on one placement and transport.
+#[derive(Debug, Clone, Serialize)]
+pub struct Target {
+    /// Which processor each side was on.
+    pub layout: &'static str,
+    /// What is compared.
+    pub target: String,
+    /// At least so much, or at most.
+    pub bound: f64,
+    /// `at least` or `at most`.
+    pub sense: &'static str,
+    /// The figure: the worst of all rows that the goal is about, each the median of its repetitions.
+    pub figure: f64,
+    /// Whether the figure keeps to the bound.
+    pub met: bool,
+}
+
+/// Buffers from which on octets should be as fast as the plain stream.
+const LARGE_BUFFER_BYTES: usize = 64 << 10;
+
+/// The goals that these rows tell about.
+pub(super) fn targets(rows: &[TtcpRow], calls: &[CallRow]) -> Vec<Target> {
+    let mut targets = throughput(rows);
+    targets.extend(latency(calls));
+    targets
+}
+
+/// Octets over static skeletons: 0.95 of the plain stream.
+fn throughput(rows: &[TtcpRow]) -> Vec<Target> {
+    let mut worst: Vec<(&TtcpRow, f64)> = Vec::new();
+    for row in rows {
+        let Outcome::Measured { of_raw, .. } = &row.outcome else { continue };
+        let counts = row.peer == Peer::Ironorb
+            && row.ty == DataType::Octet
+            && row.servant == ServantKind::Static
+            && row.invocation != Invocation::DiiUnchanged
+            && row.buffer.0 >= LARGE_BUFFER_BYTES;
+        if !counts {
+            continue;
+        }
+        let key = |row: &TtcpRow| (row.layout, row.transport, row.mode, row.invocation);
+        match worst.iter_mut().find(|(known, _)| key(known) == key(row)) {
+            Some(known) if of_raw.median < known.1 => *known = (row, of_raw.median),
+            Some(_) => {}
+            None => worst.push((row, of_raw.median)),
+        }
+    }
+    let target = |(row, figure): (&TtcpRow, f64)| Target {
+        layout: row.layout,
+        target: format!(
+            "octets from 64K on, {} over {}, {} / plain stream (worst: {})",
+            name(row.mode),
+            name(row.transport),
+            name(row.invocation),
+            row.buffer
+        ),
+        bound: 0.95,
+        sense: "at least",
+        figure,
+        met: figure >= 0.95,
+    };
+    worst.into_iter().map(target).collect()
+}
+
+/// Ways to call, one over the other.
+fn latency(calls: &[CallRow]) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for row in calls.iter().filter(|row| row.peer == Peer::Ironorb) {
+        let is_struct = row.call == "struct-1024";
+        let mut add = |what: String, ratio: &Option<Ratio>, bound: f64| {
+            if let Some(Ratio { median, .. }) = *ratio {
+                let target = format!("{} over {}, {what}", row.call, name(row.transport));
+                let met = median <= bound;
+                targets.push(Target {
+                    layout: row.layout,
+                    target,
+                    bound,
+                    sense: "at most",
+                    figure: median,
+                    met,
+                });
+            }
+        };
+        match (row.invocation, row.servant) {
+            (Invocation::DiiReused, ServantKind::Static) => {
+                add("dii-reused / sii".to_owned(), &row.over_sii, if is_struct { 1.5 } else { 1.1 });
+            }
+            (Invocation::DiiNew, ServantKind::Static) => {
+                add("dii-new / sii".to_owned(), &row.over_sii, if is_struct { 2.0 } else { 1.25 });
+            }
+            (Invocation::Sii, ServantKind::Dsi) if row.call.starts_with("octet") => {
+                add("dsi / static".to_owned(), &row.over_static, 1.2);
+            }
+            _ => {}
+        }
+    }
+    targets
+}
+
+pub(super) fn fmt_table(targets: &[Target], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if targets.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\n{:<82} {:>6} {:>14}  {:<6} on", "target", "figure", "bound", "")?;
+    for target in targets {
+        writeln!(
+            f,
+            "{:<82} {:>6.3} {:>9} {:<4.2}  {:<6} {}",
+            target.target,
+            target.figure,
+            target.sense,
+            target.bound,
+            if target.met { "met" } else { "missed" },
+            target.layout,
+        )?;
+    }
+    Ok(())
+}
