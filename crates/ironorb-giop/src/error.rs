@@ -134,6 +134,9 @@ pub enum Misuse {
     TooDeep,
     /// What writes a body that is written twice wrote something else the second time.
     Unsteady,
+    /// A body that is to be passed on as it came would have to be aligned otherwise, or was in fragments each aligned
+    /// by itself.
+    MovedBody,
 }
 
 impl fmt::Display for Misuse {
@@ -176,6 +179,9 @@ impl fmt::Display for Misuse {
             Misuse::TooDeep => f.write_str("the type or value is nested deeper than the limit"),
             Misuse::Unsteady => f.write_str("the arguments were written otherwise the second time"),
             Misuse::BadTypeCode => f.write_str("the type is still to be built, or its values are never sent"),
+            Misuse::MovedBody => f.write_str(
+                "the body cannot be passed on as it came, for the other GIOP version aligns it otherwise",
+            ),
             Misuse::DanglingLink => {
                 f.write_str("a link in a value leads into a graph that is not finished, or gone")
             }

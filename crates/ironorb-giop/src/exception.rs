@@ -286,6 +286,7 @@ impl From<Misuse> for SystemException {
             Misuse::WideNotNegotiated => (S::InvObjref, MinorCode::INV_OBJREF_NO_WIDE_CODE_SET),
             Misuse::WideWithoutComponent => (S::InvObjref, MinorCode::INV_OBJREF_NO_CODE_SETS_COMPONENT),
             Misuse::BadTypeCode => (S::BadTypecode, MinorCode::UNSENDABLE_ARGUMENT),
+            Misuse::MovedBody => (S::Marshal, MinorCode::MOVED_BODY),
         };
         SystemException::new(kind, minor, CompletionStatus::No).with_detail(error.to_string())
     }

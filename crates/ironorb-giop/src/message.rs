@@ -5,12 +5,14 @@
 
 mod address;
 mod read;
+mod relay;
 mod write;
 
 pub use address::{AddressingDisposition, TargetAddress};
 pub use read::{
     Body, LocateReply, LocateRequest, LocateStatus, Reply, ReplyStatus, Request, Response, read_request_id,
 };
+pub use relay::{PADDING, RawBody, write_raw_reply, write_raw_request};
 pub use write::{
     MessageStart, RequestTarget, write_cancel_request, write_close_connection, write_message_error,
 };
@@ -151,6 +153,16 @@ impl Clone for Message {
 }
 
 impl Message {
+    /// A copy of the message that a reader reads, under the code sets that it reads it with. An error when it reads
+    /// something else.
+    pub fn copied_from(r: &Reader<'_>) -> Result<Message, Malformed> {
+        let (bytes, joints) = r.place().whole();
+        let truncated = || Malformed::new(MalformedKind::Truncated, bytes.len());
+        let header = MessageHeader::parse(bytes.first_chunk().ok_or_else(truncated)?)?;
+        let code_sets = r.encoding().code_sets();
+        Ok(Message { header, code_sets, joints: joints.into(), len: bytes.len(), buf: bytes.to_vec() })
+    }
+
     /// The header; its size covers all fragments.
     #[inline]
     pub fn header(&self) -> MessageHeader {

@@ -117,6 +117,7 @@ codes! {
         34 => ADDRESSING_NOT_UNDERSTOOD "the peer wants a target address that this reference lacks"
         35 => ENCODING_CHANGED "the object has moved to where its arguments are written otherwise; call again"
         40 => REPLY_GIVEN_UP "the servant gave its obligation to answer up"
+        44 => MOVED_BODY "the body cannot be passed on to this GIOP version without its types"
     }
 }
 

@@ -334,6 +334,14 @@ impl<'a> EncodedContexts<'a> {
         self.count == 0
     }
 
+    /// Each of them.
+    pub fn iter(&self) -> ServiceContexts<'a> {
+        ServiceContexts {
+            place: Reader::new(self.bytes, Encoding::NATIVE).place(),
+            left: self.count as usize,
+        }
+    }
+
     /// Writes several lists as one.
     #[inline]
     pub(crate) fn write_all(lists: &[EncodedContexts<'_>], w: &mut Writer<'_>) {

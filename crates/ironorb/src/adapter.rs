@@ -110,6 +110,8 @@ struct Table {
     unfinished: HashMap<Vec<u8>, Arc<PoaInner>>,
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
     aliases: HashMap<Vec<u8>, Vec<u8>>,
+    /// Whose objects are meant by keys that nobody here has made.
+    takes_other_keys: Option<Arc<PoaInner>>,
 }
 
 impl Adapter {
@@ -183,6 +185,7 @@ impl Adapter {
             *poa = None;
             table.by_path.remove(path);
             table.unfinished.remove(path);
+            table.takes_other_keys.take_if(|taker| taker.slot == slot);
         }
     }
 
@@ -238,6 +241,27 @@ impl Adapter {
         write(&self.table).aliases.insert(plain, key);
     }
 
+    /// From now on keys that nobody here has made are ids of objects of this adapter.
+    pub(crate) fn take_other_keys(&self, poa: &Arc<PoaInner>) {
+        write(&self.table).takes_other_keys = Some(poa.clone());
+    }
+
+    /// Who takes a key, if nobody here has made it.
+    #[cold]
+    fn taker_of(&self, key: &[u8]) -> Option<Arc<PoaInner>> {
+        let table = read(&self.table);
+        let taker = table.takes_other_keys.as_ref()?;
+        let is_ours = match key::parse(key) {
+            ParsedKey::Slot { nonce, .. } => nonce == self.nonce,
+            ParsedKey::Path { nonce, path, .. } => {
+                nonce == self.nonce
+                    || (nonce == Nonce::PERSISTENT && !matches!(table.next_step(path), Step::Nowhere))
+            }
+            ParsedKey::Foreign => table.aliases.contains_key(key),
+        };
+        (!is_ours).then(|| taker.clone())
+    }
+
     /// The key that a plain key stands for; any other key as it is.
     pub(crate) fn without_alias(&self, key: Vec<u8>) -> Vec<u8> {
         read(&self.table).aliases.get(&key).cloned().unwrap_or(key)
@@ -277,6 +301,9 @@ impl Adapter {
         operation: &[u8],
         on_hold: OnHold<'_>,
     ) -> Result<Upcall, Refusal> {
+        if let Some(taker) = self.taker_of(key) {
+            return taker.begin_upcall(Naming::Id(key), operation, on_hold);
+        }
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } => {
                 if nonce != self.nonce {
@@ -348,7 +375,11 @@ impl Adapter {
     #[cold]
     pub(crate) fn locate(&self, key: &[u8], on_hold: OnHold<'_>) -> Result<(), Refusal> {
         match self.begin_upcall_slowly(key, b"_non_existent", on_hold) {
-            Ok(_) => Ok(()),
+            Ok(upcall) => match upcall.ask(|servant| servant.is_here(upcall.object_id())) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
+                Err(e) => Err(Refusal::Exception(e)),
+            },
             // Its own thread would know more, but nobody waits for that.
             Err(Refusal::NotThisThread(poa)) => match key::parse(&self.without_alias(key.to_vec())) {
                 ParsedKey::Slot { object, .. } => poa.may_have(Naming::Slot(object)),

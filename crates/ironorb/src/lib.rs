@@ -56,7 +56,7 @@ pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
 pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph};
 pub use ironorb_giop::version::Version;
 pub use messaging::{InvocationPolicies, Rebind, SyncScope, set_thread_policies, thread_policies};
-pub use object::{ObjectRef, TypedRef, nil_reference};
+pub use object::{Manner, ObjectRef, TypedRef, nil_reference};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,
     SettingError, settings,

@@ -11,7 +11,8 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::{TypeDef, TypedNillable};
 use ironorb_giop::{
-    CompletionStatus, Malformed, MalformedKind, Marshal, Misuse, Reader, SystemExceptionKind, Writer,
+    CompletionStatus, Malformed, MalformedKind, Marshal, Misuse, Reader, SystemExceptionKind,
+    TransmissionCodeSets, Version, Writer,
 };
 
 use crate::deadline::TimeoutSetting;
@@ -35,6 +36,18 @@ struct Inner {
     ior: Arc<Ior>,
     routes: Arc<Routes>,
     policies: InvocationPolicies,
+    /// How requests to it are written, where that is not for this ORB to choose.
+    manner: Option<Manner>,
+}
+
+/// How requests to an object are written that only pass through this ORB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Manner {
+    /// The GIOP version; the one in the object's reference where that is lower.
+    pub version: Version,
+    /// The code sets that the client has chosen; `None` when it has told none. Connections are not shared with those who
+    /// have chosen others.
+    pub code_sets: Option<TransmissionCodeSets>,
 }
 
 impl ObjectRef {
@@ -45,7 +58,24 @@ impl ObjectRef {
             ior: Arc::new(ior),
             routes: Arc::default(),
             policies: InvocationPolicies::NONE,
+            manner: None,
         }))
+    }
+
+    /// The same object through a reference whose requests are written in this manner, for who passes on what others have
+    /// written. Not for calls of one's own: with code sets that the server does not know these fail.
+    pub fn in_manner(&self, manner: Manner) -> ObjectRef {
+        ObjectRef(Arc::new(Inner {
+            orb: self.0.orb.clone(),
+            ior: self.0.ior.clone(),
+            routes: Arc::default(),
+            policies: self.0.policies,
+            manner: Some(manner),
+        }))
+    }
+
+    pub(crate) fn manner(&self) -> Option<Manner> {
+        self.0.manner
     }
 
     /// The IOR.
@@ -81,8 +111,8 @@ impl ObjectRef {
             true => self.0.routes.clone(),
             false => Arc::default(),
         };
-        let (orb, ior) = (self.0.orb.clone(), self.0.ior.clone());
-        ObjectRef(Arc::new(Inner { orb, ior, routes, policies }))
+        let (orb, ior, manner) = (self.0.orb.clone(), self.0.ior.clone(), self.0.manner);
+        ObjectRef(Arc::new(Inner { orb, ior, routes, policies, manner }))
     }
 
     /// The policies of this reference (`get_policy_overrides`); what calls follow in the end is told by

@@ -13,7 +13,7 @@ use crate::config::Transport;
 use crate::endpoint::Address;
 use crate::invocation::Next;
 use crate::net::unix::{SocketPath, machine_name};
-use crate::object::ObjectRef;
+use crate::object::{Manner, ObjectRef};
 use crate::orb::OrbCore;
 use crate::sync::{read, write};
 
@@ -171,7 +171,7 @@ impl Routes {
     #[inline]
     fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
         let original =
-            self.original.get_or_init(|| Route::of(object.core(), object.ior(), AddressingDisposition::Key));
+            self.original.get_or_init(|| Route::of(object, object.ior(), AddressingDisposition::Key));
         match original {
             Ok(route) => Ok(route),
             Err(e) => Err(e.clone()),
@@ -190,15 +190,15 @@ impl Routes {
                 self.fall_back();
                 Ok(())
             }
-            Next::Follow { ior, permanent } => self.forward(object.core(), ior, permanent),
+            Next::Follow { ior, permanent } => self.forward(object, ior, permanent),
             Next::Readdress(disposition) => self.readdress(object, disposition),
         }
     }
 
     /// From now on the object is there.
     #[cold]
-    fn forward(&self, orb: &Arc<OrbCore>, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
-        let route = Route::of(orb, &ior, AddressingDisposition::Key)?;
+    fn forward(&self, object: &ObjectRef, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
+        let route = Route::of(object, &ior, AddressingDisposition::Key)?;
         let mut replaced = write(&self.replaced);
         let before = match replaced.take() {
             _ if is_lasting => None,
@@ -221,14 +221,14 @@ impl Routes {
         let mut replaced = write(&self.replaced);
         let next = match &*replaced {
             Some(current) => Replaced {
-                route: Route::of(object.core(), &current.ior, disposition)?,
+                route: Route::of(object, &current.ior, disposition)?,
                 ior: current.ior.clone(),
                 is_forwarded: current.is_forwarded,
                 before: current.before.clone(),
                 is_lasting: current.is_lasting,
             },
             None => Replaced {
-                route: Route::of(object.core(), object.ior(), disposition)?,
+                route: Route::of(object, object.ior(), disposition)?,
                 ior: object.shared_ior().clone(),
                 is_forwarded: false,
                 before: None,
@@ -259,13 +259,23 @@ impl Routes {
     }
 }
 
+/// Tells those apart who must not share connections: a connection has one pair of code sets.
+fn apart(manner: Option<Manner>) -> u8 {
+    match manner {
+        None => 0,
+        Some(Manner { code_sets: None, .. }) => 1,
+        Some(Manner { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
+    }
+}
+
 impl Route {
     #[cold]
     fn of(
-        orb: &Arc<OrbCore>,
+        object: &ObjectRef,
         ior: &Ior,
         disposition: AddressingDisposition,
     ) -> Result<Route, SystemException> {
+        let (orb, manner) = (object.core(), object.manner());
         if let Some(key) = ior.iiop_profiles().find_map(|profile| orb.local_key(profile)) {
             return Ok(Route::Local(key));
         }
@@ -273,14 +283,20 @@ impl Route {
         let mut incompatible = None;
         for (index, tagged) in ior.profiles.iter().enumerate() {
             let Profile::Iiop(profile) = tagged else { continue };
-            let code_sets = match profile.transmission_code_sets(&orb.config.code_sets()) {
+            let chosen = match manner {
+                // Whether the server knows them is between it and the client who has chosen them.
+                Some(manner) => Ok(manner.code_sets),
+                None => profile.transmission_code_sets(&orb.config.code_sets()),
+            };
+            let code_sets = match chosen {
                 Ok(code_sets) => code_sets,
                 Err(e) => {
                     incompatible = Some(e);
                     continue;
                 }
             };
-            let version = profile.version().min(orb.config.giop_version);
+            let version_max = manner.map_or(orb.config.giop_version, |manner| manner.version);
+            let version = profile.version().min(version_max);
             let address = match disposition {
                 AddressingDisposition::Key => TargetAddress::Key(profile.object_key()),
                 AddressingDisposition::Profile => TargetAddress::Profile(tagged),
@@ -291,7 +307,7 @@ impl Route {
             let is_omniorb = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
             let request = request.with_bare_exceptions(is_omniorb || orb.config.bare_exceptions);
             for address in addresses(orb, profile) {
-                let links = orb.connector.endpoint(address);
+                let links = orb.connector.endpoint_apart(address, apart(manner));
                 targets.push(RemoteTarget { request: request.clone(), profile: index, links });
             }
         }

@@ -79,6 +79,12 @@ pub trait Servant: Send + Sync + 'static {
         Ok(false)
     }
 
+    /// Whether the object is there, as a LocateRequest asks. By default it is: it has a servant.
+    fn is_here(&self, id: &ObjectId) -> Result<bool, SystemException> {
+        let _ = id;
+        Ok(true)
+    }
+
     /// The description of its interface in an interface repository (`_get_interface`). By default it has none of its own,
     /// INTF_REPOS, which is answered by what the ORB's initial reference `InterfaceRepository` has for
     /// [`primary_interface`](Self::primary_interface), if there is such a reference.

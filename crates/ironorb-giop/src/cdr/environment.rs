@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::ior::Ior;
 use crate::value::ValueFactory;
 
 /// What a [`Reader`](super::Reader) is given for the values that need more than bytes: object references ask it
@@ -13,6 +14,12 @@ pub trait Environment: Any + Send + Sync {
 
     /// The same environment for one who outlives the message; `None` when it is going away.
     fn share(&self) -> Option<Arc<dyn Environment>>;
+
+    /// What stands for a reference where a value is copied from one message into another, for who lets references lead
+    /// through itself; by default the same.
+    fn pass_reference(&self, ior: Ior) -> Ior {
+        ior
+    }
 
     /// The environment that this one adds to; none unless it says so.
     fn beneath(&self) -> Option<&(dyn Environment + 'static)> {

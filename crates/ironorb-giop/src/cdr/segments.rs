@@ -58,6 +58,11 @@ impl<'a> Place<'a> {
     pub(crate) fn reader(self) -> Reader<'a> {
         Reader::of_joined(self.whole, self.joints, self.at, self.encoding)
     }
+
+    /// All of the data, and where in it fragments begin that are aligned afresh.
+    pub(crate) fn whole(&self) -> (&'a [u8], &'a [u32]) {
+        (self.whole, self.joints)
+    }
 }
 
 /// Where a chunk ends when there is none.

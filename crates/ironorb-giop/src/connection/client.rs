@@ -9,11 +9,13 @@ use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::Framer;
 use crate::message::{
-    Message, MessageStart, MessageType, RequestId, RequestTarget, Response, write_cancel_request,
-    write_close_connection, write_message_error,
+    Message, MessageStart, MessageType, RawBody, RequestId, RequestTarget, Response, write_cancel_request,
+    write_close_connection, write_message_error, write_raw_request,
 };
 use crate::probe::{self, Stage};
-use crate::service_context::{EncodedContexts, ServiceContextList, code_sets_context};
+use crate::service_context::{
+    CODE_SETS, CodeSetContext, EncodedContexts, ServiceContext, ServiceContextList, code_sets_context,
+};
 use crate::version::{Encoding, TransmissionCodeSets, Version, WideCharSet};
 
 /// A call that waits for its reply; valid until it is taken or abandoned.
@@ -269,6 +271,39 @@ impl<W> ClientConnection<W> {
             NotWritten::Lent(message) => NotWhole::Lent((), message),
             NotWritten::Misuse(misuse) => BeginError::Misuse(misuse).into(),
         })
+    }
+
+    /// Writes a request whose body is another's, as it came. `None` when nobody is to answer.
+    pub fn begin_raw(
+        &mut self,
+        target: &RequestTarget,
+        operation: &str,
+        response: Response,
+        contexts: &[ServiceContext<'_>],
+        body: RawBody<'_>,
+    ) -> Result<Option<CallId>, BeginError> {
+        let call = self.take_slot()?;
+        let (_, chosen) = self.code_sets_for(target);
+        let told = chosen.map(|sets| CodeSetContext::from(sets).encode());
+        let told = told.as_ref().map(|data| ServiceContext { id: CODE_SETS, data });
+        let contexts: Vec<ServiceContext<'_>> = told.into_iter().chain(contexts.iter().copied()).collect();
+        let bytes_max = self.config.framer.message_bytes_max;
+        let buf = self.transmit.buffer();
+        let origin = buf.len();
+        let written = write_raw_request(buf, target, call.0, response, operation, &contexts, body, bytes_max);
+        if let Err(misuse) = written {
+            self.release(call);
+            return Err(BeginError::Misuse(misuse));
+        }
+        self.code_sets = self.code_sets.or(chosen);
+        if let Some(fragment_bytes) = self.config.fragment_bytes {
+            self.transmit.fragment(origin, fragment_bytes);
+        }
+        if response == Response::None {
+            self.release(call); // its slot lent its next id
+            return Ok(None);
+        }
+        Ok(Some(call))
     }
 
     /// Writes a LocateRequest.

@@ -6,11 +6,11 @@ use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::exception::SystemException;
 use crate::framer::Framer;
 use crate::message::{
-    LocateStatus, Message, MessageStart, MessageType, ReplyStatus, RequestId, write_close_connection,
-    write_message_error,
+    LocateStatus, Message, MessageStart, MessageType, RawBody, ReplyStatus, RequestId,
+    write_close_connection, write_message_error, write_raw_reply,
 };
 use crate::probe::{self, Stage};
-use crate::service_context::{EncodedContexts, ServiceContextList};
+use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use crate::version::{Encoding, Version};
 
 /// What has come from the client.
@@ -105,6 +105,28 @@ impl ServerConnection {
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
         self.write(|buf| MessageStart::reply_with(buf, encoding, id, status, contexts), body)
+    }
+
+    /// Writes a reply whose body is another's, as it came. On an error nothing of it has been written.
+    pub fn reply_raw(
+        &mut self,
+        version: Version,
+        id: RequestId,
+        status: ReplyStatus,
+        contexts: &[ServiceContext<'_>],
+        body: RawBody<'_>,
+    ) -> Result<(), Misuse> {
+        if self.ended {
+            return Ok(()); // nobody reads it
+        }
+        let bytes_max = self.config.framer.message_bytes_max;
+        let buf = self.transmit.buffer();
+        let origin = buf.len();
+        write_raw_reply(buf, version, id, status, contexts, body, bytes_max)?;
+        if let Some(fragment_bytes) = self.config.fragment_bytes {
+            self.transmit.fragment(origin, fragment_bytes);
+        }
+        Ok(())
     }
 
     /// Writes a system exception, with its words for people where [`ConnectionConfig::exception_details`] says so.

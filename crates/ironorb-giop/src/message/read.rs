@@ -30,8 +30,8 @@ impl Response {
 /// Where the values after a header begin.
 #[derive(Debug, Clone, Copy)]
 pub struct Body<'a> {
-    message: &'a Message,
-    at: usize,
+    pub(super) message: &'a Message,
+    pub(super) at: usize,
     encoding: Encoding,
 }
 

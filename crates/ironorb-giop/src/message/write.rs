@@ -19,6 +19,8 @@ pub struct RequestTarget {
     template: Vec<u8>,
     /// Where in the template the target ends and the padding begins.
     target_end: usize,
+    /// The target in the order that is not this processor's, where it is more than the key.
+    swapped_address: Vec<u8>,
 }
 
 const ID_AT: usize = HEADER_BYTES;
@@ -37,6 +39,7 @@ impl RequestTarget {
             object_key: object_key.to_vec(),
             template: Vec::new(),
             target_end: 0,
+            swapped_address: Vec::new(),
         };
         let mut w = target.begin_template();
         w.write_u16(AddressingDisposition::Key.number());
@@ -62,6 +65,9 @@ impl RequestTarget {
             let mut w = target.begin_template();
             w.put(&address)?;
             target.end_template();
+            if address.disposition() != AddressingDisposition::Key {
+                target.swapped_address = swapped_address(version, address)?;
+            }
         }
         Ok(target)
     }
@@ -109,10 +115,26 @@ impl RequestTarget {
         self.disposition
     }
 
+    /// The target as it stands in requests of GIOP 1.2 in this byte order, where it is more than the key.
+    pub(super) fn address_in(&self, order: ByteOrder) -> &[u8] {
+        match order.is_native() {
+            true => &self.template[TARGET_AT..self.target_end],
+            false => &self.swapped_address,
+        }
+    }
+
     /// The code sets that were chosen for this target, if it lists its own.
     pub fn code_sets(&self) -> Option<TransmissionCodeSets> {
         self.code_sets
     }
+}
+
+#[cold]
+fn swapped_address(version: Version, address: TargetAddress<'_>) -> Result<Vec<u8>, Misuse> {
+    let order = if ByteOrder::NATIVE == ByteOrder::Big { ByteOrder::Little } else { ByteOrder::Big };
+    let mut bytes = vec![0; TARGET_AT]; // aligned as in the template
+    Writer::continuing(&mut bytes, 0, Encoding { order, version, ..Encoding::NATIVE }).put(&address)?;
+    Ok(bytes.split_off(TARGET_AT))
 }
 
 /// A message being written at the end of a buffer. Until [`MessageStart::finish`] the size in its header is
@@ -341,7 +363,7 @@ pub fn write_message_error(buf: &mut Vec<u8>, version: Version) {
 }
 
 #[inline(always)] // a step of every call
-fn write_operation(w: &mut Writer<'_>, operation: &str) -> Result<(), Misuse> {
+pub(super) fn write_operation(w: &mut Writer<'_>, operation: &str) -> Result<(), Misuse> {
     w.write_length(operation.len() + 1)?;
     w.write_bytes(operation.as_bytes());
     w.write_u8(0);

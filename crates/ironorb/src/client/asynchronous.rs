@@ -16,14 +16,15 @@ use std::time::Instant;
 use ironorb_giop::Version;
 use ironorb_giop::connection::CallId;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::Message;
+use ironorb_giop::message::{Message, Response};
 use ironorb_giop::minor::MinorCode;
 
 use super::Link;
-use super::kept::KeptArguments;
+use super::kept::Kept;
 use super::receiver::TimerKey;
 use crate::course::Refused;
 use crate::deadline::{Deadline, Passed};
+use crate::dynamic::ReceivedRequest;
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
 use crate::invocation::{Invocation, Next};
@@ -36,6 +37,8 @@ use crate::sync::lock;
 pub(crate) struct AsyncCall {
     object: ObjectRef,
     operation: Cow<'static, str>,
+    /// The request that is passed on with it.
+    on_behalf: Option<Arc<ReceivedRequest>>,
     /// Nobody hears of it once it has begun.
     is_oneway: bool,
     /// Its reply was given up before it was sent.
@@ -50,7 +53,7 @@ pub(crate) struct AsyncCall {
 
 struct Progress {
     invocation: Invocation,
-    arguments: Option<KeptArguments>,
+    arguments: Option<Kept>,
     attempts: Attempts,
     refused: Refused,
     stage: Stage,
@@ -168,12 +171,54 @@ impl AsyncCall {
         AsyncCall::new(object, operation.lasting_name(), true, now).start(arguments, now)
     }
 
+    /// Passes a request on, with its own body or with what `arguments` write, and has the receiver's thread told what it
+    /// has brought; of one that wants no reply only how its sending has failed, if this thread finds that out. Waits only
+    /// while the target takes no bytes.
+    pub(crate) fn relay(
+        object: &ObjectRef,
+        request: &Arc<ReceivedRequest>,
+        arguments: Option<Arguments<'_>>,
+        callback: Callback,
+    ) -> Result<(), SystemException> {
+        let now = Instant::now();
+        let operation = Cow::Owned(request.operation().to_owned());
+        let is_oneway = request.response() == Response::None;
+        let call = Arc::new(AsyncCall {
+            on_behalf: Some(request.clone()),
+            ..AsyncCall::before(object, operation, is_oneway, now)
+        });
+        {
+            let mut progress = call.lock();
+            if arguments.is_none() {
+                progress.arguments = Some(Kept::Raw(request.clone()));
+            }
+            if !is_oneway {
+                progress.listener = Listener::Callback(callback);
+            }
+        }
+        let connector = &object.core().connector;
+        let begun = match connector.receiver().start() {
+            Ok(()) => call.advance(arguments, now),
+            Err(e) => Err(no_thread(&e)),
+        };
+        match begun {
+            Ok(()) => call.set_timer(),
+            Err(e) if is_oneway => return Err(e),
+            Err(e) => call.complete(call.lock(), Err(e)),
+        }
+        Ok(())
+    }
+
     fn new(
         object: &ObjectRef,
         operation: Cow<'static, str>,
         is_oneway: bool,
         now: Instant,
     ) -> Arc<AsyncCall> {
+        Arc::new(AsyncCall::before(object, operation, is_oneway, now))
+    }
+
+    fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Instant) -> AsyncCall {
         let core = object.core();
         // A reference without a way says so when the call goes its first step.
         let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
@@ -188,16 +233,17 @@ impl AsyncCall {
             listener: Listener::Nobody,
             attempt: None,
         };
-        Arc::new(AsyncCall {
+        AsyncCall {
             object: object.clone(),
             operation,
+            on_behalf: None,
             is_oneway,
             is_given_up: AtomicBool::new(false),
             deadline: Deadline::for_call(now, object.timeout(), || core.call_timeout()),
             ordinal: super::thread_ordinal(),
             is_free,
             progress: Mutex::new(progress),
-        })
+        }
     }
 
     fn start(self: &Arc<Self>, arguments: Arguments<'_>, now: Instant) -> Result<(), SystemException> {
@@ -220,6 +266,11 @@ impl AsyncCall {
     /// Whether nobody would hear of a reply.
     pub(super) fn wants_no_reply(&self) -> bool {
         self.is_oneway || self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// The request that is passed on with it: of another, who is kept waiting where this one would be.
+    pub(super) fn on_behalf(&self) -> Option<&ReceivedRequest> {
+        self.on_behalf.as_deref()
     }
 
     pub(super) fn deadline(&self) -> Deadline {

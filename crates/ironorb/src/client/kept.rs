@@ -1,9 +1,36 @@
 //! Arguments that can be sent again when the caller's own are gone. Never touches a connection.
 
+use std::sync::Arc;
+
 use ironorb_giop::message::RequestTarget;
 use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
+use crate::dynamic::ReceivedRequest;
 use crate::invoke::Arguments;
+
+/// The body of a request that may have to be sent again.
+#[derive(Clone)]
+pub(super) enum Kept {
+    Written(KeptArguments),
+    /// Another's, as it came.
+    Raw(Arc<ReceivedRequest>),
+}
+
+impl Kept {
+    /// What it is in.
+    pub(super) fn encoding(&self) -> Encoding {
+        match self {
+            Kept::Written(arguments) => arguments.encoding,
+            Kept::Raw(request) => request.encoding_here(),
+        }
+    }
+}
+
+/// The same as it goes into a message.
+pub(super) enum ToSend<'a> {
+    Written(Arguments<'a>),
+    Raw(&'a ReceivedRequest),
+}
 
 /// Arguments as they were written when the call began, for they may be gone when the request must be sent again.
 ///

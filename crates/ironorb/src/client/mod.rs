@@ -60,7 +60,8 @@ struct Common {
 
 #[derive(Debug, Default)]
 struct Endpoints {
-    links: HashMap<Address, Arc<EndpointLinks>>,
+    /// Of one address there may be several, for those who must agree on other code sets over connections of their own.
+    links: HashMap<(Address, u8), Arc<EndpointLinks>>,
     /// At how many entries it is worth looking for those that are of no more use.
     sweep_at: usize,
 }
@@ -114,15 +115,21 @@ impl Connector {
 
     /// The connections to an endpoint; makes none.
     pub(crate) fn endpoint(&self, address: Address) -> Arc<EndpointLinks> {
+        self.endpoint_apart(address, 0)
+    }
+
+    /// The connections to an endpoint that all with this number share, and nobody else; 0 for those who have no number.
+    pub(crate) fn endpoint_apart(&self, address: Address, apart: u8) -> Arc<EndpointLinks> {
         let mut endpoints = lock(&self.endpoints);
-        if let Some(links) = endpoints.links.get(&address) {
+        let key = (address.clone(), apart);
+        if let Some(links) = endpoints.links.get(&key) {
             return links.clone();
         }
         if endpoints.links.len() >= endpoints.sweep_at.max(SWEEP_MIN) {
             endpoints.sweep(Instant::now());
         }
         let links = Arc::new(EndpointLinks {
-            address: address.clone(),
+            address,
             slots: (0..self.common.config.connections_per_endpoint_max.max(1))
                 .map(|_| Mutex::default())
                 .collect(),
@@ -134,7 +141,7 @@ impl Connector {
             common: self.common.clone(),
         });
         self.common.idler.add(&links);
-        endpoints.links.insert(address, links.clone());
+        endpoints.links.insert(key, links.clone());
         links
     }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use ironorb_giop::any::{Any, copy_value};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::Message;
+use ironorb_giop::message::{Message, RawBody};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::{TypeCode, Typed};
-use ironorb_giop::{Encoding, Malformed, Reader, Unmarshal, Writer};
+use ironorb_giop::{Encoding, Malformed, Reader, Unmarshal, Version, Writer};
 
 use super::argument::{check_type, parameter};
 use super::description::OperationDescription;
@@ -41,6 +41,20 @@ impl RawReply {
     /// then its out and inout parameters in order.
     pub fn is_user_exception(&self) -> bool {
         self.user_exception
+    }
+
+    /// The GIOP version.
+    pub fn version(&self) -> Version {
+        self.message.as_ref().map_or(Version::V1_2, |message| message.header().version)
+    }
+
+    /// The bytes of the body; `None` where it came in fragments of GIOP 1.1 that are aligned each by itself.
+    pub fn body(&self) -> Option<RawBody<'_>> {
+        self.message.as_ref()?.parse_reply().ok()?.body.raw()
+    }
+
+    pub(super) fn message(&self) -> Option<&Message> {
+        self.message.as_ref()
     }
 
     /// A reader at the body.

@@ -57,6 +57,19 @@ pub trait DynamicServant: Send + Sync + 'static {
     /// Carries out a request. It must be answered, which gives the [`Replied`]; a panic is UNKNOWN to the client.
     fn invoke(&self, request: ServerRequest<'_>) -> Replied;
 
+    /// Whether what every object has - `_is_a` and the others - is to reach [`invoke`](Self::invoke) as well, for a servant
+    /// that stands for objects elsewhere. By default it is not.
+    fn takes_standard_operations(&self) -> bool {
+        false
+    }
+
+    /// Whether an object is there, as a LocateRequest asks. By default it is: it has a servant. May block, which keeps the
+    /// client's other requests waiting.
+    fn is_here(&self, id: &ObjectId) -> Result<bool, SystemException> {
+        let _ = id;
+        Ok(true)
+    }
+
     /// Whether an object has an interface (`_is_a`). By default as its description says; without one it has none but
     /// `CORBA::Object`.
     fn is_a(&self, id: &ObjectId, repository_id: &str) -> Result<bool, SystemException> {
@@ -104,7 +117,7 @@ impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
         let Ok(operation) = std::str::from_utf8(call.operation()) else {
             return call.raise(&no_such_operation());
         };
-        if operation.starts_with('_') {
+        if operation.starts_with('_') && !self.0.takes_standard_operations() {
             match operation {
                 "_is_a" => return self.answer_is_a(&id, call),
                 "_non_existent" | "_not_existent" | "_repository_id" | "_interface" | "_component" => {
@@ -132,6 +145,10 @@ impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
 
     fn implementation(&self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
         Some(self.0.clone())
+    }
+
+    fn is_here(&self, id: &ObjectId) -> Result<bool, SystemException> {
+        self.0.is_here(id)
     }
 
     fn primary_interface(&self, id: &ObjectId, _: &Poa) -> Cow<'static, str> {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use ironorb_giop::any::{Any, CopyError, copy_value};
 use ironorb_giop::exception::{CompletionStatus, SystemException};
+use ironorb_giop::message::ReplyStatus;
 use ironorb_giop::typecode::{TcKind, TypeCode};
 use ironorb_giop::{Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::argument::fits;
 use super::description::OperationDescription;
-use super::results::undeclared;
+use super::relay::{ReceivedRequest, parts_of_reply, unsendable};
+use super::results::{RawReply, undeclared};
 use crate::context::{Exchanged, enter_received, read_properties};
 use crate::generated::{Call, OperationError, Raised, Replied, Reply};
 use crate::poa::ObjectId;
@@ -54,6 +56,11 @@ impl<'c> ServerRequest<'c> {
     /// Tells the types of the operation, for a servant that knows the operation and not its interface.
     pub fn describe(&mut self, operation: &Arc<OperationDescription>) {
         self.description = Some(operation.clone());
+    }
+
+    /// A copy of the whole request as it came, to be passed on. To be taken before arguments are read.
+    pub fn keep(&mut self) -> Result<Arc<ReceivedRequest>, Malformed> {
+        Ok(Arc::new(ReceivedRequest::keep(self.call.arguments(), self.operation)?))
     }
 
     /// The in and inout arguments, in the order of the declaration. An error is what the client is to be told: its bytes
@@ -170,6 +177,27 @@ impl LaterReply {
     /// Answers with a system exception.
     pub fn raise_system(self, exception: SystemException) {
         self.reply.send(Err(exception.into()));
+    }
+
+    /// Answers with a reply of another server, as it came. Where that cannot be - the client speaks another GIOP version,
+    /// which aligns it otherwise - the client is told so (MARSHAL, COMPLETED_YES).
+    pub fn pass_on(self, reply: &RawReply) {
+        match reply.message().and_then(parts_of_reply) {
+            Some((status, contexts, body)) => {
+                self.reply.answer_with(|responder| responder.pass_on(status, &contexts, body));
+            }
+            None => self.raise_system(unsendable(Misuse::MovedBody)),
+        }
+    }
+
+    /// Answers with results, or a user exception, that `write` writes as they are on the wire.
+    pub fn reply_with(
+        self,
+        is_user_exception: bool,
+        write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) {
+        let status = if is_user_exception { ReplyStatus::UserException } else { ReplyStatus::NoException };
+        self.reply.answer_with(|responder| responder.written(status, write));
     }
 
     /// False when the caller does not wait for the answer, so that it need not be worked out.

@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{AddressingDisposition, ReplyStatus, RequestId};
+use ironorb_giop::message::{AddressingDisposition, RawBody, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
+use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
 use super::reply::Reply;
@@ -406,6 +406,51 @@ impl<'c> Responder<'c> {
             }
         }
         Replied(())
+    }
+
+    /// Answers with a body of another, as it came.
+    pub(crate) fn pass_on(&self, status: ReplyStatus, contexts: &[ServiceContext<'_>], body: RawBody<'_>) {
+        self.answered.set(true);
+        let added = match self.interception {
+            None => ServiceContextList::default(),
+            Some(interception) => {
+                let (outcome, added) = interception.end(Outcome::Results);
+                if !matches!(outcome, Outcome::Results) {
+                    return self.reply_instead(&outcome, added.encoded());
+                }
+                added
+            }
+        };
+        if !self.wanted {
+            return;
+        }
+        let added = added.encoded();
+        let contexts: Vec<_> = contexts.iter().copied().chain(added.iter()).collect();
+        let version = self.encoding.version;
+        self.sink.with(&mut |connection| {
+            if let Err(misuse) = connection.reply_raw(version, self.id, status, &contexts, body) {
+                self.unsendable(connection, misuse);
+            }
+        });
+    }
+
+    /// Answers with results or a user exception that `write` writes.
+    pub(crate) fn written(
+        &self,
+        status: ReplyStatus,
+        write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) {
+        match status {
+            ReplyStatus::NoException => {
+                self.results(|w, ()| write(w), &());
+            }
+            _ => {
+                self.answered.set(true);
+                if self.wanted {
+                    self.reply(status, EncodedContexts::EMPTY, write);
+                }
+            }
+        }
     }
 
     #[cold]

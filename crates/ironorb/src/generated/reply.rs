@@ -8,7 +8,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Misuse, Writer};
 
-use super::call::Later;
+use super::call::{Later, Responder};
 use super::{OperationError, Raised};
 use crate::invoke::servant_panicked;
 
@@ -43,6 +43,13 @@ impl<T, E: OperationError> Reply<T, E> {
                 Err(e) => responder.raise(e.raised()),
             };
         });
+    }
+
+    /// Answers by `answer`, which is given the place to write to.
+    pub(crate) fn answer_with(mut self, answer: impl FnOnce(&Responder<'_>)) {
+        if let Some(later) = self.later.take() {
+            later.answer(answer);
+        }
     }
 
     /// False when the caller does not wait for the answer, so that it need not be worked out.

@@ -75,7 +75,7 @@ pub(crate) struct PoaInner {
     parent: Option<Poa>,
     /// Names from below the root, each with its length before it, so that no two adapters share a path.
     path: Vec<u8>,
-    slot: Slot,
+    pub(crate) slot: Slot,
     /// Tells it from earlier adapters of the same path.
     instance: u32,
     policies: PoaPolicies,
@@ -300,6 +300,15 @@ impl Poa {
             current.replace(servant)
         };
         drop(before);
+        Ok(())
+    }
+
+    /// Has this adapter take requests whose object keys nobody in this process has made: the whole key is then the object's
+    /// id. For a server that stands for others, such as a bridge; there is one such adapter in an ORB, the one that asked
+    /// last. Not part of the standard.
+    pub fn take_other_keys(&self) -> Result<(), PoaError> {
+        self.check_alive()?;
+        self.0.orb.adapter.take_other_keys(&self.0);
         Ok(())
     }
 

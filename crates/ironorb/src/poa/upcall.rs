@@ -177,6 +177,11 @@ impl Upcall {
         &*self.object.servant
     }
 
+    #[cold]
+    pub(crate) fn object_id(&self) -> &ObjectId {
+        &self.object.id
+    }
+
     /// Asks the servant itself, as an upcall: a panic becomes UNKNOWN.
     pub(crate) fn ask<T>(
         &self,

@@ -346,7 +346,14 @@ impl<'t> Copy<'t> {
 
     fn reference(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
         self.environment_needed = true;
-        copy::<Ior>(r, w)
+        match r.environment() {
+            None => copy::<Ior>(r, w),
+            Some(environment) => {
+                let ior = Ior::unmarshal(r)?;
+                environment.pass_reference(ior).marshal(w)?;
+                Ok(())
+            }
+        }
     }
 
     fn elements<'a, 'r>(

@@ -12,7 +12,7 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
 use super::{Answer, AsyncCall, End, InFlight, Listener, Progress, Stage, Written, no_thread};
-use crate::client::kept::{KeptArguments, expected_encoding};
+use crate::client::kept::{Kept, KeptArguments, ToSend, expected_encoding};
 use crate::client::{ConnectFailure, Link, Way};
 use crate::course::{may_connect, not_connected};
 use crate::deadline::Passed;
@@ -27,11 +27,7 @@ impl AsyncCall {
     /// Writes the request with `send`, which says where it is then. Nothing is written when the call is over already.
     pub(in crate::client) fn send_by(
         &self,
-        send: impl FnOnce(
-            &str,
-            EncodedContexts<'_>,
-            &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
-        ) -> Result<Option<InFlight>, BeginError>,
+        send: impl FnOnce(&str, EncodedContexts<'_>, ToSend<'_>) -> Result<Option<InFlight>, BeginError>,
     ) -> Result<Written, CallFailure> {
         let mut progress = self.lock();
         if !matches!(progress.end, End::NotYet) {
@@ -40,11 +36,17 @@ impl AsyncCall {
         let Some(arguments) = &progress.arguments else { return Ok(Written::Nothing) };
         let fits = Cell::new(true);
         let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
-        let written = send(&self.operation, contexts.encoded(), &|w| {
-            fits.set(arguments.write(w));
-            // What is written of the message is taken back.
-            if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
-        });
+        let written = match arguments {
+            Kept::Raw(request) => send(&self.operation, contexts.encoded(), ToSend::Raw(request)),
+            Kept::Written(arguments) => {
+                let write = |w: &mut Writer<'_>| {
+                    fits.set(arguments.write(w));
+                    // What is written of the message is taken back.
+                    if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
+                };
+                send(&self.operation, contexts.encoded(), ToSend::Written(&write))
+            }
+        };
         if !fits.get() {
             return Err(CallFailure::EncodingChanged);
         }
@@ -319,7 +321,7 @@ impl AsyncCall {
         let mut progress = self.lock();
         if let (None, Some(arguments)) = (&progress.arguments, arguments) {
             let kept = KeptArguments::write_down(arguments, encoding);
-            progress.arguments = Some(kept.map_err(|misuse| Next::Fail(misuse.into()))?);
+            progress.arguments = Some(Kept::Written(kept.map_err(|misuse| Next::Fail(misuse.into()))?));
         }
         Ok(())
     }
@@ -341,9 +343,11 @@ impl AsyncCall {
         let core = self.object.core();
         // A copy, for the servant must not run under the lock.
         let Some(arguments) = self.lock().arguments.clone() else { return };
-        let write = |w: &mut Writer<'_>| match arguments.write(w) {
-            true => Ok(()),
-            false => Err(Misuse::NotInCharSet),
+        let encoding = arguments.encoding();
+        let write = |w: &mut Writer<'_>| match &arguments {
+            Kept::Raw(request) => request.write_here(w),
+            Kept::Written(arguments) if arguments.write(w) => Ok(()),
+            Kept::Written(_) => Err(Misuse::NotInCharSet),
         };
         if self.is_oneway {
             let _unheard = loopback_oneway(core, key, &self.operation, &write);
@@ -354,6 +358,6 @@ impl AsyncCall {
             Ok(message) => call.on_message(call.lock(), message, None),
             Err(next) => call.follow_elsewhere(next),
         };
-        loopback_later(core, key, &self.operation, arguments.encoding, &write, Box::new(heard));
+        loopback_later(core, key, &self.operation, encoding, &write, Box::new(heard));
     }
 }

@@ -9,14 +9,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ironorb_giop::connection::{CallId, ConnectionEnd, RequestOptions};
-use ironorb_giop::message::{Message, RequestTarget};
-use ironorb_giop::{Encoding, Version};
+use ironorb_giop::connection::{BeginError, CallId, ConnectionEnd, RequestOptions};
+use ironorb_giop::message::{Message, RequestTarget, Response};
+use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
+use ironorb_giop::{Encoding, Misuse, Version};
 use rustix::event::epoll::EventFlags;
 
 use super::{Guard, Link, LinkState, Waiter, Woken};
 use crate::client::asynchronous::{AsyncCall, InFlight, Written};
+use crate::client::kept::ToSend;
 use crate::client::receiver::Delivery;
+use crate::dynamic::ReceivedRequest;
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved};
 use crate::sync::lock;
@@ -45,6 +48,17 @@ impl Attended {
     fn is_watched(&self) -> bool {
         self.watched.is_some_and(|watched| watched.readable)
     }
+}
+
+/// The service contexts of a request that is passed on, and these.
+#[cold]
+fn joined(request: &ReceivedRequest, contexts: EncodedContexts<'_>) -> ServiceContextList {
+    let mut list = ServiceContextList::default();
+    for context in request.contexts_to_pass_on() {
+        let _too_long = list.push(context); // it came in a message
+    }
+    list.append(contexts);
+    list
 }
 
 /// A request is sent at once unless the server has this many times as many to answer as are held back with it.
@@ -82,18 +96,39 @@ impl Link {
         now: Instant,
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
-        let mut state = if call.is_oneway() {
+        let mut state = if call.is_oneway() && call.on_behalf().is_none() {
             self.room_now().ok_or(CallFailure::TooManyCalls)?
         } else {
             self.wait_for_room(&mut clock, call.deadline())?
         };
         let is_blocked = state.is_blocked();
-        let written = call.send_by(|operation, contexts, arguments| {
-            if call.wants_no_reply() {
-                return state.begin_oneway_with(target, operation, contexts, arguments).map(|()| None);
-            }
-            let options = RequestOptions { contexts, ..RequestOptions::TWOWAY };
-            let id = state.begin_request(target, operation, options, arguments)?;
+        let written = call.send_by(|operation, contexts, body| {
+            let response = match call.on_behalf() {
+                _ if call.wants_no_reply() => Response::None,
+                Some(request) => request.response(),
+                None => Response::SyncWithTarget,
+            };
+            let id = match body {
+                ToSend::Raw(request) => {
+                    let contexts: Vec<_> = request.contexts_to_pass_on().chain(contexts.iter()).collect();
+                    let body = request.body().ok_or(BeginError::Misuse(Misuse::MovedBody))?;
+                    match state.begin_raw(target, operation, response, &contexts, body)? {
+                        Some(id) => id,
+                        None => return Ok(None),
+                    }
+                }
+                ToSend::Written(arguments) => {
+                    let joined = call.on_behalf().map(|request| joined(request, contexts));
+                    let contexts = joined.as_ref().map_or(contexts, ServiceContextList::encoded);
+                    if response == Response::None {
+                        return state
+                            .begin_oneway_with(target, operation, contexts, arguments)
+                            .map(|()| None);
+                    }
+                    let options = RequestOptions { response, contexts };
+                    state.begin_request(target, operation, options, arguments)?
+                }
+            };
             state.set_waker(id, Waiter::Call(call.clone(), id));
             state.attended.calls += 1;
             Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version() }))

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use ironorb_giop::connection::ServerConnection;
 
+use super::super::spawn;
 use super::{Connection, Detour};
 use crate::net::{self, Moved, Shutdown};
 use crate::sync::lock;
@@ -44,11 +45,29 @@ impl Connection {
     /// Leaves the waiting for the peer to a thread of its own, if that is the way here.
     #[cold]
     pub(super) fn leave_to_another(&self, _sender: &ServerConnection) -> bool {
-        let Some(on_stall) = &self.on_stall else { return false };
+        let Some(on_stall) = &self.on_stall else {
+            return self.is_on_receivers_thread() && self.leave_to_a_thread_of_its_own();
+        };
         if self.stalled.swap(true, Ordering::SeqCst) {
             return true; // it sends ours as well
         }
         let started = on_stall();
+        self.stalled.store(started, Ordering::SeqCst);
+        started
+    }
+
+    /// True on the thread that receives for all calls that no thread waits for, as answers come that are passed on: no
+    /// peer may keep it.
+    fn is_on_receivers_thread(&self) -> bool {
+        self.orb.connector.receiver().is_current_thread()
+    }
+
+    fn leave_to_a_thread_of_its_own(&self) -> bool {
+        let Some(connection) = self.itself.upgrade() else { return false };
+        if self.stalled.swap(true, Ordering::SeqCst) {
+            return true; // it sends ours as well
+        }
+        let started = spawn("ironorb-stalled", move || connection.flush_stalled()).is_ok();
         self.stalled.store(started, Ordering::SeqCst);
         started
     }
@@ -83,8 +102,15 @@ impl Connection {
     #[cold]
     fn wait_for_room<'c>(
         &'c self,
-        sender: MutexGuard<'c, ServerConnection>,
+        mut sender: MutexGuard<'c, ServerConnection>,
     ) -> MutexGuard<'c, ServerConnection> {
+        if self.on_stall.is_none() && self.is_on_receivers_thread() {
+            // Another thread waits for the peer. One that asks for so much and reads none of it is let go.
+            if sender.transmit().pending_bytes() > self.orb.config.connection.framer.message_bytes_max {
+                self.give_up(&mut sender);
+            }
+            return sender;
+        }
         self.send_down_to(sender, self.orb.config.transmit_bytes_max)
     }
 
