@@ -6,6 +6,7 @@ ironorb::include_idl!("probe");
 ironorb::include_idl!("wires");
 
 pub mod command;
+pub mod converse;
 pub mod everything;
 mod exchange;
 pub mod random_values;

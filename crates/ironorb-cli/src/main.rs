@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bridge;
 mod call;
 mod completions;
 mod demo;
@@ -38,6 +39,8 @@ enum Command {
     Call(call::Arguments),
     /// Serve objects of any interface, with prepared answers.
     ServeMock(serve_mock::Arguments),
+    /// Stand for objects elsewhere: pass calls of any interface on.
+    Bridge(bridge::Arguments),
     /// Look inside object references.
     Ior(ior::Arguments),
     /// Check IDL files, generate Rust from them, show what they define.
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Naming(arguments) => naming::run(arguments),
         Command::Ifr(arguments) => ifr::run(arguments),
         Command::ServeMock(arguments) => serve_mock::run(&arguments),
+        Command::Bridge(arguments) => bridge::run(&arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

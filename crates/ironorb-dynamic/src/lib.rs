@@ -37,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 mod interfaces;
 pub mod json;
 mod lower;

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::naming::address_of;
 
 /// Why a reference is none.
-pub(super) fn reference(e: &SystemException) -> Failure {
+pub(crate) fn reference(e: &SystemException) -> Failure {
     let failure = with_parts(Failure::new("the reference leads to no object"), e);
     match e.minor {
         MinorCode::BAD_PARAM_URL_SCHEME | MinorCode::BAD_PARAM_URL_ADDRESS => {

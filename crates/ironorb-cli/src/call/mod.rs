@@ -19,6 +19,7 @@ use ironorb::{Context, Orb, OrbBuilder};
 use ironorb_dynamic::{declaration, signature};
 
 use crate::failure::{Failure, printed};
+pub(crate) use explain::reference as explain_reference;
 use operation::Found;
 pub(crate) use operation::interface_named;
 use sources::Sources;

@@ -1,0 +1,158 @@
+//! What `ironorb bridge --trace` and `--stats` tell. Whoever passes calls on does not wait for it to be printed.
+
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use ironorb_dynamic::bridge::{Observer, Outcome, Passed};
+use serde_json::Value;
+
+/// Lines that may wait to be printed; more are left out, and counted.
+const LINES_MAX: usize = 4096;
+
+/// Longer values are cut.
+const VALUE_CHARS_MAX: usize = 400;
+
+/// What is told of calls.
+pub(super) struct Trace {
+    counts: Arc<Counts>,
+    shows_counts: bool,
+    lines: Option<(Lines, JoinHandle<()>)>,
+}
+
+/// Where lines to be printed go; nowhere once all have been taken.
+type Lines = Arc<Mutex<Option<SyncSender<String>>>>;
+
+#[derive(Default)]
+struct Counts {
+    calls: AtomicU64,
+    oneways: AtomicU64,
+    exceptions: AtomicU64,
+    failed: AtomicU64,
+    request_bytes: AtomicU64,
+    reply_bytes: AtomicU64,
+    rewritten: AtomicU64,
+    untold: AtomicU64,
+}
+
+impl Trace {
+    /// `None` when nothing is to be told.
+    pub(super) fn start(shows_calls: bool, shows_counts: bool) -> Option<Trace> {
+        if !shows_calls && !shows_counts {
+            return None;
+        }
+        let lines = shows_calls.then(|| {
+            let (sender, receiver) = sync_channel(LINES_MAX);
+            (Arc::new(Mutex::new(Some(sender))), std::thread::spawn(move || print(&receiver)))
+        });
+        Some(Trace { counts: Arc::default(), shows_counts, lines })
+    }
+
+    /// Who is shown calls.
+    pub(super) fn observer(&self) -> Observer {
+        let counts = self.counts.clone();
+        let sender = self.lines.as_ref().map(|(sender, _)| sender.clone());
+        Arc::new(move |passed: &Passed<'_>| {
+            counts.add(passed);
+            let Some(sender) = &sender else { return };
+            let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if sender.as_ref().is_some_and(|sender| sender.try_send(line(passed)).is_err()) {
+                counts.untold.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    }
+
+    /// Prints what is left.
+    pub(super) fn end(self) {
+        if let Some((sender, printer)) = self.lines {
+            drop(sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
+            let _ = printer.join();
+        }
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        if self.shows_counts {
+            eprintln!(
+                "{} calls, {} oneways, {} user exceptions, {} system exceptions; {} bytes there, {} bytes back; {} read \
+                 and written anew",
+                of(&counts.calls),
+                of(&counts.oneways),
+                of(&counts.exceptions),
+                of(&counts.failed),
+                of(&counts.request_bytes),
+                of(&counts.reply_bytes),
+                of(&counts.rewritten),
+            );
+        }
+        if of(&counts.untold) > 0 {
+            eprintln!("{} calls were not shown: nobody read fast enough", of(&counts.untold));
+        }
+    }
+}
+
+impl Counts {
+    fn add(&self, passed: &Passed<'_>) {
+        let add = |count: &AtomicU64, by: usize| count.fetch_add(by as u64, Ordering::Relaxed);
+        match passed.outcome {
+            Outcome::Sent => add(&self.oneways, 1),
+            _ => add(&self.calls, 1),
+        };
+        add(&self.exceptions, usize::from(matches!(passed.outcome, Outcome::UserException(_))));
+        add(&self.failed, usize::from(matches!(passed.outcome, Outcome::SystemException(_))));
+        add(&self.request_bytes, passed.request_bytes);
+        add(&self.reply_bytes, passed.reply_bytes);
+        add(&self.rewritten, usize::from(passed.rewritten.0) + usize::from(passed.rewritten.1));
+    }
+}
+
+fn print(lines: &Receiver<String>) {
+    let mut err = io::stderr();
+    for line in lines {
+        let _ = err.write_all(line.as_bytes()); // nobody is left to tell
+    }
+}
+
+/// `0.183 ms  bank/main  deposit(100) -> 350  [4 > 8 bytes, GIOP 1.2]`
+fn line(passed: &Passed<'_>) -> String {
+    let time = passed.time.as_secs_f64() * 1e3;
+    let key = passed.key.escape_ascii();
+    let arguments = match &passed.arguments {
+        Some(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
+        None if passed.request_bytes == 0 => String::new(),
+        None => "…".to_owned(),
+    };
+    let results = match &passed.results {
+        Some(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
+        None if passed.reply_bytes == 0 => String::new(),
+        None => "…".to_owned(),
+    };
+    let outcome = match &passed.outcome {
+        Outcome::Results if results.is_empty() => " -> done".to_owned(),
+        Outcome::Results => format!(" -> {results}"),
+        Outcome::UserException(id) => format!(" -> raised {id} {results}"),
+        Outcome::SystemException(e) => format!(" -> {e}"),
+        Outcome::Sent => " sent".to_owned(),
+    };
+    let (theirs, ours) = passed.versions;
+    let versions = match theirs == ours {
+        true => format!("GIOP 1.{}", theirs.minor()),
+        false => format!("GIOP 1.{} to 1.{}", theirs.minor(), ours.minor()),
+    };
+    let anew = match passed.rewritten {
+        (false, false) => "",
+        _ => ", written anew",
+    };
+    format!(
+        "{time:.3} ms  {key}  {}({arguments}){outcome}  [{} > {} bytes, {versions}{anew}]\n",
+        passed.operation, passed.request_bytes, passed.reply_bytes
+    )
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(VALUE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

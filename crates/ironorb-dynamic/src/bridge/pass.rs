@@ -1,0 +1,251 @@
+//! One call: from the client's request to the object, and back.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ironorb::dynamic::{
+    DynamicServant, InterfaceDescription, LaterReply, RawReply, ReceivedRequest, ServerRequest,
+};
+use ironorb::giop::message::Response;
+use ironorb::giop::version::CharSet;
+use ironorb::poa::ObjectId;
+use ironorb::{CompletionStatus, MinorCode, Replied, SystemException, SystemExceptionKind, Version};
+
+use super::Inner;
+use super::held::Share;
+use super::passed::{Outcome, Passed};
+use super::rewrite::{self, ThroughBridge};
+use super::target::{Known, Target};
+
+/// The servant of all objects behind a bridge.
+pub(super) struct Forwarder(pub(super) Arc<Inner>);
+
+impl DynamicServant for Forwarder {
+    fn interface(&self, _: &ObjectId) -> Option<Arc<InterfaceDescription>> {
+        None
+    }
+
+    fn takes_standard_operations(&self) -> bool {
+        true
+    }
+
+    fn is_here(&self, id: &ObjectId) -> Result<bool, SystemException> {
+        match self.0.target(id.as_bytes()) {
+            Some(target) => {
+                let version = self.0.options.giop.unwrap_or(Version::V1_2);
+                target.in_manner(version, None).0.locate()
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn invoke(&self, mut request: ServerRequest<'_>) -> Replied {
+        let received = match request.keep() {
+            Ok(received) => received,
+            Err(e) => return request.refuse_arguments(e),
+        };
+        let begun = Instant::now();
+        let Some(target) = self.0.target(request.object_id().as_bytes()) else {
+            return request.raise_system(no_such_object());
+        };
+        let options = &self.0.options;
+        let bytes = received.message_bytes();
+        let Some(share) = self.0.held.take(bytes, options.call_timeout) else {
+            return request.raise_system(no_room());
+        };
+        let pass = Pass::new(&self.0, request.object_id(), received, &target, begun, share);
+        if pass.received.response() == Response::None {
+            pass.tell();
+            return request.reply(None, &[]);
+        }
+        request.later(|reply| pass.call(reply))
+    }
+}
+
+/// A request on its way.
+struct Pass {
+    inner: Arc<Inner>,
+    key: ObjectId,
+    received: Arc<ReceivedRequest>,
+    object: ironorb::ObjectRef,
+    /// In which the object is asked.
+    version: Version,
+    known: Option<Arc<Known>>,
+    rewrites: bool,
+    begun: Instant,
+    _share: Share,
+}
+
+impl Pass {
+    fn new(
+        inner: &Arc<Inner>,
+        key: &ObjectId,
+        received: Arc<ReceivedRequest>,
+        target: &Target,
+        begun: Instant,
+        share: Share,
+    ) -> Pass {
+        let options = &inner.options;
+        let asked_in = options.giop.unwrap_or(received.version());
+        let (object, version) = target.in_manner(asked_in, received.code_sets());
+        let known = match received.version() != version || options.through || options.show_values {
+            true => target.known(received.operation(), options.types.as_deref()),
+            false => None,
+        };
+        let mut pass = Pass {
+            inner: inner.clone(),
+            key: key.clone(),
+            received,
+            object,
+            version,
+            known,
+            rewrites: false,
+            begun,
+            _share: share,
+        };
+        pass.rewrites = pass.must_rewrite_request();
+        pass
+    }
+
+    /// Whether the arguments' bytes would mean something else to the object, and their types are known.
+    fn must_rewrite_request(&self) -> bool {
+        let Some(known) = &self.known else { return false };
+        let fits = self.received.body().is_some_and(|body| self.version < Version::V1_2 || body.fits_at(0));
+        let contents = known.arguments;
+        !fits
+            || (contents.references && self.inner.options.through)
+            || (contents.wide && self.differs())
+            || (contents.text && self.texts_differ())
+    }
+
+    fn must_rewrite_reply(&self, reply: &RawReply) -> bool {
+        let Some(known) = &self.known else { return false };
+        let fits =
+            reply.body().is_some_and(|body| self.received.version() < Version::V1_2 || body.fits_at(0));
+        let contents = known.results;
+        !fits
+            || (contents.references && self.inner.options.through)
+            || (contents.wide && self.differs())
+            || (contents.text && self.texts_differ())
+    }
+
+    fn differs(&self) -> bool {
+        self.version != self.received.version()
+    }
+
+    /// The code sets are the same for both, but that GIOP 1.0 knows none.
+    fn texts_differ(&self) -> bool {
+        let is_utf8 = self.received.code_sets().is_some_and(|sets| sets.char_set == CharSet::Utf8);
+        is_utf8 && self.version == Version::V1_0
+    }
+
+    /// Sends it; nobody hears more of it.
+    fn tell(self) {
+        let sent = self.send(&self.received, |_| {});
+        match sent {
+            Ok(()) => self.show(Outcome::Sent, None, false),
+            Err(e) => self.show(Outcome::SystemException(&e), None, false),
+        }
+    }
+
+    fn call(self, reply: LaterReply) {
+        let (received, object) = (self.received.clone(), self.object.clone());
+        let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
+        let then = move |outcome| self.answer(reply, outcome);
+        // An error would be one of a oneway's.
+        let _told_by_then = send(&received, &object, rewritten, then);
+    }
+
+    fn send(
+        &self,
+        received: &Arc<ReceivedRequest>,
+        then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
+    ) -> Result<(), SystemException> {
+        let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
+        send(received, &self.object, rewritten, then)
+    }
+
+    fn answer(self, later: LaterReply, outcome: Result<RawReply, SystemException>) {
+        let reply = match outcome {
+            Ok(reply) => reply,
+            Err(e) => {
+                later.raise_system(e.clone());
+                return self.show(Outcome::SystemException(&e), None, false);
+            }
+        };
+        let rewrites = self.must_rewrite_reply(&reply);
+        match &self.known {
+            Some(known) if rewrites => {
+                let environment = ThroughBridge(self.inner.clone());
+                later.reply_with(reply.is_user_exception(), |w| {
+                    let r = reply.reader().with_environment(&environment);
+                    rewrite::write_results(&known.operation, reply.is_user_exception(), r, w)
+                });
+            }
+            _ => later.pass_on(&reply),
+        }
+        let id = match reply.is_user_exception() {
+            true => reply.reader().read_str().map(|id| id.into_owned()).unwrap_or_default(),
+            false => String::new(),
+        };
+        let outcome = match reply.is_user_exception() {
+            true => Outcome::UserException(&id),
+            false => Outcome::Results,
+        };
+        self.show(outcome, Some(&reply), rewrites);
+    }
+
+    fn show(&self, outcome: Outcome<'_>, reply: Option<&RawReply>, reply_rewritten: bool) {
+        let options = &self.inner.options;
+        let Some(observer) = &options.observer else { return };
+        let shown = self.known.as_ref().filter(|_| options.show_values);
+        let arguments = shown.and_then(|known| {
+            rewrite::show_arguments(&known.operation, self.received.reader()?, options.types.as_deref()?)
+        });
+        let results = shown.zip(reply).and_then(|(known, reply)| {
+            let (is_exception, types) = (reply.is_user_exception(), options.types.as_deref()?);
+            rewrite::show_results(&known.operation, is_exception, reply.reader(), types)
+        });
+        observer(&Passed {
+            key: self.key.as_bytes(),
+            operation: self.received.operation(),
+            versions: (self.received.version(), self.version),
+            request_bytes: self.received.body_bytes(),
+            reply_bytes: reply.map_or(0, |reply| reply.reader().remaining()),
+            rewritten: (self.rewrites, reply_rewritten),
+            time: self.begun.elapsed(),
+            outcome,
+            arguments,
+            results,
+        });
+    }
+}
+
+fn send(
+    received: &Arc<ReceivedRequest>,
+    object: &ironorb::ObjectRef,
+    rewritten: Option<(Option<Arc<Known>>, Arc<Inner>)>,
+    then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
+) -> Result<(), SystemException> {
+    match rewritten {
+        Some((Some(known), inner)) => {
+            let environment = ThroughBridge(inner);
+            let write = |w: &mut ironorb::giop::Writer<'_>| match received.reader() {
+                Some(r) => rewrite::write_arguments(&known.operation, r.with_environment(&environment), w),
+                None => Err(ironorb::giop::Misuse::MovedBody), // it has been read before
+            };
+            received.pass_on_written(object, &write, then)
+        }
+        _ => received.pass_on(object, then),
+    }
+}
+
+#[cold]
+fn no_such_object() -> SystemException {
+    SystemException::new(SystemExceptionKind::ObjectNotExist, MinorCode::NO_SUCH_OBJECT, CompletionStatus::No)
+}
+
+#[cold]
+fn no_room() -> SystemException {
+    SystemException::new(SystemExceptionKind::Transient, MinorCode::TOO_MANY_CALLS, CompletionStatus::No)
+}

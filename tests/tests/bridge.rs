@@ -1,0 +1,368 @@
+//! A bridge between clients and servers: what passes it is what was sent, whatever it is, and nobody can tell.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ironorb::giop::ior::{CodeSetComponentInfo, IiopProfile, Ior, TaggedComponent};
+use ironorb::{
+    CompletionStatus, MinorCode, ObjectRef, Orb, SystemException, SystemExceptionKind, TypedRef, Version,
+};
+use ironorb_dynamic::Interfaces;
+use ironorb_dynamic::bridge::{Bridge, BridgeOptions};
+use ironorb_tests::converse::{converse_dynamically, converse_statically};
+use ironorb_tests::dynamics::EverythingRef;
+use ironorb_tests::everything::Everyone;
+use ironorb_tests::raw;
+use ironorb_tests::testing::{self, Probe, ProbeRef};
+use ironorb_tests::{Probing, eventually};
+
+const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
+
+fn server(version: Version) -> Orb {
+    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().giop_version(version).build().unwrap()
+}
+
+fn client() -> Orb {
+    Orb::builder().no_endpoint().call_timeout(Some(Duration::from_secs(20))).build().unwrap()
+}
+
+fn bridge(options: BridgeOptions) -> (Orb, Bridge) {
+    let orb = server(Version::V1_2);
+    let bridge = Bridge::new(&orb, options).unwrap();
+    (orb, bridge)
+}
+
+fn types() -> Arc<Interfaces> {
+    let mut types = Interfaces::new();
+    types.add_idl(&[concat!(env!("CARGO_MANIFEST_DIR"), "/idl/dynamic.idl")], &Default::default()).unwrap();
+    Arc::new(types)
+}
+
+/// The reference of a bridge, for a client of this ORB that speaks this version.
+fn seen_in(client: &Orb, reference: &ObjectRef, version: Version) -> ObjectRef {
+    let profile = reference.ior().iiop_profiles().next().unwrap();
+    let code_sets = TaggedComponent::new_code_sets(&CodeSetComponentInfo::ironorb()).unwrap();
+    let (host, port, key) = (profile.host(), profile.port(), profile.object_key());
+    let profile = IiopProfile::new(version, host, port, key, &[code_sets]).unwrap();
+    client.ior_to_object(Ior::with_profile(reference.type_id(), profile)).unwrap()
+}
+
+/// A client, a bridge and a server with a static servant, in all pairs of versions on the two ways, and whether the bridge
+/// speaks the version of the server or of the client.
+fn in_all_versions(options: &BridgeOptions, test: impl Fn(&ObjectRef, Version)) {
+    for theirs in VERSIONS {
+        for ours in VERSIONS {
+            let (server, client) = (server(theirs), client());
+            let everything: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+            let options = BridgeOptions { giop: Some(theirs), ..options.clone() };
+            let (orb, bridge) = bridge(options);
+            let target = orb.string_to_object(&everything.object().to_ior_string()).unwrap();
+            let reference = bridge.publish(b"everything", &target).unwrap();
+            assert_eq!(reference.type_id(), EverythingRef::REPOSITORY_ID);
+            test(&seen_in(&client, &reference, ours), ours.min(theirs));
+            client.shutdown(true).unwrap();
+            orb.shutdown(true).unwrap();
+            server.shutdown(true).unwrap();
+        }
+    }
+}
+
+#[test]
+fn clients_with_stubs_cannot_tell_a_bridge() {
+    let options = BridgeOptions { types: Some(types()), through: true, ..BridgeOptions::default() };
+    in_all_versions(&options, |object, version| converse_statically(object, version, true));
+}
+
+#[test]
+fn dynamic_clients_cannot_tell_a_bridge() {
+    let options = BridgeOptions { types: Some(types()), through: true, ..BridgeOptions::default() };
+    in_all_versions(&options, |object, version| converse_dynamically(object, version, true));
+}
+
+/// A bridge that knows nothing, and a server of whatever version: they agree on the lower one.
+#[test]
+fn nothing_need_be_known_where_versions_agree() {
+    for theirs in VERSIONS {
+        for ours in VERSIONS.into_iter().filter(|ours| *ours <= theirs) {
+            let (server, client) = (server(theirs), client());
+            let everything: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+            let (orb, bridge) = bridge(BridgeOptions::default());
+            let target = orb.string_to_object(&everything.object().to_ior_string()).unwrap();
+            let reference = bridge.publish(b"everything", &target).unwrap();
+            let object = seen_in(&client, &reference, ours);
+            converse_statically(&object, ours, false);
+            converse_dynamically(&object, ours, false);
+        }
+    }
+}
+
+/// What blocks keeps nobody else waiting, and no thread; what fails says so as the object does.
+#[test]
+fn calls_come_back_as_they_are_done() {
+    let (server, client) = (server(Version::V1_2), client());
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let (orb, bridge) = bridge(BridgeOptions::default());
+    let target = orb.string_to_object(&probe.object().to_ior_string()).unwrap();
+    let reference = bridge.publish(b"probe", &target).unwrap();
+    let through: ProbeRef = client.resolve(&reference.to_ior_string()).unwrap();
+    assert!(through.object().locate().unwrap());
+    let missing =
+        client.string_to_object(&format!("corbaloc::{}/nobody", orb.published_addresses()[0])).unwrap();
+    assert!(!missing.locate().unwrap());
+    assert!(missing.non_existent().unwrap());
+    std::thread::scope(|scope| {
+        let blocked: Vec<_> = (0..20).map(|_| scope.spawn(|| through.block())).collect();
+        eventually("they are blocked", || probe.blocked().unwrap() >= 16);
+        let other: ProbeRef = client.resolve(&reference.to_ior_string()).unwrap();
+        assert_eq!(other.add(1, 2).unwrap(), 3);
+        assert_eq!(
+            other.with_timeout(Some(Duration::from_millis(50))).block().unwrap_err().kind,
+            SystemExceptionKind::Timeout
+        );
+        while !blocked.iter().all(|call| call.is_finished()) {
+            probe.release().unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        blocked.into_iter().for_each(|call| call.join().unwrap().unwrap());
+    });
+    let e = through.raise_system(0x4242_0001).unwrap_err();
+    let expected = SystemException::new(
+        SystemExceptionKind::NoPermission,
+        MinorCode(0x4242_0001),
+        CompletionStatus::Yes,
+    );
+    assert_eq!(e, expected);
+    match through.refuse("why not") {
+        Err(testing::probe::RefuseError::Refused(e)) => assert_eq!(e.why, "why not"),
+        other => panic!("{other:?}"),
+    }
+    let data: Vec<u8> = (0..20_000_000u32).map(|i| (i % 253) as u8).collect();
+    assert!(through.reflect(&data).unwrap() == data);
+    let ticks = probe.ticks().unwrap();
+    for _ in 0..1000 {
+        through.tick().unwrap();
+    }
+    eventually("the oneways arrive", || probe.ticks().unwrap() == ticks + 1000);
+    server.shutdown(true).unwrap();
+    let e = through.ping().unwrap_err();
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+    assert!(bridge.withdraw(b"probe"));
+    assert_eq!(through.ping().unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
+}
+
+/// A message of GIOP 1.x in either byte order, as it goes over the wire.
+struct Wire {
+    little: bool,
+    bytes: Vec<u8>,
+}
+
+impl Wire {
+    fn new(minor: u8, little: bool, kind: u8) -> Wire {
+        let mut bytes = b"GIOP\x01".to_vec();
+        bytes.extend([minor, u8::from(little), kind, 0, 0, 0, 0]);
+        Wire { little, bytes }
+    }
+
+    fn align(&mut self, to: usize) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(to), 0);
+    }
+
+    fn long(&mut self, number: u32) {
+        self.align(4);
+        self.bytes.extend(if self.little { number.to_le_bytes() } else { number.to_be_bytes() });
+    }
+
+    fn octets(&mut self, bytes: &[u8]) {
+        self.long(bytes.len() as u32);
+        self.bytes.extend(bytes);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let size = (self.bytes.len() - 12) as u32;
+        let size = if self.little { size.to_le_bytes() } else { size.to_be_bytes() };
+        self.bytes[8..12].copy_from_slice(&size);
+        self.bytes
+    }
+
+    /// A request with one context that nobody knows.
+    fn request(minor: u8, little: bool, key: &[u8], operation: &str, body: &[u8]) -> Vec<u8> {
+        let mut w = Wire::new(minor, little, 0);
+        let contexts = |w: &mut Wire| {
+            w.long(1);
+            w.long(0x7465_7374);
+            w.octets(b"hello");
+        };
+        if minor == 2 {
+            w.long(9);
+            w.bytes.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+            w.octets(key);
+            w.octets(format!("{operation}\0").as_bytes());
+            contexts(&mut w);
+            if !body.is_empty() {
+                w.align(8);
+            }
+        } else {
+            contexts(&mut w);
+            w.long(9);
+            w.bytes.push(1);
+            if minor == 1 {
+                w.bytes.extend([0; 3]);
+            }
+            w.octets(key);
+            w.octets(format!("{operation}\0").as_bytes());
+            w.octets(b"");
+        }
+        w.bytes.extend(body);
+        w.finish()
+    }
+
+    fn reply(minor: u8, little: bool, id: u32, status: u32, contexts: bool, body: &[u8]) -> Vec<u8> {
+        let mut w = Wire::new(minor, little, 1);
+        let list = |w: &mut Wire| {
+            w.long(u32::from(contexts));
+            if contexts {
+                w.long(0x7465_7374);
+                w.octets(b"back");
+            }
+        };
+        if minor == 2 {
+            w.long(id);
+            w.long(status);
+            list(&mut w);
+            w.align(8);
+        } else {
+            list(&mut w);
+            w.long(id);
+            w.long(status);
+        }
+        w.bytes.extend(body);
+        w.finish()
+    }
+}
+
+/// What a message says: header, id, contexts, where its body begins, and the body.
+#[derive(Debug)]
+struct Seen {
+    minor: u8,
+    little: bool,
+    id: u32,
+    status: u32,
+    contexts: Vec<(u32, Vec<u8>)>,
+    operation: String,
+    phase: usize,
+    body: Vec<u8>,
+}
+
+/// Takes a message apart, by hand.
+fn seen(message: &[u8]) -> Seen {
+    struct R<'a>(&'a [u8], usize, bool);
+    impl R<'_> {
+        fn long(&mut self) -> u32 {
+            self.1 = self.1.next_multiple_of(4);
+            let bytes: [u8; 4] = self.0[self.1..self.1 + 4].try_into().unwrap();
+            self.1 += 4;
+            if self.2 { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
+        }
+        fn octets(&mut self) -> Vec<u8> {
+            let length = self.long() as usize;
+            self.1 += length;
+            self.0[self.1 - length..self.1].to_vec()
+        }
+        fn contexts(&mut self) -> Vec<(u32, Vec<u8>)> {
+            (0..self.long()).map(|_| (self.long(), self.octets())).collect()
+        }
+    }
+    let (minor, little, is_request) = (message[5], message[6] & 1 != 0, message[7] == 0);
+    let mut r = R(message, 12, little);
+    let (mut contexts, mut status, mut operation) = (Vec::new(), 0, Vec::new());
+    let id;
+    if minor < 2 {
+        contexts = r.contexts();
+        id = r.long();
+    } else {
+        id = r.long();
+    }
+    if is_request {
+        r.1 += 1 + if minor == 0 { 0 } else { 3 };
+        if minor == 2 {
+            r.1 += 2; // the disposition, and its padding before the length
+        }
+        r.octets();
+        operation = r.octets();
+        operation.pop();
+        if minor < 2 {
+            r.octets();
+        }
+    } else {
+        status = r.long();
+    }
+    if minor == 2 {
+        contexts = r.contexts();
+        r.1 = r.1.next_multiple_of(8).min(message.len());
+    }
+    let operation = String::from_utf8(operation).unwrap();
+    Seen { minor, little, id, status, contexts, operation, phase: r.1 % 8, body: message[r.1..].to_vec() }
+}
+
+/// Bodies of an interface that nobody knows, of both byte orders: what comes out is what went in, byte by byte, aligned as
+/// it was, with its service contexts; and so are results and user exceptions.
+#[test]
+fn bodies_of_unknown_interfaces_pass_byte_by_byte() {
+    let body: Vec<u8> = (0..1001u32).map(|i| (i * 7) as u8).collect();
+    for minor in 0..3u8 {
+        for little in [false, true] {
+            for (operation, status) in [("what", 0), ("whats", 1), ("whatever_it_is", 0)] {
+                let (listener, port) = raw::listen();
+                let (orb, bridge) = bridge(BridgeOptions::default());
+                bridge.pass_others_to("127.0.0.1", port);
+                let mut client = TcpStream::connect(&orb.published_addresses()[0]).unwrap();
+                client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let request = Wire::request(minor, little, b"some key", operation, &body);
+                client.write_all(&request).unwrap();
+                let (mut server, _) = listener.accept().unwrap();
+                server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let (sent, got) = (seen(&request), seen(&raw::read_message(&mut server)));
+                assert_eq!((got.minor, got.little, &*got.operation), (minor, little, operation));
+                assert_eq!(got.phase, sent.phase, "GIOP 1.{minor}");
+                assert_eq!(got.contexts, [(0x7465_7374, b"hello".to_vec())]);
+                assert_eq!(got.body, body);
+                for answer_little in [little, !little] {
+                    let has_contexts = operation == "what";
+                    let reply = Wire::reply(
+                        minor,
+                        answer_little,
+                        got.id,
+                        status,
+                        has_contexts,
+                        b"whatever\0 it may be",
+                    );
+                    if answer_little != little {
+                        client.write_all(&request).unwrap();
+                        let again = seen(&raw::read_message(&mut server));
+                        let reply = Wire::reply(
+                            minor,
+                            answer_little,
+                            again.id,
+                            status,
+                            has_contexts,
+                            b"whatever\0 it may be",
+                        );
+                        server.write_all(&reply).unwrap();
+                    } else {
+                        server.write_all(&reply).unwrap();
+                    }
+                    let (sent, back) = (seen(&reply), seen(&raw::read_message(&mut client)));
+                    assert_eq!(
+                        (back.minor, back.little, back.id, back.status),
+                        (minor, answer_little, 9, status)
+                    );
+                    assert_eq!((back.phase, &back.body), (sent.phase, &sent.body));
+                    let known: Vec<_> = back.contexts.iter().filter(|(id, _)| *id == 0x7465_7374).collect();
+                    assert_eq!(known.len(), usize::from(has_contexts));
+                }
+            }
+        }
+    }
+}
