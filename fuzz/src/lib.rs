@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod mutate;
+mod record;
 pub mod seeds;
 mod typecode;
 mod value;
@@ -45,8 +46,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "fixed", run: fixed, cost: 1 },
     Target { name: "value", run: value, cost: 2 },
     Target { name: "idl", run: idl, cost: 10 },
+    Target { name: "record", run: record, cost: 4 },
 ];
 
+pub use record::record;
 pub use typecode::{any, fixed, typecode};
 pub use value::value;
 

@@ -39,6 +39,7 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
             seeds.extend(crate::typecode::samples(target));
         }
         "value" => seeds.extend(crate::value::samples()),
+        "record" => seeds.extend(crate::record::samples()),
         "fixed" => seeds.extend(crate::typecode::samples(target)),
         "ior" => seeds.extend(references(&golden)?.iter().map(|text| unhex(&text[4..]))),
         "url" => {

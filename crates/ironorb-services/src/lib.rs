@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod database;
+#[cfg(test)]
+mod power_cut;
 mod store_error;
 
 pub mod ifr;

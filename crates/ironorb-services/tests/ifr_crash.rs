@@ -12,6 +12,10 @@ use std::process::{Command, Stdio};
 use ironorb::ifr::corba::PrimitiveKind;
 use ironorb_services::ifr::{Body, DefinitionNumber, InterfaceRepository, Limits, Member, Record, Store};
 
+mod support;
+
+use support::{Random, seed_from_system};
+
 const STORE_VARIABLE: &str = "IRONORB_TEST_CRASH_STORE";
 const SEED_VARIABLE: &str = "IRONORB_TEST_SEED";
 const ROUNDS: u64 = 10;
@@ -135,23 +139,5 @@ fn run_child(path: &Path, seed: u64, kill_after: u64, expected: &mut BTreeSet<u6
 fn flip(names: &mut BTreeSet<u64>, name: u64) {
     if !names.remove(&name) {
         names.insert(name);
-    }
-}
-
-fn seed_from_system() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
     }
 }

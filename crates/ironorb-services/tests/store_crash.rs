@@ -13,6 +13,10 @@ use ironorb_services::naming::{
     Bound, ContextId, ContextRef, Limits, Name, NamingService, Reference, Step, Store,
 };
 
+mod support;
+
+use support::{Random, seed_from_system};
+
 const STORE_VARIABLE: &str = "IRONORB_TEST_CRASH_STORE";
 const SEED_VARIABLE: &str = "IRONORB_TEST_SEED";
 const ROUNDS: u64 = 12;
@@ -187,22 +191,4 @@ fn read_back(path: &Path) -> Bindings {
         found.insert(text, value);
     }
     found
-}
-
-fn seed_from_system() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
 }

@@ -29,3 +29,6 @@ pub use record::{
 pub use repository::InterfaceRepository;
 pub use server::{InterfaceRepositoryServer, StartError, StoreFaultReport};
 pub use store::Store;
+
+#[cfg(test)]
+mod damage_tests;

@@ -67,9 +67,7 @@ impl InterfaceRepository {
         if change.count()? >= self.limits.definitions_max {
             return Err(RepositoryError::Limit { what: "definitions", max: self.limits.definitions_max });
         }
-        if !record.body.is_anonymous() {
-            check_place(&change, record, None)?;
-        }
+        check_place(&change, record, None)?;
         let number = change.insert(record)?;
         self.check(&change, number, record)?;
         change.commit()?;
@@ -89,11 +87,7 @@ impl InterfaceRepository {
         let before = existing(&change, number)?;
         let mut record = before.clone();
         edit(&mut record)?;
-        match record.body.is_anonymous() {
-            true if record.name.is_empty() && record.id.is_empty() => {}
-            true => return Err(bad_param("a type without a name or id cannot be given one")),
-            false => check_place(&change, &record, Some(number))?,
-        }
+        check_place(&change, &record, Some(number))?;
         if enclosing(&change, record.container)?.contains(&number) {
             return Err(bad_param("a definition cannot stand inside itself"));
         }

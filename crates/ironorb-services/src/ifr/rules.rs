@@ -20,6 +20,12 @@ pub(super) fn check_place(
     record: &Record,
     own: Option<DefinitionNumber>,
 ) -> Result<(), RepositoryError> {
+    if record.body.is_anonymous() {
+        return match record.name.is_empty() && record.id.is_empty() {
+            true => Ok(()),
+            false => Err(bad_param("a type that has no name or id cannot be given one")),
+        };
+    }
     check_identifier(&record.name)?;
     if !record.id.contains(':') {
         return Err(ironorb::giop::typecode::BadType::Id.into());
@@ -45,10 +51,10 @@ pub(super) fn check_place(
             }
         }
         for heir in heirs(change, &[record.container])? {
-            if let Some(found) = change.by_name(heir, &record.name)? {
-                if has_one_meaning(&existing(change, found)?.body) {
-                    return Err(RepositoryError::InheritedName(record.name.clone()));
-                }
+            if let Some(found) = change.by_name(heir, &record.name)?
+                && has_one_meaning(&existing(change, found)?.body)
+            {
+                return Err(RepositoryError::InheritedName(record.name.clone()));
             }
         }
     }
