@@ -78,6 +78,49 @@ fn the_idl_of_debian_becomes_rust_without_warnings() {
     compile_without_warnings(&home, &modules);
 }
 
+/// Two files that say different things of one definition, by the end of the second's path.
+const CONTRADICT: &[&str] = &[
+    // A local interface, which another file makes a plain one.
+    "omniORB/poa_include.idl",
+];
+
+#[test]
+fn the_idl_of_debian_fits_into_one_repository() {
+    let files = installed();
+    let dirs: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    let store = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus.redb");
+    let _ = std::fs::remove_file(&store);
+    let load = |files: &[&PathBuf]| {
+        let mut command = Command::new(ironorb_command());
+        command.args(["ifr", "load", "--store"]).arg(&store);
+        dirs.iter().filter(|dir| dir.starts_with("/usr/share/idl")).for_each(|dir| {
+            command.arg("-I").arg(dir);
+        });
+        command.args(files).output().expect("ironorb can be started")
+    };
+    let (contradict, agree): (Vec<_>, Vec<_>) =
+        files.iter().partition(|file| CONTRADICT.iter().any(|end| file.ends_with(end)));
+    let mut added = 0;
+    for again in [false, true] {
+        let loaded = load(&agree);
+        assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
+        let told = String::from_utf8(loaded.stdout).expect("it writes UTF-8");
+        assert_eq!(told.lines().count(), agree.len());
+        for line in told.lines() {
+            let (_, changes) = line.rsplit_once(": ").expect("a line names its file");
+            let number: usize = changes.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+            added += number;
+            assert!(!again || number == 0 && line.ends_with(" 0 removed"), "{line}");
+        }
+    }
+    assert!(added > 2_000, "only {added} definitions");
+    for file in contradict {
+        let loaded = load(&[file]);
+        let told = String::from_utf8_lossy(&loaded.stderr);
+        assert!(told.contains("under this id: remove it first"), "{told}");
+    }
+}
+
 /// What the files of others have little of: a hundred levels of inheritance, names that clash in Rust, names
 /// that are Rust's or an older IDL's.
 fn own_idl() -> String {

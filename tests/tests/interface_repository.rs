@@ -47,3 +47,32 @@ fn what_was_loaded_while_it_served_survives_a_kill() {
     let missing = run(ask(&serving, "show", &["Account::pay"])).expect_failure(1);
     assert!(missing.contains("not defined"), "{missing}");
 }
+
+#[test]
+fn a_damaged_store_is_told_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (store, idl) = (path("store"), path("some.idl"));
+    std::fs::write(&idl, "interface I { void run(); };").unwrap();
+    run(["ifr", "load", "--store", &store, &idl]).expect();
+    let whole = std::fs::read(&store).unwrap();
+    let middle = whole.len() / 2;
+    let garbled = whole.iter().map(|byte| byte ^ 0x5a).collect();
+    let half_garbled = [&whole[..64], &vec![0xa5; whole.len() - 64]].concat();
+    let damaged: [(&str, Vec<u8>); 4] = [
+        ("truncated", whole[..middle].to_vec()),
+        ("garbled", garbled),
+        ("half-garbled", half_garbled),
+        ("another", b"This is a letter and no store. ".repeat(400)),
+    ];
+    for (name, bytes) in damaged {
+        let file = path(name);
+        std::fs::write(&file, &bytes).unwrap();
+        let told = run(["ifr", "load", "--store", &file, &idl]).expect_failure(1);
+        assert!(told.contains("is damaged") || told.contains("is not a store"), "{name}: {told}");
+        assert!(told.contains(name), "{told}");
+    }
+    // The whole one is still good.
+    let again = run(["ifr", "load", "--store", &store, &idl]).expect();
+    assert!(again.contains("0 added, 2 updated"), "{again}");
+}

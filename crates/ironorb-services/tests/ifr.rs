@@ -404,6 +404,12 @@ fn servants_tell_their_interface_where_a_repository_is_configured() {
     }
     let e = served(&alone).interface().unwrap_err();
     assert_eq!(minor(&e), (SystemExceptionKind::IntfRepos, 1));
+    // One whose repository is down: the client is told that it is not its target that cannot be reached.
+    let object = served(&configured);
+    pair.server_orb.shutdown(true).unwrap();
+    let e = object.interface().unwrap_err();
+    assert_eq!(minor(&e), (SystemExceptionKind::IntfRepos, 1));
+    assert!(!object.non_existent().unwrap());
 }
 
 #[test]

@@ -94,6 +94,15 @@ fn what_corba_has_no_word_for_is_what_it_travels_as() {
 }
 
 #[test]
+fn constants_may_be_of_types_that_the_front_end_brings_along() {
+    let repository = with("#include <orb.idl>\nconst CORBA::VersionSpec V = \"2.0\";");
+    let found = repository.lookup(DefinitionNumber::REPOSITORY, "V").unwrap().unwrap();
+    let Body::Constant { value, .. } = repository.get(found).unwrap().body else { panic!() };
+    assert_eq!(value.type_code().name().unwrap(), "VersionSpec");
+    assert_eq!(value.type_code(), &type_of(&repository, "CORBA::VersionSpec"));
+}
+
+#[test]
 fn the_same_text_again_changes_nothing() {
     let text = "module M {
         struct S; typedef sequence<S> Ss; struct S { Ss inner; map<long, S> by; long grid[2][3]; };

@@ -119,8 +119,13 @@ impl Load<'_> {
         while let Some(&def) = self.waiting.get(at) {
             at += 1;
             match &self.model.get(def).kind {
-                // Their values need the TypeCodes of what is filled.
-                DefKind::Constant(_) => constants.push(def),
+                // Their values need the TypeCodes of what is filled, their types among it.
+                DefKind::Constant(constant) => {
+                    constants.push(def);
+                    if let Type::Named(ty) = constant.ty {
+                        self.declare_used(ty)?;
+                    }
+                }
                 _ => self.fill(def)?,
             }
         }
