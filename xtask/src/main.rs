@@ -67,7 +67,7 @@ fn quick() -> Result<(), String> {
 }
 
 /// The feature `probes` builds crates once more, so no more is tested with it than what is about it.
-const PROBE_TESTS: [&str; 15] = [
+const PROBE_TESTS: [&str; 17] = [
     "test",
     "--locked",
     "-p",
@@ -80,6 +80,8 @@ const PROBE_TESTS: [&str; 15] = [
     "probes",
     "--test",
     "no_allocation",
+    "--test",
+    "breakdown",
     "--",
     "probe",
     "takes_no_memory",

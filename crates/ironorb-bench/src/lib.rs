@@ -39,8 +39,9 @@ pub use report::{CountsRow, EchoReport, LatencyRow};
 pub use role::{RoleArgs, run_role};
 pub use statistics::{Latency, Ratio};
 pub use ttcp::{
-    Bytes, CallRow, DataType, Invocation, Mode, Outcome, PaperFigure, Peer, ServantKind, Target, Throughput,
-    Transport, TtcpOptions, TtcpReport, TtcpRow, paper, ttcp,
+    BreakdownRow, Bytes, CallRow, Category, DataType, Invocation, Mode, Outcome, PaperColumn, PaperFigure,
+    Part, Peer, ServantKind, Target, Throughput, Transport, TtcpBreakdown, TtcpOptions, TtcpReport, TtcpRow,
+    WatchedSide, paper, ttcp, ttcp_breakdown,
 };
 pub use types::{TypesReport, TypesRow, types};
 
@@ -57,6 +58,10 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
         }
         BenchCommand::Types(options) => {
             println!("{}", types(&options)?);
+            Ok(())
+        }
+        BenchCommand::Ttcp(options) if options.breakdown => {
+            println!("{}", ttcp_breakdown(&options)?);
             Ok(())
         }
         BenchCommand::Ttcp(options) => {

@@ -11,4 +11,4 @@ mod watch;
 pub use calls::CallBreakdown;
 pub(crate) use calls::calls;
 pub use shares::{Shares, StageShare};
-pub(crate) use watch::teller;
+pub(crate) use watch::{Sides, Watch, teller};

@@ -44,10 +44,7 @@ impl Bench {
     ) -> Result<Bench, BenchError> {
         let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for sockets"))?;
         let queue_bytes = options.queue_bytes();
-        let mut args = vec!["--core".to_owned(), layout.server.to_string()];
-        args.extend(["--transport".to_owned(), name(transport)]);
-        args.extend(["--folder".to_owned(), folder.path().display().to_string()]);
-        args.extend(options.queue.map(|bytes| format!("--queue={bytes}")));
+        let args = server_args(layout, transport, &folder, options);
         let mut raw = Process::start(&[], "ttcp-raw-server", &args)?;
         let raw_address = raw.address()?;
         let mut server = Process::start(&[], "ttcp-server", &args)?;
@@ -211,6 +208,20 @@ impl Bench {
     }
 }
 
+/// What the processes of servers are told.
+pub(super) fn server_args(
+    layout: Layout,
+    transport: Transport,
+    folder: &tempfile::TempDir,
+    options: &TtcpOptions,
+) -> Vec<String> {
+    let mut args = vec!["--core".to_owned(), layout.server.to_string()];
+    args.extend(["--transport".to_owned(), name(transport)]);
+    args.extend(["--folder".to_owned(), folder.path().display().to_string()]);
+    args.extend(options.queue.map(|bytes| format!("--queue={bytes}")));
+    args
+}
+
 /// All calls whose latency is measured.
 pub(super) fn latency_calls() -> impl Iterator<Item = LatencyCall> {
     CALLS.into_iter()
@@ -243,7 +254,7 @@ impl Repeated {
 /// The plain message for a call without arguments: about as long as the request's header.
 const VOID_REQUEST_BYTES: usize = 72;
 
-const WARM_UP_SEQUENCES: usize = 64;
+pub(super) const WARM_UP_SEQUENCES: usize = 64;
 
 const EVERY_INVOCATION: [Invocation; 4] =
     [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused, Invocation::DiiUnchanged];

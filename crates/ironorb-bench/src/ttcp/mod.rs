@@ -9,6 +9,7 @@
 //! Every run ends with the receiver's count of what it took, and is an error if that is not what was sent.
 
 mod bench;
+mod breakdown;
 mod data;
 mod latency;
 mod options;
@@ -24,6 +25,7 @@ mod stream;
 mod targets;
 mod variant;
 
+pub use breakdown::{BreakdownRow, Category, PaperColumn, Part, TtcpBreakdown, WatchedSide, ttcp_breakdown};
 pub use latency::CallRow;
 pub use options::TtcpOptions;
 pub use paper::{PaperFigure, paper};

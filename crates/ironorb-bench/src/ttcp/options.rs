@@ -46,6 +46,11 @@ pub struct TtcpOptions {
     /// Measure no throughput, only what single calls take.
     #[arg(long)]
     pub latency_only: bool,
+    /// Tell where the time of either side goes, in the categories of the paper's Tables 1 to 3, instead of how many bytes
+    /// a second there are. By default for octets and structs in 128K, oneway to static skeletons and twoway to dynamic
+    /// ones. Needs a build with the feature `probes`.
+    #[arg(long, conflicts_with = "latency_only")]
+    pub breakdown: bool,
     /// Write each row as a line of JSON to this file, too.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -89,6 +94,21 @@ impl TtcpOptions {
 
     pub(super) fn queue_bytes(&self) -> Option<usize> {
         self.queue.map(|bytes| bytes.0)
+    }
+
+    /// The types of the paper's tables, unless others were asked for.
+    pub(super) fn watched_types(&self) -> &[DataType] {
+        if self.types == DataType::ALL { &[DataType::Octet, DataType::Struct] } else { &self.types }
+    }
+
+    /// That of the paper's tables, unless others were asked for.
+    pub(super) fn watched_transports(&self) -> &[Transport] {
+        if self.transports == TRANSPORTS { &[Transport::Tcp] } else { &self.transports }
+    }
+
+    /// The buffer of the paper's tables, unless others were asked for.
+    pub(super) fn watched_buffers(&self) -> Vec<Bytes> {
+        if self.buffers == BUFFERS { vec![Bytes(128 << 10)] } else { self.buffers.clone() }
     }
 
     /// `quick` leaves two of the paper's, and any that were asked for.

@@ -186,11 +186,11 @@ fn draw(
     Ok(())
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+pub(super) const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
     <title>ironorb bench ttcp</title>\n\
     <style>body{font-family:sans-serif;margin:2em}figure{display:inline-block;margin:1em;max-width:760px}\
     figcaption{font-weight:bold}ul{columns:2;list-style:none;padding:0;font-size:small}pre{font-size:small}</style>\n\

@@ -10,6 +10,7 @@ use super::receiver::{DynamicReceiver, StaticReceiver};
 use super::sender::{Sender, Way};
 use super::stream::StreamListener;
 use super::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
+use crate::breakdown;
 use crate::error::BenchError;
 use crate::generated_ttcp::ttcp::{TtcpSequence2wayRef, TtcpSequenceRef};
 use crate::role::{tell, wait_for_end};
@@ -68,6 +69,7 @@ pub(crate) fn server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
         let id = poa.activate_object(servant)?;
         references.push(poa.id_to_reference(&id)?.to_ior_string());
     }
+    references.push(breakdown::teller(&orb)?);
     tell(&references.join(" "))?;
     wait_for_end()?;
     orb.shutdown(false)?;
@@ -80,7 +82,8 @@ pub(super) fn set_queues(config: &mut OrbConfig, bytes: Option<usize>) {
     config.receive_queue_bytes = bytes;
 }
 
-/// Where the objects of a server are: one for each interface and kind of servant.
+/// Where the objects of a server are: one for each interface and kind of servant, and the one that tells what its probes
+/// count.
 #[derive(Debug, Clone)]
 pub(super) struct References(Vec<String>);
 
@@ -89,16 +92,22 @@ impl References {
     pub(super) fn parse(line: &str) -> Result<References, BenchError> {
         let references: Vec<String> = line.split(' ').map(str::to_owned).collect();
         match references.len() {
-            4 => Ok(References(references)),
+            // Only our own server tells what it counts.
+            4 | 5 => Ok(References(references)),
             count => Err(BenchError::Process {
                 role: "ttcp-server".to_owned(),
-                what: format!("told {count} references instead of 4"),
+                what: format!("told {count} references instead of 4 or 5"),
             }),
         }
     }
 
     pub(super) fn of(&self, mode: Mode, servant: ServantKind) -> &str {
         &self.0[2 * mode as usize + servant as usize]
+    }
+
+    /// Who tells what the server's probes count, if anybody does.
+    pub(super) fn teller(&self) -> Option<&str> {
+        self.0.get(4).map(String::as_str)
     }
 }
 

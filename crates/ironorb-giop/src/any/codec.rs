@@ -5,6 +5,7 @@ use super::copy::{Copy, CopyError};
 use super::{Any, CANONICAL};
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::probe::{self, Stage};
 use crate::typecode::{Shape, TcKind, TypeCode};
 
 impl Marshal for Any {
@@ -26,6 +27,7 @@ impl Unmarshal for Any {
 
 /// Reads a value. `start` is where all that has paid for it begins.
 pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>, start: usize) -> Result<Any, Malformed> {
+    let _probe = probe::enter(Stage::Demarshal);
     if let Some(content) = read_number(&type_code, r)? {
         return Ok(Any { type_code, content });
     }

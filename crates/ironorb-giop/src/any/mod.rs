@@ -19,6 +19,7 @@ pub use copy::{CopyError, READ_AGAIN_FREE, READ_AGAIN_MAX, copy_value};
 
 use crate::cdr::{Environment, Marshal, Number, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
+use crate::probe::{self, Stage};
 use crate::typecode::{Shape, TcKind, TypeCode, Typed};
 use crate::value::Needs;
 use crate::version::Encoding;
@@ -143,6 +144,7 @@ impl Any {
         if !self.type_code.equivalent(type_code) {
             return Err(ExtractError::WrongType);
         }
+        let _probe = probe::enter(Stage::Demarshal);
         let mut r = self.reader();
         let value = read(&mut r)?;
         if r.remaining() > 0 {
@@ -245,6 +247,7 @@ impl std::error::Error for ExtractError {}
 type Written = (Vec<u8>, Option<Arc<dyn Environment>>);
 
 fn write_value<T: Marshal + ?Sized>(type_code: &TypeCode, value: &T) -> Result<Written, Misuse> {
+    let _probe = probe::enter(Stage::Marshal);
     let mut bytes = Vec::new();
     let mut w = Writer::new(&mut bytes, CANONICAL);
     let (resolved, shape) = type_code.as_type_ref().resolved_shape();

@@ -9,11 +9,13 @@ use std::collections::HashMap;
 
 use super::TypeCode;
 use super::node::{Members, Shape, TypeKey, TypeRef};
+use crate::probe::{self, Stage};
 
 impl TypeCode {
     /// True when values of both have the same form: typedefs do not count, names do not count, and where both
     /// types have repository ids these alone decide. It is what extraction from an [`Any`](crate::Any) asks.
     pub fn equivalent(&self, other: &TypeCode) -> bool {
+        let _probe = probe::enter(Stage::TypeCode);
         compare(self.as_type_ref(), other.as_type_ref(), Rule::Equivalent)
     }
 }

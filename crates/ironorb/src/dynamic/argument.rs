@@ -13,7 +13,6 @@ use ironorb_giop::{Encoding, Marshal, Misuse, Writer};
 use super::alignment::Alignment;
 use super::description::{OperationDescription, Parameter};
 use super::error::RequestError;
-use crate::probe::{self, Stage};
 
 /// Where an argument comes from.
 enum Source<'a> {
@@ -219,7 +218,6 @@ impl<T: Marshal + ?Sized> Marshal for Lent<'_, T> {
 /// Whether a value of one type may be passed for a parameter of another. References may be passed for one another: only
 /// the object knows its interfaces.
 pub(super) fn fits(declared: &TypeCode, given: &TypeCode) -> bool {
-    let _probe = probe::enter(Stage::TypeCode);
     declared.equivalent(given)
         || (declared.resolved().kind() == TcKind::ObjRef && given.resolved().kind() == TcKind::ObjRef)
 }

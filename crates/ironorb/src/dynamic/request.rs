@@ -88,10 +88,7 @@ impl<'a> Request<'a> {
             let name = self.operation.parameters[index].name.clone();
             RequestError::Unsendable { name, misuse }
         };
-        let value = {
-            let _probe = probe::enter(Stage::Marshal);
-            Any::new(value).map_err(unsendable)?
-        };
+        let value = Any::new(value).map_err(unsendable)?;
         // Under the parameter's own type, which may name more of what is in it.
         let value = value.retyped(type_code).unwrap_or(value);
         self.arguments.own(index, value);

@@ -183,7 +183,6 @@ impl Results {
             return Ok(values);
         }
         let Some(reply) = &self.reply else { return Ok(&[]) };
-        let _probe = probe::enter(Stage::Demarshal);
         let mut r = reply.reader();
         let read: Result<Vec<Any>, Malformed> =
             self.types().map(|type_code| Any::read_value(type_code.clone(), &mut r)).collect();

@@ -16,7 +16,6 @@ use super::results::{RawReply, undeclared};
 use crate::context::{Exchanged, enter_received, read_properties};
 use crate::generated::{Call, OperationError, Raised, Replied, Reply};
 use crate::poa::ObjectId;
-use crate::probe::{self, Stage};
 
 /// A request to be carried out by a dynamic servant, which must make exactly one answer of it.
 pub struct ServerRequest<'c> {
@@ -72,7 +71,6 @@ impl<'c> ServerRequest<'c> {
         let Some(operation) = self.description.clone() else {
             return Err(super::servant::no_such_operation());
         };
-        let _probe = probe::enter(Stage::Demarshal);
         let mut r = self.call.arguments().clone();
         let mut read = || -> Result<_, Malformed> {
             let types = operation.sent().map(|(_, parameter)| parameter.type_code.clone());
