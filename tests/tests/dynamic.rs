@@ -546,3 +546,21 @@ fn interceptors_see_dynamic_requests() {
     let seen = [of("fail"), of("fail"), of("note"), of("nothing")];
     assert_eq!(*served.0.lock().unwrap(), seen);
 }
+
+#[test]
+fn octets_are_lent_as_octets_or_as_chars_as_the_operation_says() {
+    const CHARS: TypeDef = TypeDef::Sequence { element: &TypeDef::Char, bound: 0 };
+    const OCTETS: TypeDef = TypeDef::Sequence { element: &TypeDef::Octet, bound: 0 };
+    let client = client();
+    let object = client.string_to_object("corbaloc::1.2@127.0.0.1:1/nobody").unwrap();
+    let text = *b"chars";
+    for (sequence, is_chars) in [(&CHARS, true), (&OCTETS, false)] {
+        let operation = OperationDescription::new("take").parameter("it", ParameterMode::In, sequence);
+        let mut request = Request::new(&object, operation);
+        let (chars, octets) = (request.borrow_chars(0, &text), request.borrow(0, &text));
+        assert_eq!((chars.is_ok(), octets.is_ok()), (is_chars, !is_chars));
+        let refused = chars.and(octets).unwrap_err();
+        assert!(matches!(refused, RequestError::WrongType { .. }), "{refused}");
+    }
+    client.shutdown(true).unwrap();
+}

@@ -2,9 +2,11 @@
 //! measured. Nothing here looks at a time.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use ironorb_tests::command::run;
+use ironorb_tests::command::{ironorb, run};
 use serde_json::Value;
 
 #[test]
@@ -14,7 +16,7 @@ fn every_way_carries_every_byte_and_tells_it() {
     let out = measure(
         &[
             "--buffers",
-            "1K,300000",
+            "1K,100000",
             "--invocations",
             "sii,dii-new,dii-reused,dii-unchanged",
             "--queue",
@@ -103,6 +105,32 @@ fn omniorb_takes_part_or_the_row_says_why_not() {
 }
 
 #[test]
+fn each_side_of_a_run_can_be_a_process_of_its_own() {
+    let mut server = Command::new(ironorb())
+        .args(["bench", "role", "ttcp-server"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut references = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut references).unwrap();
+    // Oneway to a static skeleton and to a dynamic servant, then twoway.
+    for (reference, mode) in references.trim().split(' ').zip(["oneway", "oneway", "twoway", "twoway"]) {
+        let client = ["bench", "role", "ttcp-client", "--at", reference, "--mode", mode];
+        let load = ["--type", "double", "--buffer", "8K", "--sequences", "7", "--invocation", "dii-reused"];
+        let told: Value = serde_json::from_str(&run(client.iter().chain(&load)).expect()).unwrap();
+        assert_eq!(
+            (told["sequences"].as_u64(), told["elements"].as_u64()),
+            (Some(7), Some(7 * 1024)),
+            "{told}"
+        );
+        assert_eq!(told["mode"], mode);
+    }
+    drop(server.stdin.take());
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
 fn what_cannot_be_sent_is_refused() {
     let said = run(["bench", "ttcp", "--quick", "--types", "struct", "--buffers", "8"]).expect_failure(1);
     assert!(said.contains("8 bytes holds no element of type struct"), "{said}");
@@ -114,7 +142,7 @@ fn what_cannot_be_sent_is_refused() {
 
 /// One short repetition.
 fn measure(args: &[&str], json: &Path, html: &Path) -> String {
-    let fixed = ["bench", "ttcp", "--quick", "--repetitions", "1", "--total", "300000"];
+    let fixed = ["bench", "ttcp", "--quick", "--repetitions", "1", "--total", "100000"];
     let files = ["--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()];
     let peers: &[&str] = if args.contains(&"--peers") { &[] } else { &["--peers", "ironorb"] };
     run(fixed.iter().chain(args).chain(peers).chain(&files)).expect()

@@ -4,15 +4,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ironorb::ObjectRef;
 use ironorb::dynamic::{DynamicError, OperationDescription, Request, RequestError};
-use ironorb::{Any, ObjectRef};
 
 use super::data::Data;
 use super::receiver::description;
 use super::variant::{DataType, Invocation, Mode};
 use crate::error::BenchError;
 use crate::generated_ttcp::ttcp::{
-    self, Receiver, ReceiverRef, Tally, TtcpSequence, TtcpSequence2way, TtcpSequence2wayRef, TtcpSequenceRef,
+    Receiver, ReceiverRef, Tally, TtcpSequence, TtcpSequence2way, TtcpSequence2wayRef, TtcpSequenceRef,
 };
 use crate::rows::Sample;
 
@@ -193,12 +193,7 @@ fn fill<'a>(request: &mut Request<'a>, data: &'a Data) -> Result<(), RequestErro
     match data {
         Data::Nothing => Ok(()),
         Data::Shorts(elements) => request.borrow(0, elements),
-        Data::Chars(elements) => {
-            // Rust's octets are `octet`s to a request, and `char`s are given by value.
-            let chars = Any::with_type(&ttcp::TC_CHAR_SEQ, elements)
-                .map_err(|misuse| RequestError::Unsendable { name: "ttcp_seq".to_owned(), misuse })?;
-            request.set_any(0, &chars)
-        }
+        Data::Chars(elements) => request.borrow_chars(0, elements),
         Data::Longs(elements) => request.borrow(0, elements),
         Data::Octets(elements) => request.borrow(0, elements),
         Data::Doubles(elements) => request.borrow(0, elements),

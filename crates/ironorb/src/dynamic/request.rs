@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb_giop::any::Any;
-use ironorb_giop::typecode::{TypeCode, Typed};
+use ironorb_giop::typecode::{TypeCode, TypeDef, Typed};
 use ironorb_giop::{Marshal, Misuse, SystemException, Writer};
 
 use super::argument::{Arguments, Lent, check_type, parameter};
@@ -122,6 +122,14 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
+    /// The same for a sequence of `char`, which to Rust are octets.
+    pub fn borrow_chars(&mut self, index: usize, chars: &'a [u8]) -> Result<(), RequestError> {
+        let _probe = probe::enter(Stage::Populate);
+        self.check_sent(index, || (&CHARS).into())?;
+        self.arguments.borrow_elements(index, chars);
+        Ok(())
+    }
+
     /// Sets an argument to a value that stays where it is: nothing is copied before the request is sent.
     pub fn borrow_value<T: Typed + Marshal + Sync + ?Sized>(
         &mut self,
@@ -227,6 +235,8 @@ impl<'a> Request<'a> {
         self.operation.position(name).ok_or_else(|| RequestError::NoSuchName(name.to_owned()))
     }
 }
+
+const CHARS: TypeDef = TypeDef::Sequence { element: &TypeDef::Char, bound: 0 };
 
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
