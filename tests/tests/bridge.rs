@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ironorb::giop::ior::{CodeSetComponentInfo, IiopProfile, Ior, TaggedComponent};
@@ -16,7 +16,8 @@ use ironorb_tests::dynamics::EverythingRef;
 use ironorb_tests::everything::Everyone;
 use ironorb_tests::raw;
 use ironorb_tests::testing::{self, Probe, ProbeRef};
-use ironorb_tests::{Probing, eventually};
+use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
+use ironorb_tests::{Exchanging, Listening, Probing, eventually};
 
 const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
 
@@ -150,6 +151,94 @@ fn calls_come_back_as_they_are_done() {
     assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
     assert!(bridge.withdraw(b"probe"));
     assert_eq!(through.ping().unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
+}
+
+/// References that lead through the bridge, in both directions and deeper: a server calls its client back through it.
+#[test]
+fn callbacks_lead_through_the_bridge() {
+    let mut types = Interfaces::new();
+    types.add_idl([concat!(env!("CARGO_MANIFEST_DIR"), "/idl/wires.idl")], &Default::default()).unwrap();
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = told.clone();
+    let options = BridgeOptions {
+        types: Some(Arc::new(types)),
+        through: true,
+        observer: Some(Arc::new(move |passed| seen.lock().unwrap().push(passed.operation.to_owned()))),
+        ..BridgeOptions::default()
+    };
+    let (server, client) = (server(Version::V1_2), server(Version::V1_2));
+    let exchanging = Arc::new(Exchanging::default());
+    let exchange: ExchangeRef = server.root_poa().activate_shared(exchanging.clone()).unwrap();
+    *exchanging.itself.lock().unwrap() = Some(exchange.clone());
+    let listening = Arc::new(Listening::default());
+    let listener: ListenerRef = client.root_poa().activate_shared(listening.clone()).unwrap();
+    *listening.itself.lock().unwrap() = Some(listener.clone());
+    let (orb, bridge) = bridge(options);
+    let target = orb.string_to_object(&exchange.object().to_ior_string()).unwrap();
+    let reference = bridge.publish(b"exchange", &target).unwrap();
+    let through: ExchangeRef = client.resolve(&reference.to_ior_string()).unwrap();
+    // 3 calls back and 3 calls again, each by a reference that has come through the bridge.
+    assert_eq!(through.call_back(Some(&listener), 3).unwrap(), 4);
+    eventually("all are told", || {
+        let told = told.lock().unwrap();
+        let count = |name: &str| told.iter().filter(|operation| *operation == name).count();
+        (count("call_back"), count("heard")) == (4, 4)
+    });
+    through.keep(Some(&listener)).unwrap();
+    through.tell("something").unwrap();
+    eventually("the oneway arrives", || *listening.told.lock().unwrap() == ["something"]);
+}
+
+/// A body whose alignment another version would change is not passed on as if it were the same.
+#[test]
+fn bodies_that_would_mean_something_else_are_refused() {
+    let (listener, port) = raw::listen();
+    let (orb, bridge) = bridge(BridgeOptions { giop: Some(Version::V1_2), ..BridgeOptions::default() });
+    bridge.pass_others_to("127.0.0.1", port);
+    let mut client = TcpStream::connect(&orb.published_addresses()[0]).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    for operation in ["op", "operat"] {
+        let request = Wire::request(1, true, b"k", operation, &[7; 40]);
+        client.write_all(&request).unwrap();
+        if seen(&request).phase == 0 {
+            let (mut server, _) = listener.accept().unwrap();
+            let got = seen(&raw::read_message(&mut server));
+            assert_eq!((got.minor, got.phase, &got.body[..]), (2, 0, &[7; 40][..]));
+            server.write_all(&Wire::reply(2, false, got.id, 0, true, &[9; 24])).unwrap();
+            let back = seen(&raw::read_message(&mut client));
+            assert_eq!((back.minor, back.phase, &back.body[..]), (1, 0, &[9; 24][..]));
+        } else {
+            let back = seen(&raw::read_message(&mut client));
+            assert_eq!(back.status, 2, "a system exception");
+            let text = String::from_utf8_lossy(&back.body).into_owned();
+            assert!(text.contains("CORBA/MARSHAL:1.0"), "{text}");
+        }
+    }
+}
+
+/// Who asks for much and reads none of it keeps nobody waiting.
+#[test]
+fn clients_that_do_not_read_hold_up_no_others() {
+    let (server, client) = (server(Version::V1_2), client());
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let (orb, bridge) = bridge(BridgeOptions::default());
+    let target = orb.string_to_object(&probe.object().to_ior_string()).unwrap();
+    let reference = bridge.publish(b"probe", &target).unwrap();
+    let mut deaf = TcpStream::connect(&orb.published_addresses()[0]).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut octets = 1_000_000u32.to_be_bytes().to_vec();
+    octets.resize(1_000_004, 1);
+    let request = Wire::request(2, false, b"probe", "reflect", &octets);
+    // Until it is read from no further.
+    let mut written = 0;
+    while deaf.write_all(&request).is_ok() {
+        written += 1;
+        assert!(written < 600, "it is read from without end");
+    }
+    let through: ProbeRef = client.resolve(&reference.to_ior_string()).unwrap();
+    for _ in 0..20 {
+        assert_eq!(through.add(1, 2).unwrap(), 3);
+    }
 }
 
 /// A message of GIOP 1.x in either byte order, as it goes over the wire.

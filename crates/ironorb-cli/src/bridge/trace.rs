@@ -149,8 +149,21 @@ fn line(passed: &Passed<'_>) -> String {
     )
 }
 
+/// References are long, and tell people little.
+fn without_references(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with("IOR:") => Value::String(format!("{:.24}…", text)),
+        Value::Array(values) => Value::Array(values.iter().map(without_references).collect()),
+        Value::Object(members) => {
+            let shown = members.iter().map(|(name, value)| (name.clone(), without_references(value)));
+            Value::Object(shown.collect())
+        }
+        other => other.clone(),
+    }
+}
+
 fn shown(value: &Value) -> String {
-    let text = value.to_string();
+    let text = without_references(value).to_string();
     match text.char_indices().nth(VALUE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

@@ -91,9 +91,11 @@ impl Connection {
     #[cold]
     fn flush_slowly<'c>(
         &'c self,
-        sender: MutexGuard<'c, ServerConnection>,
+        mut sender: MutexGuard<'c, ServerConnection>,
     ) -> MutexGuard<'c, ServerConnection> {
         if self.leave_to_another(&sender) {
+            // Whoever waits may have seen less of it.
+            self.note_clogged(&mut sender);
             return sender;
         }
         self.send_down_to(sender, 0)

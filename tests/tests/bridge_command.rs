@@ -1,0 +1,79 @@
+//! `ironorb bridge` as its users run it.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
+
+use ironorb::{Orb, TypedRef as _};
+use ironorb_tests::Probing;
+use ironorb_tests::command::{ironorb, run};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use rustix::process::{Pid, Signal, kill_process};
+
+const PROBE_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
+
+#[test]
+fn a_bridge_publishes_targets_and_tells_calls() {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    server.bind_key("Other", probe.object()).unwrap();
+    let target = format!("probe={}", probe.object().to_ior_string());
+    let to = server.published_addresses()[0].clone();
+    let mut bridge = Command::new(ironorb())
+        .args([
+            "bridge",
+            "--listen",
+            "iiop://127.0.0.1:0",
+            "--trace",
+            "--stats",
+            "--idl",
+            PROBE_IDL,
+            "--to",
+            &to,
+        ])
+        .arg(&target)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(bridge.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let published = lines.next().unwrap();
+    let ior = published.strip_prefix("probe ").unwrap();
+    let ready = lines.next().unwrap();
+    let address = ready.strip_prefix("ready ").unwrap();
+
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let through: ProbeRef = client.resolve(ior).unwrap();
+    assert_eq!(through.object().type_id(), ProbeRef::REPOSITORY_ID);
+    assert_eq!(through.add(20, 22).unwrap(), 42);
+    assert!(through.refuse("no").is_err());
+    through.tick().unwrap();
+    for key in ["probe", "Other"] {
+        let other: ProbeRef = client.resolve(&format!("corbaloc::{address}/{key}")).unwrap();
+        assert_eq!(other.echo("a").unwrap(), "a");
+    }
+    let pid = Pid::from_raw(bridge.id().try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    let mut told = String::new();
+    bridge.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(bridge.wait().unwrap().success(), "{told}");
+    for part in [
+        "probe  add(20, 22) -> 42  [8 > 4 bytes, GIOP 1.2]",
+        "probe  refuse(\"no\") -> raised IDL:testing/Refused:1.0 {\"why\":\"no\"}",
+        "probe  tick() sent",
+        "Other  echo(\"a\") -> \"a\"",
+        "1 oneways, 1 user exceptions, 0 system exceptions",
+        "; 0 read and written anew",
+    ] {
+        assert!(told.contains(part), "{part} is not in\n{told}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let told = |args: &[&str], code: i32| run([&["bridge"], args].concat()).expect_failure(code);
+    assert!(told(&["--listen", "iiop://127.0.0.1:0", "nonsense"], 1).contains("leads to no object"));
+    assert!(told(&["--to", "nowhere"], 2).contains("HOST:PORT"));
+    assert!(told(&["--giop", "1.3", "--to", "a:1"], 2).contains("1.0, 1.1 or 1.2"));
+    assert!(told(&["--through", "--to", "a:1"], 2).contains("--idl"));
+}
