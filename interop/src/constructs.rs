@@ -171,4 +171,7 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("components of the peer's own in references", &["ior"]),
     ("naming services, `corbaname:`", &["naming"]),
     ("clients of the interface repository", &["repository"]),
+    ("`ironorb call` with types from IDL, and from the object", &["call"]),
+    ("`ironorb call` with types from the peer's own interface repository", &["call/repository"]),
+    ("`ironorb serve-mock`", &["mock"]),
 ];

@@ -1,6 +1,5 @@
 //! `ironorb serve-mock`: objects of any interface, with prepared answers.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -65,6 +64,9 @@ pub(crate) struct Arguments {
     /// NameService, else port 2809 of this machine.
     #[arg(long, value_name = "URL", requires = "name")]
     naming: Option<String>,
+    /// Print references as IORs, which tell clients the type and the code sets.
+    #[arg(long)]
+    ior: bool,
     /// Do not print calls.
     #[arg(long)]
     quiet: bool,
@@ -98,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mock = Mock::start(&orb, known, Options { interfaces, answers, report })
         .map_err(|e| arguments.not_started(&e))?;
     let names = arguments.register(&orb, mock.objects())?;
-    announce(&orb, mock.objects());
+    announce(&orb, mock.objects(), arguments.ior);
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     serving::wait_for_end(&mut signals, false);
     mock.stop();
@@ -216,16 +218,17 @@ fn printing() -> Report {
     })
 }
 
-fn announce(orb: &Orb, objects: &[MockObject]) {
+fn announce(orb: &Orb, objects: &[MockObject], as_iors: bool) {
     let addresses = orb.published_addresses();
     let published: Vec<String> = addresses.iter().map(|address| format!(":1.2@{address}")).collect();
     let mut out = io::stdout().lock();
-    let mut told = BTreeSet::new();
     for object in objects {
         // The shortest key is the last.
-        if let Some(key) = object.keys().last().filter(|key| told.insert(key.as_str())) {
-            let _ = writeln!(out, "{}  corbaloc:{}/{key}", object.name(), published.join(","));
-        }
+        let reference = match object.keys().last() {
+            Some(key) if !as_iors => format!("corbaloc:{}/{key}", published.join(",")),
+            _ => object.reference().to_ior_string(),
+        };
+        let _ = writeln!(out, "{}  {reference}", object.name());
     }
     // Without a reader of standard output the objects are as good.
     let _ = writeln!(out, "ready {}", addresses.join(","));

@@ -240,7 +240,8 @@ impl Interfaces {
         ask: impl Fn(&RepositoryRef) -> Result<Option<T>, SystemException>,
     ) -> Result<Option<T>, SystemException> {
         let mut failed = None;
-        for repository in &self.repositories {
+        let found = self.told.repositories();
+        for repository in self.repositories.iter().chain(&found) {
             match ask(repository) {
                 Ok(None) => {}
                 Ok(found) => return Ok(found),

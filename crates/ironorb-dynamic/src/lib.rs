@@ -48,5 +48,5 @@ mod text;
 
 pub use interfaces::{Constant, DefinitionError, Interfaces};
 pub use of::{Attempt, Source, UnknownInterface};
-pub use repository::{BASES_MAX, INTERFACES_KEPT_MAX, TYPES_KEPT_MAX};
+pub use repository::{BASES_MAX, INTERFACES_KEPT_MAX, REPOSITORIES_FOUND_MAX, TYPES_KEPT_MAX};
 pub use text::{TypeUse, declaration, signature};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb::dynamic::InterfaceDescription;
-use ironorb::ifr;
+use ironorb::ifr::{self, corba::Contained as _};
 use ironorb::{ObjectRef, SystemException, SystemExceptionKind, TypedRef as _};
 
 use crate::interfaces::Interfaces;
@@ -22,7 +22,8 @@ impl Interfaces {
     /// 5. the object for its description (`_interface`);
     /// 6. the repository of the ORB's initial reference `InterfaceRepository`, by the id.
     ///
-    /// Blocks; each call until its own deadline.
+    /// A repository that 5 or 6 lead to is asked from then on, too, after those that were added. Blocks; each call until its
+    /// own deadline.
     pub fn of(&self, object: &ObjectRef) -> Result<Arc<InterfaceDescription>, UnknownInterface> {
         let mut asking =
             Asking { known: self, object, id: object.type_id().to_owned(), attempts: Vec::new() };
@@ -186,8 +187,15 @@ impl Asking<'_> {
                 return Ok(None);
             }
         };
-        match self.known.told().ask_definition(&definition(&described)) {
-            Ok(found) => Ok(Some(found)),
+        let described = definition(&described);
+        match self.known.told().ask_definition(&described) {
+            Ok(found) => {
+                // Without it nothing but this interface can be learnt there, which may be enough.
+                if let Ok(Some(repository)) = described.containing_repository() {
+                    self.known.told().remember(&repository);
+                }
+                Ok(Some(found))
+            }
             Err(e) => {
                 self.note(Source::Object, format!("its description cannot be read: {e}"));
                 Ok(None)
@@ -208,7 +216,10 @@ impl Asking<'_> {
             return None;
         }
         match self.known.told().ask_interface(&repository, &self.id) {
-            Ok(Some(found)) => return Some(found),
+            Ok(Some(found)) => {
+                self.known.told().remember(&repository);
+                return Some(found);
+            }
             Ok(None) => self.note(Source::InitialReference, format!("it does not have {}", self.id)),
             Err(e) => self.note(Source::InitialReference, e.to_string()),
         }

@@ -31,6 +31,9 @@ pub const BASES_MAX: usize = 256;
 /// Types that are looked at to find those with ids in one.
 const STEPS_MAX: usize = 1 << 16;
 
+/// Repositories that objects have led to and that are asked from then on, too. Default and only value.
+pub const REPOSITORIES_FOUND_MAX: usize = 8;
+
 /// What repositories have told so far.
 #[derive(Default)]
 pub(crate) struct Told {
@@ -41,9 +44,24 @@ pub(crate) struct Told {
 struct Tables {
     interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
     types: BTreeMap<String, TypeCode>,
+    /// Those that objects have led to.
+    repositories: Vec<RepositoryRef>,
 }
 
 impl Told {
+    /// Keeps a repository that an object has led to: the types of other things are likely there, too.
+    pub(crate) fn remember(&self, repository: &RepositoryRef) {
+        let mut tables = self.tables();
+        let is_same = |known: &RepositoryRef| known.object().is_equivalent(repository.object());
+        if tables.repositories.len() < REPOSITORIES_FOUND_MAX && !tables.repositories.iter().any(is_same) {
+            tables.repositories.push(repository.clone());
+        }
+    }
+
+    pub(crate) fn repositories(&self) -> Vec<RepositoryRef> {
+        self.tables().repositories.clone()
+    }
+
     pub(crate) fn interface(&self, id: &str) -> Option<Arc<InterfaceDescription>> {
         self.tables().interfaces.get(id).cloned()
     }

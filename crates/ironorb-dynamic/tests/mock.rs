@@ -181,10 +181,12 @@ fn answers_come_by_turn_and_by_arguments() {
             "balance": {"sequence": [1, 2], "after": "default"},
             "join": {"echo": true},
             "what": {"echo": true},
+            "sort": {"echo": {}},
             "swap": {"out": {"b": {"number": 8}}},
             "rate": {"result": "-12.5", "out": {"raw": "AQI=", "grid": [[1, 2, 3], [4, 5, 6]]}},
         },
         "IDL:Bank/Branch:1.0": {"best": {"result": entry}},
+        "Savings": {"join": {"echo": {"result": "b", "out": {"c": "a"}}}},
     }));
     let withdraw = |amount: i32, why: &str| bank.call("Account", "withdraw", &[json!(amount), json!(why)]);
     assert_eq!(withdraw(1, "rent"), json!(10));
@@ -209,6 +211,8 @@ fn answers_come_by_turn_and_by_arguments() {
     let rate = json!({"result": "-12.50", "out": {"raw": "AQI=", "grid": [[1, 2, 3], [4, 5, 6]]}});
     assert_eq!(bank.call("Account", "rate", &[]), rate);
     assert_eq!(bank.call("Bank/Branch", "best", &[]), entry);
+    let joined = bank.call("Savings", "join", &[json!("a"), json!("b")]);
+    assert_eq!(joined, json!({"result": "b", "out": {"c": "a", "d": 0}}));
     // The other objects of the interface are not concerned.
     assert_eq!(bank.call("Savings", "withdraw", &[json!(1), json!("rent")]), json!(0));
 }
@@ -377,7 +381,7 @@ fn answers_that_do_not_fit_are_refused_with_place_and_mend() {
             of("withdraw", json!({"delay_ms": 3_600_001})),
             &["$.Account.withdraw.delay_ms: expected milliseconds, 3600000 at most"],
         ),
-        (of("withdraw", json!({"echo": false})), &["$.Account.withdraw.echo: expected true"]),
+        (of("withdraw", json!({"echo": false})), &["$.Account.withdraw.echo: expected true, or {"]),
         (
             of("withdraw", json!({"sequence": [1, "x"]})),
             &["$.Account.withdraw.sequence[1]: expected a whole number"],

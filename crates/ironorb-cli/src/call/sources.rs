@@ -87,7 +87,7 @@ impl Sources {
                     format!("--idl {}", files.join(", "))
                 }
                 Source::Repository => match &self.ifr {
-                    Some(text) => format!("--ifr {text}"),
+                    Some(text) => format!("--ifr {}", shortened(text)),
                     None => Source::InitialReference.to_string(),
                 },
                 other => other.to_string(),
@@ -98,5 +98,14 @@ impl Sources {
             "--idl FILE names an IDL file that defines it, --ifr REF an interface repository; --interface NAME calls it as \
              one all the same",
         )
+    }
+}
+
+/// As much of a reference as tells which was typed.
+fn shortened(text: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }

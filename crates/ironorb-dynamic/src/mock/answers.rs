@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ironorb::dynamic::{InterfaceDescription, OperationDescription};
+use ironorb::dynamic::{InterfaceDescription, OperationDescription, Parameter};
 use ironorb::{Any, CompletionStatus, MinorCode, SystemException, SystemExceptionKind, TcKind, TypeCode};
 use serde_json::{Map, Value};
 
@@ -79,6 +79,11 @@ pub(super) enum What {
     Raise(Any),
     System(SystemException),
     Echo,
+    /// These arguments, by their places among those sent, as result and as parameters by their places among all.
+    EchoAs {
+        result: Option<usize>,
+        outs: Vec<(usize, usize)>,
+    },
     Default,
 }
 
@@ -257,11 +262,7 @@ impl Checking<'_> {
         for (name, json) in object(&arguments).map_err(within)? {
             let found = operation.sent().enumerate().find(|(_, (_, parameter))| parameter.name == *name);
             let Some((place, (_, parameter))) = found else {
-                let names: Vec<&str> =
-                    operation.sent().map(|(_, parameter)| parameter.name.as_str()).collect();
-                let what =
-                    format!("{} has no argument of this name; it has {}", operation.name, listed(&names));
-                return Err(within(JsonError::new(what).in_member(name)));
+                return Err(within(no_argument(operation).in_member(name)));
             };
             let value = self.value(&parameter.type_code, json).map_err(|e| within(e.in_member(name)))?;
             expected.push((place, value));
@@ -293,10 +294,7 @@ impl Checking<'_> {
             What::System(system(map)?)
         } else if let Some(echo) = map.get("echo") {
             only(map, &["echo", "delay_ms"])?;
-            if *echo != Value::Bool(true) {
-                return Err(JsonError::expected("true", echo).in_member("echo"));
-            }
-            What::Echo
+            self.echo(operation, echo).map_err(|e| e.in_member("echo"))?
         } else {
             only(map, &["result", "out", "delay_ms"]).map_err(|e| with_hint(e, operation, map))?;
             self.returned(operation, map)?
@@ -320,22 +318,52 @@ impl Checking<'_> {
         if let Some(json) = map.get("out") {
             let within = |e: JsonError| e.in_member("out");
             for (name, json) in object(json).map_err(within)? {
-                let found = operation.returned().find(|(_, parameter)| parameter.name == *name);
-                let Some((index, parameter)) = found else {
-                    let names: Vec<&str> =
-                        operation.returned().map(|(_, parameter)| parameter.name.as_str()).collect();
-                    let what = format!(
-                        "{} has no out or inout parameter of this name; it has {}",
-                        operation.name,
-                        listed(&names)
-                    );
-                    return Err(within(JsonError::new(what).in_member(name)));
-                };
+                let (index, parameter) =
+                    returned_called(operation, name).map_err(|e| within(e.in_member(name)))?;
                 let value = self.value(&parameter.type_code, json).map_err(|e| within(e.in_member(name)))?;
                 outs.push((index, value));
             }
         }
         Ok(What::Return { result, outs })
+    }
+
+    fn echo(&self, operation: &OperationDescription, json: &Value) -> Result<What, JsonError> {
+        let map = match json {
+            Value::Bool(true) => return Ok(What::Echo),
+            Value::Object(map) => map,
+            _ => {
+                let what = "true, or {\"result\": argument, \"out\": {parameter: argument}}";
+                return Err(JsonError::expected(what, json));
+            }
+        };
+        only(map, &["result", "out"])?;
+        let sent = |json: &Value, type_code: &TypeCode| {
+            let name = json.as_str().ok_or_else(|| JsonError::expected("an argument's name", json))?;
+            let found = operation.sent().enumerate().find(|(_, (_, parameter))| parameter.name == name);
+            match found {
+                Some((place, (_, parameter))) if parameter.type_code.equivalent(type_code) => Ok(place),
+                Some(_) => Err(JsonError::new(format!("the argument {name} is of another type"))),
+                None => Err(no_argument(operation).in_member(name)),
+            }
+        };
+        let result = map.get("result").map(|json| {
+            let within = |e: JsonError| e.in_member("result");
+            match operation.has_result() {
+                true => sent(json, &operation.result).map_err(within),
+                false => Err(within(JsonError::new(format!("{} has no result", operation.name)))),
+            }
+        });
+        let mut outs = Vec::new();
+        if let Some(json) = map.get("out") {
+            let within = |e: JsonError| e.in_member("out");
+            for (name, json) in object(json).map_err(within)? {
+                let (index, parameter) =
+                    returned_called(operation, name).map_err(|e| within(e.in_member(name)))?;
+                let place = sent(json, &parameter.type_code).map_err(|e| within(e.in_member(name)))?;
+                outs.push((index, place));
+            }
+        }
+        Ok(What::EchoAs { result: result.transpose()?, outs })
     }
 
     fn result(&self, operation: &OperationDescription, json: &Value) -> Result<Option<Any>, JsonError> {
@@ -485,6 +513,22 @@ fn with_hint(e: JsonError, operation: &OperationDescription, map: &Map<String, V
     JsonError::new(format!("{}; or \"exception\", \"system\", \"echo\", \"sequence\", \"when\"", e.what()))
 }
 
+fn returned_called<'o>(
+    operation: &'o OperationDescription,
+    name: &str,
+) -> Result<(usize, &'o Parameter), JsonError> {
+    operation.returned().find(|(_, parameter)| parameter.name == name).ok_or_else(|| {
+        let names: Vec<&str> = operation.returned().map(|(_, parameter)| parameter.name.as_str()).collect();
+        let what = "has no out or inout parameter of this name; it has";
+        JsonError::new(format!("{} {what} {}", operation.name, listed(&names)))
+    })
+}
+
+fn no_argument(operation: &OperationDescription) -> JsonError {
+    let names: Vec<&str> = operation.sent().map(|(_, parameter)| parameter.name.as_str()).collect();
+    JsonError::new(format!("{} has no argument of this name; it has {}", operation.name, listed(&names)))
+}
+
 fn no_operation(interface: &InterfaceDescription) -> JsonError {
     let names: Vec<&str> = interface
         .operations
@@ -501,8 +545,13 @@ fn is_oneway(operation: &OperationDescription) -> JsonError {
 }
 
 fn listed(names: &[impl AsRef<str>]) -> String {
-    match names.is_empty() {
-        true => "none".to_owned(),
-        false => names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "),
+    let shown: Vec<&str> = names.iter().take(LISTED_MAX).map(AsRef::as_ref).collect();
+    match names.len() {
+        0 => "none".to_owned(),
+        count if count > LISTED_MAX => format!("{} and {} more", shown.join(", "), count - LISTED_MAX),
+        _ => shown.join(", "),
     }
 }
+
+/// Names that a message lists.
+const LISTED_MAX: usize = 16;

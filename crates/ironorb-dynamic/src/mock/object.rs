@@ -140,6 +140,15 @@ impl MockServant {
             Some(What::Return { result, outs }) => {
                 self.fill(operation, arguments, result.as_ref(), outs, false)
             }
+            Some(What::EchoAs { result, outs }) => {
+                // Types and places have been checked.
+                let given: Vec<(usize, Any)> = outs
+                    .iter()
+                    .filter_map(|(index, place)| Some((*index, arguments.get(*place)?.clone())))
+                    .collect();
+                let result = result.and_then(|place| arguments.get(place));
+                self.fill(operation, arguments, result, &given, false)
+            }
             Some(What::Echo) => self.fill(operation, arguments, None, &[], true),
             Some(What::Default) | None => match self.attribute(operation) {
                 Some(kept) => Ok((Some(kept), Vec::new())),
