@@ -86,12 +86,38 @@ fn calls(ior: &str, sources: &[&str], contexts: bool) {
     let result = with(anys, &["echo_any", &pair.to_string(), &text.to_string()]);
     assert_eq!(result["result"]["value"], pair["value"]);
     assert_eq!((&result["out"]["y"]["value"], &result["out"]["z"]), (&pair["value"], &text));
+    derived_values(with(ior, &["part", "values"]).as_str().expect("a reference"), sources);
     let listed = call(&[&[ior, "--list"], sources].concat()).expect("it is known");
     assert!(listed.starts_with("interface Suite : "), "{listed}");
     assert!(
         listed.contains("    Variable echo_variable(in Variable x, inout Variable y, out Variable z);\n"),
         "{listed}"
     );
+}
+
+/// Values of types that nothing but the sources of the call tells of: no ORB here has any registered.
+fn derived_values(values: &str, sources: &[&str]) {
+    let with = |rest: &[&str]| called(&[&[values], rest, sources].concat());
+    let point3 = json!({"@type": "IDL:ironorb.example/interop/Point3:1.0", "x": 1, "y": 2, "depth": 3});
+    let point = json!({"@type": "IDL:ironorb.example/interop/Point:1.0", "x": -1, "y": -2});
+    let echoed = with(&["echo_point", &point3.to_string(), &point.to_string()]);
+    // The result and `y` are one value, and that is told.
+    let mut shared = json!({"@id": 1});
+    shared.as_object_mut().expect("it is one").extend(point3.as_object().expect("it is one").clone());
+    assert_eq!(echoed, json!({"result": shared, "out": {"y": {"@ref": 1}, "z": point}}));
+    assert_eq!(with(&["kind_of", &point3.to_string()]), point3["@type"]);
+    let spot = json!({"@type": "IDL:ironorb.example/interop/HotSpot:1.0", "x": 1, "y": 2, "color": "red", "heat": 0.5});
+    let base = with(&["pass_base", &spot.to_string()]);
+    assert_eq!(base, spot);
+    // What the client does not know is cut to what it knows.
+    let secret = with(&["secret", "3", "4"]);
+    assert_eq!((&secret["x"], &secret["color"]), (&json!(3), &json!("red")));
+    let ring = with(&["ring", "2"]);
+    assert_eq!((&ring["@id"], &ring["next"]["next"]), (&json!(1), &json!({"@ref": 1})));
+    assert_eq!(with(&["length_of", &ring.to_string()]), json!(2));
+    let said =
+        call(&[&[values, "raise_spoilt", &point.to_string()], sources].concat()).expect_err("it raises");
+    assert!(said.contains("raised Spoilt"), "{said}");
 }
 
 /// JacORB's native code set must be one that carries the texts.

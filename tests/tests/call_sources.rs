@@ -167,3 +167,45 @@ fn properties_go_with_operations_that_name_them() {
     with(&["tell", "--context", "region"]).expect_failure(2);
     orb.shutdown(true).unwrap();
 }
+
+/// What Bash offers at the end of a line.
+fn offered(line: &str) -> String {
+    let script = run(["completions", "bash"]).expect();
+    let program = ironorb().to_str().unwrap();
+    let words: Vec<&str> = line.split(' ').collect();
+    let asked = format!(
+        "{script}\nCOMP_LINE='{line}' COMP_POINT={} COMP_CWORD={} COMP_WORDS=({line} ''); _ironorb_operations {program} '{}' ''; \
+         echo \"${{COMPREPLY[*]}}\"",
+        line.len(),
+        words.len() - 1,
+        words[words.len() - 1],
+    );
+    done(&Command::new("bash").args(["-c", &asked]).output().unwrap()).expect()
+}
+
+#[test]
+fn shells_complete_operations() {
+    let repository = repository(PROBE_IDL);
+    let (orb, ior) = serve(None);
+    let idl = ["--idl", PROBE_IDL].join(" ");
+    assert_eq!(offered(&format!("ironorb call {ior} {idl} re")), "reflect refuse release\n");
+    assert_eq!(offered(&format!("ironorb call --ifr {} {ior} la", repository.ready)), "label label=\n");
+    assert_eq!(offered(&format!("ironorb call {ior} -ORBgiopVersion 1.1 {idl} dep")), "depth\n");
+    let (described, itself) = serve(Some(&repository));
+    assert_eq!(offered(&format!("ironorb call {itself} dep")), "depth\n");
+    // Not the operation, not even with mistakes, or nobody knows.
+    for line in [
+        format!("ironorb call {ior} {idl} add re"),
+        format!("ironorb call {ior} {idl}x re"),
+        format!("ironorb call {ior} re"),
+        format!("ironorb call {ior} --idl re"),
+        format!("ironorb call IOR:zz {idl} re"),
+        format!("ironorb call corbaloc::127.0.0.1:1/x {idl} re"),
+        "ironorb naming re".to_owned(),
+    ] {
+        let names = run(["complete-operations", &line]).expect();
+        assert_eq!(names, "", "{line}");
+    }
+    orb.shutdown(true).unwrap();
+    described.shutdown(true).unwrap();
+}

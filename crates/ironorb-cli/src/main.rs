@@ -52,6 +52,9 @@ enum Command {
     Bench(ironorb_bench::BenchCommand),
     /// Print what makes a shell complete this command: `source <(ironorb completions bash)`.
     Completions(completions::Arguments),
+    /// Tell a shell which operations a command line could go on with.
+    #[command(hide = true)]
+    CompleteOperations(call::CompleteArguments),
     /// Be the server of the demo.
     #[command(hide = true)]
     DemoServer(demo::ServerArguments),
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(command) => ironorb_bench::run(command).map_err(failure::Failure::new),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
+        Command::CompleteOperations(arguments) => call::complete(arguments),
         Command::DemoServer(arguments) => demo::run_server(&arguments),
     };
     match done {

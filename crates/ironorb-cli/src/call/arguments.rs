@@ -10,13 +10,20 @@ use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 
+/// An argument as it can be had.
+pub(super) enum Argument {
+    Any(Any),
+    /// Of a type that is known here and not to the ORB, as derived valuetypes are.
+    Json(json::Argument),
+}
+
 /// The arguments with the places of their parameters.
 pub(super) fn read(
     operation: &OperationDescription,
     texts: &[&str],
     known: &Interfaces,
     orb: &Orb,
-) -> Result<Vec<(usize, Any)>, Failure> {
+) -> Result<Vec<(usize, Argument)>, Failure> {
     let reading = Reading { operation, known, orb, parameters: operation.sent().collect() };
     reading.all(texts).map_err(|failure| failure.with_help(signature(operation)))
 }
@@ -30,7 +37,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn all(&self, texts: &[&str]) -> Result<Vec<(usize, Any)>, Failure> {
+    fn all(&self, texts: &[&str]) -> Result<Vec<(usize, Argument)>, Failure> {
         if texts.iter().filter(|text| **text == "-").count() > 1 {
             return Err(Failure::new("only one argument can come from standard input"));
         }
@@ -61,7 +68,7 @@ impl Reading<'_> {
         }
     }
 
-    fn by_name(&self, by_name: &Map<String, Value>) -> Result<Vec<(usize, Any)>, Failure> {
+    fn by_name(&self, by_name: &Map<String, Value>) -> Result<Vec<(usize, Argument)>, Failure> {
         if let Some(unknown) =
             by_name.keys().find(|name| self.parameters.iter().all(|(_, p)| p.name != **name))
         {
@@ -78,7 +85,7 @@ impl Reading<'_> {
         self.parameters.iter().map(argument).collect()
     }
 
-    fn one(&self, parameter: &Parameter, text: &str) -> Result<Any, Failure> {
+    fn one(&self, parameter: &Parameter, text: &str) -> Result<Argument, Failure> {
         let value = match load(text)? {
             Some(loaded) => parse(&loaded, text)?,
             None => typed(parameter, text)?,
@@ -93,9 +100,14 @@ impl Reading<'_> {
         read
     }
 
-    fn value(&self, parameter: &Parameter, value: &Value) -> Result<Any, Failure> {
-        json::from_json(&parameter.type_code, value, self.known, Some(self.orb))
-            .map_err(|e| Failure::new(format!("the argument `{}`: {e}", parameter.name)))
+    fn value(&self, parameter: &Parameter, value: &Value) -> Result<Argument, Failure> {
+        match json::from_json(&parameter.type_code, value, self.known, Some(self.orb)) {
+            Ok(value) => Ok(Argument::Any(value)),
+            Err(e) => match json::Argument::new(&parameter.type_code, value, self.known) {
+                Ok(value) => Ok(Argument::Json(value)),
+                Err(_) => Err(Failure::new(format!("the argument `{}`: {e}", parameter.name))),
+            },
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here knows a type before the command runs: all come from IDL files, an interface repository or the object.
 
 mod arguments;
+mod complete;
 mod explain;
 mod operation;
 mod outcome;
@@ -19,6 +20,7 @@ use ironorb::{Context, Orb, OrbBuilder};
 use ironorb_dynamic::{declaration, signature};
 
 use crate::failure::{Failure, printed};
+pub(crate) use complete::{CompleteArguments, complete};
 pub(crate) use explain::reference as explain_reference;
 use operation::Found;
 pub(crate) use operation::interface_named;
@@ -27,8 +29,9 @@ use sources::Sources;
 /// Call any operation of any CORBA object, with JSON for arguments and results.
 ///
 /// Types come from IDL files (--idl), from an interface repository (--ifr, or the initial reference
-/// InterfaceRepository), or from the object itself, if its server can describe it. A result is printed as JSON, with out and inout parameters as {"result": …,
-/// "out": {…}}. A user exception is told on standard error, as JSON too, and the exit code is 1.
+/// InterfaceRepository), or from the object itself, if its server can describe it. A result is printed as JSON, with out and
+/// inout parameters as {"result": …, "out": {…}}. A user exception is told on standard error, as JSON too, and the exit
+/// code is 1.
 ///
 /// Options of the ORB, such as -ORBgiopVersion 1.1, may stand anywhere before `--`.
 #[derive(Debug, Args)]
@@ -116,8 +119,12 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
     if let Some(context) = arguments.context_for(&operation)? {
         request.set_context(context);
     }
-    for (index, value) in &values {
-        request.set_any(*index, value).map_err(Failure::new)?;
+    for (index, value) in values {
+        match value {
+            arguments::Argument::Any(value) => request.set_any(index, &value),
+            arguments::Argument::Json(value) => request.set_unchecked(index, Box::new(value)),
+        }
+        .map_err(Failure::new)?;
     }
     let told = outcome::Telling {
         operation: &operation,

@@ -21,13 +21,11 @@ pub(super) struct Telling<'a> {
 impl Telling<'_> {
     /// The result alone, or beside what came back in parameters; `null` for nothing.
     pub(super) fn results(&self, results: &Results) -> Result<(), Failure> {
-        let bad = |e: DynamicError| Failure::new(format!("`{}` was answered: {e}", self.name));
-        let mut out = Map::new();
-        for (index, parameter) in self.operation.returned() {
-            let value = results.out(index).map_err(bad)?;
-            out.insert(parameter.name.clone(), self.value(&parameter.name, &value)?);
-        }
-        let result = self.value("the result", &results.result().map_err(bad)?)?;
+        let (result, out) = match self.by_anys(results) {
+            Ok(told) => told,
+            // What an `any` cannot hold may be told all the same; else this is why.
+            Err(failure) => self.without_anys(results).ok_or(failure)?,
+        };
         let told = if out.is_empty() {
             result
         } else {
@@ -39,6 +37,23 @@ impl Telling<'_> {
             Value::Object(whole)
         };
         printed(writeln!(io::stdout(), "{}", self.text(&told)))
+    }
+
+    fn by_anys(&self, results: &Results) -> Result<(Value, Map<String, Value>), Failure> {
+        let bad = |e: DynamicError| Failure::new(format!("`{}` was answered: {e}", self.name));
+        let mut out = Map::new();
+        for (index, parameter) in self.operation.returned() {
+            let value = results.out(index).map_err(bad)?;
+            out.insert(parameter.name.clone(), self.value(&parameter.name, &value)?);
+        }
+        Ok((self.value("the result", &results.result().map_err(bad)?)?, out))
+    }
+
+    fn without_anys(&self, results: &Results) -> Option<(Value, Map<String, Value>)> {
+        let mut told = json::results_to_json(results, self.known).ok()?.into_iter();
+        let result = if self.operation.has_result() { told.next()? } else { Value::Null };
+        let names = self.operation.returned().map(|(_, parameter)| parameter.name.clone());
+        Some((result, names.zip(told).collect()))
     }
 
     /// Why there are no results.

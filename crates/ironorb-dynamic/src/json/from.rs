@@ -31,7 +31,7 @@ pub fn from_json(
     let mut w = Writer::new(&mut bytes, CANONICAL);
     // An encapsulation, which is what codecs read.
     w.write_bool(CANONICAL.order == ByteOrder::Little);
-    let mut making = Making { known, orb, depth: 0, values: HashMap::new() };
+    let mut making = Making { known, orb, for_any: true, asks: true, depth: 0, values: HashMap::new() };
     making.value(&mut w, type_code, json)?;
     drop(w);
     let made = match orb {
@@ -47,9 +47,20 @@ pub fn from_json(
 pub(super) struct Making<'a> {
     pub(super) known: &'a Interfaces,
     pub(super) orb: Option<&'a Orb>,
+    /// Whether it becomes an `any`, whose values are of types that are expected or registered.
+    pub(super) for_any: bool,
+    /// Whether repositories may be asked, which blocks.
+    pub(super) asks: bool,
     depth: usize,
     /// Where the values stand that have numbers.
     pub(super) values: HashMap<u64, usize>,
+}
+
+impl<'a> Making<'a> {
+    /// For a message, whose values may be of all types that are known. No name is looked up.
+    pub(super) fn for_message(known: &'a Interfaces, asks: bool) -> Self {
+        Making { known, orb: None, for_any: false, asks, depth: 0, values: HashMap::new() }
+    }
 }
 
 impl Making<'_> {
@@ -161,7 +172,7 @@ impl Making<'_> {
     }
 
     fn type_code(&mut self, json: &Value) -> Result<TypeCode, JsonError> {
-        TypesFrom::new(self.known, self.depth).read(json)
+        TypesFrom::new(self.known, self.depth, self.asks).read(json)
     }
 
     fn structure(&mut self, w: &mut Writer<'_>, ty: &TypeCode, json: &Value) -> Result<(), JsonError> {

@@ -30,13 +30,15 @@
 //! Depth is limited to [`DEPTH_MAX`] levels in both directions, and what is made from a value to a multiple of its
 //! size ([`BYTES_FREE`], [`BYTES_PER_BYTE`]). Custom valuetypes are marshalled by a program's own code and so cannot
 //! be told. Where a value is of another type than the one that is expected - behind a base, an abstract interface,
-//! `ValueBase` - an `any` needs an ORB that has the type registered ([`Orb::register_value`]), and so do these functions.
+//! `ValueBase` - an `any` needs an ORB that has the type registered ([`Orb::register_value`]), and so do [`to_json`] and
+//! [`from_json`]; arguments and results of calls do not ([`Argument`], [`results_to_json`]).
 //!
 //! [`Orb::register_value`]: ironorb::Orb::register_value
 
 mod base64;
 mod error;
 mod from;
+mod message;
 mod numbers;
 mod to;
 mod types;
@@ -44,6 +46,7 @@ mod values;
 
 pub use error::JsonError;
 pub use from::from_json;
+pub use message::{Argument, results_to_json};
 pub use to::{to_json, to_json_with};
 pub use types::{type_from_json, type_to_json};
 

@@ -23,18 +23,20 @@ pub fn to_json(any: &Any) -> Result<Value, JsonError> {
 /// The same; types inside that are known are told by their repository ids, and so are values of known types where a
 /// base of theirs is expected.
 pub fn to_json_with(any: &Any, known: &Interfaces) -> Result<Value, JsonError> {
-    let mut telling = Telling::new(known, any);
+    let bytes = any.reader().remaining();
+    let mut telling = Telling::of_bytes(known, bytes, &BTreeSet::new());
     let json = telling.whole(any)?;
     if telling.met_again.is_empty() {
         return Ok(json);
     }
     // Now it is known which values need a number.
-    let numbers = telling.met_again.iter().zip(1..).map(|(position, number)| (*position, number)).collect();
-    Telling { numbers, ..Telling::new(known, any) }.whole(any)
+    Telling::of_bytes(known, bytes, &telling.met_again).whole(any)
 }
 
 pub(super) struct Telling<'k> {
     pub(super) known: &'k Interfaces,
+    /// Whether repositories may be asked, which blocks.
+    pub(super) asks: bool,
     /// Bytes that the JSON may still have.
     left: usize,
     depth: usize,
@@ -45,9 +47,11 @@ pub(super) struct Telling<'k> {
 }
 
 impl<'k> Telling<'k> {
-    fn new(known: &'k Interfaces, any: &Any) -> Self {
-        let left = BYTES_FREE + BYTES_PER_BYTE.saturating_mul(any.reader().remaining());
-        Telling { known, left, depth: 0, met_again: BTreeSet::new(), numbers: BTreeMap::new() }
+    /// For values of so many bytes, of which those at these places get numbers.
+    pub(super) fn of_bytes(known: &'k Interfaces, bytes: usize, numbered: &BTreeSet<usize>) -> Self {
+        let left = BYTES_FREE + BYTES_PER_BYTE.saturating_mul(bytes);
+        let numbers = numbered.iter().zip(1..).map(|(position, number)| (*position, number)).collect();
+        Telling { known, asks: false, left, depth: 0, met_again: BTreeSet::new(), numbers }
     }
 
     fn whole(&mut self, any: &Any) -> Result<Value, JsonError> {

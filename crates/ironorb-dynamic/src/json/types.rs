@@ -35,7 +35,7 @@ pub fn type_to_json(type_code: &TypeCode, known: &Interfaces) -> Result<Value, J
 
 /// The type that JSON tells: what [`type_to_json`] gives, and scoped names of known types.
 pub fn type_from_json(json: &Value, known: &Interfaces) -> Result<TypeCode, JsonError> {
-    TypesFrom::new(known, 0).read(json)
+    TypesFrom::new(known, 0, true).read(json)
 }
 
 const BASIC: &[(&str, &TypeDef)] = &[
@@ -235,6 +235,7 @@ fn basic_name(ty: &TypeCode) -> Option<&'static str> {
 pub(super) struct TypesFrom<'k> {
     known: &'k Interfaces,
     depth: usize,
+    asks: bool,
     by_id: HashMap<String, Stage>,
     /// Types with ids that have placeholders inside.
     open: Vec<TypeCode>,
@@ -255,8 +256,9 @@ type ReadMember<'j> = (&'j str, TypeCode, &'j Map<String, Value>);
 type Read = (TypeCode, bool);
 
 impl<'k> TypesFrom<'k> {
-    pub(super) fn new(known: &'k Interfaces, depth: usize) -> Self {
-        TypesFrom { known, depth, by_id: HashMap::new(), open: Vec::new() }
+    /// `asks` is whether repositories may be asked, which blocks.
+    pub(super) fn new(known: &'k Interfaces, depth: usize, asks: bool) -> Self {
+        TypesFrom { known, depth, asks, by_id: HashMap::new(), open: Vec::new() }
     }
 
     pub(super) fn read(mut self, json: &Value) -> Result<TypeCode, JsonError> {
@@ -298,7 +300,8 @@ impl<'k> TypesFrom<'k> {
         }
         match self.with_parameters(text)? {
             Some(read) => Ok(read),
-            None => Ok((self.asked(text)?, false)),
+            None if self.asks => Ok((self.asked(text)?, false)),
+            None => Err(JsonError::expected("a known type", &text.into())),
         }
     }
 

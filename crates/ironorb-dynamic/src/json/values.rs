@@ -72,6 +72,8 @@ impl Telling<'_> {
                 Some(TypeCode::of(factory.info().type_def))
             })
         };
+        let known =
+            |id: &str| known(id).or_else(|| if self.asks { self.known.fetch_type(id).ok()? } else { None });
         let has_bases = header.ids.iter().count() > 1;
         // What is left of a state that is cut short must be skipped, which only chunks allow.
         let candidates = if header.chunked { usize::MAX } else { 1 };
@@ -165,11 +167,13 @@ impl Making<'_> {
             };
         };
         let id = told.as_str().ok_or_else(|| JsonError::expected("a repository id", told))?;
+        let known = |id: &str| match self.asks {
+            true => self.known.fetch_type(id).ok().flatten(),
+            false => self.known.type_code(id),
+        };
         let ty = match formal {
             Some(formal) if formal_id == id => formal.clone(),
-            _ => self
-                .known
-                .type_code(id)
+            _ => known(id)
                 .ok_or_else(|| JsonError::expected("the repository id of a known valuetype", told))?
                 .resolved(),
         };
@@ -184,7 +188,8 @@ impl Making<'_> {
             return Err(JsonError::expected(format_args!("{formal_id} or what inherits from it"), told));
         }
         // An `any` copies such a value by what its environment knows; it would be cut to the base, or refused.
-        if formal_id != id && self.orb.and_then(|orb| orb.lookup_value_factory(id)).is_none() {
+        if self.for_any && formal_id != id && self.orb.and_then(|orb| orb.lookup_value_factory(id)).is_none()
+        {
             let what = "a valuetype that is registered with the ORB, or the one that is expected";
             return Err(JsonError::expected(what, told));
         }

@@ -142,6 +142,22 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
+    /// Sets an argument to whatever `value` marshals: for who knows better than Rust's types and an [`Any`]. It is the caller's
+    /// word that these are the bytes of a value of the parameter's type; a server that finds them to be others answers
+    /// MARSHAL. They may be written more than once, in any encoding.
+    pub fn set_unchecked(
+        &mut self,
+        index: usize,
+        value: Box<dyn Marshal + Send + Sync + 'a>,
+    ) -> Result<(), RequestError> {
+        let parameter = parameter(&self.operation, index)?;
+        if !parameter.mode.is_sent() {
+            return Err(RequestError::NotSent(parameter.name.clone()));
+        }
+        self.arguments.borrow(index, value);
+        Ok(())
+    }
+
     /// Takes an argument back; it must be set again before the request is sent.
     pub fn unset(&mut self, index: usize) -> Result<(), RequestError> {
         parameter(&self.operation, index)?;

@@ -1,0 +1,118 @@
+//! What shells offer for the operation of a call.
+//!
+//! Whatever goes wrong here is silence: a shell shows nobody what completion says, and waits for it.
+
+use std::io::{self, Write as _};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, Parser};
+use ironorb::{Orb, OrbBuilder};
+
+use super::{Arguments, operation};
+use crate::failure::{Failure, printed};
+
+/// How long a shell waits at most: files may be slow to read, and servers may not be there. Default and only value.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArguments {
+    /// The command line up to the cursor.
+    line: String,
+}
+
+/// Prints the operations that the line could go on with, one a line: attributes by their names, and with `=` where they
+/// can be set.
+pub(crate) fn complete(arguments: CompleteArguments) -> Result<(), Failure> {
+    let (names, found) = mpsc::channel();
+    // Left alone when it takes too long; it ends with the process.
+    thread::spawn(move || {
+        let _ = names.send(offered(&arguments.line));
+    });
+    let names = found.recv_timeout(PATIENCE).ok().flatten().unwrap_or_default();
+    let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
+    printed(io::stdout().write_all(lines.as_bytes()))
+}
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    call: Arguments,
+}
+
+fn offered(line: &str) -> Option<Vec<String>> {
+    let mut words = split(line);
+    let begun = words.pop()?;
+    if begun.starts_with('-') || words.get(1)? != "call" {
+        return None;
+    }
+    words.remove(0); // in the place of it stands `call`
+    let orb = Orb::builder().arguments(&mut words);
+    // With one word more than the object this is refused, and so is an option that still wants its value.
+    words.push("--list".to_owned());
+    let typed = Typed::try_parse_from(words).ok()?;
+    let names = typed.call.names(orb)?;
+    Some(names.into_iter().filter(|name| name.starts_with(&begun)).collect())
+}
+
+impl Arguments {
+    fn names(&self, orb: OrbBuilder) -> Option<Vec<String>> {
+        let mut known = self.sources.read().ok()?;
+        let builder = orb.no_endpoint().call_timeout(Some(PATIENCE)).connect_timeout(PATIENCE);
+        let orb = builder.build().ok()?;
+        self.sources.add_repository(&mut known, &orb).ok()?;
+        let object = orb.string_to_object(&self.reference).ok()?;
+        let interface = self.sources.interface_of(&object, &known).ok()?;
+        let names = interface.operations.iter().map(|one| match one.name.strip_prefix("_set_") {
+            Some(attribute) => format!("{attribute}="),
+            None => operation::plain(&one.name).to_owned(),
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        Some(names)
+    }
+}
+
+/// A command line in words, as shells split it, the last perhaps still empty. Variables and commands in it stay as they
+/// are.
+fn split(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut within = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        let Some(word) = words.last_mut() else { break };
+        match (c, within) {
+            ('\\', None | Some('"')) => word.extend(chars.next()),
+            ('\'' | '"', None) => within = Some(c),
+            (c, Some(quote)) if c == quote => within = None,
+            (c, None) if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(String::new());
+                }
+            }
+            (c, _) => word.push(c),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn lines_are_split_as_shells_do() {
+        for (line, words) in [
+            ("", &[""][..]),
+            ("ironorb call", &["ironorb", "call"]),
+            ("ironorb  call ", &["ironorb", "call", ""]),
+            ("i call corbaloc::h:1/a#b op", &["i", "call", "corbaloc::h:1/a#b", "op"]),
+            (r#"i 'a b' "c 'd" e\ f 'g"#, &["i", "a b", "c 'd", "e f", "g"]),
+            ("i a\\", &["i", "a"]),
+        ] {
+            assert_eq!(split(line), words, "{line}");
+        }
+    }
+}
