@@ -195,3 +195,45 @@ pub(super) const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<met
     <style>body{font-family:sans-serif;margin:2em}figure{display:inline-block;margin:1em;max-width:760px}\
     figcaption{font-weight:bold}ul{columns:2;list-style:none;padding:0;font-size:small}pre{font-size:small}</style>\n\
     </head>\n<body>\n<h1>CORBA-TTCP</h1>\n";
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::row;
+    use super::super::variant::Mode;
+    use super::*;
+    use crate::machine::Machine;
+
+    #[test]
+    fn each_mode_has_a_plot_with_a_line_for_each_side() {
+        let mut report = TtcpReport::new(Machine::this());
+        for buffer in [1 << 10, 64 << 10, 1000] {
+            report.rows.push(row(Mode::Oneway, buffer, &[100], &[90]));
+        }
+        report.rows.push(row(Mode::Twoway, 1 << 10, &[200], &[190]));
+        let omniorb = TtcpRow {
+            peer: Peer::Omniorb,
+            outcome: Outcome::Missing { missing: "omniORB: not <installed>".to_owned() },
+            ..report.rows[3].clone()
+        };
+        report.rows.push(omniorb);
+        let page = page(&report).unwrap();
+        let plots: Vec<&str> = page.split("<figure>").skip(1).collect();
+        assert_eq!(plots.len(), 2);
+        // A line of three points and one for the plain stream; the paper's three are crosses of two lines each.
+        assert_eq!(plots[0].matches("<circle").count(), 6, "{}", plots[0]);
+        assert_eq!(plots[1].matches("<circle").count(), 2, "{}", plots[1]);
+        assert!(plots[0].contains("Orbix 2.0, dii-new to static, 14.8 Mbit/s"));
+        assert!(plots[1].contains("omniORB: not &lt;installed&gt;"));
+        let sizes: Vec<f64> = series(&report.rows[..3].iter().collect::<Vec<_>>())[1]
+            .points
+            .iter()
+            .map(|point| point.0.exp2().round())
+            .collect();
+        assert_eq!(sizes, [1000.0, 1024.0, 65536.0], "from left to right");
+    }
+
+    #[test]
+    fn a_plot_of_nothing_is_no_plot() {
+        assert!(plot(&[], &[]).unwrap().contains("nothing was measured"));
+    }
+}

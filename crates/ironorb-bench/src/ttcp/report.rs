@@ -278,7 +278,7 @@ fn twoway_over_oneway(rows: &[TtcpRow]) -> [f64; 2] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn collector(nanos: &[u64]) -> Collector {
@@ -287,7 +287,8 @@ mod tests {
         collector
     }
 
-    fn row(mode: Mode, buffer: usize, nanos: &[u64], raw: &[u64]) -> TtcpRow {
+    /// What runs of two sequences of octets would give.
+    pub(in crate::ttcp) fn row(mode: Mode, buffer: usize, nanos: &[u64], raw: &[u64]) -> TtcpRow {
         let (raw, subject) = (collector(raw), collector(nanos));
         TtcpRow {
             layout: "one core",
