@@ -1,9 +1,24 @@
-//! Generates the stubs as any user would, and notes which compiler builds the benchmark.
+//! Generates the stubs as any user would, what is marshalled in two ways once for each, and notes which compiler builds
+//! the benchmark.
 
+use std::path::Path;
 use std::process::Command;
+
+use ironorb_build::{Config, Marshalling};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     ironorb_build::compile(["idl/echo.idl", "idl/probes.idl", "idl/ttcp.idl", "idl/types.idl"])?;
+    let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
+    for (folder, marshalling) in
+        [("compiled", Marshalling::Compiled), ("interpreted", Marshalling::Interpreted)]
+    {
+        let config = Config::new().marshal(marshalling).out_dir(Path::new(&out).join(folder));
+        config.compile(["idl/marshal.idl"])?;
+        // Only for the programs whose sizes are compared: it is large.
+        if std::env::var_os("CARGO_FEATURE_SIZES").is_some() {
+            config.compile(["../../idl/ir.idl"])?;
+        }
+    }
     let rustc = std::env::var_os("RUSTC").ok_or("cargo sets RUSTC")?;
     let version = Command::new(rustc).arg("--version").output()?;
     println!("cargo::rustc-env=IRONORB_BENCH_RUSTC={}", String::from_utf8(version.stdout)?.trim());

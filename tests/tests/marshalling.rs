@@ -9,25 +9,25 @@ use ironorb::giop::typecode::Typed;
 use ironorb::giop::version::{ByteOrder, Encoding, Version};
 use ironorb::giop::{Malformed, Marshal, Misuse, Reader, Unmarshal, Writer};
 use ironorb::marshal_profile::MarshalProfile;
-use ironorb::{Any, TypeCode};
+use ironorb::{Any, Orb, TypeCode, TypedRef};
 use ironorb_build::{Config, Marshalling, generate_outcome};
 use ironorb_tests::random_values::{Random, write_random};
 
 macro_rules! examples {
     ($($example:ident)*) => {
         mod compiled {
-            $(pub mod $example {
+            $(pub(crate) mod $example {
                 include!(concat!(env!("OUT_DIR"), "/compiled/", stringify!($example), ".rs"));
             })*
         }
         #[allow(unused)]
         mod recorded {
-            $(pub mod $example {
+            $(pub(crate) mod $example {
                 include!(concat!(env!("OUT_DIR"), "/recorded/", stringify!($example), ".rs"));
             })*
         }
         mod interpreted {
-            $(pub mod $example {
+            $(pub(crate) mod $example {
                 include!(concat!(env!("OUT_DIR"), "/interpreted/", stringify!($example), ".rs"));
             })*
         }
@@ -303,6 +303,70 @@ fn a_profile_of_one_run_directs_the_next_build() {
     let missing = Config::new().marshal(Marshalling::Profile(folder.path().join("none")));
     let error = generate_outcome(&outcome, &missing).unwrap_err().to_string();
     assert!(error.starts_with("error: cannot read the marshalling profile "), "{error}");
+}
+
+/// A client whose types are compiled and a server whose types are interpreted understand each other.
+#[test]
+fn calls_go_between_the_two() {
+    use compiled::marshalling::cold as client;
+    use interpreted::marshalling::cold as server;
+
+    struct Desk;
+    impl server::Station for Desk {
+        fn told(&self, what: &server::Either) -> Result<server::station::Report, server::station::ToldError> {
+            match what {
+                server::Either::Whole(plain) => {
+                    let other = server::Bounded {
+                        tag: "desk".into(),
+                        some: vec![plain.clone(); 2],
+                        two: [plain.clone(), server::Plain::default()],
+                        numbers: [("one".to_owned(), 1)].into(),
+                    };
+                    Ok(server::station::Report { one: server::Hot { a: plain.a }, other })
+                }
+                server::Either::Rest { value, .. } => Err(server::Unfit { why: value.clone() }.into()),
+            }
+        }
+    }
+
+    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let desk: server::StationRef = orb.root_poa().activate(Desk).unwrap();
+    let ior = orb.object_to_string(desk.object()).unwrap();
+    let caller = Orb::builder().no_endpoint().build().unwrap();
+    let station: client::StationRef = caller.resolve(&ior).unwrap();
+    let plain = client::Plain { a: 7, b: "seven".into() };
+    let report = client::Station::told(&station, &client::Either::Whole(plain.clone())).unwrap();
+    assert_eq!(report.one.a, 7);
+    assert_eq!(report.other.some, [plain.clone(), plain.clone()]);
+    assert_eq!(report.other.two[0], plain);
+    assert_eq!(report.other.numbers["one"], 1);
+    let rest = client::Either::Rest { label: client::Mood::Busy, value: "why not".into() };
+    let unfit = client::Station::told(&station, &rest).unwrap_err();
+    assert_eq!(unfit, client::Unfit { why: "why not".into() }.into());
+    orb.shutdown(true).unwrap();
+}
+
+#[test]
+fn an_orb_writes_the_profile_when_it_stops_serving() {
+    use recorded::fixed::money::Line;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("profile");
+    let with = |file: &Path| {
+        let mut arguments = vec![format!("-ORBmarshalProfile={}", file.display())];
+        Orb::builder().no_endpoint().arguments(&mut arguments).build()
+    };
+    let orb = with(&file).unwrap();
+    written(&Line::default(), 0, Encoding::NATIVE).unwrap();
+    orb.shutdown(true).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.lines().any(|line| line == "1 0 IDL:money/Line:1.0"), "{text}");
+    let now = folder.path().join("now");
+    orb.write_marshal_profile(&now).unwrap();
+    assert!(std::fs::read_to_string(&now).unwrap().contains("IDL:money/Line:1.0"));
+
+    let nowhere = folder.path().join("no such folder/profile");
+    let error = with(&nowhere).unwrap_err();
+    assert!(error.to_string().contains("no such folder/profile"), "{error}");
 }
 
 fn written<T: Marshal>(value: &T, lead: usize, encoding: Encoding) -> Result<Vec<u8>, Misuse> {

@@ -4,6 +4,7 @@
 //! `ironorb bench idl` how fast IDL is read and turned into Rust.
 //! `ironorb bench ttcp` how many bytes a second calls of each kind carry, beside a plain stream;
 //! `ironorb bench types` how fast each construct of IDL is marshalled, beside a plain copy.
+//! `ironorb bench marshal` what the interpreter of marshalling costs and saves.
 //! Servers run in processes of their own, which are this same program started again with a hidden role
 //! ([`run_role`]).
 //!
@@ -16,6 +17,7 @@ mod counts;
 mod echo;
 mod error;
 mod machine;
+mod marshal;
 mod options;
 mod process;
 pub mod raw;
@@ -34,7 +36,11 @@ pub use compile::{IdlReport, IdlRow, idl};
 pub use echo::echo;
 pub use error::BenchError;
 pub use machine::Placement;
-pub use options::{BenchCommand, EchoOptions, IdlOptions, TypesOptions};
+#[cfg(feature = "sizes")]
+#[doc(hidden)]
+pub use marshal::{Kept, keep};
+pub use marshal::{MarshalReport, MarshalRow, SizeRow, marshal};
+pub use options::{BenchCommand, EchoOptions, IdlOptions, MarshalOptions, TypesOptions};
 pub use report::{CountsRow, EchoReport, LatencyRow};
 pub use role::{RoleArgs, run_role};
 pub use statistics::{Latency, Ratio};
@@ -66,6 +72,10 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
         }
         BenchCommand::Ttcp(options) => {
             println!("{}", ttcp(&options)?);
+            Ok(())
+        }
+        BenchCommand::Marshal(options) => {
+            println!("{}", marshal(&options)?);
             Ok(())
         }
         BenchCommand::Role(args) => run_role(&args),

@@ -16,6 +16,8 @@ pub enum BenchCommand {
     Types(TypesOptions),
     /// Measure how many bytes a second calls of each kind carry (CORBA-TTCP), beside a plain stream of the same bytes.
     Ttcp(TtcpOptions),
+    /// Measure what it costs and saves to leave marshalling to the interpreter.
+    Marshal(MarshalOptions),
     /// Be one process of a benchmark.
     #[command(hide = true)]
     Role(RoleArgs),
@@ -81,6 +83,37 @@ pub struct TypesOptions {
     /// Few repetitions: shows that it works, not what it costs.
     #[arg(long)]
     pub quick: bool,
+}
+
+/// `ironorb bench marshal`
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct MarshalOptions {
+    /// Only these rows, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// Repetitions of each row, taken in turn with its baseline's. Default 15.
+    #[arg(long)]
+    pub repetitions: Option<usize>,
+    /// Write each row as a line of JSON to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Few repetitions: shows that it works, not what it costs.
+    #[arg(long)]
+    pub quick: bool,
+    /// Compare what types add to a program in either way; measure no time. Builds programs, and so needs the sources.
+    #[arg(long)]
+    pub sizes: bool,
+}
+
+impl MarshalOptions {
+    pub(crate) fn repetitions(&self) -> usize {
+        self.repetitions.unwrap_or(if self.quick { 3 } else { 15 }).max(1)
+    }
+
+    /// Bytes that are marshalled in one repetition.
+    pub(crate) fn bytes_per_sample(&self) -> usize {
+        if self.quick { 1 } else { 2 << 20 }
+    }
 }
 
 impl TypesOptions {

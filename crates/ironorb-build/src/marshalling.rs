@@ -3,12 +3,13 @@
 //!
 //! Reads no file and decides nothing else; what either looks like is the support module's affair.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ironorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model};
 use ironorb_idl::source::Span;
 
 use crate::layout::Layout;
+use crate::select::uses;
 
 /// How the values of one type are written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,8 +63,11 @@ impl Choice {
 
 impl Ways {
     pub(crate) fn of(model: &Model, choice: &Choice, layout: &Layout<'_>) -> Self {
+        let by_use = ways_by_use(model);
         let way = |def: &Definition| match layout.definition(def.id).sent {
-            true => annotated(model, def).unwrap_or_else(|| choice.way_of(&def.repository_id)),
+            true => annotated(model, def)
+                .or_else(|| by_use.get(&def.id).copied())
+                .unwrap_or_else(|| choice.way_of(&def.repository_id)),
             // Nothing to interpret: all that its code does is to refuse.
             false => Way::Compiled,
         };
@@ -85,6 +89,42 @@ fn annotated(model: &Model, def: &Definition) -> Option<Way> {
         here = def.parent.map(|parent| model.get(parent));
     }
     None
+}
+
+/// What is said of types where they are used: by an operation or attribute, by the interface of one, or by a typedef, of
+/// the types that it names. Types that one use wants compiled are.
+fn ways_by_use(model: &Model) -> HashMap<DefId, Way> {
+    let mut ways = HashMap::new();
+    for def in model.definitions() {
+        let said = match def.kind {
+            DefKind::Operation(_) | DefKind::Attribute(_) => {
+                own(def).or_else(|| def.parent.and_then(|parent| own(model.get(parent))))
+            }
+            DefKind::Typedef(_) => own(def),
+            _ => None,
+        };
+        let Some(way) = said else { continue };
+        let mut named = uses(model, def.id);
+        let mut at = 0;
+        while let Some(&id) = named.get(at) {
+            at += 1;
+            match model.get(id).kind {
+                DefKind::Typedef(_) => {
+                    let more: Vec<DefId> =
+                        uses(model, id).into_iter().filter(|id| !named.contains(id)).collect();
+                    named.extend(more);
+                }
+                DefKind::Struct(_) | DefKind::Exception(_) | DefKind::Union(_) | DefKind::Enum(_) => {
+                    let said = ways.entry(id).or_insert(way);
+                    if way == Way::Compiled {
+                        *said = way;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    ways
 }
 
 /// What the definition's own annotation says; the last one counts.
@@ -127,9 +167,8 @@ fn mistake(annotation: &Annotation, kind: &DefKind) -> Option<Mistake> {
         | DefKind::Exception(_)
         | DefKind::Union(_)
         | DefKind::Enum(_)
-        | DefKind::Typedef(_)
-        | DefKind::Value(_)
-        | DefKind::ValueBox(_) => return value(annotation).err(),
+        | DefKind::Typedef(_) => return value(annotation).err(),
+        DefKind::Value(_) | DefKind::ValueBox(_) => "a valuetype, whose state is always compiled",
         DefKind::Bitset(_) | DefKind::Bitmask(_) => "a bitset or bitmask, which is a number",
         DefKind::Constant(_) => "a constant",
         DefKind::Native => "a native type",

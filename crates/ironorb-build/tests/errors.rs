@@ -208,3 +208,31 @@ fn what_the_idl_says_goes_before_what_the_build_says() {
         assert!(rust.contains(&format!("cdr_struct! {{ {c}C:")), "{rust}");
     }
 }
+
+/// On an operation, an interface or a typedef it is about the types that these name, but not about what is in them.
+#[test]
+fn types_are_marshalled_as_their_uses_say() {
+    let idl = "struct Inner { long x; };\nstruct A { Inner x; };\nstruct B { long x; };\nstruct C { long x; };\n\
+               struct D { long x; };\nunion U switch (long) { case 1: long x; };\nexception Bad {};\n\
+               typedef sequence<A> As;\n@marshal(interpreted) typedef sequence<U> Us;\n\
+               interface I {\n\
+                   @marshal(interpreted) C f(in As list, inout B other) raises (Bad);\n\
+                   @marshal(compiled) attribute B now;\n\
+                   D g(in long x);\n\
+               };\n";
+    let rust = generated(idl).unwrap();
+    let ways = ["Inner", "A", "B", "C", "D", "U", "Bad"].map(|name| {
+        let is = |word: &str| {
+            rust.contains(&format!("! {{ {word}{name}: ")) || rust.contains(&format!("\n    {word}{name}: "))
+        };
+        match (is(""), is("[interpreted] ")) {
+            (true, false) => "compiled",
+            (false, true) => "interpreted",
+            _ => "lost",
+        }
+    });
+    let (c, i) = ("compiled", "interpreted");
+    assert_eq!(ways, [c, i, c, i, c, i, i], "{rust}");
+    let all = generated(&idl.replace("interface I", "@marshal(interpreted) interface I")).unwrap();
+    assert!(all.contains("[interpreted] D:"), "{all}");
+}

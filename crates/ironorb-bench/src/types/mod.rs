@@ -60,7 +60,10 @@ fn measure(row: &Row, options: &TypesOptions) -> Result<TypesRow, BenchError> {
     Ok(TypesRow::new(row.name, bytes.len(), &sides, load))
 }
 
-fn nanos(rounds: usize, mut work: impl FnMut() -> Result<(), BenchError>) -> Result<u64, BenchError> {
+pub(crate) fn nanos(
+    rounds: usize,
+    mut work: impl FnMut() -> Result<(), BenchError>,
+) -> Result<u64, BenchError> {
     let start = processor_nanos();
     for _ in 0..rounds {
         work()?;

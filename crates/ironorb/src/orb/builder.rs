@@ -1,6 +1,7 @@
 //! What a program decides about its ORB.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -233,6 +234,12 @@ impl OrbBuilder {
         }
         self.settings.take_options(&self.options)?;
         let initial = std::mem::take(&mut self.settings.initial);
+        if let Some(file) = &self.settings.marshal_profile {
+            // Told now rather than when all has been counted.
+            File::options().append(true).create(true).open(file).map_err(|error| {
+                BuildError::Io(io::Error::new(error.kind(), format!("{}: {error}", file.display())))
+            })?;
+        }
         let listens_now = self.settings.listens_now();
         let core = OrbCore::new(self.settings);
         let orb = Orb::owning(core.clone());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::client::Connector;
 use crate::config::OrbConfig;
 use crate::endpoint::{Address, Endpoint};
 use crate::interceptor::Interceptors;
+use crate::marshal_profile::MarshalProfile;
 use crate::messaging::OrbPolicies;
 use crate::net::unix::{self, SocketPath};
 use crate::object::ObjectRef;
@@ -43,6 +45,8 @@ pub(crate) struct OrbCore {
     pub(super) default_initial: Option<String>,
     pub(super) orb_id: String,
     pub(super) server_id: String,
+    /// Where to write which types were marshalled.
+    marshal_profile: Option<PathBuf>,
     pub(super) value_factories: ValueFactories,
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
@@ -61,7 +65,15 @@ impl OrbCore {
     pub(super) fn new(mut settings: Settings) -> Arc<Self> {
         let endpoints = settings.listening();
         let Settings {
-            config, publish, hold_requests, default_initial, orb_id, server_id, interceptors, ..
+            config,
+            publish,
+            hold_requests,
+            default_initial,
+            orb_id,
+            server_id,
+            interceptors,
+            marshal_profile,
+            ..
         } = settings;
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
@@ -74,6 +86,7 @@ impl OrbCore {
             default_initial,
             orb_id,
             server_id,
+            marshal_profile,
             value_factories: ValueFactories::default(),
             endpoints,
             publish: publish.into_items(),
@@ -317,6 +330,10 @@ impl OrbCore {
         self.adapter.managers().close();
         self.adapter.main_thread().close();
         self.adapter.threads_for_held().stop();
+        if let Some(file) = &self.marshal_profile {
+            // It could be written when the ORB was made, and nobody is left to tell that now it cannot.
+            let _ = MarshalProfile::recorded().write(file);
+        }
     }
 
     /// What a local object's absence means: after a shutdown every object is gone, but that is not the reason.

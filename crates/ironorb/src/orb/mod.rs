@@ -13,6 +13,8 @@ pub use initial::InitialReference;
 pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -20,6 +22,7 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::url::ObjectUrl;
 
+use crate::marshal_profile::MarshalProfile;
 use crate::messaging::InvocationPolicies;
 use crate::object::{ObjectRef, TypedRef};
 use crate::poa::{Poa, PoaCurrent, is_in_upcall_of};
@@ -63,6 +66,13 @@ impl Orb {
     /// The server's name, empty unless it was given one; see the setting `serverId`.
     pub fn server_id(&self) -> &str {
         &self.core.server_id
+    }
+
+    /// Writes how many values of each type this process has marshalled to a file that the generator reads. There is
+    /// nothing to tell but of code that was generated to record it; see [`marshal_profile`](crate::marshal_profile).
+    /// The setting `marshalProfile` does so when the ORB stops serving.
+    pub fn write_marshal_profile(&self, file: impl AsRef<Path>) -> io::Result<()> {
+        MarshalProfile::recorded().write(file)
     }
 
     pub(crate) fn owning(core: Arc<OrbCore>) -> Orb {

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::config::OrbConfig;
 use crate::endpoint::Endpoint;
@@ -50,6 +50,7 @@ pub(super) struct Settings {
     pub(super) default_initial: Option<String>,
     pub(super) orb_id: String,
     pub(super) server_id: String,
+    pub(super) marshal_profile: Option<PathBuf>,
     pub(super) interceptors: Interceptors,
 }
 

@@ -65,6 +65,15 @@ pub(super) static SETTINGS: &[Setting] = &[
         s.server_id = v.to_owned();
         Ok(())
     }),
+    once(
+        "marshalProfile",
+        "PATH",
+        "Where to write what was marshalled, by code generated to record it, when serving ends. Default: nowhere.",
+        |s, v| {
+            s.marshal_profile = Some(v.into());
+            Ok(())
+        },
+    ),
     several("initRef", "NAME=URL", "What an initial reference stands for.", |s, v| {
         let (name, url) =
             v.split_once('=').ok_or("write NAME=URL, as in NameService=corbaloc::host/NameService")?;
