@@ -407,8 +407,8 @@ impl EndpointLinks {
         self.was_connected.load(Ordering::Relaxed)
     }
 
-    /// The connection for an asynchronous call; if there is none, an errand makes one where that is allowed, and the call goes on when it has. Calls
-    /// go on in the order in which they came here.
+    /// The connection for an asynchronous call; if there is none, an errand makes one where that is allowed, and the call
+    /// goes on when it has. Calls go on in the order in which they came here.
     pub(crate) fn link_or_wait(
         self: &Arc<Self>,
         ordinal: usize,

@@ -101,6 +101,31 @@ impl Definition {
         initializers.iter().map(initializer).collect()
     }
 
+    /// A value type, from what it is (custom, abstract, truncatable), what it inherits and supports, and its initializers.
+    fn new_value(
+        &self,
+        (is_custom, is_abstract, is_truncatable): (bool, bool, bool),
+        (base, abstract_bases, supported): (
+            Option<&ValueDefRef>,
+            &[Option<ValueDefRef>],
+            &[Option<InterfaceDefRef>],
+        ),
+        initializers: Result<Vec<record::Initializer>, Fault>,
+    ) -> Result<Body, Fault> {
+        let base = base.map(|base| self.shared.number(Some(base))).transpose()?;
+        Ok(Body::Value {
+            value: Value {
+                is_abstract,
+                is_custom,
+                is_truncatable,
+                base: base.into_iter().collect(),
+                abstract_bases: self.shared.numbers(abstract_bases)?,
+                supported: self.shared.numbers(supported)?,
+                initializers: initializers?,
+            },
+        })
+    }
+
     /// Exceptions by the ids in their descriptions.
     pub(super) fn described_exceptions(
         &self,
@@ -286,24 +311,9 @@ impl Container for Definition {
         supported_interfaces: &[Option<InterfaceDefRef>],
         initializers: &[Initializer],
     ) -> Result<Option<ValueDefRef>, SystemException> {
-        let body = self.plain_initializers(initializers).and_then(|initializers| {
-            Ok(Body::Value {
-                value: Value {
-                    is_abstract,
-                    is_custom,
-                    is_truncatable,
-                    base: base_value
-                        .map(|base| self.shared.number(Some(base)))
-                        .transpose()?
-                        .into_iter()
-                        .collect(),
-                    abstract_bases: self.shared.numbers(abstract_base_values)?,
-                    supported: self.shared.numbers(supported_interfaces)?,
-                    initializers,
-                },
-            })
-        });
-        self.create((id, name, version), body)
+        let flags = (is_custom, is_abstract, is_truncatable);
+        let bases = (base_value, abstract_base_values, supported_interfaces);
+        self.create((id, name, version), self.new_value(flags, bases, self.plain_initializers(initializers)))
     }
 
     fn create_value_box(
@@ -372,24 +382,9 @@ impl Container for Definition {
         supported_interfaces: &[Option<InterfaceDefRef>],
         initializers: &[ExtInitializer],
     ) -> Result<Option<corba::ExtValueDefRef>, SystemException> {
-        let body = self.ext_initializers_of(initializers).and_then(|initializers| {
-            Ok(Body::Value {
-                value: Value {
-                    is_abstract,
-                    is_custom,
-                    is_truncatable,
-                    base: base_value
-                        .map(|base| self.shared.number(Some(base)))
-                        .transpose()?
-                        .into_iter()
-                        .collect(),
-                    abstract_bases: self.shared.numbers(abstract_base_values)?,
-                    supported: self.shared.numbers(supported_interfaces)?,
-                    initializers,
-                },
-            })
-        });
-        self.create((id, name, version), body)
+        let flags = (is_custom, is_abstract, is_truncatable);
+        let bases = (base_value, abstract_base_values, supported_interfaces);
+        self.create((id, name, version), self.new_value(flags, bases, self.ext_initializers_of(initializers)))
     }
 }
 
