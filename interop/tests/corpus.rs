@@ -114,11 +114,37 @@ fn the_idl_of_debian_fits_into_one_repository() {
         }
     }
     assert!(added > 2_000, "only {added} definitions");
+    // What comes out of it is IDL of the same definitions.
+    let exported = |store: &Path| {
+        let exported = Command::new(ironorb_command()).args(["ifr", "export", "--store"]).arg(store).output();
+        String::from_utf8(exported.expect("ironorb can be started").stdout).expect("it writes UTF-8")
+    };
+    let (text, again) = (store.with_extension("idl"), store.with_extension("again.redb"));
+    let _ = std::fs::remove_file(&again);
+    std::fs::write(&text, exported(&store)).expect("a file can be written");
+    let loaded =
+        Command::new(ironorb_command()).args(["ifr", "load", "--store"]).arg(&again).arg(&text).output();
+    let loaded = loaded.expect("ironorb can be started");
+    assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
+    assert_eq!(said(&exported(&store)), said(&exported(&again)));
     for file in contradict {
         let loaded = load(&[file]);
         let told = String::from_utf8_lossy(&loaded.stderr);
         assert!(told.contains("under this id: remove it first"), "{told}");
     }
+}
+
+/// The lines of a text that say more than where something stands or comes first.
+fn said(text: &str) -> Vec<&str> {
+    let is_declaration = |line: &str| {
+        let words: Vec<&str> = line.trim_end_matches(';').split(' ').collect();
+        matches!(words[..], [.., "interface" | "valuetype" | "struct" | "union", _]) && line.ends_with(';')
+    };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "};");
+    let lines = lines.filter(|line| !line.starts_with("module ") && !line.starts_with("#pragma prefix"));
+    let mut lines: Vec<&str> = lines.filter(|line| !is_declaration(line)).collect();
+    lines.sort_unstable();
+    lines
 }
 
 /// What the files of others have little of: a hundred levels of inheritance, names that clash in Rust, names

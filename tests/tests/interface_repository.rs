@@ -32,10 +32,13 @@ fn what_was_loaded_while_it_served_survives_a_kill() {
     let expected =
         ["Money  (typedef)", "Account::  (interface)", "  pay  (operation)", "  DAYS  (const)"].join("\n");
     assert_eq!(listed, expected + "\n");
+    let account = "interface Account {\n    void pay(in ::Money amount);\n    const long DAYS = 3;\n};\n";
     let shown = run(ask(&serving, "show", &["IDL:Account:1.0"])).expect();
-    assert!(shown.ends_with("  void pay(in Money amount);\n"), "{shown}");
+    assert_eq!(shown, format!("// IDL:Account:1.0\n{account}"));
     let shown = run(ask(&serving, "show", &["Account::DAYS"])).expect();
-    assert!(shown.ends_with("  long = 3\n"), "{shown}");
+    assert_eq!(shown, "// IDL:Account/DAYS:1.0\nconst long DAYS = 3;\n");
+    let exported = run(ask(&serving, "export", &[])).expect();
+    assert_eq!(exported, format!("typedef fixed<9, 2> Money;\n{account}"));
 
     let kept = run(ask(&serving, "remove", &["Money"])).expect_failure(1);
     assert!(kept.contains("remove them first"), "{kept}");

@@ -1,6 +1,7 @@
 //! `ironorb ifr`: the interface repository, and what is defined in it.
 
 mod explain;
+mod idl;
 mod load;
 mod loader;
 mod place;
@@ -42,13 +43,18 @@ enum Command {
         #[arg(short, long)]
         recursive: bool,
     },
-    /// Show a definition: an interface with its operations and attributes, a type with its members.
+    /// Show a definition as IDL, with its repository id.
     Show {
         #[command(flatten)]
         place: Place,
         /// The definition, by scoped name (`Bank::Account`) or repository id (`IDL:Bank/Account:1.0`).
         name: String,
     },
+    /// Write all that is in a repository to standard output as one IDL file, which can be compiled and loaded elsewhere.
+    ///
+    /// Definitions come in an order in which each is known before it is used. A bitset or bitmask comes out as a typedef of
+    /// the integer that it travels as, for which alone CORBA's repository has a word.
+    Export(idl::Arguments),
     /// Take a definition away with all that stands in it. What others refer to is kept.
     Remove {
         #[command(flatten)]
@@ -64,6 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Load(arguments) => load::run(&arguments),
         Command::List { place, name, recursive } => show::list(&place, name.as_deref(), recursive),
         Command::Show { place, name } => show::show(&place, &name),
+        Command::Export(arguments) => idl::export(&arguments),
         Command::Remove { place, name } => show::remove(&place, &name),
     }
 }

@@ -116,8 +116,8 @@ pub(crate) fn attributes_and_operations(session: &Session) {
     assert_eq!(refused(a.set_type_def(Some(&void))).0, BadParam);
     let a: ExtAttributeDefRef = a.object().narrow().unwrap().unwrap();
     let raised: ExceptionDescription = broken.describe().unwrap().value.extract().unwrap();
-    a.set_get_exceptions(&[raised.clone()]).unwrap();
-    a.set_set_exceptions(&[raised.clone()]).unwrap();
+    a.set_get_exceptions(std::slice::from_ref(&raised)).unwrap();
+    a.set_set_exceptions(std::slice::from_ref(&raised)).unwrap();
     assert_eq!(a.get_exceptions().unwrap()[0].id, "IDL:Parts/Broken:1.0");
     assert_eq!(ExtAttributeDef::set_exceptions(&a).unwrap()[0].name, "Broken");
     let described = a.describe_attribute().unwrap();
