@@ -39,6 +39,16 @@ pub(crate) trait ReplySink {
     /// Lets `write` write to the connection, then sees to it that it is sent.
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
 
+    /// Sends what it can of what `with` would send next, from where it lies; gives the number of bytes. Only while `with`
+    /// lets something be written, and never waits.
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        let _ = pieces;
+        0
+    }
+
+    /// Ends the connection at once: it can carry nothing more.
+    fn cut_off(&self) {}
+
     /// The same place for an answer that is written after the upcall, from any thread. The connection counts the
     /// request as in progress until it is dropped. `None` when as many answers as it may owe are outstanding.
     fn later(&self) -> Option<Box<dyn ReplySink + Send>>;

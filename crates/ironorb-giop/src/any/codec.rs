@@ -67,7 +67,7 @@ pub(super) fn write_value(any: &Any, w: &mut Writer<'_>) -> Result<(), Misuse> {
     }
     // Values in chunked ones must be chunked too; nothing else depends on what is around it.
     if w.encoding() == CANONICAL && w.position().is_multiple_of(8) && !w.is_in_chunked_value() {
-        w.write_bytes(&any.content);
+        w.write_kept(&any.content);
         return Ok(());
     }
     // The budget is for what peers send; this has been paid for.

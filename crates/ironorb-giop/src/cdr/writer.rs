@@ -271,7 +271,7 @@ impl<'b> Writer<'b> {
     /// Appends bytes that may be many, and that stay where they are until all has been written: if so, they need not
     /// be copied to be sent.
     #[inline]
-    pub(super) fn write_run(&mut self, bytes: &[u8]) {
+    pub(crate) fn write_run(&mut self, bytes: &[u8]) {
         if bytes.len() >= RUN_BYTES_MIN && !matches!(self.form, Form::Native) {
             return self.write_long_run(bytes);
         }

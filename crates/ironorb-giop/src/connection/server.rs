@@ -1,6 +1,7 @@
 //! The server's side of a connection: requests out of bytes, replies into bytes.
 
-use super::{ConnectionConfig, Transmit};
+use super::transmit::NotWritten;
+use super::{ConnectionConfig, LentMessage, Transmit, WriteBody};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::exception::SystemException;
@@ -127,6 +128,55 @@ impl ServerConnection {
             self.transmit.fragment(origin, fragment_bytes);
         }
         Ok(())
+    }
+
+    /// Writes a reply whose body can be written more than once. Long runs of bytes in it are given to `send` with what is
+    /// before them, in up to three pieces at a time; it says how many bytes of them the peer has taken. The rest is
+    /// copied, and waits like everything else. On an error nothing of it has been written.
+    ///
+    /// After [`Misuse::Unsteady`] the connection has ended and is to be closed at once.
+    #[inline]
+    pub fn reply_lending(
+        &mut self,
+        encoding: Encoding,
+        id: RequestId,
+        status: ReplyStatus,
+        contexts: EncodedContexts<'_>,
+        body: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        send: impl FnMut(&[&[u8]]) -> usize,
+    ) -> Result<(), Misuse> {
+        if self.ended {
+            return Ok(()); // nobody reads it
+        }
+        let _probe = probe::enter(Stage::Marshal);
+        let message = MessageStart::reply_with(self.transmit.buffer(), encoding, id, status, contexts);
+        match self.transmit.complete_lending(message, &self.config, &body) {
+            Ok(()) => Ok(()),
+            Err(NotWritten::Misuse(misuse)) => Err(misuse),
+            Err(NotWritten::Lent(message)) => self.send_lent(message, &body, send),
+        }
+    }
+
+    #[cold]
+    fn send_lent(
+        &mut self,
+        mut message: LentMessage,
+        body: WriteBody<'_>,
+        mut send: impl FnMut(&[&[u8]]) -> usize,
+    ) -> Result<(), Misuse> {
+        let mut unsent = Vec::new();
+        let handed_over = message.hand_over(body, &mut |pieces| {
+            let mut sent = if unsent.is_empty() { send(pieces) } else { 0 };
+            self.transmit.sent_of_lent(sent);
+            for piece in pieces {
+                let of_piece = sent.min(piece.len());
+                let _probe = probe::copying(piece.len() - of_piece);
+                unsent.extend_from_slice(&piece[of_piece..]);
+                sent -= of_piece;
+            }
+        });
+        self.transmit.end_lending(message, unsent);
+        handed_over.inspect_err(|_| self.handle_end())
     }
 
     /// Writes a system exception, with its words for people where [`ConnectionConfig::exception_details`] says so.

@@ -98,7 +98,7 @@ impl<'c> ServerRequest<'c> {
     /// that the servant's result cannot be sent.
     pub fn reply(self, result: Option<&Any>, outs: &[Any]) -> Replied {
         let description = self.description;
-        self.call.reply(|w| write_results(description.as_deref(), result, outs, w))
+        self.call.reply_lending(|w| write_results(description.as_deref(), result, outs, w))
     }
 
     /// Answers with results that `write` writes as they are on the wire.

@@ -61,12 +61,12 @@ impl<'c> Call<'c> {
     }
 
     /// Carries out a twoway operation: `upcall` reads the arguments and calls the servant, `results` writes what
-    /// the servant gave.
+    /// the servant gave, perhaps more than once.
     #[inline]
     pub fn twoway<T, E: OperationError>(
         mut self,
         upcall: impl FnOnce(&mut Reader<'c>) -> Result<Result<T, E>, Malformed>,
-        results: impl FnOnce(&mut Writer<'_>, &T) -> Result<(), Misuse>,
+        results: impl Fn(&mut Writer<'_>, &T) -> Result<(), Misuse>,
     ) -> Replied {
         let responder = self.responder;
         let probe = probe::enter(Stage::Demarshal);
@@ -144,6 +144,13 @@ impl<'c> Call<'c> {
     /// servants. May write nothing, for a oneway or an operation without results. If it fails, the caller gets what the
     /// failure stands for.
     pub fn reply(self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
+        self.responder.answer(|contexts| {
+            self.responder.reply(ReplyStatus::NoException, contexts, write);
+        })
+    }
+
+    /// The same by what can be run more than once: long runs of bytes are sent from where they lie.
+    pub fn reply_lending(self, write: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
         self.responder.results(|w, ()| write(w), &())
     }
 
@@ -295,25 +302,37 @@ impl<'c> Responder<'c> {
         })
     }
 
+    /// Answers with results, which are written perhaps more than once.
     #[inline]
     pub(super) fn results<T>(
         &self,
-        results: impl FnOnce(&mut Writer<'_>, &T) -> Result<(), Misuse>,
+        results: impl Fn(&mut Writer<'_>, &T) -> Result<(), Misuse>,
         value: &T,
     ) -> Replied {
+        self.answer(|contexts| {
+            self.sink.with(&mut |connection| {
+                let (encoding, id, status) = (self.encoding, self.id, ReplyStatus::NoException);
+                let send = |pieces: &[&[u8]]| self.sink.send_pieces(pieces);
+                let body = |w: &mut Writer<'_>| results(w, value);
+                if let Err(misuse) = connection.reply_lending(encoding, id, status, contexts, body, send) {
+                    self.unsendable(connection, misuse);
+                }
+            });
+        })
+    }
+
+    /// Answers with results by `reply`, if somebody wants them and the interceptors let them pass.
+    #[inline]
+    fn answer(&self, reply: impl FnOnce(EncodedContexts<'_>)) -> Replied {
         self.answered.set(true);
         match self.interception {
-            None if self.wanted => {
-                self.reply(ReplyStatus::NoException, EncodedContexts::EMPTY, |w| results(w, value));
-            }
+            None if self.wanted => reply(EncodedContexts::EMPTY),
             None => {}
             Some(interception) => {
                 let outcome = if self.wanted { Outcome::Results } else { Outcome::Oneway };
                 let (outcome, contexts) = interception.end(outcome);
                 match outcome {
-                    Outcome::Results => {
-                        self.reply(ReplyStatus::NoException, contexts.encoded(), |w| results(w, value));
-                    }
+                    Outcome::Results => reply(contexts.encoded()),
                     other => self.reply_instead(&other, contexts.encoded()),
                 }
             }
@@ -501,6 +520,9 @@ impl<'c> Responder<'c> {
     /// The servant gave a value that its IDL type does not allow.
     #[cold]
     fn unsendable(&self, connection: &mut ServerConnection, misuse: Misuse) {
+        if misuse == Misuse::Unsteady {
+            return self.sink.cut_off(); // half of the reply may have left
+        }
         let e = SystemException::from(misuse).with_completed(CompletionStatus::Yes);
         let e = match misuse {
             // What the standard says of a client that sends such things it says of a server with other numbers.

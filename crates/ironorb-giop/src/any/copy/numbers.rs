@@ -13,11 +13,11 @@ pub(super) fn copy(
     count: usize,
 ) -> Result<bool, CopyError> {
     match kind {
-        TcKind::Octet | TcKind::Char => w.write_bytes(&r.read_bytes_split(count)?),
+        TcKind::Octet | TcKind::Char => w.write_run(&r.read_bytes_split(count)?),
         TcKind::Boolean => {
             let bytes = r.read_bytes_split(count)?;
             if bytes.iter().all(|&byte| byte <= 1) {
-                w.write_bytes(&bytes);
+                w.write_run(&bytes);
             } else {
                 bytes.iter().for_each(|&byte| w.write_bool(byte != 0));
             }

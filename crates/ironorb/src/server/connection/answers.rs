@@ -42,6 +42,16 @@ impl ReplySink for Unanswered<'_> {
         });
     }
 
+    #[cold]
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        self.connection.send_pieces(pieces)
+    }
+
+    #[cold]
+    fn cut_off(&self) {
+        self.connection.cut_off();
+    }
+
     fn client(&self) -> Option<u64> {
         Some(self.connection.id)
     }
@@ -78,6 +88,16 @@ impl AnswersLater {
 }
 
 impl ReplySink for AnswersLater {
+    #[cold]
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        self.connection.send_pieces(pieces)
+    }
+
+    #[cold]
+    fn cut_off(&self) {
+        self.connection.cut_off();
+    }
+
     fn client(&self) -> Option<u64> {
         Some(self.connection.id)
     }

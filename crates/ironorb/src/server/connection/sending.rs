@@ -1,5 +1,6 @@
 //! How a connection's bytes leave, and what happens when the peer takes none. Never holds a lock while it waits.
 
+use std::io::IoSlice;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -22,6 +23,17 @@ impl Connection {
         }
         write(&mut sender);
         drop(self.flush(sender));
+    }
+
+    /// Sends what the peer takes now of what lies in pieces, for one who writes and so has the sending part.
+    #[cold]
+    pub(super) fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        let slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        match net::send_pieces_now(&self.stream, &slices) {
+            Ok(Moved::Bytes(count)) => count,
+            // An error shows at the next send.
+            Ok(Moved::Nothing | Moved::End) | Err(_) => 0,
+        }
     }
 
     /// Returns when at most `transmit_bytes_max` bytes wait for the peer.
