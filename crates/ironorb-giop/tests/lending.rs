@@ -1,0 +1,126 @@
+//! Messages that are sent from where they lie are the messages that would have been written.
+
+use ironorb_giop::connection::{
+    ClientConnection, ConnectionConfig, NotWhole, RequestOptions, ServerConnection, Transmit,
+};
+use ironorb_giop::framer::{Framer, FramerLimits};
+use ironorb_giop::message::{ReplyStatus, RequestId, RequestTarget};
+use ironorb_giop::service_context::EncodedContexts;
+use ironorb_giop::{Any, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
+use proptest::prelude::*;
+
+/// Something that is written.
+#[derive(Debug, Clone)]
+enum Item {
+    Octet(u8),
+    Octets(Vec<u8>),
+    Longs(Vec<i32>),
+    Doubles(Vec<f64>),
+    Text(String),
+    Any(Any),
+    Encapsulated(Vec<Item>),
+}
+
+impl Item {
+    fn write(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        match self {
+            Item::Octet(octet) => w.put(octet),
+            Item::Octets(octets) => w.put(octets),
+            Item::Longs(longs) => w.put(longs),
+            Item::Doubles(doubles) => w.put(doubles),
+            Item::Text(text) => w.put(text),
+            Item::Any(any) => w.put(any),
+            Item::Encapsulated(items) => w.write_encapsulation(|w| write_all(items, w)),
+        }
+    }
+}
+
+fn write_all(items: &[Item], w: &mut Writer<'_>) -> Result<(), Misuse> {
+    items.iter().try_for_each(|item| item.write(w))
+}
+
+/// Lengths in bytes on both sides of what is worth being lent.
+fn length() -> impl Strategy<Value = usize> {
+    prop_oneof![0..20usize, 8180..8204usize, 0..70_000usize]
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let octets = |length| (0..length).map(|i: usize| (i / 3) as u8).collect::<Vec<_>>();
+    let leaf = prop_oneof![
+        any::<u8>().prop_map(Item::Octet),
+        length().prop_map(move |length| Item::Octets(octets(length))),
+        length().prop_map(|length| Item::Longs((0..length as i32 / 4).collect())),
+        length().prop_map(|length| Item::Doubles((0..length / 8).map(|i| i as f64).collect())),
+        "[a-zé]{0,9}".prop_map(Item::Text),
+        length().prop_map(move |length| Item::Any(Any::new(&octets(length)).unwrap())),
+    ];
+    leaf.prop_recursive(2, 8, 4, |item| prop::collection::vec(item, 0..4).prop_map(Item::Encapsulated))
+}
+
+/// Gives a stream what the peer takes of these pieces.
+fn take(pieces: &[&[u8]], left: &mut usize, stream: &mut Vec<u8>) -> usize {
+    let pieces = pieces.concat();
+    let taken = pieces.len().min(*left);
+    *left -= taken;
+    stream.extend(&pieces[..taken]);
+    taken
+}
+
+fn rest(transmit: &mut Transmit, mut stream: Vec<u8>) -> Vec<u8> {
+    assert_eq!(transmit.sent_position(), stream.len() as u64);
+    stream.extend(transmit.take_all());
+    stream
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn lent_is_as_written(
+        items in prop::collection::vec(item(), 0..6),
+        version in prop_oneof![Just(Version::V1_0), Just(Version::V1_1), Just(Version::V1_2)],
+        taken in prop_oneof![0..400usize, 0..100_000usize, Just(usize::MAX)],
+    ) {
+        let body = |w: &mut Writer<'_>| write_all(&items, w);
+        let config = ConnectionConfig::default();
+        let target = RequestTarget::new(version, Some(TransmissionCodeSets::NATIVE), b"key");
+        let mut whole = ClientConnection::<()>::new(config);
+        whole.begin_call(&target, "operation", body).unwrap();
+        let expected = whole.transmit().take_all();
+
+        let (mut lent, mut stream, mut left) = (ClientConnection::<()>::new(config), Vec::new(), taken);
+        match lent.begin_lending(&target, "operation", RequestOptions::TWOWAY, body) {
+            Ok(_) => {}
+            Err(NotWhole::Failed(e)) => panic!("{e:?}"),
+            Err(NotWhole::Lent(_, mut message)) => {
+                let mut unsent = Vec::new();
+                message.hand_over(&body, &mut |pieces| {
+                    let count = take(pieces, &mut left, &mut stream);
+                    lent.transmit().sent_of_lent(count);
+                    unsent.extend(&pieces.concat()[count..]);
+                }).unwrap();
+                lent.transmit().end_lending(message, unsent);
+            }
+        }
+        prop_assert!(rest(lent.transmit(), stream) == expected);
+        let mut framer = Framer::new(FramerLimits::default());
+        framer.push(&expected);
+        prop_assert!(framer.next().unwrap().unwrap().bytes() == expected);
+
+        let encoding = Encoding { version, ..Encoding::NATIVE };
+        let (id, status, contexts) = (RequestId(7), ReplyStatus::NoException, EncodedContexts::EMPTY);
+        let (mut whole, _) = ServerConnection::new(config);
+        whole.reply(encoding, id, status, body).unwrap();
+        whole.reply(encoding, id, status, body).unwrap();
+        let expected = whole.transmit().take_all();
+        let (mut lent, _) = ServerConnection::new(config);
+        let (mut stream, mut left) = (Vec::new(), taken);
+        for _ in 0..2 {
+            lent.reply_lending(encoding, id, status, contexts, body, |pieces| {
+                take(pieces, &mut left, &mut stream)
+            })
+            .unwrap();
+        }
+        prop_assert!(rest(lent.transmit(), stream) == expected);
+    }
+}
