@@ -461,7 +461,7 @@ impl<'c> Responder<'c> {
     ) {
         match status {
             ReplyStatus::NoException => {
-                self.results(|w, ()| write(w), &());
+                self.answer(|contexts| self.reply(status, contexts, write));
             }
             _ => {
                 self.answered.set(true);
