@@ -17,7 +17,7 @@ mod idl {
     ironorb::include_idl!("echo");
 }
 
-use idl::bench::{BinStruct, Echo, EchoRef};
+use idl::bench::{BinStruct, Echo, EchoAsync, EchoRef};
 
 /// What of each stage is counted a call.
 type Expected<'e> = &'e [(Stage, u64)];
@@ -62,6 +62,23 @@ fn probes_see_a_static_call_pass_each_stage_as_often_as_it_should() {
             (Stage::Write, 1),
         ],
     );
+}
+
+#[test]
+fn probes_see_asynchronous_calls_begin_and_wait() {
+    let seen = Arc::default();
+    let (_server, url) = serve(|orb| {
+        let served: EchoRef = orb.root_poa().activate(Watched(Arc::clone(&seen))).unwrap();
+        served.object().to_ior_string()
+    });
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let echo: EchoRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+    let counted = count(&seen, || echo.nothing_async().wait().unwrap());
+    let enabled = u64::from(probe::ENABLED) * CALLS;
+    assert_eq!(stage(&counted.client, Stage::Call), 2 * enabled, "one to begin, one to wait");
+    assert_eq!(stage(&counted.client, Stage::Marshal), enabled);
+    assert_eq!(stage(&counted.client, Stage::Demarshal), enabled);
+    assert_eq!(stage(&counted.server, Stage::Serve), enabled);
 }
 
 #[test]

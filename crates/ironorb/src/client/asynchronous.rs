@@ -30,6 +30,7 @@ use crate::interceptor::Attempt;
 use crate::invocation::{Invocation, Next};
 use crate::invoke::Arguments;
 use crate::object::ObjectRef;
+use crate::probe;
 use crate::route::Attempts;
 use crate::sync::lock;
 
@@ -151,6 +152,7 @@ impl AsyncCall {
         operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Arc<AsyncCall> {
+        let _probe = probe::enter(probe::Stage::Call);
         let now = Instant::now();
         let call = AsyncCall::new(object, operation.lasting_name(), false, now);
         match call.start(arguments, now) {
@@ -318,6 +320,7 @@ impl AsyncCall {
     /// Waits for the outcome, and receives it where nobody else does. The receiver's own thread would keep others
     /// waiting, and is told so.
     pub(crate) fn wait(self: &Arc<Self>) -> Outcome {
+        let _probe = probe::enter(probe::Stage::Call);
         let mut progress = self.lock();
         loop {
             if let Some(outcome) = progress.take_outcome() {
@@ -352,6 +355,7 @@ impl AsyncCall {
 
     /// Sleeps until it is worth another look.
     fn sleep(self: &Arc<Self>) {
+        let _probe = probe::enter(probe::Stage::Wait);
         match self.deadline.remaining(Instant::now()) {
             Ok(None) => std::thread::park(),
             Ok(Some(left)) => std::thread::park_timeout(left),
