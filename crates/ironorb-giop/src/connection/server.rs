@@ -1,5 +1,7 @@
 //! The server's side of a connection: requests out of bytes, replies into bytes.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::transmit::NotWritten;
 use super::{ConnectionConfig, LentMessage, Transmit, WriteBody};
 use crate::cdr::Writer;
@@ -165,7 +167,7 @@ impl ServerConnection {
         mut send: impl FnMut(&[&[u8]]) -> usize,
     ) -> Result<(), Misuse> {
         let mut unsent = Vec::new();
-        let handed_over = message.hand_over(body, &mut |pieces| {
+        let mut hand_over = |pieces: &[&[u8]]| {
             let mut sent = if unsent.is_empty() { send(pieces) } else { 0 };
             self.transmit.sent_of_lent(sent);
             for piece in pieces {
@@ -174,7 +176,10 @@ impl ServerConnection {
                 unsent.extend_from_slice(&piece[of_piece..]);
                 sent -= of_piece;
             }
-        });
+        };
+        // A body that panics the second time must not leave the connection to other replies as it is.
+        let handed_over = catch_unwind(AssertUnwindSafe(|| message.hand_over(body, &mut hand_over)))
+            .unwrap_or(Err(Misuse::Unsteady));
         self.transmit.end_lending(message, unsent);
         handed_over.inspect_err(|_| self.handle_end())
     }

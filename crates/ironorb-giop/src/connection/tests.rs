@@ -376,3 +376,22 @@ fn runs_before_values_do_not_move_them() {
     send(&mut lent, message, body, usize::MAX, &mut stream);
     assert!(stream == whole.transmit().take_all());
 }
+
+/// A reply whose body changes, or panics, the second time ends the connection.
+#[test]
+fn replies_that_change_end_the_connection() {
+    let octets = vec![5; 100_000];
+    for panics in [false, true] {
+        let times = std::cell::Cell::new(0);
+        let body = |w: &mut Writer<'_>| {
+            times.set(times.get() + 1);
+            assert!(!panics || times.get() == 1, "this is what the test is for");
+            w.write_octets(&octets[times.get()..])
+        };
+        let (mut server, _) = ServerConnection::new(ConnectionConfig::default());
+        let (id, status) = (crate::message::RequestId(7), ReplyStatus::NoException);
+        let written = server.reply_lending(Encoding::NATIVE, id, status, EncodedContexts::EMPTY, body, |_| 0);
+        assert_eq!((written, times.get()), (Err(Misuse::Unsteady), 2));
+        assert!(server.is_ended() && server.transmit().take_all().is_empty());
+    }
+}
