@@ -5,17 +5,23 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb::giop::Version;
 use ironorb::giop::exception::{CompletionStatus, SystemExceptionKind};
 use ironorb::giop::ior::{IiopProfile, Ior, TaggedComponent};
 use ironorb::{Orb, OrbBuilder, ServerConcurrency, Transport, TypedRef};
+use ironorb_tests::command::{ServingProcess, run};
 use ironorb_tests::testing::{Probe, ProbeRef};
-use ironorb_tests::{Probing, eventually, raw};
+use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
+use ironorb_tests::{Exchanging, Listening, Probing, eventually, raw};
 
 const BOTH: [ServerConcurrency; 2] =
     [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 2 }];
+
+/// The type of a GIOP message that tells of a bad one.
+const MESSAGE_ERROR: u8 = 6;
 
 /// A folder for the sockets of one test.
 fn folder() -> tempfile::TempDir {
@@ -316,5 +322,103 @@ fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
                 "{concurrency:?}: {refused}"
             );
         });
+    }
+}
+
+#[test]
+fn an_idle_connection_is_closed_in_order_and_one_too_many_at_once() {
+    for concurrency in BOTH {
+        let folder = folder();
+        let path = at(&folder, "s");
+        let mut builder = listening(&path).concurrency(concurrency);
+        builder.config().server_idle_timeout = Some(Duration::from_millis(60));
+        builder.config().server_connections_max = 2;
+        let server = builder.build().unwrap();
+        let probe = served(&server);
+        let connect = || {
+            let stream = UnixStream::connect(&path).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            stream
+        };
+        let rest = |mut stream: UnixStream| {
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).unwrap();
+            rest
+        };
+        assert_eq!(rest(connect())[7], raw::CLOSE, "{concurrency:?}");
+        let held = [connect(), connect()];
+        assert_eq!(rest(connect())[7], raw::CLOSE, "{concurrency:?}");
+        drop(held);
+        let client = client();
+        let remote = seen_by(&client, &probe);
+        eventually("there is room again", || remote.ping().is_ok());
+        for _ in 0..3 {
+            remote.ping().unwrap();
+            std::thread::sleep(Duration::from_millis(150)); // the server closes meanwhile
+        }
+        // Garbage ends its own connection, and no other.
+        let mut rude = connect();
+        std::io::Write::write_all(&mut rude, b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        let _ = rude.read_to_end(&mut answer); // what was not read may reset it
+        assert!(answer.is_empty() || answer[7] == MESSAGE_ERROR, "{answer:?}");
+        remote.ping().unwrap();
+    }
+}
+
+#[test]
+fn a_client_is_called_back_over_its_own_connection() {
+    for concurrency in
+        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 8 }]
+    {
+        let folder = folder();
+        let mut builder = listening(&at(&folder, "s")).concurrency(concurrency);
+        builder.config().bidirectional = true;
+        let server = builder.build().unwrap();
+        let servant = Arc::new(Exchanging::default());
+        let exchange: ExchangeRef = server.root_poa().activate_shared(servant.clone()).unwrap();
+        *servant.itself.lock().unwrap() = Some(exchange.clone());
+        // One client listens nowhere, the other at a socket alone.
+        for listens in [false, true] {
+            let mut builder = match listens {
+                false => Orb::builder().no_endpoint(),
+                true => listening(&at(&folder, "c")),
+            };
+            builder.config().bidirectional = true;
+            let client = builder.build().unwrap();
+            let servant = Arc::new(Listening::default());
+            let listener: ListenerRef = client.root_poa().activate_shared(servant.clone()).unwrap();
+            *servant.itself.lock().unwrap() = Some(listener.clone());
+            let remote: ExchangeRef =
+                client.string_to_object(&exchange.object().to_ior_string()).unwrap().narrow_unchecked();
+            for depth in 0..4 {
+                assert_eq!(
+                    remote.call_back(Some(&listener), depth).unwrap(),
+                    depth + 1,
+                    "{concurrency:?}, {listens}, {depth}"
+                );
+            }
+            client.shutdown(true).unwrap();
+        }
+        server.shutdown(true).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_server_leaves_a_socket_that_the_next_one_replaces() {
+    let folder = folder();
+    let path = at(&folder, "names");
+    let endpoint = format!("uiop://{path}");
+    let arguments = ["naming", "serve", "--memory", "--endpoint", &endpoint];
+    let client = client();
+    for _ in 0..2 {
+        let server = ServingProcess::start(arguments);
+        assert_eq!(server.ready, format!("corbaloc:omniunix:1.2@{path}:/NameService"));
+        let root = client.string_to_object(&server.ready).unwrap();
+        assert!(!root.non_existent().unwrap());
+        let refused = run(arguments).expect_failure(1);
+        assert!(refused.contains("another server listens there"), "{refused}");
+        drop(server); // SIGKILL
+        assert!(Path::new(&path).exists());
     }
 }

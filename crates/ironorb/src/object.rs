@@ -245,7 +245,14 @@ impl ObjectRef {
     /// The first address, for people; none in a reference that leads nowhere.
     #[cold]
     pub(crate) fn address(&self) -> Option<String> {
-        let address = self.0.ior.iiop_profiles().next()?.addresses().next()?;
+        let profile = self.0.ior.iiop_profiles().next()?;
+        let address = profile.addresses().next()?;
+        let socket = || profile.unix_addresses().next().map(|socket| socket.to_string());
+        if address.port == 0
+            && let Some(socket) = socket()
+        {
+            return Some(socket);
+        }
         (!address.is_nowhere()).then(|| address.to_string())
     }
 

@@ -9,6 +9,7 @@
 mod attended;
 mod both_ways;
 mod lending;
+mod lost;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -328,7 +329,7 @@ impl Link {
                 (state, waited) = self.wait_for_socket(state, clock, deadline);
                 waited?;
             }
-            Err(_) => self.end(&mut state, ConnectionEnd::Lost),
+            Err(_) => state = self.lose(state),
         }
         Ok(state)
     }

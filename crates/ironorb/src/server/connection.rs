@@ -371,7 +371,7 @@ impl Connection {
         // In a pool, the thread that waits for the peer to take its replies brings the connection back.
         let is_brought_back = self.on_stall.is_some() && self.is_stalled();
         if self.end() && !is_brought_back {
-            self.close_now(); // which whoever receives sees as the end
+            self.close(true); // which whoever receives sees as the end
         }
     }
 
@@ -380,12 +380,19 @@ impl Connection {
     /// ask again.
     pub(super) fn close_now(&self) {
         self.detours.fetch_or(Detour::STOPPING, Ordering::SeqCst);
+        self.close(false);
+    }
+
+    /// The same, or nothing if a request has come that whoever carries it out will leave and close after.
+    fn close(&self, only_if_answered: bool) {
         let version = self.orb.config.giop_version;
         {
             let mut sender = lock(&self.sender);
             // sync: carried-before-goodbye
             if self.unanswered.load(Ordering::SeqCst) == 0 {
                 sender.close(version);
+            } else if only_if_answered {
+                return;
             }
             self.send_what_goes(&mut sender);
             sender.handle_end();

@@ -110,13 +110,9 @@ impl Server {
 fn accept(listener: &Listener, shared: &Arc<Shared>) {
     loop {
         match listener.accept() {
-            Ok(stream) => {
-                if shared.is_stopping() {
-                    return;
-                }
-                // A connection that cannot be served is dropped, which the peer sees as closed.
-                let _ = shared.admit(stream);
-            }
+            // A connection that cannot be served is dropped, which the peer sees as closed. One that was made before the
+            // server stopped is told goodbye: it may carry a request already.
+            Ok(stream) => drop(shared.admit(stream)),
             Err(_) if shared.is_stopping() => return,
             // The peer gave up, or descriptors ran out: the others must go on.
             Err(_) => std::thread::sleep(ACCEPT_PAUSE),

@@ -219,7 +219,7 @@ impl Link {
             match net::send_now(&self.stream, bytes) {
                 Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
                 Ok(Moved::Nothing | Moved::End) => break,
-                Err(_) => self.end(state, ConnectionEnd::Lost),
+                Err(_) => self.lose_now(state),
             }
         }
     }

@@ -115,7 +115,7 @@ impl<'l> Sending<'l, '_> {
                         self.mode = Mode::Copy;
                     }
                 }
-                Err(_) => self.link.end(&mut state, ConnectionEnd::Lost),
+                Err(_) => state = self.link.lose(state),
             }
             if state.end().is_some() {
                 self.mode = Mode::Drop;
