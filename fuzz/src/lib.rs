@@ -130,7 +130,9 @@ pub fn ior(data: &[u8]) {
         use_profile(&profile);
     }
     if let Some(Ok(components)) = (TaggedProfile { tag: 1, data: data.to_vec() }).components() {
-        components.for_each(|component| drop((component.code_sets(), component.orb_type())));
+        components.for_each(|component| {
+            drop((component.code_sets(), component.orb_type(), component.unix_address()));
+        });
     }
 }
 
@@ -151,6 +153,7 @@ fn use_ior(ior: &Ior) {
 fn use_profile(profile: &IiopProfile) {
     assert_eq!(profile.components().len(), profile.components().count());
     profile.addresses().for_each(|address| drop((address.to_string(), address.ip())));
+    profile.unix_addresses().for_each(|address| drop(address.to_string()));
     let _ = (
         profile.object_key(),
         profile.orb_type(),
@@ -161,7 +164,16 @@ fn use_profile(profile: &IiopProfile) {
 /// The text of a reference; its bytes also after each scheme.
 pub fn url(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    for scheme in ["", "IOR:", "corbaloc:", "corbaloc::", "corbaname::", "corbaname::h#"] {
+    for scheme in [
+        "",
+        "IOR:",
+        "corbaloc:",
+        "corbaloc::",
+        "corbaloc:uiop:",
+        "corbaloc:omniunix:/a",
+        "corbaname::",
+        "corbaname::h#",
+    ] {
         let text = format!("{scheme}{text}");
         match text.parse::<ObjectUrl>() {
             Ok(url) => {
@@ -169,7 +181,9 @@ pub fn url(data: &[u8]) {
                 assert_eq!(printed.parse::<ObjectUrl>().as_ref(), Ok(&url), "{printed}");
                 match &url {
                     ObjectUrl::Ior(ior) => use_ior(ior),
-                    ObjectUrl::Corbaloc(corbaloc) => drop((corbaloc.to_ior(), corbaloc.initial_reference())),
+                    ObjectUrl::Corbaloc(corbaloc) => {
+                        drop((corbaloc.to_ior_on(Some("here")), corbaloc.initial_reference()));
+                    }
                     ObjectUrl::Corbaname(corbaname) => drop(corbaname.context.to_ior()),
                 }
             }

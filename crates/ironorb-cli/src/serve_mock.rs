@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// The file with the answers.
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
-    /// Where to listen; may be given several times. Port 0 lets the system choose.
+    /// Where to listen; may be given several times. Port 0 lets the system choose; `uiop:///PATH` is a Unix socket.
     #[arg(long, visible_alias = "listen", value_name = "ADDRESS", default_value = "iiop://127.0.0.1:0")]
     endpoint: Vec<String>,
     /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be

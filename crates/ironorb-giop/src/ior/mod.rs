@@ -80,21 +80,23 @@ impl Ior {
     }
 
     fn shares_address(&self, mine: &IiopProfile, other: &Ior, theirs: &IiopProfile) -> bool {
-        let sockets = |ior: &'_ Ior, first| ior.alike(first).flat_map(IiopProfile::unix_addresses).count();
-        if self
-            .alike(mine)
-            .flat_map(IiopProfile::unix_addresses)
-            .any(|a| other.alike(theirs).flat_map(IiopProfile::unix_addresses).any(|b| a == b))
-        {
+        let has_socket = |of: &UnixAddress<'_>| other.sockets(theirs).any(|socket| socket == *of);
+        if self.sockets(mine).any(|socket| has_socket(&socket)) {
             return true;
         }
         // All servers of a machine that listen at sockets alone have the same host, and port 0.
-        let has_sockets = sockets(self, mine) + sockets(other, theirs) > 0;
-        let addresses = |a: &IiopAddress<'_>| a.port != 0 || !has_sockets;
-        self.alike(mine)
-            .flat_map(IiopProfile::addresses)
-            .filter(addresses)
-            .any(|a| other.alike(theirs).flat_map(IiopProfile::addresses).any(|b| a.is_same(&b)))
+        let is_of_sockets = self.sockets(mine).next().is_some() || other.sockets(theirs).next().is_some();
+        let has_address = |of: &IiopAddress<'_>| other.addresses(theirs).any(|address| address.is_same(of));
+        let mut addresses = self.addresses(mine).filter(|address| address.port != 0 || !is_of_sockets);
+        addresses.any(|address| has_address(&address))
+    }
+
+    fn addresses<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = IiopAddress<'a>> {
+        self.alike(first).flat_map(IiopProfile::addresses)
+    }
+
+    fn sockets<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = UnixAddress<'a>> {
+        self.alike(first).flat_map(IiopProfile::unix_addresses)
     }
 
     /// All profiles that have the key of `first`.

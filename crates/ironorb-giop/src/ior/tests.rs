@@ -167,6 +167,58 @@ fn equivalence_follows_key_and_address() {
 }
 
 #[test]
+fn servers_that_listen_at_sockets_alone_are_told_apart_by_them() {
+    let make = |port, sockets: &[(&str, &str)]| {
+        let components: Vec<_> = sockets
+            .iter()
+            .map(|(host, path)| TaggedComponent::new_unix_address(host, path).unwrap())
+            .collect();
+        Ior::with_profile("", IiopProfile::new(Version::V1_2, "a", port, b"k", &components).unwrap())
+    };
+    let one = make(0, &[("a", "/s")]);
+    assert!(one.is_equivalent(&make(0, &[("a", "/x"), ("a", "/s")])));
+    assert!(one.is_equivalent(&make(7, &[("a", "/s")])));
+    assert!(!one.is_equivalent(&make(0, &[("a", "/t")])));
+    assert!(!one.is_equivalent(&make(0, &[("b", "/s")])));
+    assert!(!one.is_equivalent(&make(0, &[])));
+    assert!(make(7, &[("a", "/s")]).is_equivalent(&make(7, &[])));
+    assert!(make(0, &[]).is_equivalent(&make(0, &[])));
+}
+
+/// As omniORB 4.2 writes it, and with every byte of it cut off or changed.
+#[test]
+fn a_unix_socket_is_a_machine_and_a_path() {
+    let data = b"\x01\0\0\0\x03\0\0\0h1\0\0\x07\0\0\0/tmp/s\0";
+    let component = TaggedComponent { tag: TAG_OMNIORB_UNIX_TRANS, data: data[..].into() };
+    let address = component.unix_address().unwrap().unwrap();
+    assert_eq!((&*address.host, &*address.path), ("h1", "/tmp/s"));
+    assert_eq!(address.to_string(), "uiop:///tmp/s on h1");
+    let ours = TaggedComponent::new_unix_address("h1", "/tmp/s").unwrap();
+    assert_eq!(ours.unix_address().unwrap().unwrap(), address);
+    if ENCODING.order == ByteOrder::Little {
+        assert_eq!(ours, component);
+    }
+    let big = b"\0\0\0\0\0\0\0\x03h1\0\0\0\0\0\x07/tmp/s\0";
+    let big = TaggedComponent { tag: TAG_OMNIORB_UNIX_TRANS, data: big[..].into() };
+    assert_eq!(big.unix_address().unwrap().unwrap(), address);
+    assert_eq!(TaggedComponent { tag: 77, ..component.clone() }.unix_address(), None);
+    for at in 0..data.len() {
+        let cut = TaggedComponent { tag: TAG_OMNIORB_UNIX_TRANS, data: data[..at].into() };
+        assert!(cut.unix_address().unwrap().is_err(), "{at}");
+        let mut altered = data.to_vec();
+        altered[at] ^= 0xFF;
+        let altered = TaggedComponent { tag: TAG_OMNIORB_UNIX_TRANS, data: altered.into() };
+        // It is skipped, or stands for another socket; the profile is as good as without.
+        let profile = IiopProfile::new(Version::V1_2, "h", 1, b"k", &[altered.clone(), component.clone()]);
+        let ior = reread(&Ior::with_profile("", profile.unwrap()));
+        let profile = ior.iiop_profiles().next().unwrap();
+        let readable = altered.unix_address().unwrap().is_ok();
+        assert_eq!(profile.unix_addresses().count(), 1 + usize::from(readable), "{at}");
+    }
+    assert!(TaggedComponent::new_unix_address("h", "/a\0b").is_err());
+}
+
+#[test]
 fn code_sets_are_chosen_as_the_standard_says() {
     const UTF8: u32 = 0x0501_0001;
     const LATIN1: u32 = 0x0001_0001;

@@ -122,7 +122,8 @@ impl OrbBuilder {
     }
 
     /// Listens at an address: `iiop://127.0.0.1:2810`, `iiop://[::1]:0`, `iiop://:2809` for every address of the
-    /// machine. May be given several times. Port 0 lets the system choose.
+    /// machine; `uiop:///run/bank.sock` for clients on this one. May be given several times. Port 0 lets the system
+    /// choose. [`Endpoint`](crate::Endpoint) has all forms.
     pub fn endpoint(mut self, address: &str) -> Result<Self, BadAddress> {
         self.settings.add_endpoint(address.parse()?);
         Ok(self)
@@ -140,7 +141,7 @@ impl OrbBuilder {
 
     /// Puts another address into references than the one listened at: `host`, `host:port`, `[ipv6]:port`. For
     /// servers behind a NAT or in a container. The first is the address proper, others are alternates; without
-    /// a port, the port listened at.
+    /// a port, the port listened at. Unix domain sockets are published in any case.
     pub fn publish(mut self, address: &str) -> Self {
         self.settings.publish.push(address.to_owned());
         self
