@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ironorb_giop::Version;
+use ironorb_giop::ior::{IiopProfile, Ior, TaggedComponent};
+
 /// Seeds for a target, in a fixed order. `root` is the repository.
 pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
     let golden = files(&root.join("crates/ironorb-giop/testdata/omniorb"))?;
@@ -41,7 +44,10 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
         "value" => seeds.extend(crate::value::samples()),
         "record" => seeds.extend(crate::record::samples()),
         "fixed" => seeds.extend(crate::typecode::samples(target)),
-        "ior" => seeds.extend(references(&golden)?.iter().map(|text| unhex(&text[4..]))),
+        "ior" => {
+            seeds.extend(references(&golden)?.iter().map(|text| unhex(&text[4..])));
+            seeds.push(with_sockets());
+        }
         "url" => {
             seeds.extend(references(&golden)?.into_iter().map(String::into_bytes));
             seeds.extend(URLS.iter().map(|url| url.as_bytes().to_vec()));
@@ -62,6 +68,15 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
+/// A reference that names two Unix sockets.
+fn with_sockets() -> Vec<u8> {
+    let sockets = ["/run/orb", "/tmp/s"].map(|path| TaggedComponent::new_unix_address("host", path));
+    let components: Vec<_> = sockets.into_iter().map_while(Result::ok).collect();
+    let profile = IiopProfile::new(Version::V1_2, "host", 0, b"key", &components);
+    let ior = profile.map(|profile| Ior::with_profile("IDL:X:1.0", profile));
+    unhex(&ior.unwrap_or_default().to_string()[4..])
+}
+
 /// Words that a target's grammar knows.
 pub fn words(target: &str) -> &'static [&'static str] {
     match target {
@@ -72,6 +87,9 @@ pub fn words(target: &str) -> &'static [&'static str] {
             "IOR:",
             "rir:",
             "iiop:",
+            "uiop:",
+            "omniunix:",
+            "|",
             ":",
             ",",
             "/",
@@ -179,6 +197,8 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 const URLS: &[&str] = &[
+    "corbaloc:omniunix:1.2@/run/orb:,:1.2@h:1/k",
+    "corbaloc:uiop:/tmp/a%20b|k",
     "corbaloc::localhost/NameService",
     "corbaloc:iiop:1.2@host.example:2810,:1.1@[fe80::1%eth0]:1,iiop:b/a%20key%ff/with;all?&=+$,-_!~*'().",
     "corbaloc:rir:/RootPOA",

@@ -16,7 +16,7 @@ use crate::options::EchoOptions;
 use crate::process::Process;
 use crate::raw::Exchange;
 use crate::report::{EchoReport, LatencyRow};
-use crate::role::raw_connect;
+use crate::role::raw_sample;
 use crate::rows::{Row, Sample, Server};
 use crate::servant::EchoServant;
 use crate::sizes;
@@ -52,8 +52,10 @@ pub fn echo(options: &EchoOptions) -> Result<EchoReport, BenchError> {
 struct Bench {
     layout: Layout,
     raw: Served,
+    raw_unix: Served,
     thread_per_connection: Served,
     pool: Served,
+    unix_socket: Served,
     orb: Orb,
 }
 
@@ -76,6 +78,8 @@ impl Bench {
             raw: Served::start("raw-server", layout.server)?,
             thread_per_connection: Served::start("orb-server", layout.server)?,
             pool: Served::start("pool-server", layout.server)?,
+            unix_socket: Served::start("unix-server", layout.server)?,
+            raw_unix: Served::start("raw-unix-server", layout.server)?,
             orb: Orb::builder().no_endpoint().build()?,
         };
         pin(layout.client)?;
@@ -83,15 +87,15 @@ impl Bench {
     }
 
     fn measure(&self, row: Row, options: &EchoOptions) -> Result<LatencyRow, BenchError> {
-        let server = match row.server {
-            Server::ThreadPerConnection => &self.thread_per_connection,
-            Server::Pool => &self.pool,
+        let (server, raw) = match row.server {
+            Server::ThreadPerConnection => (&self.thread_per_connection, &self.raw),
+            Server::Pool => (&self.pool, &self.raw),
+            Server::UnixSocket => (&self.unix_socket, &self.raw_unix),
             Server::Collocated => return self.measure_collocated(row, options),
         };
-        let exchange = sizes::of(row, &server.address)?;
-        let mut raw = raw_connect(&self.raw.address, exchange)?;
-        let mut baseline: Sample<'_> =
-            Box::new(|| raw.exchange().map_err(BenchError::io("exchange bytes with the plain server")));
+        // Counted over TCP: the bytes are the same.
+        let exchange = sizes::of(row, &self.thread_per_connection.address)?;
+        let mut baseline = raw_sample(&raw.address, exchange)?;
         let echo: EchoRef = self.orb.string_to_object(&server.address)?.narrow_unchecked();
         let mut subject = row.sample(echo);
         self.alternate(row, Some(exchange), options, &mut baseline, &mut subject)

@@ -1,9 +1,11 @@
-//! The baseline: a plain blocking TCP ping-pong, one send and one receive a side.
+//! The baseline: a plain blocking ping-pong over TCP or a Unix domain socket, one send and one receive a side.
 //!
 //! Knows nothing of GIOP: the bytes that it carries mean nothing, only their numbers are an ORB's.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 
 /// How many bytes go each way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +20,8 @@ pub struct Exchange {
 
 /// The client's end.
 #[derive(Debug)]
-pub struct RawClient {
-    stream: TcpStream,
+pub struct RawClient<S = TcpStream> {
+    stream: S,
     requests: usize,
     request: Vec<u8>,
     reply: Vec<u8>,
@@ -28,8 +30,21 @@ pub struct RawClient {
 impl RawClient {
     /// Connects to a process that runs [`serve`] and agrees on the numbers of bytes.
     pub fn connect(address: SocketAddr, exchange: Exchange) -> io::Result<RawClient> {
-        let mut stream = TcpStream::connect(address)?;
+        let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
+        RawClient::agree(stream, exchange)
+    }
+}
+
+impl RawClient<UnixStream> {
+    /// The same with [`serve_unix`].
+    pub fn connect_unix(path: impl AsRef<Path>, exchange: Exchange) -> io::Result<RawClient<UnixStream>> {
+        RawClient::agree(UnixStream::connect(path)?, exchange)
+    }
+}
+
+impl<S: Read + Write> RawClient<S> {
+    fn agree(mut stream: S, exchange: Exchange) -> io::Result<RawClient<S>> {
         let total = exchange.requests * exchange.request_bytes;
         stream
             .write_all(&Agreement { total: total as u64, reply: exchange.reply_bytes as u64 }.to_bytes())?;
@@ -54,9 +69,21 @@ impl RawClient {
 
 /// The server's end: serves one connection after the other until accepting fails.
 pub fn serve(listener: &TcpListener) -> io::Result<()> {
-    loop {
+    serve_all(|| {
         let (stream, _) = listener.accept()?;
-        match serve_connection(stream) {
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    })
+}
+
+/// The same over Unix domain sockets.
+pub fn serve_unix(listener: &UnixListener) -> io::Result<()> {
+    serve_all(|| Ok(listener.accept()?.0))
+}
+
+fn serve_all<S: Read + Write>(accept: impl Fn() -> io::Result<S>) -> io::Result<()> {
+    loop {
+        match serve_connection(accept()?) {
             Err(e) if !matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
                 return Err(e);
             }
@@ -65,8 +92,7 @@ pub fn serve(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
-fn serve_connection(mut stream: TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
+fn serve_connection(mut stream: impl Read + Write) -> io::Result<()> {
     let mut agreement = [0; 16];
     stream.read_exact(&mut agreement)?;
     let Agreement { total, reply } = Agreement::from_bytes(agreement);

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 
 use ironorb::{Orb, ServerConcurrency, TypedRef};
 
@@ -10,7 +11,7 @@ use crate::error::BenchError;
 use crate::generated::bench::EchoRef;
 use crate::machine::pin;
 use crate::raw::{self, Exchange, RawClient};
-use crate::rows::Row;
+use crate::rows::{Row, Sample};
 use crate::servant::EchoServant;
 use crate::ttcp::{self, role::TtcpRoleArgs};
 
@@ -48,9 +49,11 @@ pub struct RoleArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Role {
     RawServer,
+    RawUnixServer,
     RawClient,
     OrbServer,
     PoolServer,
+    UnixServer,
     WatchedServer,
     OrbClient,
     TtcpServer,
@@ -61,6 +64,10 @@ enum Role {
 /// Threads of the pool that is measured.
 const POOL_THREADS: usize = 4;
 
+const LOOPBACK: &str = "iiop://127.0.0.1:0";
+/// One of the ORB's choice.
+const SOCKET: &str = "uiop://";
+
 /// Is one process of a benchmark until it has done its part or its standard input ends.
 pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
     if let Some(core) = args.core {
@@ -68,9 +75,13 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
     }
     match args.role {
         Role::RawServer => raw_server(),
+        Role::RawUnixServer => raw_unix_server(),
         Role::RawClient => raw_client(args),
-        Role::OrbServer => orb_server(ServerConcurrency::ThreadPerConnection),
-        Role::PoolServer => orb_server(ServerConcurrency::LeaderFollowers { threads: POOL_THREADS }),
+        Role::OrbServer => orb_server(LOOPBACK, ServerConcurrency::ThreadPerConnection),
+        Role::PoolServer => {
+            orb_server(LOOPBACK, ServerConcurrency::LeaderFollowers { threads: POOL_THREADS })
+        }
+        Role::UnixServer => orb_server(SOCKET, ServerConcurrency::ThreadPerConnection),
         Role::WatchedServer => watched_server(),
         Role::OrbClient => orb_client(args),
         Role::TtcpServer => ttcp::role::server(&args.ttcp),
@@ -83,8 +94,21 @@ fn raw_server() -> Result<(), BenchError> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
     let address = listener.local_addr().map_err(BenchError::io("listen"))?;
     tell(&address.to_string())?;
-    // This thread waits for the end, so that the one that serves does nothing else.
-    std::thread::spawn(move || match raw::serve(&listener) {
+    serve_until_end(move || raw::serve(&listener))
+}
+
+fn raw_unix_server() -> Result<(), BenchError> {
+    let path = std::env::temp_dir().join(format!("ironorb-bench-{}", std::process::id()));
+    let listener = UnixListener::bind(&path).map_err(BenchError::io("listen"))?;
+    tell(&path.to_string_lossy())?;
+    let served = serve_until_end(move || raw::serve_unix(&listener));
+    let _ = std::fs::remove_file(path);
+    served
+}
+
+/// This thread waits for the end, so that the one that serves does nothing else.
+fn serve_until_end(serve: impl FnOnce() -> std::io::Result<()> + Send + 'static) -> Result<(), BenchError> {
+    std::thread::spawn(move || match serve() {
         Ok(()) => {}
         Err(e) => eprintln!("the plain server stops: {e}"),
     });
@@ -97,24 +121,32 @@ fn raw_client(args: &RoleArgs) -> Result<(), BenchError> {
         request_bytes: args.request_bytes,
         reply_bytes: args.reply_bytes,
     };
-    let mut client = raw_connect(&args.at, exchange)?;
+    let mut sample = raw_sample(&args.at, exchange)?;
     for _ in 0..args.samples {
-        client.exchange().map_err(BenchError::io("exchange bytes"))?;
+        sample()?;
     }
     Ok(())
 }
 
-/// Connects to a plain server that told its address.
-pub(crate) fn raw_connect(address: &str, exchange: Exchange) -> Result<RawClient, BenchError> {
+/// One sample with a plain server that told its address: a path, or a host and port.
+pub(crate) fn raw_sample(address: &str, exchange: Exchange) -> Result<Sample<'static>, BenchError> {
+    const EXCHANGE: &str = "exchange bytes with the plain server";
+    if address.starts_with('/') {
+        let client = RawClient::connect_unix(address, exchange);
+        let mut client = client.map_err(BenchError::io(format!("connect to {address}")))?;
+        return Ok(Box::new(move || client.exchange().map_err(BenchError::io(EXCHANGE))));
+    }
     let parsed = address.parse().map_err(|_| BenchError::Process {
         role: "raw-server".to_owned(),
         what: format!("told {address:?}, which is not an address"),
     })?;
-    RawClient::connect(parsed, exchange).map_err(BenchError::io(format!("connect to {address}")))
+    let client = RawClient::connect(parsed, exchange);
+    let mut client = client.map_err(BenchError::io(format!("connect to {address}")))?;
+    Ok(Box::new(move || client.exchange().map_err(BenchError::io(EXCHANGE))))
 }
 
-fn orb_server(concurrency: ServerConcurrency) -> Result<(), BenchError> {
-    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").map_err(ironorb::BuildError::from)?;
+fn orb_server(endpoint: &str, concurrency: ServerConcurrency) -> Result<(), BenchError> {
+    let builder = Orb::builder().endpoint(endpoint).map_err(ironorb::BuildError::from)?;
     let orb = builder.concurrency(concurrency).build()?;
     let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
     tell(&echo.object().to_ior_string())?;

@@ -22,6 +22,8 @@ pub(crate) enum Server {
     ThreadPerConnection,
     /// Another process, a pool of threads.
     Pool,
+    /// Another process, a thread for each connection, over a Unix domain socket.
+    UnixSocket,
     /// The calling process.
     Collocated,
 }
@@ -45,9 +47,10 @@ pub(crate) enum Operation {
 pub(crate) const ONEWAYS: usize = 99;
 
 /// All rows, in the order of the report.
-pub(crate) const ROWS: [Row; 15] = [
+pub(crate) const ROWS: [Row; 17] = [
     Row::new("void", Operation::Nothing, Server::ThreadPerConnection),
     Row::new("void-pool", Operation::Nothing, Server::Pool),
+    Row::new("void-unix", Operation::Nothing, Server::UnixSocket),
     Row::new("long", Operation::Long, Server::ThreadPerConnection),
     Row::new("string", Operation::String, Server::ThreadPerConnection),
     Row::new("struct64", Operation::Structs(64), Server::ThreadPerConnection),
@@ -57,6 +60,7 @@ pub(crate) const ROWS: [Row; 15] = [
     Row::new("octet-64k", Operation::Octets(64 << 10), Server::ThreadPerConnection),
     Row::new("long-64k", Operation::Longs(16 << 10), Server::ThreadPerConnection),
     Row::new("double-64k", Operation::Doubles(8 << 10), Server::ThreadPerConnection),
+    Row::new("octet-64k-unix", Operation::Octets(64 << 10), Server::UnixSocket),
     Row::new("oneway", Operation::Oneways, Server::ThreadPerConnection),
     Row::new("async", Operation::Asynchronous(1), Server::ThreadPerConnection),
     Row::new("async-100", Operation::Asynchronous(100), Server::ThreadPerConnection),
