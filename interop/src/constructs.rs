@@ -168,7 +168,7 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("ISO-8859-1 and UTF-8 in memory on either side", &["code_sets"]),
     ("byte-order marks in wide strings", &["texts/marks"]),
     ("`corbaloc:` without a version, plain keys", &["corbaloc"]),
-    ("components of the peer's own in references", &["ior"]),
+    ("Unix domain sockets, and the component that names them", &["unix"]),
     ("naming services, `corbaname:`", &["naming"]),
     ("clients of the interface repository", &["repository"]),
     ("`ironorb call` with types from IDL, and from the object", &["call"]),

@@ -94,19 +94,71 @@ fn a_corbaloc_without_a_version_and_a_plain_key() {
     }
 }
 
+/// A folder for sockets, and the endpoint of one in it.
+fn socket() -> (tempfile::TempDir, String) {
+    let folder = tempfile::TempDir::new().unwrap();
+    let endpoint = format!("giop:unix:{}", folder.path().join("socket").display());
+    (folder, endpoint)
+}
+
+const A_FEW_AND_LARGE: [&str; 6] =
+    ["nothing", "echo_string/latin1", "echo_bin", "raise_one_of", "call_back", "big"];
+
 #[test]
-fn omniorb_prefers_its_own_component() {
-    case(Peer::OmniOrb, Side::Client, "ior/unix_component", || {
-        let folder = tempfile::TempDir::new().unwrap();
-        let socket = format!("giop:unix:{}", folder.path().join("omni").display());
-        let endpoints = ["-ORBendPoint", &socket, "-ORBendPoint", "giop:tcp:127.0.0.1:"];
+fn unix_sockets_alone() {
+    case(Peer::OmniOrb, Side::Client, "unix/alone", || {
+        let (_folder, endpoint) = socket();
+        let (_server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", &endpoint]);
+        let (_clients_folder, ours) = socket();
+        let orb = ironorb::Orb::builder().endpoint(&ours).unwrap().build().unwrap();
+        let suite: SuiteRef = orb.resolve(&ior).unwrap();
+        assert_eq!(suite.object().ior().iiop_profiles().next().unwrap().port(), 0);
+        assert_eq!(suite.create_node(6).unwrap().unwrap().id_of_it(), 6);
+        let sent: Vec<u8> = (0..1 << 20).map(|i| i as u8).collect();
+        assert_eq!(suite.swallow(&sent).unwrap(), 1 << 20);
+        assert!(suite.produce(1 << 20).unwrap().len() == 1 << 20);
+    });
+    for concurrency in ["connection", "leader-followers"] {
+        case(Peer::OmniOrb, Side::Server, &format!("unix/alone/{concurrency}"), || {
+            let (_folder, endpoint) = socket();
+            let arguments = ["--concurrency", concurrency, "--key", "suite", "-ORBendPoint", &endpoint];
+            let (_server, ior) = serve(&arguments);
+            passes(Peer::OmniOrb, &A_FEW_AND_LARGE, &[&ior]);
+            // The client, too, is called at a socket alone.
+            let (_clients_folder, its) = socket();
+            passes(Peer::OmniOrb, &["nothing", "call_back"], &["-ORBendPoint", &its, &ior]);
+            let path = endpoint.strip_prefix("giop:unix:").unwrap();
+            passes(Peer::OmniOrb, &["nothing", "echo_bin"], &[&format!("corbaloc:omniunix:{path}:/suite")]);
+        });
+    }
+}
+
+#[test]
+fn unix_sockets_and_tcp() {
+    case(Peer::OmniOrb, Side::Client, "unix/and_tcp", || {
+        let (folder, endpoint) = socket();
+        let endpoints = ["-ORBendPoint", &endpoint, "-ORBendPoint", "giop:tcp:127.0.0.1:"];
         let (_server, ior) = Peer::OmniOrb.start_server(&endpoints);
         let suite: SuiteRef = client().resolve(&ior).unwrap();
         suite.nothing().unwrap();
         // Its component goes back to it untouched.
         let (result, ..) = suite.echo_object(Some(suite.object()), None).unwrap();
         assert_eq!(result.unwrap().to_ior_string(), suite.object().to_ior_string());
+        // Without the socket by TCP.
+        std::fs::remove_file(folder.path().join("socket")).unwrap();
+        let suite: SuiteRef = client().resolve(&ior).unwrap();
+        suite.nothing().unwrap();
     });
+    for peer in Peer::ALL {
+        case(peer, Side::Server, "unix/and_tcp", || {
+            let (folder, endpoint) = socket();
+            let endpoints = ["-ORBendPoint", &endpoint, "-ORBendPoint", "giop:tcp:127.0.0.1:0"];
+            let (_server, ior) = serve(&endpoints);
+            passes(peer, &A_FEW, &[&ior]);
+            std::fs::remove_file(folder.path().join("socket")).unwrap();
+            passes(peer, &A_FEW, &[&ior]);
+        });
+    }
 }
 
 #[test]

@@ -92,7 +92,7 @@ struct Settings {
 impl Settings {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<Settings, Failure> {
         let mut orb = Orb::builder();
-        let mut endpoint = "iiop://127.0.0.1:0".to_owned();
+        let mut listens = false;
         let (mut persistent, mut key, mut ior_file, mut name) = (false, None, None, None);
         while let Some(option) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{option} wants a value"))?;
@@ -117,8 +117,8 @@ impl Settings {
                 "--fragment" => orb = orb.fragment_bytes(value.parse()?),
                 "--fragments-in-giop-1.1" if value == "yes" => orb = orb.fragments_in_giop_1_1(true),
                 "-ORBendPoint" => {
-                    let address = value.strip_prefix("giop:tcp:").ok_or_else(strange)?;
-                    endpoint = format!("iiop://{address}");
+                    orb = orb.endpoint(&value)?;
+                    listens = true;
                 }
                 "-ORBendPointPublish" => {
                     // omniORB writes `host:` where the port is the one listened at.
@@ -140,6 +140,9 @@ impl Settings {
                 _ => return Err(strange().into()),
             }
         }
-        Ok(Settings { orb: orb.endpoint(&endpoint)?, persistent, key, ior_file, name })
+        if !listens {
+            orb = orb.endpoint("iiop://127.0.0.1:0")?;
+        }
+        Ok(Settings { orb, persistent, key, ior_file, name })
     }
 }
