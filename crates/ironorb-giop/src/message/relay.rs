@@ -30,11 +30,9 @@ impl<'a> RawBody<'a> {
     /// Whether these bytes mean the same when they begin elsewhere. They do at the same place modulo 8; and, as long as
     /// no number of 8 bytes has room among them, at the same modulo 4.
     pub fn fits_at(&self, phase: usize) -> bool {
-        // The first multiple of 8 within, at either place, has fewer than 8 bytes left.
-        let has_no_wide_number = |phase: usize| self.bytes.len() < (phase.wrapping_neg() & 7) + 8;
-        self.bytes.is_empty()
-            || phase == self.phase
-            || (phase % 4 == self.phase % 4 && has_no_wide_number(phase) && has_no_wide_number(self.phase))
+        // From the first multiple of 8 on there must be fewer than 8 bytes.
+        let has_no_wide_number = self.bytes.len() < (self.phase.wrapping_neg() & 7) + 8;
+        self.bytes.is_empty() || phase == self.phase || (phase % 4 == self.phase % 4 && has_no_wide_number)
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::Misuse;
 use crate::ior::{IiopProfile, Ior, Profile, TaggedProfile};
 use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use crate::version::Encoding;
@@ -273,4 +274,57 @@ fn contexts_of_requests_and_replies_go_both_ways() {
         assert_eq!((reply.id, reply.body.reader().read_u64()), (RequestId(3), Ok(5)));
         assert_eq!(reply.contexts.find(0x494F_0007).unwrap().data, b"seven");
     }
+}
+
+/// Whatever order a body is in and however the object is named, the header is in the same order, and the body where it was.
+#[test]
+fn bodies_are_passed_on_in_their_own_order() {
+    let profile = IiopProfile::new(Version::V1_2, "host", 1, b"key", &[]).unwrap();
+    let ior = Ior::with_profile("IDL:X:1.0", profile.clone());
+    let profile = Profile::Iiop(profile);
+    let addresses = [
+        TargetAddress::Key(b"key"),
+        TargetAddress::Profile(&profile),
+        TargetAddress::Reference { ior: &ior, selected: 0 },
+    ];
+    let contexts = [ServiceContext { id: 77, data: b"odd" }];
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            for (address, phase) in
+                addresses.into_iter().flat_map(|address| (0..8).map(move |p| (address, p)))
+            {
+                let target = RequestTarget::addressed(version, None, address).unwrap();
+                let body = RawBody { order, phase, bytes: &[5; 100] };
+                let mut buf = b"before".to_vec();
+                let (id, response) = (RequestId(0x0102_0304), Response::SyncWithTarget);
+                let written =
+                    write_raw_request(&mut buf, &target, id, response, "ask", &contexts, body, 1000);
+                if version == Version::V1_2 && phase != 0 {
+                    assert_eq!((written, &buf[..]), (Err(Misuse::MovedBody), &b"before"[..]));
+                    continue;
+                }
+                written.unwrap();
+                let message = message(buf.split_off(6));
+                let request = message.parse_request().unwrap();
+                assert_eq!(
+                    (request.id, request.operation, request.object_key),
+                    (id, &b"ask"[..], &b"key"[..])
+                );
+                let expected =
+                    if version == Version::V1_2 { address.disposition() } else { AddressingDisposition::Key };
+                assert_eq!((request.addressing, request.contexts.find(77)), (expected, Some(contexts[0])));
+                let raw = request.body.raw().unwrap();
+                assert_eq!((raw.order, raw.phase, raw.bytes), (order, phase, body.bytes));
+            }
+        }
+    }
+}
+
+/// Without a number of 8 bytes a body may move by 4.
+#[test]
+fn short_bodies_may_move_by_four() {
+    let body = |phase: usize, length: usize| RawBody { phase, bytes: &[0; 32][..length], ..RawBody::EMPTY };
+    assert!(body(4, 11).fits_at(0) && body(0, 7).fits_at(4) && body(3, 0).fits_at(0));
+    assert!(!body(4, 12).fits_at(0) && !body(0, 8).fits_at(4), "eight bytes at a multiple of 8");
+    assert!(!body(1, 4).fits_at(0) && body(1, 32).fits_at(1));
 }
