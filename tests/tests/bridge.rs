@@ -37,7 +37,7 @@ fn bridge(options: BridgeOptions) -> (Orb, Bridge) {
 
 fn types() -> Arc<Interfaces> {
     let mut types = Interfaces::new();
-    types.add_idl(&[concat!(env!("CARGO_MANIFEST_DIR"), "/idl/dynamic.idl")], &Default::default()).unwrap();
+    types.add_idl([concat!(env!("CARGO_MANIFEST_DIR"), "/idl/dynamic.idl")], &Default::default()).unwrap();
     Arc::new(types)
 }
 
