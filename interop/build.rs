@@ -1,6 +1,12 @@
-//! Generates the tests' contract.
+//! Generates the tests' contract: as any program would, or with marshalling that is left to the interpreter.
+
+use ironorb_build::{Config, Marshalling};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    ironorb_build::compile(["idl/all.idl"])?;
+    let marshalling = match std::env::var_os("CARGO_FEATURE_INTERPRETED") {
+        Some(_) => Marshalling::Interpreted,
+        None => Marshalling::Compiled,
+    };
+    Config::new().marshal(marshalling).compile(["idl/all.idl"])?;
     Ok(())
 }

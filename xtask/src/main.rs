@@ -57,6 +57,7 @@ fn test() -> Result<(), String> {
     let results = Results::begin()?;
     step("tests", results.of(cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])))?;
     step("tests of the probes", cargo(&PROBE_TESTS))?;
+    step("interoperability of interpreted marshalling", cargo(&INTERPRETED_TESTS))?;
     step("the matrix of docs/interop.md", results.matrix("check"))
 }
 
@@ -65,6 +66,21 @@ fn quick() -> Result<(), String> {
     step("tests", cargo(&["test", "--workspace", "--locked", "--exclude", "ironorb-interop"]))?;
     step("tests of the probes", cargo(&PROBE_TESTS))
 }
+
+/// One peer, in both directions and all versions of GIOP, with the contract's types left to the interpreter. Nothing of
+/// it is written down for the matrix, which is about what users can do and not about how.
+const INTERPRETED_TESTS: [&str; 10] = [
+    "test",
+    "--locked",
+    "-p",
+    "ironorb-interop",
+    "--features=interpreted",
+    "--no-fail-fast",
+    "--test",
+    "omniorb_client",
+    "--test",
+    "omniorb_server",
+];
 
 /// The feature `probes` builds crates once more, so no more is tested with it than what is about it.
 const PROBE_TESTS: [&str; 17] = [
@@ -97,7 +113,8 @@ fn interop() -> Result<(), String> {
     let tested = step("interoperability", results.of(test));
     // Also what failed is written down.
     step("the matrix of docs/interop.md", results.matrix("write"))?;
-    tested
+    tested?;
+    step("interoperability of interpreted marshalling", cargo(&INTERPRETED_TESTS))
 }
 
 fn peers() -> Result<(), String> {
