@@ -1,12 +1,11 @@
 //! `file:` URLs: references in files, as servers without a naming service leave them.
 
-use std::io::Read;
+use std::path::Path;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
-/// Longer files are not references: 1 MiB.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use super::small_file;
 
 /// The path in a URL of this scheme: `file:relative`, `file:/absolute`, `file:///absolute` or
 /// `file://localhost/absolute`. Nothing in it is escaped.
@@ -29,13 +28,11 @@ pub(super) fn read(file: &str) -> Result<String, SystemException> {
             SystemException::new(SystemExceptionKind::BadParam, minor, CompletionStatus::No).with_detail(why),
         )
     };
-    let mut text = String::new();
-    std::fs::File::open(file)
-        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
-        .map_err(|e| bad(MinorCode::BAD_PARAM_URL_SPECIFIC, &e.to_string()))?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(bad(MinorCode::BAD_PARAM_URL_SPECIFIC, "it is longer than 1 MiB, which no reference is"));
-    }
+    let text = small_file::read(Path::new(file))
+        .map_err(|e| bad(MinorCode::BAD_PARAM_URL_SPECIFIC, &e.to_string()))?
+        .ok_or_else(|| {
+            bad(MinorCode::BAD_PARAM_URL_SPECIFIC, "it is longer than 1 MiB, which no reference is")
+        })?;
     if text.trim_ascii().is_empty() {
         return Err(bad(
             MinorCode::BAD_PARAM_URL_SPECIFIC,

@@ -5,6 +5,7 @@ mod core;
 mod file_url;
 mod initial;
 mod settings;
+mod small_file;
 mod values;
 
 pub use builder::{BuildError, OrbBuilder};

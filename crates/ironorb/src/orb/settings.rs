@@ -9,10 +9,9 @@ mod values;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::small_file;
 use crate::config::OrbConfig;
 use crate::endpoint::Endpoint;
 use crate::interceptor::Interceptors;
@@ -35,8 +34,6 @@ const VARIABLE_PREFIX: &str = "IRONORB_";
 const OTHER_PREFIXES: [&str; 3] = ["IRONORB_BENCH_", "IRONORB_INTEROP_", "IRONORB_TEST_"];
 /// The one setting that is a source itself; the table has it for its description.
 const CONFIG_FILE: &str = "configFile";
-/// Longer files are not read to the end, for they may have none: 1 MiB.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Everything that decides how an ORB is made.
 #[derive(Debug, Clone, Default)]
@@ -165,13 +162,9 @@ impl Settings {
     pub(super) fn take_file(&mut self, path: &Path) -> Result<(), SettingError> {
         let shown = path.display();
         let bad = |why| SettingError { place: shown.to_string(), why };
-        let mut text = String::new();
-        File::open(path)
-            .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
-            .map_err(|e| bad(format!("the configuration file cannot be read: {e}")))?;
-        if text.len() as u64 > FILE_BYTES_MAX {
-            return Err(bad("longer than 1 MiB, which no configuration file is".to_owned()));
-        }
+        let text = small_file::read(path)
+            .map_err(|e| bad(format!("the configuration file cannot be read: {e}")))?
+            .ok_or_else(|| bad("longer than 1 MiB, which no configuration file is".to_owned()))?;
         for (line, at) in text.lines().zip(1..) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {

@@ -1,0 +1,15 @@
+//! Files that people or programs have written for an ORB to read. Never reads far into one that has no end.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// Longer files are none of ours: 1 MiB.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The text in a file; `None` when it is longer than 1 MiB.
+pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
+    let mut text = String::new();
+    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    Ok((text.len() as u64 <= FILE_BYTES_MAX).then_some(text))
+}
