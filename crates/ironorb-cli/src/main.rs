@@ -7,6 +7,7 @@
 
 mod bridge;
 mod call;
+mod calling;
 mod completions;
 mod demo;
 mod failure;

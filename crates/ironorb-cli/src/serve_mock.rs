@@ -11,8 +11,6 @@ use ironorb::{Orb, TypedRef as _};
 use ironorb_dynamic::mock::{Mock, MockError, MockObject, Options, Report};
 use ironorb_dynamic::{DefinitionError, Interfaces};
 use serde_json::Value;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::call::interface_named;
 use crate::failure::Failure;
@@ -73,9 +71,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // From here on a signal is not lost, however early it comes.
-    let mut signals =
-        Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))?;
+    let mut signals = serving::signals()?;
     let known = arguments.known()?;
     let mut interfaces = Vec::new();
     for name in &arguments.interface {
@@ -86,16 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => Value::Null,
     };
     // Held until all is there and announced, so that calls are printed behind it.
-    let mut builder = Orb::builder().hold_requests();
-    for endpoint in &arguments.endpoint {
-        builder = builder.endpoint(endpoint).map_err(Failure::new)?;
-    }
-    for publish in &arguments.publish {
-        builder = builder.publish(publish);
-    }
-    let orb = builder.build().map_err(|e| {
-        Failure::new(e).with_help("--endpoint iiop://HOST:PORT chooses another address; port 0 any free one")
-    })?;
+    let orb =
+        serving::orb(Orb::builder().hold_requests(), "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let report: Option<Report> = (!arguments.quiet).then(printing);
     let mock = Mock::start(&orb, known, Options { interfaces, answers, report })
         .map_err(|e| arguments.not_started(&e))?;

@@ -1,14 +1,49 @@
-//! What the commands that serve have in common: where their state is kept, and when they end.
+//! What the commands that serve have in common: where they listen, where their state is kept, and when they
+//! end.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use ironorb::ServerConcurrency;
+use ironorb::{Orb, OrbBuilder, ServerConcurrency};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
+
+/// The signals that end a command. From here on none is lost, however early it comes.
+pub(crate) fn signals() -> Result<Signals, Failure> {
+    Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))
+}
+
+/// The ORB that listens at the addresses which an option has given, and publishes these or others.
+pub(crate) fn orb(
+    mut builder: OrbBuilder,
+    option: &str,
+    endpoints: &[String],
+    publish: &[String],
+) -> Result<Orb, Failure> {
+    for endpoint in endpoints {
+        builder = builder.endpoint(endpoint).map_err(Failure::new)?;
+    }
+    for publish in publish {
+        builder = builder.publish(publish);
+    }
+    builder.build().map_err(|e| {
+        Failure::new(e)
+            .with_help(format!("{option} iiop://HOST:PORT chooses another address; port 0 any free one"))
+    })
+}
+
+/// Tells that a service is there, where, and where it keeps what.
+pub(crate) fn announce(orb: &Orb, service: &str, what: &str, kept: &str, corbaloc: &str) {
+    let mut out = io::stdout().lock();
+    // Without a reader of standard output the service is as good.
+    let _ = writeln!(out, "{service} at {}", orb.published_addresses().join(", "));
+    let _ = writeln!(out, "{what} are kept in {kept}");
+    let _ = writeln!(out, "ready {corbaloc}");
+    let _ = out.flush();
+}
 
 /// Returns with the first signal; with its parent's end, too, if it is to.
 pub(crate) fn wait_for_end(signals: &mut Signals, with_parent: bool) {
@@ -45,12 +80,18 @@ pub(crate) fn default_store(file: &str) -> Result<PathBuf, Failure> {
     Ok(folder.join(file))
 }
 
+/// What to call the file of a store that is open.
+pub(crate) fn shown(store: PathBuf) -> String {
+    fs::canonicalize(&store).unwrap_or(store).display().to_string()
+}
+
 /// Whoever waits for the file sees nothing or all of it.
-pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
-    fs::write(&beside, format!("{text}\n"))?;
-    fs::rename(&beside, path)
+    fs::write(&beside, format!("{text}\n"))
+        .and_then(|()| fs::rename(&beside, path))
+        .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
 }
 
 pub(crate) fn concurrency(text: &str) -> Result<ServerConcurrency, String> {

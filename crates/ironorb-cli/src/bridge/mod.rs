@@ -12,8 +12,6 @@ use clap::Args;
 use ironorb::{ObjectRef, Orb, ServerConcurrency, Version};
 use ironorb_dynamic::bridge::{Bridge, BridgeOptions};
 use ironorb_dynamic::{DefinitionError, Interfaces};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::call;
 use crate::failure::Failure;
@@ -88,9 +86,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // From here on a signal is not lost, however early it comes.
-    let mut signals =
-        Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))?;
+    let mut signals = serving::signals()?;
     let types = arguments.types()?;
     let orb = arguments.orb()?;
     let trace = Trace::start(arguments.trace, arguments.stats);
@@ -118,8 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Held until everything is there, so that nobody is told that a target is unknown.
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     if let Some(path) = &arguments.ior_file {
-        serving::write_whole(path, &references.join("\n"))
-            .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+        serving::write_whole(path, &references.join("\n"))?;
     }
     announce(&orb, &told);
     serving::wait_for_end(&mut signals, arguments.with_parent);
@@ -174,17 +169,8 @@ impl Arguments {
     }
 
     fn orb(&self) -> Result<Orb, Failure> {
-        let mut builder = Orb::builder().concurrency(self.concurrency).hold_requests();
-        for endpoint in &self.listen {
-            builder = builder.endpoint(endpoint).map_err(Failure::new)?;
-        }
-        for publish in &self.publish {
-            builder = builder.publish(publish);
-        }
-        builder.build().map_err(|e| {
-            Failure::new(e)
-                .with_help("--listen iiop://HOST:PORT chooses another address; port 0 any free one")
-        })
+        let builder = Orb::builder().concurrency(self.concurrency).hold_requests();
+        serving::orb(builder, "--listen", &self.listen, &self.publish)
     }
 }
 

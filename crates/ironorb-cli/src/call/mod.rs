@@ -12,13 +12,13 @@ mod timing;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use clap::Args;
 use ironorb::dynamic::{OperationDescription, Request};
 use ironorb::{Context, Orb, OrbBuilder};
 use ironorb_dynamic::{declaration, signature};
 
+use crate::calling;
 use crate::failure::{Failure, printed};
 pub(crate) use complete::{CompleteArguments, complete};
 pub(crate) use explain::reference as explain_reference;
@@ -94,14 +94,8 @@ pub(crate) fn take_orb_options(command_line: Vec<OsString>) -> (Vec<OsString>, O
 }
 
 pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure> {
-    let timeout = Duration::from_secs(arguments.timeout);
     let mut known = arguments.sources.read()?;
-    let orb = orb
-        .no_endpoint()
-        .call_timeout(Some(timeout))
-        .connect_timeout(timeout)
-        .build()
-        .map_err(Failure::new)?;
+    let orb = calling::orb(orb, arguments.timeout)?;
     arguments.sources.add_repository(&mut known, &orb)?;
     let object = orb.string_to_object(&arguments.reference).map_err(|e| explain::reference(&e))?;
     let interface = || arguments.sources.interface_of(&object, &known);

@@ -68,8 +68,7 @@ pub(super) fn open_store(path: Option<&Path>) -> Result<(Store, String), Failure
         None => serving::default_store("definitions.redb")?,
     };
     let store = Store::open(&path).map_err(Failure::new)?;
-    let shown = std::fs::canonicalize(&path).unwrap_or(path);
-    Ok((store, shown.display().to_string()))
+    Ok((store, serving::shown(path)))
 }
 
 fn report(

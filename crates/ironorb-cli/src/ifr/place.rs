@@ -1,7 +1,5 @@
 //! Which interface repository a command speaks to.
 
-use std::time::Duration;
-
 use clap::Args;
 use ironorb::ifr::INTERFACE_REPOSITORY;
 use ironorb::ifr::corba::{ContainedRef, Container as _, ContainerRef, Repository as _, RepositoryRef};
@@ -9,6 +7,7 @@ use ironorb::{Orb, SystemExceptionKind, TypedRef as _};
 
 use super::explain::unanswered;
 use super::loader::{LOADER_KEY, LoaderRef};
+use crate::calling;
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -30,13 +29,7 @@ pub(super) struct Session {
 
 impl Place {
     pub(super) fn open(&self) -> Result<Session, Failure> {
-        let timeout = Duration::from_secs(self.timeout);
-        let orb = Orb::builder()
-            .no_endpoint()
-            .call_timeout(Some(timeout))
-            .connect_timeout(timeout)
-            .build()
-            .map_err(Failure::new)?;
+        let orb = calling::orb(Orb::builder(), self.timeout)?;
         let configured = || ironorb::ifr::repository(&orb).ok();
         let root = match (&self.repository, configured()) {
             (None, Some(root)) => root,
@@ -70,10 +63,9 @@ impl Session {
     pub(super) fn loader(&self) -> Result<LoaderRef, Failure> {
         let repository = self.root.object();
         let profile = repository.ior().iiop_profiles().next();
-        let profile = profile.ok_or_else(|| Failure::new("the repository has no IIOP address"))?;
-        let host = profile.host();
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let url = format!("corbaloc::1.2@{host}:{}/{LOADER_KEY}", profile.port());
+        let address = profile.and_then(|profile| profile.addresses().next());
+        let address = address.ok_or_else(|| Failure::new("the repository has no IIOP address"))?;
+        let url = format!("corbaloc::1.2@{address}/{LOADER_KEY}");
         let loader = self.orb.string_to_object(&url).map_err(Failure::new)?;
         match loader.narrow() {
             Ok(Some(loader)) => Ok(loader),
@@ -98,9 +90,7 @@ impl Session {
 
 /// `host:port` means the repository there.
 pub(crate) fn with_scheme(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    let has_scheme = ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme));
-    if has_scheme {
+    if calling::has_scheme(text) {
         return text.to_owned();
     }
     let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());

@@ -1,13 +1,10 @@
 //! `ironorb ifr serve`.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::Args;
 use ironorb::{Orb, ServerConcurrency, TypedRef as _};
 use ironorb_services::ifr::{InterfaceRepository, InterfaceRepositoryServer, Limits, Store};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use super::load::{load, open_store};
 use super::loader;
@@ -48,9 +45,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // From here on a signal is not lost, however early it comes.
-    let mut signals =
-        Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))?;
+    let mut signals = serving::signals()?;
     let (store, kept) = match arguments.memory {
         true => (Store::in_memory().map_err(Failure::new)?, "memory".to_owned()),
         false => open_store(arguments.store.as_deref())?,
@@ -58,35 +53,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let repository = InterfaceRepository::new(store, Limits::default());
     load(&repository, &arguments.settings, &arguments.load)?;
     // Held until everything is there, so that clients of an earlier run are not told that their definitions are gone.
-    let mut builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
-    for endpoint in &arguments.endpoint {
-        builder = builder.endpoint(endpoint).map_err(Failure::new)?;
-    }
-    for publish in &arguments.publish {
-        builder = builder.publish(publish);
-    }
-    let orb = builder.build().map_err(|e| {
-        Failure::new(e).with_help("--endpoint iiop://HOST:PORT chooses another address; port 0 any free one")
-    })?;
+    let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
+    let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let report = Box::new(|fault: &_| eprintln!("error: {fault}"));
     let server =
         InterfaceRepositoryServer::start_reporting(&orb, repository, report).map_err(Failure::new)?;
     loader::start(&orb, &server).map_err(Failure::new)?;
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     if let Some(path) = &arguments.ior_file {
-        serving::write_whole(path, &server.root().object().to_ior_string())
-            .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+        serving::write_whole(path, &server.root().object().to_ior_string())?;
     }
-    announce(&orb, &server, &kept);
+    serving::announce(&orb, "interface repository", "definitions", &kept, &server.corbaloc());
     serving::wait_for_end(&mut signals, arguments.with_parent);
     orb.shutdown(true).map_err(Failure::new)
-}
-
-fn announce(orb: &Orb, server: &InterfaceRepositoryServer, kept: &str) {
-    let mut out = io::stdout().lock();
-    // Without a reader of standard output the service is as good.
-    let _ = writeln!(out, "interface repository at {}", orb.published_addresses().join(", "));
-    let _ = writeln!(out, "definitions are kept in {kept}");
-    let _ = writeln!(out, "ready {}", server.corbaloc());
-    let _ = out.flush();
 }

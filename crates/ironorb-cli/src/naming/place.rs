@@ -1,13 +1,12 @@
 //! Which naming service a command speaks to.
 
-use std::time::Duration;
-
 use clap::Args;
 use ironorb::naming::Name;
 use ironorb::naming::cos_naming::{NameComponent, NamingContext as _, NamingContextRef};
 use ironorb::{ObjectRef, Orb, SystemException};
 
 use super::explain::explain;
+use crate::calling;
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -31,13 +30,7 @@ pub(super) struct Session {
 
 impl Place {
     pub(super) fn open(&self) -> Result<Session, Failure> {
-        let timeout = Duration::from_secs(self.timeout);
-        let orb = Orb::builder()
-            .no_endpoint()
-            .call_timeout(Some(timeout))
-            .connect_timeout(timeout)
-            .build()
-            .map_err(Failure::new)?;
+        let orb = calling::orb(Orb::builder(), self.timeout)?;
         match &self.naming {
             None => {
                 let start = orb.naming().map_err(Failure::new)?.context().clone();
@@ -93,14 +86,8 @@ pub(super) fn in_words(e: &SystemException) -> String {
 
 /// Where a reference leads, in few words.
 pub(crate) fn address_of(object: &ObjectRef) -> String {
-    let address = object.ior().iiop_profiles().next().map(|profile| {
-        let host = profile.host();
-        if host.contains(':') {
-            format!("[{host}]:{}", profile.port())
-        } else {
-            format!("{host}:{}", profile.port())
-        }
-    });
+    let profile = object.ior().iiop_profiles().next();
+    let address = profile.and_then(|profile| profile.addresses().next().map(|address| address.to_string()));
     address.unwrap_or_else(|| "an address that is not IIOP".to_owned())
 }
 
@@ -110,7 +97,5 @@ fn start_object(start: &NamingContextRef) -> &ObjectRef {
 
 /// `host:port` means the naming service there.
 pub(crate) fn with_scheme(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    let has_scheme = ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme));
-    if has_scheme { text.to_owned() } else { format!("corbaloc::1.2@{text}/NameService") }
+    if calling::has_scheme(text) { text.to_owned() } else { format!("corbaloc::1.2@{text}/NameService") }
 }

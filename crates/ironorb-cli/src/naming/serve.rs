@@ -1,14 +1,10 @@
 //! `ironorb naming serve`.
 
-use std::fs;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::Args;
 use ironorb::{Orb, ServerConcurrency, TypedRef as _};
 use ironorb_services::naming::{Limits, NamingServer, NamingService, Store};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
 use crate::serving;
@@ -41,41 +37,21 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    // From here on a signal is not lost, however early it comes.
-    let mut signals =
-        Signals::new([SIGINT, SIGTERM]).map_err(|e| Failure::new(format!("cannot wait for signals: {e}")))?;
+    let mut signals = serving::signals()?;
     let (store, kept) = open_store(&arguments)?;
     // Held until everything is there, so that clients of an earlier run are not told that their contexts are gone.
-    let mut builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
-    for endpoint in &arguments.endpoint {
-        builder = builder.endpoint(endpoint).map_err(Failure::new)?;
-    }
-    for publish in &arguments.publish {
-        builder = builder.publish(publish);
-    }
-    let orb = builder.build().map_err(|e| {
-        Failure::new(e).with_help("--endpoint iiop://HOST:PORT chooses another address; port 0 any free one")
-    })?;
+    let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
+    let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let report = Box::new(|fault: &_| eprintln!("error: {fault}"));
     let service = NamingService::new(store, Limits::default());
     let server = NamingServer::start_reporting(&orb, service, report).map_err(Failure::new)?;
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     if let Some(path) = &arguments.ior_file {
-        serving::write_whole(path, &server.root().object().to_ior_string())
-            .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+        serving::write_whole(path, &server.root().object().to_ior_string())?;
     }
-    announce(&orb, &server, &kept);
+    serving::announce(&orb, "naming service", "names", &kept, &server.corbaloc());
     serving::wait_for_end(&mut signals, arguments.with_parent);
     orb.shutdown(true).map_err(Failure::new)
-}
-
-fn announce(orb: &Orb, server: &NamingServer, kept: &str) {
-    let mut out = io::stdout().lock();
-    // Without a reader of standard output the service is as good.
-    let _ = writeln!(out, "naming service at {}", orb.published_addresses().join(", "));
-    let _ = writeln!(out, "names are kept in {kept}");
-    let _ = writeln!(out, "ready {}", server.corbaloc());
-    let _ = out.flush();
 }
 
 fn open_store(arguments: &Arguments) -> Result<(Store, String), Failure> {
@@ -87,6 +63,5 @@ fn open_store(arguments: &Arguments) -> Result<(Store, String), Failure> {
         None => serving::default_store("names.redb")?,
     };
     let store = Store::open(&path).map_err(Failure::new)?;
-    let shown = fs::canonicalize(&path).unwrap_or(path);
-    Ok((store, shown.display().to_string()))
+    Ok((store, serving::shown(path)))
 }

@@ -1,0 +1,20 @@
+//! What the commands that call have in common: an ORB that serves nothing, and how a service is named.
+
+use std::time::Duration;
+
+use ironorb::{Orb, OrbBuilder};
+
+use crate::failure::Failure;
+
+/// The ORB, whose calls may take so many seconds each.
+pub(crate) fn orb(builder: OrbBuilder, timeout: u64) -> Result<Orb, Failure> {
+    let timeout = Duration::from_secs(timeout);
+    let builder = builder.no_endpoint().call_timeout(Some(timeout)).connect_timeout(timeout);
+    builder.build().map_err(Failure::new)
+}
+
+/// Whether this is a reference that the ORB reads, and not just `host:port` of a service.
+pub(crate) fn has_scheme(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    ["ior:", "corbaloc:", "corbaname:"].iter().any(|scheme| lower.starts_with(scheme))
+}
