@@ -231,6 +231,36 @@ fn a_long_message_that_is_late_is_finished() {
     });
 }
 
+/// A long request that comes while another is on its way leaves behind it, and not in it.
+#[test]
+fn a_long_message_waits_for_another() {
+    let (listener, port) = raw::listen();
+    let client = client(|mut orb| {
+        orb.config().connections_per_endpoint_max = 1;
+        orb.config().transmit_bytes_max = 64 << 20;
+        orb
+    });
+    let store: StoreRef =
+        client.string_to_object(&format!("corbaloc::127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
+    // More than sockets take at once, so that it is on its way until somebody reads.
+    let (first, second) = (vec![0xAA; 6_000_000], vec![0xBB; 6_000_000]);
+    std::thread::scope(|scope| {
+        let begun = scope.spawn(|| store.length(&first));
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(stream.peek(&mut [0; 12]).unwrap() > 0);
+        let e = store.with_timeout(Some(Duration::from_millis(300))).length(&second).unwrap_err();
+        assert_eq!(e.kind, SystemExceptionKind::Timeout, "{e}");
+        let message = raw::read_message(&mut stream);
+        assert!(message.ends_with(&first));
+        raw::write(&mut stream, &raw::reply(raw::id_of(&message), 0, &6_000_000u32.to_be_bytes()));
+        assert_eq!(begun.join().unwrap().unwrap(), 6_000_000);
+        // The other was taken back, or follows whole.
+        drop(client);
+        let message = raw::read_message(&mut stream);
+        assert!(message.is_empty() || message.ends_with(&second) || message[7] != 0, "{}", message.len());
+    });
+}
+
 /// A peer that has closed in order gets the request again, whole, on the next connection, and once.
 #[test]
 fn a_long_request_is_sent_again_when_nobody_has_read_it() {

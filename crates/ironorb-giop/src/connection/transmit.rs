@@ -112,7 +112,12 @@ impl Transmit {
                 None => {
                     message.finish(&mut self.buf, config.framer.message_bytes_max).map_err(NotWritten::Misuse)
                 }
-                Some(runs) => Err(self.lend(message, runs, config)),
+                Some(runs) if !self.is_lending() => Err(self.lend(message, runs, config)),
+                // Behind another that is on its way all is kept, and so all is written.
+                Some(_) => {
+                    message.forget_body(&mut self.buf);
+                    self.complete(message, config, body).map_err(NotWritten::Misuse)
+                }
             },
             Err(misuse) => {
                 message.abandon(&mut self.buf);
@@ -130,6 +135,7 @@ impl Transmit {
         runs: Vec<Run>,
         config: &ConnectionConfig,
     ) -> NotWritten<LentMessage> {
+        debug_assert!(!self.is_lending(), "one message at a time is sent from where it lies");
         let lent_bytes = runs.iter().map(|run| run.length).sum();
         if let Err(misuse) = message.finish_sparse(&mut self.buf, lent_bytes, config.framer.message_bytes_max)
         {

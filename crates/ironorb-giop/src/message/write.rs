@@ -296,6 +296,11 @@ impl MessageStart {
         self.encoding
     }
 
+    /// Takes off what has been written of the body, to be written anew.
+    pub(crate) fn forget_body(&self, buf: &mut Vec<u8>) {
+        buf.truncate(self.body_at);
+    }
+
     /// A writer for the body that leaves out long runs of bytes.
     #[inline]
     pub(crate) fn sparse_body<'b>(&self, buf: &'b mut Vec<u8>) -> Writer<'b> {
