@@ -38,6 +38,8 @@
 #![forbid(unsafe_code)]
 
 pub mod bridge;
+#[cfg(test)]
+mod hostile;
 mod interfaces;
 pub mod json;
 mod lower;

@@ -1,6 +1,7 @@
 //! What values of a type may hold that matters to who passes them on.
 
 use ironorb::dynamic::OperationDescription;
+use ironorb::giop::typecode::TypeWalk;
 use ironorb::{TcKind, TypeCode};
 
 /// What may be in a body.
@@ -32,9 +33,50 @@ impl Contents {
         operation.exceptions.iter().fold(results, |all, exception| all.and(Contents::of(exception)))
     }
 
+    /// Looks at each type inside once, so the work is in proportion to the TypeCode however it leads back and forth.
     fn of(type_code: &TypeCode) -> Contents {
-        let mut open = Vec::new();
-        of_type(type_code, &mut open)
+        let mut all = Contents::default();
+        let mut walk = TypeWalk::of(type_code);
+        while let Some((ty, ())) = walk.next_type() {
+            all = all.and(Contents::of_kind(ty.kind()));
+            if all == Contents::ANYTHING {
+                break;
+            }
+            walk.add_parts(&ty, ());
+        }
+        all
+    }
+
+    /// Without what a type of this kind is made of.
+    fn of_kind(kind: TcKind) -> Contents {
+        match kind {
+            TcKind::Char | TcKind::String => Contents { text: true, ..Contents::default() },
+            TcKind::WChar | TcKind::WString => Contents { wide: true, ..Contents::default() },
+            TcKind::ObjRef => Contents { references: true, ..Contents::default() },
+            TcKind::Null
+            | TcKind::Void
+            | TcKind::Short
+            | TcKind::Long
+            | TcKind::UShort
+            | TcKind::ULong
+            | TcKind::Float
+            | TcKind::Double
+            | TcKind::Boolean
+            | TcKind::Octet
+            | TcKind::LongLong
+            | TcKind::ULongLong
+            | TcKind::LongDouble
+            | TcKind::Enum
+            | TcKind::Fixed
+            | TcKind::Sequence
+            | TcKind::Array
+            | TcKind::Alias
+            | TcKind::Struct
+            | TcKind::Except
+            | TcKind::Union => Contents::default(),
+            // An any holds anything, a value may be of a derived type, and a TypeCode has strings in it.
+            _ => Contents::ANYTHING,
+        }
     }
 
     fn and(self, other: Contents) -> Contents {
@@ -46,56 +88,32 @@ impl Contents {
     }
 }
 
-/// `open` are the ids of the types that this one is part of.
-fn of_type(type_code: &TypeCode, open: &mut Vec<String>) -> Contents {
-    match type_code.kind() {
-        TcKind::Char | TcKind::String => Contents { text: true, ..Contents::default() },
-        TcKind::WChar | TcKind::WString => Contents { wide: true, ..Contents::default() },
-        TcKind::ObjRef => Contents { references: true, ..Contents::default() },
-        TcKind::Sequence | TcKind::Array | TcKind::Alias => match type_code.content_type() {
-            Ok(content) => of_type(&content, open),
-            Err(_) => Contents::ANYTHING,
-        },
-        TcKind::Struct | TcKind::Except | TcKind::Union => {
-            let id = type_code.id().unwrap_or_default();
-            if open.iter().any(|other| other == id) {
-                return Contents::default(); // counted where it began
-            }
-            if open.len() > DEPTH_MAX {
-                return Contents::ANYTHING;
-            }
-            open.push(id.to_owned());
-            let discriminator = match type_code.discriminator_type() {
-                Ok(discriminator) => of_type(&discriminator, open),
-                Err(_) => Contents::default(),
-            };
-            let members = (0..type_code.member_count().unwrap_or(0)).fold(discriminator, |all, index| {
-                all.and(
-                    type_code.member_type(index).map_or(Contents::ANYTHING, |member| of_type(&member, open)),
-                )
-            });
-            open.pop();
-            members
-        }
-        TcKind::Null
-        | TcKind::Void
-        | TcKind::Short
-        | TcKind::Long
-        | TcKind::UShort
-        | TcKind::ULong
-        | TcKind::Float
-        | TcKind::Double
-        | TcKind::Boolean
-        | TcKind::Octet
-        | TcKind::LongLong
-        | TcKind::ULongLong
-        | TcKind::LongDouble
-        | TcKind::Enum
-        | TcKind::Fixed => Contents::default(),
-        // An any holds anything, a value may be of a derived type, and a TypeCode has strings in it.
-        _ => Contents::ANYTHING,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hostile::{deep, named, unnamed, wide};
+
+    #[test]
+    fn types_that_nest_as_deep_as_they_are_long() {
+        // Recursion through so many needs more stack than any thread has.
+        let chain = deep(100_000);
+        assert_eq!(Contents::of(&chain), Contents::default());
+    }
+
+    #[test]
+    fn types_with_more_ways_through_them_than_bytes() {
+        // 2^64 ways to the innermost: none could be followed to the end.
+        assert_eq!(Contents::of(&wide(16, TcKind::Long)), Contents::default());
+        assert!(Contents::of(&wide(64, TcKind::WChar)).wide);
+    }
+
+    #[test]
+    fn types_without_ids_are_not_each_other() {
+        let inner = unnamed(&[TypeCode::create_wstring(0)]);
+        let outer = Contents::of(&unnamed(std::slice::from_ref(&inner)));
+        assert!(outer.wide && !outer.text && !outer.references);
+        // Nor those that a peer gave the same id.
+        let same = named("IDL:T:1.0", &[named("IDL:T:1.0", &[TypeCode::create_string(0)])]);
+        assert!(Contents::of(&same).text);
     }
 }
-
-/// Types in one another; deeper ones are taken to hold anything.
-const DEPTH_MAX: usize = 64;

@@ -16,6 +16,7 @@ mod read;
 mod recursion;
 mod text;
 mod typed;
+mod walk;
 mod write;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub use build::{BadType, UnionCase, ValueMember};
 pub use definition::{TypeDef, ValueModifier, Visibility};
 pub use kind::TcKind;
 pub use typed::{Typed, TypedNillable};
+pub use walk::TypeWalk;
 
 pub(crate) use build::labels;
 pub(crate) use node::{ALIASES_MAX, Arena, Members, Shape, TypeKey, TypeRef};
