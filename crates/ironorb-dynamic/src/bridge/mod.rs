@@ -72,7 +72,8 @@ pub struct BridgeOptions {
     /// further, until there is room or [`call_timeout`](Self::call_timeout) has passed (TRANSIENT); one request has always
     /// room. Default: 256 MiB.
     pub held_bytes_max: usize,
-    /// Is shown every call when it is over. Called by the thread that receives for all: it must not wait.
+    /// Is shown every call when it is over, before its client hears of it. Called by the thread that receives for all: it
+    /// must not wait.
     pub observer: Option<Observer>,
     /// Whether [`Passed::arguments`] and [`Passed::results`] are worked out, as far as types are known. Default: no.
     pub show_values: bool,

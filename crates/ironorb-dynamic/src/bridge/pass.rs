@@ -169,11 +169,20 @@ impl Pass {
         let reply = match outcome {
             Ok(reply) => reply,
             Err(e) => {
-                later.raise_system(e.clone());
-                return self.show(Outcome::SystemException(&e), None, false);
+                self.show(Outcome::SystemException(&e), None, false);
+                return later.raise_system(e);
             }
         };
         let rewrites = self.must_rewrite_reply(&reply);
+        let id = match reply.is_user_exception() {
+            true => reply.reader().read_str().map(|id| id.into_owned()).unwrap_or_default(),
+            false => String::new(),
+        };
+        let outcome = match reply.is_user_exception() {
+            true => Outcome::UserException(&id),
+            false => Outcome::Results,
+        };
+        self.show(outcome, Some(&reply), rewrites);
         match &self.known {
             Some(known) if rewrites => {
                 let environment = ThroughBridge(self.inner.clone());
@@ -184,17 +193,9 @@ impl Pass {
             }
             _ => later.pass_on(&reply),
         }
-        let id = match reply.is_user_exception() {
-            true => reply.reader().read_str().map(|id| id.into_owned()).unwrap_or_default(),
-            false => String::new(),
-        };
-        let outcome = match reply.is_user_exception() {
-            true => Outcome::UserException(&id),
-            false => Outcome::Results,
-        };
-        self.show(outcome, Some(&reply), rewrites);
     }
 
+    /// Before the client is told, so that who has an answer finds it among what has been shown.
     fn show(&self, outcome: Outcome<'_>, reply: Option<&RawReply>, reply_rewritten: bool) {
         let options = &self.inner.options;
         let Some(observer) = &options.observer else { return };
