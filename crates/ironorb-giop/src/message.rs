@@ -12,6 +12,7 @@ pub use address::{AddressingDisposition, TargetAddress};
 pub use read::{
     Body, LocateReply, LocateRequest, LocateStatus, Reply, ReplyStatus, Request, Response, read_request_id,
 };
+pub(crate) use relay::write_raw_request_head;
 pub use relay::{PADDING, RawBody, write_raw_reply, write_raw_request};
 pub use write::{
     MessageStart, RequestTarget, write_cancel_request, write_close_connection, write_message_error,

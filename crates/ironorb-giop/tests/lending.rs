@@ -4,9 +4,9 @@ use ironorb_giop::connection::{
     ClientConnection, ConnectionConfig, NotWhole, RequestOptions, ServerConnection, Transmit,
 };
 use ironorb_giop::framer::{Framer, FramerLimits};
-use ironorb_giop::message::{ReplyStatus, RequestId, RequestTarget};
+use ironorb_giop::message::{RawBody, ReplyStatus, RequestId, RequestTarget, Response};
 use ironorb_giop::service_context::EncodedContexts;
-use ironorb_giop::{Any, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
+use ironorb_giop::{Any, ByteOrder, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 use proptest::prelude::*;
 
 /// Something that is written.
@@ -70,6 +70,44 @@ fn rest(transmit: &mut Transmit, mut stream: Vec<u8>) -> Vec<u8> {
     assert_eq!(transmit.sent_position(), stream.len() as u64);
     stream.extend(transmit.take_all());
     stream
+}
+
+/// A body that is passed on, and of which the socket takes some, leaves as one that is copied.
+#[test]
+fn a_body_passed_on_is_lent_as_far_as_it_is_taken() {
+    let bytes: Vec<u8> = (0..20_000u32).map(|i| (i / 7) as u8).collect();
+    for (version, order) in [(Version::V1_0, ByteOrder::Big), (Version::V1_2, ByteOrder::Little)] {
+        let target = RequestTarget::new(version, Some(TransmissionCodeSets::NATIVE), b"key");
+        let body = RawBody { order, phase: 0, bytes: &bytes };
+        let begun = |taken: usize, is_behind: bool| {
+            let mut connection = ClientConnection::<()>::new(ConnectionConfig::default());
+            if is_behind {
+                connection.begin_call(&target, "first", |w| w.write_str("first")).unwrap();
+            }
+            let (mut stream, mut left, mut shown) = (Vec::new(), taken, false);
+            let begun = connection.begin_raw(&target, "op", Response::SyncWithTarget, &[], body, |pieces| {
+                shown = true;
+                take(pieces, &mut left, &mut stream)
+            });
+            assert!(shown && begun.unwrap().is_some());
+            connection.begin_call(&target, "last", |w| w.write_str("last")).unwrap();
+            assert_eq!(stream.len() + left, taken);
+            rest(connection.transmit(), stream)
+        };
+        for is_behind in [false, true] {
+            let expected = begun(0, is_behind);
+            for taken in [1, 11, 12, 60, 120, 9_000, 20_000, usize::MAX] {
+                assert!(begun(taken, is_behind) == expected, "{version:?}, {taken} taken");
+            }
+        }
+    }
+    // A short one is not shown to anybody.
+    let mut connection = ClientConnection::<()>::new(ConnectionConfig::default());
+    let target = RequestTarget::new(Version::V1_2, None, b"key");
+    let body = RawBody { bytes: &bytes[..8000], ..RawBody::EMPTY };
+    let begun = connection.begin_raw(&target, "op", Response::None, &[], body, |_| panic!("it is short"));
+    assert_eq!(begun, Ok(None));
+    assert!(connection.transmit().pending_bytes() > 8000);
 }
 
 proptest! {

@@ -24,7 +24,7 @@ pub use reader::{NESTING_MAX, Number, Reader};
 pub(crate) use segments::{NO_CHUNK, Place};
 pub use wide::WString;
 pub use writer::Writer;
-pub(crate) use writer::{Run, TakeRun};
+pub(crate) use writer::{RUN_BYTES_MIN, Run, TakeRun};
 
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::probe::{self, Stage};

@@ -469,7 +469,7 @@ pub(crate) trait TakeRun: std::fmt::Debug {
 }
 
 /// Fewer bytes are copied in less time than it takes to write everything else twice, and to send them in pieces.
-const RUN_BYTES_MIN: usize = 8 << 10;
+pub(crate) const RUN_BYTES_MIN: usize = 8 << 10;
 
 /// Numbers of a block; enough for its loop to be long, and at most half a KiB on the stack.
 const SWAPPED_AT_ONCE: usize = 64;

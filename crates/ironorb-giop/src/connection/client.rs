@@ -10,7 +10,7 @@ use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::Framer;
 use crate::message::{
     Message, MessageStart, MessageType, RawBody, RequestId, RequestTarget, Response, write_cancel_request,
-    write_close_connection, write_message_error, write_raw_request,
+    write_close_connection, write_message_error, write_raw_request_head,
 };
 use crate::probe::{self, Stage};
 use crate::service_context::{
@@ -274,6 +274,10 @@ impl<W> ClientConnection<W> {
     }
 
     /// Writes a request whose body is another's, as it came. `None` when nobody is to answer.
+    ///
+    /// A long body need not be copied: `send` is given what waits and the body, and tells how many bytes of both have left.
+    /// What it does not take waits like everything else, so it may take nothing.
+    #[allow(clippy::too_many_arguments)] // the parts of a request
     pub fn begin_raw(
         &mut self,
         target: &RequestTarget,
@@ -281,6 +285,7 @@ impl<W> ClientConnection<W> {
         response: Response,
         contexts: &[ServiceContext<'_>],
         body: RawBody<'_>,
+        send: impl FnOnce(&[&[u8]; 2]) -> usize,
     ) -> Result<Option<CallId>, BeginError> {
         let call = self.take_slot()?;
         let (_, chosen) = self.code_sets_for(target);
@@ -290,14 +295,19 @@ impl<W> ClientConnection<W> {
         let bytes_max = self.config.framer.message_bytes_max;
         let buf = self.transmit.buffer();
         let origin = buf.len();
-        let written = write_raw_request(buf, target, call.0, response, operation, &contexts, body, bytes_max);
+        let written =
+            write_raw_request_head(buf, target, call.0, response, operation, &contexts, body, bytes_max);
         if let Err(misuse) = written {
             self.release(call);
             return Err(BeginError::Misuse(misuse));
         }
         self.code_sets = self.code_sets.or(chosen);
-        if let Some(fragment_bytes) = self.config.fragment_bytes {
-            self.transmit.fragment(origin, fragment_bytes);
+        match self.config.fragment_bytes {
+            None => self.transmit.append_lending(body.bytes, send),
+            Some(fragment_bytes) => {
+                self.transmit.buffer().extend_from_slice(body.bytes);
+                self.transmit.fragment(origin, fragment_bytes);
+            }
         }
         if response == Response::None {
             self.release(call); // its slot lent its next id

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use super::{ConnectionConfig, LentMessage};
-use crate::cdr::{Run, Writer};
+use crate::cdr::{RUN_BYTES_MIN, Run, Writer};
 use crate::error::Misuse;
 use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
+use crate::probe;
 use crate::version::{ByteOrder, Version};
 
 /// A queue of bytes: messages are written at its end, the driver sends from its front.
@@ -147,6 +148,21 @@ impl Transmit {
         // Nothing else is cut: with lending there are no fragments.
         self.cuts.push_front(Cut { at: 0, end: 0, order: ByteOrder::NATIVE, form: CutForm::Lent });
         NotWritten::Lent(lent)
+    }
+
+    /// Appends the rest of a message. A long one is shown to `send` before, behind what waits, if nothing is in the way; it
+    /// tells how many bytes of both have left.
+    pub(super) fn append_lending(&mut self, rest: &[u8], send: impl FnOnce(&[&[u8]; 2]) -> usize) {
+        let mut taken = 0;
+        if rest.len() >= RUN_BYTES_MIN && self.cuts.is_empty() {
+            let waiting = self.buf.len() - self.sent;
+            let sent = send(&[&self.buf[self.sent..], rest]);
+            self.transmitted(sent.min(waiting));
+            taken = sent.saturating_sub(waiting).min(rest.len());
+            self.sent_total += taken as u64;
+        }
+        let _probe = probe::copying(rest.len() - taken);
+        self.buf.extend_from_slice(&rest[taken..]);
     }
 
     #[cold]

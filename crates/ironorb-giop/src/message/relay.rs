@@ -62,8 +62,25 @@ pub fn write_raw_request(
     body: RawBody<'_>,
     message_bytes_max: usize,
 ) -> Result<(), Misuse> {
+    write_raw_request_head(buf, target, id, response, operation, contexts, body, message_bytes_max)?;
+    buf.extend_from_slice(body.bytes);
+    Ok(())
+}
+
+/// The same but for the body's bytes, which are to follow.
+#[allow(clippy::too_many_arguments)] // the parts of a request
+pub(crate) fn write_raw_request_head(
+    buf: &mut Vec<u8>,
+    target: &RequestTarget,
+    id: RequestId,
+    response: Response,
+    operation: &str,
+    contexts: &[ServiceContext<'_>],
+    body: RawBody<'_>,
+    message_bytes_max: usize,
+) -> Result<(), Misuse> {
     let version = target.version();
-    whole(buf, version, MessageType::Request, body, message_bytes_max, |w| {
+    head_of(buf, version, MessageType::Request, body, message_bytes_max, |w| {
         if version == Version::V1_2 {
             w.write_u32(id.0);
             w.write_bytes(&[response.flags(), 0, 0, 0]);
@@ -106,7 +123,7 @@ pub fn write_raw_reply(
     body: RawBody<'_>,
     message_bytes_max: usize,
 ) -> Result<(), Misuse> {
-    whole(buf, version, MessageType::Reply, body, message_bytes_max, |w| {
+    head_of(buf, version, MessageType::Reply, body, message_bytes_max, |w| {
         if version == Version::V1_2 {
             w.write_u32(id.0);
             w.write_u32(status as u32);
@@ -123,13 +140,16 @@ pub fn write_raw_reply(
         w.write_u32(id.0);
         w.write_u32(status as u32);
         Ok(())
-    })
+    })?;
+    buf.extend_from_slice(body.bytes);
+    Ok(())
 }
 
 /// A context of ours that says nothing: those who do not know it pass it over, as the standard wants.
 pub const PADDING: u32 = 0x494F_5044;
 
-fn whole(
+/// Appends everything before the body.
+fn head_of(
     buf: &mut Vec<u8>,
     version: Version,
     kind: MessageType,
@@ -138,14 +158,14 @@ fn whole(
     head: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
 ) -> Result<(), Misuse> {
     let origin = buf.len();
-    let written = write_whole(buf, version, kind, body, message_bytes_max, head);
+    let written = write_head(buf, version, kind, body, message_bytes_max, head);
     if written.is_err() {
         buf.truncate(origin);
     }
     written
 }
 
-fn write_whole(
+fn write_head(
     buf: &mut Vec<u8>,
     version: Version,
     kind: MessageType,
@@ -169,7 +189,6 @@ fn write_whole(
         return Err(Misuse::TooLarge);
     }
     let body_bytes = u32::try_from(length - HEADER_BYTES).map_err(|_| Misuse::TooLarge)?;
-    w.write_bytes(body.bytes);
     let header = MessageHeader { body_bytes, ..header };
     buf[origin..origin + HEADER_BYTES].copy_from_slice(&header.to_bytes());
     Ok(())

@@ -6,6 +6,7 @@
 //! receives: it looks at connections with such calls within [`LOOK_EVERY`](crate::client::receiver::LOOK_EVERY). By
 //! then it also sends requests that were held back in the hope that more would come.
 
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -112,7 +113,8 @@ impl Link {
                 ToSend::Raw(request) => {
                     let contexts: Vec<_> = request.contexts_to_pass_on().chain(contexts.iter()).collect();
                     let body = request.body().ok_or(BeginError::Misuse(Misuse::MovedBody))?;
-                    match state.begin_raw(target, operation, response, &contexts, body)? {
+                    let send = |pieces: &[&[u8]; 2]| self.send_pieces(pieces);
+                    match state.begin_raw(target, operation, response, &contexts, body, send)? {
                         Some(id) => id,
                         None => return Ok(None),
                     }
@@ -146,6 +148,18 @@ impl Link {
         }
         self.attend(&mut state);
         Ok(())
+    }
+
+    /// Sends what the socket takes at once; how many bytes. An error shows at the next send.
+    fn send_pieces(&self, pieces: &[&[u8]; 2]) -> usize {
+        // What goes over an accepted connection leaves by the server's hands.
+        if self.is_accepted() {
+            return 0;
+        }
+        match net::send_pieces_now(&self.stream, &pieces.map(IoSlice::new)) {
+            Ok(Moved::Bytes(count)) => count,
+            Ok(Moved::Nothing | Moved::End) | Err(_) => 0,
+        }
     }
 
     /// Whether one more request can wait for others, so that they cost one system call. While few calls are in flight
