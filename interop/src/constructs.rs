@@ -174,4 +174,5 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("`ironorb call` with types from IDL, and from the object", &["call"]),
     ("`ironorb call` with types from the peer's own interface repository", &["call/repository"]),
     ("`ironorb serve-mock`", &["mock"]),
+    ("`ironorb bridge` to servers of both", &["bridge"]),
 ];
