@@ -213,6 +213,7 @@ impl Resolver<'_> {
     }
 
     fn factory(&mut self, factory: &ast::Factory, scope: ScopeId) -> Option<Factory> {
+        self.check_redefines_inherited(factory.name, scope);
         self.declare(scope, factory.name, What::Member);
         let inner = self.open_parameter_scope(scope);
         for parameter in &factory.parameters {
