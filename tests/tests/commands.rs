@@ -185,6 +185,13 @@ fn idl_is_checked_compiled_and_dumped() {
     let said = run(["idl", "check", &path("none.idl")]).expect_failure(1);
     assert!(said.contains("cannot read"), "{said}");
 
+    let slips =
+        write("slips.idl", "@marshal(fast) struct S { long x; };\n@marshal(compiled) const long ONE = 1;\n");
+    let said = run(["idl", "check", &slips]).expect_failure(1);
+    for part in ["`@marshal` has no value `fast`", "slips.idl:2:1", "error: 1 of 1 file failed"] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+
     let out = path("out/deep");
     run(["idl", "compile", "-I", &inc, "-D", "WIDE", "--out", &out, &good]).expect();
     let rust = std::fs::read_to_string(format!("{out}/good.rs")).unwrap();

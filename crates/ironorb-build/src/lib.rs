@@ -60,15 +60,25 @@ pub fn generate_outcome(outcome: &Outcome, config: &Config) -> Result<String, Er
     }
 }
 
+/// What only the generator refuses, whatever is to be generated: each `@marshal` that means nothing. What the front end
+/// finds is in the outcome. Reads no file.
+pub fn check_outcome(outcome: &Outcome) -> Result<(), Errors> {
+    outcome.model.as_ref().map_or(Ok(()), |model| check(model, Some(&outcome.sources)))
+}
+
+fn check(model: &Model, sources: Option<&ironorb_idl::source::Sources>) -> Result<(), Errors> {
+    match marshalling::check(model) {
+        mistakes if mistakes.is_empty() => Ok(()),
+        mistakes => Err(Errors::mistakes(model, sources, &mistakes)),
+    }
+}
+
 fn generate_with(
     model: &Model,
     sources: Option<&ironorb_idl::source::Sources>,
     config: &Config,
 ) -> Result<String, Errors> {
-    let mistakes = marshalling::check(model);
-    if !mistakes.is_empty() {
-        return Err(Errors::mistakes(model, sources, &mistakes));
-    }
+    check(model, sources)?;
     let selection = select::Selection::of(model, config);
     let not_generated = unsupported::check(model, &selection);
     if !not_generated.is_empty() {

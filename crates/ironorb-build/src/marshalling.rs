@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ironorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Definition, Model};
+use ironorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Definition, InterfaceKind, Model};
 use ironorb_idl::source::Span;
 
 use crate::layout::Layout;
@@ -145,7 +145,7 @@ pub(crate) fn check(model: &Model) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for def in model.definitions() {
         for annotation in def.annotations.iter().filter(|annotation| is_ours(annotation)) {
-            mistakes.extend(mistake(annotation, &def.kind));
+            mistakes.extend(mistake(annotation, model, def));
         }
         for annotation in inner(&def.kind).filter(|annotation| is_ours(annotation)) {
             mistakes.push(unsuitable(annotation, "a member or parameter"));
@@ -157,8 +157,16 @@ pub(crate) fn check(model: &Model) -> Vec<Mistake> {
     mistakes
 }
 
-fn mistake(annotation: &Annotation, kind: &DefKind) -> Option<Mistake> {
-    let what = match kind {
+fn mistake(annotation: &Annotation, model: &Model, def: &Definition) -> Option<Mistake> {
+    let what = match def.kind {
+        DefKind::Interface(_) if is_local(def) && !defines_types(model, def) => {
+            "a local interface without types, whose calls are never sent"
+        }
+        DefKind::Operation(_) | DefKind::Attribute(_)
+            if def.parent.is_some_and(|parent| is_local(model.get(parent))) =>
+        {
+            "an operation or attribute of a local interface, which is never sent"
+        }
         DefKind::Module(_)
         | DefKind::Interface(_)
         | DefKind::Operation(_)
@@ -176,6 +184,25 @@ fn mistake(annotation: &Annotation, kind: &DefKind) -> Option<Mistake> {
         DefKind::Annotation(_) => "an annotation",
     };
     Some(unsuitable(annotation, what))
+}
+
+fn is_local(def: &Definition) -> bool {
+    matches!(&def.kind, DefKind::Interface(interface) if interface.kind == InterfaceKind::Local)
+}
+
+/// True when there are types that take the way of this scope.
+fn defines_types(model: &Model, scope: &Definition) -> bool {
+    model.definitions().iter().any(|def| {
+        def.parent == Some(scope.id)
+            && matches!(
+                def.kind,
+                DefKind::Struct(_)
+                    | DefKind::Exception(_)
+                    | DefKind::Union(_)
+                    | DefKind::Enum(_)
+                    | DefKind::Typedef(_)
+            )
+    })
 }
 
 fn unsuitable(annotation: &Annotation, what: &str) -> Mistake {

@@ -170,7 +170,9 @@ fn an_annotation_that_says_nothing_is_refused() {
                struct C { @marshal(compiled) long x; };\n\
                @marshal(interpreted) native Cookie;\n\
                @marshal(way = compiled) enum E { one, two };\n\
-               interface I { void f(@marshal(compiled) in long x); };\n";
+               interface I { void f(@marshal(compiled) in long x); };\n\
+               @marshal(interpreted) local interface L { @marshal(compiled) void f(); };\n\
+               @marshal(interpreted) local interface T { struct U { long x; }; };\n";
     check(
         idl,
         &[
@@ -182,9 +184,12 @@ fn an_annotation_that_says_nothing_is_refused() {
             "error: `@marshal` means nothing on a native type --> test.idl:5:1",
             "error: `@marshal` has no parameter `way` --> test.idl:6:1",
             "error: `@marshal` means nothing on a member or parameter --> test.idl:7:22",
+            "error: `@marshal` means nothing on a local interface without types, whose calls are never sent --> test.idl:8:1",
+            "error: `@marshal` means nothing on an operation or attribute of a local interface, which is never sent --> test.idl:8:43",
         ],
     );
     let text = generated(idl).unwrap_err().to_string();
+    assert!(!text.contains("test.idl:9:"), "{text}");
     assert!(text.contains("  = help: write `@marshal(compiled)` or `@marshal(interpreted)`"), "{text}");
     assert!(text.contains("  = help: put it on a type, an operation, an interface or a module"), "{text}");
     // One that the text declares means what its author says.

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use ironorb_build::{Config, Marshalling, generate_outcome};
+use ironorb_build::{Config, Marshalling, check_outcome, generate_outcome};
 use ironorb_idl::{Options, Outcome, compile_file};
 
 use crate::failure::{Failure, printed};
@@ -79,7 +79,12 @@ fn check(settings: &Settings, files: &[PathBuf]) -> Result<(), Failure> {
     let mut warnings = 0;
     for file in files {
         let outcome = settings.compile(file);
-        bad += usize::from(outcome.model.is_none());
+        // The front end leaves what `@marshal` says to the generator.
+        let refused = check_outcome(&outcome);
+        if let Err(errors) = &refused {
+            eprintln!("{errors}\n");
+        }
+        bad += usize::from(outcome.model.is_none() || refused.is_err());
         warnings += outcome.diagnostics.warning_count();
     }
     let summary = match warnings {
