@@ -106,9 +106,23 @@ impl ServingProcess {
     /// # Panics
     /// If it does not.
     pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> ServingProcess {
+        ServingProcess::start_knowing("", args)
+    }
+
+    /// The same with an initial reference, `NAME=URL`.
+    ///
+    /// # Panics
+    /// If it does not serve.
+    pub fn start_knowing<S: AsRef<OsStr>>(
+        initial_reference: &str,
+        args: impl IntoIterator<Item = S>,
+    ) -> ServingProcess {
         let mut command = Command::new(ironorb());
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.env_remove(ironorb::INIT_REF_VARIABLE);
+        match initial_reference {
+            "" => command.env_remove(ironorb::INIT_REF_VARIABLE),
+            known => command.env(ironorb::INIT_REF_VARIABLE, known),
+        };
         let mut child = command.spawn().expect("`ironorb` can be started");
         let out = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut started = ServingProcess { child, out, announced: Vec::new(), ready: String::new() };

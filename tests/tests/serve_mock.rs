@@ -116,6 +116,23 @@ fn a_mock_answers_as_its_file_says_and_prints_calls() {
 }
 
 #[test]
+fn who_cannot_be_reached_is_told_apart() {
+    let files = Files::new();
+    let nowhere = "InterfaceRepository=corbaloc::1.2@127.0.0.1:1/InterfaceRepository";
+    let mock = ServingProcess::start_knowing(nowhere, ["serve-mock", &files.idl]);
+    // The servant's repository is down, the servant is not.
+    let said = call(&mock, "Account", &["_interface"]).expect_failure(1);
+    assert!(said.contains("INTF_REPOS") && !said.contains("is the server running"), "{said}");
+    // What the servant raises does not say that the servant cannot be reached.
+    let answers = r#"{"Account": {"withdraw": {"system": "TRANSIENT"}}}"#;
+    let mock = files.serve(&["--answers", &files.write("answers.json", answers)]);
+    let said = call(&mock, "Account", &["withdraw", "1", "--idl", &files.idl]).expect_failure(1);
+    let answers = format!("help: the server at {} answers", mock.ready);
+    assert!(said.contains("TRANSIENT") && said.contains(&answers), "{said}");
+    assert!(!said.contains("is the server running"), "{said}");
+}
+
+#[test]
 fn a_signal_ends_a_mock_that_delays() {
     let files = Files::new();
     let answers = files

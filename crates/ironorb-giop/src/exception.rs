@@ -109,6 +109,7 @@ pub struct SystemException {
     pub minor: MinorCode,
     /// Whether the operation was carried out.
     pub completed: CompletionStatus,
+    was_received: bool,
     detail: Option<Box<str>>,
 }
 
@@ -116,7 +117,7 @@ impl SystemException {
     /// An exception without detail.
     #[cold]
     pub fn new(kind: SystemExceptionKind, minor: MinorCode, completed: CompletionStatus) -> Self {
-        SystemException { kind, minor, completed, detail: None }
+        SystemException { kind, minor, completed, was_received: false, detail: None }
     }
 
     /// The same with words for people: what failed, where, and what to do. Not sent to peers.
@@ -140,6 +141,12 @@ impl SystemException {
         self
     }
 
+    /// True when it was read from a message: somebody answered, whatever the exception says of what cannot be reached.
+    /// False when it was raised in this process.
+    pub fn was_received(&self) -> bool {
+        self.was_received
+    }
+
     /// The words for people, if any.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
@@ -155,7 +162,7 @@ impl SystemException {
             // A status that does not exist tells nothing, but the exception itself does.
             _ => CompletionStatus::Maybe,
         };
-        Ok(match SystemExceptionKind::from_repository_id(id) {
+        let e = match SystemExceptionKind::from_repository_id(id) {
             Some(kind) => SystemException::new(kind, minor, completed),
             None => SystemException::new(
                 SystemExceptionKind::Unknown,
@@ -163,7 +170,8 @@ impl SystemException {
                 completed,
             )
             .with_detail(format!("the peer raised {id}")),
-        })
+        };
+        Ok(SystemException { was_received: true, ..e })
     }
 }
 

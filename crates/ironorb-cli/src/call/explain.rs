@@ -23,6 +23,9 @@ pub(super) fn system(what: &str, object: &ObjectRef, e: &SystemException) -> Fai
     let failure = with_parts(Failure::new(what), e);
     let at = address_of(object);
     match e.kind {
+        Kind::Transient | Kind::CommFailure | Kind::Timeout if e.was_received() => failure.with_help(format!(
+            "the server at {at} answers, but not what it needs itself for this: is it a bridge whose target is down?"
+        )),
         Kind::Transient | Kind::CommFailure => {
             failure.with_help(format!("is the server running at {at}? `ironorb ior decode REF` shows where it is sought"))
         }

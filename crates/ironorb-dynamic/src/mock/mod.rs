@@ -111,7 +111,7 @@ impl Mock {
     pub fn start(orb: &Orb, known: Interfaces, options: Options) -> Result<Mock, MockError> {
         let named = name_objects(&known, &options)?;
         let poa = orb.root_poa();
-        let shared = Arc::new(Shared::new(orb, known, options.report));
+        let shared = Arc::new(Shared::new(known, options.report));
         let mut objects = Vec::new();
         let mut servants = Vec::new();
         let mut ids = Vec::new();

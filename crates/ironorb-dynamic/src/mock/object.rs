@@ -9,11 +9,9 @@ use ironorb::dyn_any::DynAny;
 use ironorb::dynamic::{
     DynamicServant, InterfaceDescription, OperationDescription, ParameterMode, ServerRequest,
 };
-use ironorb::ifr::{self, corba::Repository as _};
 use ironorb::poa::ObjectId;
 use ironorb::{
-    Any, CompletionStatus, MinorCode, ObjectRef, Orb, Replied, SystemException, SystemExceptionKind, TcKind,
-    TypeCode,
+    Any, CompletionStatus, MinorCode, Replied, SystemException, SystemExceptionKind, TcKind, TypeCode,
 };
 use serde_json::Value;
 
@@ -24,7 +22,6 @@ use crate::{Interfaces, json};
 
 /// What all objects of a mock have in common.
 pub(super) struct Shared {
-    orb: Orb,
     known: Interfaces,
     report: Option<Report>,
     /// The objects' interfaces and IORs, as soon as all are there.
@@ -34,15 +31,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(orb: &Orb, known: Interfaces, report: Option<Report>) -> Shared {
-        Shared {
-            orb: orb.clone(),
-            known,
-            report,
-            objects: OnceLock::new(),
-            stopped: Mutex::new(false),
-            stop: Condvar::new(),
-        }
+    pub(super) fn new(known: Interfaces, report: Option<Report>) -> Shared {
+        Shared { known, report, objects: OnceLock::new(), stopped: Mutex::new(false), stop: Condvar::new() }
     }
 
     pub(super) fn known(&self) -> &Interfaces {
@@ -250,11 +240,6 @@ impl DynamicServant for MockServant {
             Outcome::Raise(exception) => request.raise(&exception),
             Outcome::System(e) => request.raise_system(e),
         }
-    }
-
-    fn interface_object(&self, _: &ObjectId) -> Result<Option<ObjectRef>, SystemException> {
-        let found = ifr::repository(&self.shared.orb)?.lookup_id(&self.interface.id)?;
-        Ok(found.map(Into::into))
     }
 }
 

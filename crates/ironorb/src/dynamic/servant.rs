@@ -85,8 +85,9 @@ pub trait DynamicServant: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// The description of an object's interface in an interface repository (`_get_interface`). By default there is none:
-    /// INTF_REPOS.
+    /// The description of an object's interface in an interface repository (`_get_interface`). By default there is none of
+    /// its own, INTF_REPOS, which is answered by what the ORB's initial reference `InterfaceRepository` has for the id of
+    /// [`interface`](Self::interface), if there is such a reference.
     fn interface_object(&self, id: &ObjectId) -> Result<Option<ObjectRef>, SystemException> {
         let _ = id;
         Err(no_interface_repository())
