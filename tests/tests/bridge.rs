@@ -1,7 +1,7 @@
 //! A bridge between clients and servers: what passes it is what was sent, whatever it is, and nobody can tell.
 
 use std::io::Write as _;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -454,4 +454,86 @@ fn bodies_of_unknown_interfaces_pass_byte_by_byte() {
             }
         }
     }
+}
+
+/// A bridge that knows these definitions, and an object of one of the interfaces at a listener; a client of the bridge.
+fn between(idl: &str, type_id: &str, through: bool) -> (TcpListener, (Orb, Bridge), TcpStream) {
+    let (listener, port) = raw::listen();
+    let mut types = Interfaces::new();
+    types.add_idl_text("test.idl", idl, &Default::default()).unwrap();
+    let bridge = bridge(BridgeOptions { types: Some(Arc::new(types)), through, ..BridgeOptions::default() });
+    let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", port, b"k", &[]).unwrap();
+    let target = bridge.0.ior_to_object(Ior::with_profile(type_id, profile)).unwrap();
+    bridge.1.publish(b"k", &target).unwrap();
+    let client = TcpStream::connect(&bridge.0.published_addresses()[0]).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    (listener, bridge, client)
+}
+
+/// A value in chunks, of the first of these types.
+fn chunked_value(ids: &[&str], state: &[u8]) -> Vec<u8> {
+    let mut w = Wire { little: false, bytes: Vec::new() };
+    w.long(0x7FFF_FF0E);
+    w.long(ids.len() as u32);
+    for id in ids {
+        w.octets(format!("IDL:VV/{id}:1.0\0").as_bytes());
+    }
+    w.octets(state);
+    w.long(u32::MAX); // it ends
+    w.bytes
+}
+
+/// Values of a type that the bridge does not know are never made ones of a base: they pass as they are, or there is an
+/// error where they would have to be written anew.
+#[test]
+fn values_are_never_cut_short() {
+    const IDL: &str =
+        "module VV { valuetype Base { public long a; }; interface T { Base id(in Base b); }; };";
+    let base = chunked_value(&["Base"], &[0, 0, 0, 1]);
+    let cut = [
+        chunked_value(&["Tr", "Base"], &[0, 0, 0, 1, 0, 2]),
+        chunked_value(&["Base"], &[0, 0, 0, 1, 0, 2]), // more members than the bridge knows of
+        chunked_value(&["Base"], &[0, 0, 0, 1, 0, 0, 0, 2]),
+        chunked_value(&["Tr"], &[0, 0, 0, 1, 0, 2]),
+    ];
+    for through in [false, true] {
+        let (listener, (orb, _bridge), mut client) = between(IDL, "IDL:VV/T:1.0", through);
+        client.write_all(&Wire::request(2, false, b"k", "id", &base)).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut got = seen(&raw::read_message(&mut server));
+        // As it was, or written anew: then without chunks, in whichever byte order.
+        let is_whole = |body: &[u8]| *body == base || body.ends_with(&1u32.to_ne_bytes());
+        assert!(is_whole(&got.body), "{got:?}");
+        server.write_all(&Wire::reply(2, false, got.id, 0, false, &base)).unwrap();
+        let back = seen(&raw::read_message(&mut client));
+        assert!(back.status == 0 && is_whole(&back.body), "{back:?}");
+        for value in &cut {
+            client.write_all(&Wire::request(2, false, b"k", "id", value)).unwrap();
+            if through {
+                assert_is_unknown_value(&seen(&raw::read_message(&mut client)), CompletionStatus::No);
+                // What reaches the server is the next request; the error comes on the way back.
+                client.write_all(&Wire::request(2, false, b"k", "id", &base)).unwrap();
+            }
+            got = seen(&raw::read_message(&mut server));
+            assert!(through || got.body == *value, "{got:?}");
+            server.write_all(&Wire::reply(2, false, got.id, 0, false, value)).unwrap();
+            let back = seen(&raw::read_message(&mut client));
+            match through {
+                true => assert_is_unknown_value(&back, CompletionStatus::Yes),
+                false => assert_eq!((back.status, &back.body), (0, value)),
+            }
+        }
+        drop(server);
+        orb.shutdown(true).unwrap();
+    }
+}
+
+fn assert_is_unknown_value(reply: &Seen, completed: CompletionStatus) {
+    assert_eq!(reply.status, 2, "{reply:?}");
+    let mut expected = Wire { little: reply.little, bytes: Vec::new() };
+    expected.octets(b"IDL:omg.org/CORBA/MARSHAL:1.0\0");
+    expected.long(MinorCode::UNKNOWN_VALUE_TYPE.0);
+    expected.long(completed as u32);
+    assert_eq!(reply.body, expected.bytes, "{reply:?}");
 }

@@ -137,6 +137,8 @@ pub enum Misuse {
     /// A body that is to be passed on as it came would have to be aligned otherwise, or was in fragments each aligned
     /// by itself.
     MovedBody,
+    /// A value that is to be passed on whole is of a type that is not known, or has more members than is known of it.
+    UnknownValueType,
 }
 
 impl fmt::Display for Misuse {
@@ -181,6 +183,9 @@ impl fmt::Display for Misuse {
             Misuse::BadTypeCode => f.write_str("the type is still to be built, or its values are never sent"),
             Misuse::MovedBody => f.write_str(
                 "the body cannot be passed on as it came, for the other GIOP version aligns it otherwise",
+            ),
+            Misuse::UnknownValueType => f.write_str(
+                "a value is of a type that is not known where it has to be written anew, and is not passed on cut short",
             ),
             Misuse::DanglingLink => {
                 f.write_str("a link in a value leads into a graph that is not finished, or gone")

@@ -295,6 +295,7 @@ impl From<Misuse> for SystemException {
             Misuse::WideWithoutComponent => (S::InvObjref, MinorCode::INV_OBJREF_NO_CODE_SETS_COMPONENT),
             Misuse::BadTypeCode => (S::BadTypecode, MinorCode::UNSENDABLE_ARGUMENT),
             Misuse::MovedBody => (S::Marshal, MinorCode::MOVED_BODY),
+            Misuse::UnknownValueType => (S::Marshal, MinorCode::UNKNOWN_VALUE_TYPE),
         };
         SystemException::new(kind, minor, CompletionStatus::No).with_detail(error.to_string())
     }

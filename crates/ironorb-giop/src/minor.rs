@@ -118,6 +118,7 @@ codes! {
         35 => ENCODING_CHANGED "the object has moved to where its arguments are written otherwise; call again"
         40 => REPLY_GIVEN_UP "the servant gave its obligation to answer up"
         44 => MOVED_BODY "the body cannot be passed on to this GIOP version without its types"
+        45 => UNKNOWN_VALUE_TYPE "a value cannot be passed on whole without its type"
     }
 }
 

@@ -7,7 +7,7 @@ use ironorb::giop::any::{CopyError, copy_value};
 use ironorb::giop::cdr::Environment;
 use ironorb::giop::ior::Ior;
 use ironorb::giop::value::ValueFactory;
-use ironorb::giop::{Misuse, Reader, Writer};
+use ironorb::giop::{MalformedKind, Misuse, Reader, Writer};
 use ironorb::{Any, TypeCode};
 use serde_json::Value;
 
@@ -87,6 +87,7 @@ fn copy_all<'t>(
     for type_code in types {
         copy_value(r, w, type_code).map_err(|e| match e {
             CopyError::Misuse(misuse) => misuse,
+            CopyError::Malformed(e) if e.kind == MalformedKind::NoValueFactory => Misuse::UnknownValueType,
             CopyError::Malformed(_) => Misuse::MovedBody,
         })?;
     }
@@ -104,6 +105,11 @@ impl Environment for ThroughBridge {
 
     fn share(&self) -> Option<Arc<dyn Environment>> {
         Some(Arc::new(self.clone()))
+    }
+
+    /// The receiver may know what the bridge does not.
+    fn truncates_values(&self) -> bool {
+        false
     }
 
     /// What leads to the bridge already leads to the object again, which need not know of the bridge; anything else

@@ -21,6 +21,13 @@ pub trait Environment: Any + Send + Sync {
         ior
     }
 
+    /// Whether a value of a derived type that is not known here may be copied as one of its bases, where its sender allows
+    /// that; by default so. Who only passes values on refuses it, for what is cut off is lost to a receiver who may
+    /// know the type: it is then an error, [`MalformedKind::NoValueFactory`](crate::MalformedKind::NoValueFactory).
+    fn truncates_values(&self) -> bool {
+        true
+    }
+
     /// The environment that this one adds to; none unless it says so.
     fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
         None

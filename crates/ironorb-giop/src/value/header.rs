@@ -90,6 +90,16 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Ends a value after its state. False if some of it was left.
+    pub(crate) fn end_whole_value(&mut self, header: ValueHeader) -> Result<bool, Malformed> {
+        let in_chunk = self.chunk_end() != NO_CHUNK && self.position() < self.chunk_end();
+        let left = header.chunked && in_chunk && self.values().nesting().ended.is_none();
+        let before = self.stream_position();
+        self.end_value(header)?;
+        // At most padding and the tag that ends it: another chunk has a length, an octet and then that tag.
+        Ok(!left && self.stream_position() - before < 8)
+    }
+
     /// Goes on behind a value of which only the header was read now, but all of it before. Returns how many bytes were
     /// not looked at.
     pub(crate) fn pass_value(&mut self, header: ValueHeader) -> Result<usize, Malformed> {

@@ -22,7 +22,7 @@ use crate::value::{Bookmark, WrittenIds};
 
 use plan::Plan;
 pub(crate) use values::shown_type;
-use values::{OpenCopy, Places, TypeInfo};
+use values::{OpenCopy, Places, TypeInfo, end_copied};
 pub use values::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 
 /// Copies one value of this type, converting whatever differs between the encodings of reader and writer: byte
@@ -194,7 +194,7 @@ impl<'t> Copy<'t> {
                 Some(ty) => self.one(r, w, ty, &mut work)?,
                 None => match work.pop() {
                     Some(Frame::Value((header, open))) => {
-                        r.end_value(header)?;
+                        end_copied(r, header)?;
                         w.end_value(open)?;
                     }
                     Some(Frame::Outside(bookmark)) => self.end_outside(r, &bookmark)?,

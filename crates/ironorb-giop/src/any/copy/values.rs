@@ -2,7 +2,7 @@
 //! what a value may be truncated to are written as the value needs them.
 //!
 //! A value that is of a derived type is copied as that type if the environment knows it, else as the first base in its
-//! list that is known, if its sender allows that.
+//! list that is known, if its sender and the environment allow that.
 
 use std::collections::BTreeMap;
 
@@ -136,7 +136,6 @@ impl Copy<'_> {
         header: &ValueHeader,
         formal: Option<TypeRef<'a>>,
     ) -> Result<Actual<'a>, CopyError> {
-        let chunked = header.chunked;
         if ids.is_empty() && self.outside > 0 {
             // What it was taken for where it stands need not be what is expected of who refers to it.
             let known = r.values().type_at(header.position);
@@ -144,13 +143,14 @@ impl Copy<'_> {
             return ty.map(|ty| Actual { ty, index: 0 }).ok_or_else(|| not_known(r));
         }
         let Some(place) = ids.elsewhere() else {
-            return actual_type(r, ids, chunked, formal);
+            return actual_type(r, ids, header.chunked, formal);
         };
+        let may_be_cut = header.chunked && truncates(r);
         let info = self.type_infos.entry(place).or_insert_with(|| TypeInfo {
             known: ids.iter().map(|id| known_type(r, id)).collect(),
             written: BTreeMap::new(),
         });
-        find_actual(ids, chunked, formal, |index| info.known.get(index).copied().flatten())
+        find_actual(ids, may_be_cut, formal, |index| info.known.get(index).copied().flatten())
             .ok_or_else(|| not_known(r))
     }
 
@@ -241,6 +241,17 @@ impl Copy<'_> {
     }
 }
 
+/// Ends a value that has been copied. What is left of its state is cut off, or is an error where nothing may be lost.
+pub(super) fn end_copied(r: &mut Reader<'_>, header: ValueHeader) -> Result<(), CopyError> {
+    if truncates(r) {
+        return Ok(r.end_value(header)?);
+    }
+    if !r.end_whole_value(header)? {
+        return Err(not_known(r)); // of a type that has more members than is known here
+    }
+    Ok(())
+}
+
 /// The type to show a value as.
 pub(crate) fn shown_type<'a>(
     r: &Reader<'_>,
@@ -256,12 +267,13 @@ fn actual_type<'a>(
     chunked: bool,
     formal: Option<TypeRef<'a>>,
 ) -> Result<Actual<'a>, CopyError> {
-    find_actual(ids, chunked, formal, |index| known_type(r, ids.get(index)?)).ok_or_else(|| not_known(r))
+    let may_be_cut = chunked && truncates(r);
+    find_actual(ids, may_be_cut, formal, |index| known_type(r, ids.get(index)?)).ok_or_else(|| not_known(r))
 }
 
 fn find_actual<'a>(
     ids: &ValueIds,
-    chunked: bool,
+    may_be_cut: bool,
     formal: Option<TypeRef<'a>>,
     known: impl Fn(usize) -> Option<&'static TypeDef>,
 ) -> Option<Actual<'a>> {
@@ -270,7 +282,7 @@ fn find_actual<'a>(
     }
     let formal = formal.and_then(|ty| Some((ty.shape().id_and_name()?.0, ty)));
     // What is left of a state that is cut short must be skipped, which only chunks allow.
-    let candidates = if chunked { ids.len() } else { 1 };
+    let candidates = if may_be_cut { ids.len() } else { 1 };
     ids.iter().take(candidates).enumerate().find_map(|(index, id)| {
         let ty = match formal {
             Some((formal_id, ty)) if formal_id == &**id => {
@@ -304,6 +316,10 @@ fn with_base<'a>(
 
 fn known_type(r: &Reader<'_>, id: &str) -> Option<&'static TypeDef> {
     r.environment()?.value_factory(id).map(|factory| factory.info().type_def)
+}
+
+fn truncates(r: &Reader<'_>) -> bool {
+    r.environment().is_none_or(|environment| environment.truncates_values())
 }
 
 #[cold]
