@@ -537,3 +537,61 @@ fn assert_is_unknown_value(reply: &Seen, completed: CompletionStatus) {
     expected.long(completed as u32);
     assert_eq!(reply.body, expected.bytes, "{reply:?}");
 }
+
+/// What an object is can be learnt later when it could not be asked: each call asks once until there is an answer, and
+/// none is passed on as if there were no types.
+#[test]
+fn objects_that_come_late_are_known() {
+    let (listener, (orb, _bridge), mut client) = between("interface Giver { Object give(); };", "", true);
+    let request = Wire::request(2, false, b"k", "give", &[]);
+    for _ in 0..2 {
+        client.write_all(&request).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        assert_eq!(seen(&raw::read_message(&mut server)).operation, "_repository_id");
+        drop(server);
+        let back = seen(&raw::read_message(&mut client));
+        let text = String::from_utf8_lossy(&back.body).into_owned();
+        assert!(back.status == 2 && text.contains("CORBA/COMM_FAILURE:1.0"), "{text}");
+        let no = CompletionStatus::No as u32;
+        assert!(back.body.ends_with(&if back.little { no.to_le_bytes() } else { no.to_be_bytes() }));
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "it is asked twice for one call");
+        listener.set_nonblocking(false).unwrap();
+    }
+    client.write_all(&request).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Until the bridge hangs up; connections for what it asks itself and for calls may be two.
+    std::thread::spawn(move || {
+        for server in listener.incoming() {
+            let mut server = server.unwrap();
+            std::thread::spawn(move || {
+                loop {
+                    let message = raw::read_message(&mut server);
+                    if message.is_empty() {
+                        return;
+                    }
+                    let got = seen(&message);
+                    let mut w = Wire { little: false, bytes: Vec::new() };
+                    w.octets(b"IDL:Giver:1.0\0");
+                    if got.operation == "give" {
+                        w.long(1); // profile, of IIOP
+                        w.long(0);
+                        let mut profile = Wire { little: false, bytes: vec![0, 1, 2, 0] };
+                        profile.octets(b"127.0.0.1\0");
+                        profile.align(2);
+                        profile.bytes.extend(port.to_be_bytes());
+                        profile.octets(b"given");
+                        profile.long(0);
+                        w.octets(&profile.bytes);
+                    }
+                    server.write_all(&Wire::reply(2, false, got.id, 0, false, &w.bytes)).unwrap();
+                }
+            });
+        }
+    });
+    let back = seen(&raw::read_message(&mut client));
+    assert_eq!(back.status, 0, "{back:?}");
+    let text = String::from_utf8_lossy(&back.body).into_owned();
+    assert!(text.contains("IDL:Giver:1.0") && !text.contains("given"), "it leads through the bridge: {text}");
+    orb.shutdown(true).unwrap();
+}

@@ -121,8 +121,9 @@ impl Asking<'_> {
                         return Ok(Some(found));
                     }
                 }
+                // Nobody else is asked for this, so it is the object that cannot be reached.
+                Err(e) if may_be_unreachable(&e) => return Err(e),
                 Err(e) => {
-                    self.check_answered(&e)?;
                     self.note(Source::RepositoryId, e.to_string());
                 }
             }
@@ -228,10 +229,7 @@ impl Asking<'_> {
 
     /// An error if it is the object that cannot be reached, and not whoever it asks in its turn.
     fn check_answered(&self, e: &SystemException) -> Result<(), SystemException> {
-        use SystemExceptionKind as Kind;
-        let may_be_unreachable =
-            matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout | Kind::ObjectNotExist);
-        if !may_be_unreachable {
+        if !may_be_unreachable(e) {
             return Ok(());
         }
         match self.object.non_existent() {
@@ -243,4 +241,9 @@ impl Asking<'_> {
     fn note(&mut self, source: Source, why: String) {
         self.attempts.push(Attempt { source, why });
     }
+}
+
+fn may_be_unreachable(e: &SystemException) -> bool {
+    use SystemExceptionKind as Kind;
+    matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout | Kind::ObjectNotExist)
 }

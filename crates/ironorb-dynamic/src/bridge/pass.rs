@@ -53,7 +53,11 @@ impl DynamicServant for Forwarder {
         let Some(share) = self.0.held.take(bytes, options.call_timeout) else {
             return request.raise_system(no_room());
         };
-        let pass = Pass::new(&self.0, request.object_id(), received, &target, begun, share);
+        let (pass, unreachable) = Pass::new(&self.0, request.object_id(), received, &target, begun, share);
+        if let Some(e) = unreachable {
+            pass.show(Outcome::SystemException(&e), None, false);
+            return request.raise_system(e);
+        }
         if pass.received.response() == Response::None {
             pass.tell();
             return request.reply(None, &[]);
@@ -77,6 +81,8 @@ struct Pass {
 }
 
 impl Pass {
+    /// An exception beside it if what the object is cannot be learnt since it cannot be reached: it is not asked again
+    /// at once, and might be there then, and be asked without its types being known.
     fn new(
         inner: &Arc<Inner>,
         key: &ObjectId,
@@ -84,13 +90,17 @@ impl Pass {
         target: &Target,
         begun: Instant,
         share: Share,
-    ) -> Pass {
+    ) -> (Pass, Option<SystemException>) {
         let options = &inner.options;
         let asked_in = options.giop.unwrap_or(received.version());
         let (object, version) = target.in_manner(asked_in, received.code_sets());
-        let known = match received.version() != version || options.through || options.show_values {
+        let asked = match received.version() != version || options.through || options.show_values {
             true => target.known(received.operation(), options.types.as_deref()),
-            false => None,
+            false => Ok(None),
+        };
+        let (known, unreachable) = match asked {
+            Ok(known) => (known, None),
+            Err(e) => (None, Some(e)),
         };
         let mut pass = Pass {
             inner: inner.clone(),
@@ -104,7 +114,7 @@ impl Pass {
             _share: share,
         };
         pass.rewrites = pass.must_rewrite_request();
-        pass
+        (pass, unreachable)
     }
 
     /// Whether the arguments' bytes would mean something else to the object, and their types are known.

@@ -1,13 +1,14 @@
 //! The objects behind a bridge: how they are called, and what is known of their operations.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ironorb::dynamic::{InterfaceDescription, OperationDescription};
 use ironorb::giop::TransmissionCodeSets;
 use ironorb::giop::ior::{IiopProfile, Ior};
 use ironorb::giop::typecode::TypedNillable;
-use ironorb::{Manner, ObjectRef, Orb, Version};
+use ironorb::{CompletionStatus, Manner, ObjectRef, Orb, SystemException, SystemExceptionKind, Version};
 
 use super::BridgeOptions;
 use super::contents::Contents;
@@ -20,7 +21,11 @@ pub(super) struct Target {
     version: Version,
     /// The same object once for each manner in which it has been called: at most one for each version and pair of sets.
     manners: Mutex<Vec<(Manner, ObjectRef)>>,
+    /// What the object is, once it has said so or said that it does not.
     interface: OnceLock<Option<Arc<InterfaceDescription>>>,
+    /// How often it could not be asked, and why not, the last time. Locked by who asks.
+    failures: AtomicU64,
+    failure: Mutex<Option<SystemException>>,
     known: Mutex<HashMap<String, Arc<Known>>>,
 }
 
@@ -39,6 +44,8 @@ impl Target {
             version,
             manners: Mutex::default(),
             interface: OnceLock::new(),
+            failures: AtomicU64::new(0),
+            failure: Mutex::default(),
             known: Mutex::default(),
         }
     }
@@ -68,18 +75,24 @@ impl Target {
         (object, version)
     }
 
-    /// What is known of an operation. Asks the object once what it is, if its reference does not tell; blocks then.
-    pub(super) fn known(&self, name: &str, types: Option<&Interfaces>) -> Option<Arc<Known>> {
-        let types = types?;
+    /// What is known of an operation. Asks the object what it is, if its reference does not tell, until it answers; blocks
+    /// then. An error if it cannot be reached.
+    pub(super) fn known(
+        &self,
+        name: &str,
+        types: Option<&Interfaces>,
+    ) -> Result<Option<Arc<Known>>, SystemException> {
+        let Some(types) = types else { return Ok(None) };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(name) {
-            return Some(known.clone());
+            return Ok(Some(known.clone()));
         }
         drop(known);
-        let operation = match name.starts_with('_') {
-            true => standard(name).or_else(|| self.interface(types)?.find(name).cloned()),
-            false => self.interface(types)?.find(name).cloned(),
-        }?;
+        let operation = match standard(name) {
+            Some(operation) => Some(operation),
+            None => self.interface(types)?.and_then(|interface| interface.find(name).cloned()),
+        };
+        let Some(operation) = operation else { return Ok(None) };
         let found = Arc::new(Known {
             arguments: Contents::of_arguments(&operation),
             results: Contents::of_results(&operation),
@@ -87,12 +100,48 @@ impl Target {
         });
         known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(name.to_owned(), found.clone()); // the operations of one interface
-        Some(found)
+        Ok(Some(found))
     }
 
-    fn interface(&self, types: &Interfaces) -> Option<Arc<InterfaceDescription>> {
-        self.interface.get_or_init(|| types.of(&self.object).ok()).clone()
+    /// What the object is. Only what it has answered is kept; where it cannot be reached the caller is told, so that each
+    /// call asks but once. Those that come while one asks share what comes of it, else they would wait for the same time
+    /// one after the other.
+    fn interface(&self, types: &Interfaces) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
+        if let Some(found) = self.interface.get() {
+            return Ok(found.clone());
+        }
+        let failures_before = self.failures.load(Ordering::Relaxed);
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = self.interface.get() {
+            return Ok(found.clone());
+        }
+        if self.failures.load(Ordering::Relaxed) != failures_before
+            && let Some(e) = &*failure
+        {
+            return Err(e.clone());
+        }
+        let found = match types.of(&self.object) {
+            Ok(found) => Some(found),
+            Err(unknown) => match unknown.unanswered {
+                Some(e) if is_unreachable(&e) => {
+                    // The call itself has not been made.
+                    let e = e.with_completed(CompletionStatus::No);
+                    *failure = Some(e.clone());
+                    self.failures.fetch_add(1, Ordering::Relaxed);
+                    return Err(e);
+                }
+                // It may be there later; the call is told the same.
+                Some(e) if e.kind == SystemExceptionKind::ObjectNotExist => return Ok(None),
+                _ => None,
+            },
+        };
+        Ok(self.interface.get_or_init(|| found).clone())
     }
+}
+
+fn is_unreachable(e: &SystemException) -> bool {
+    use SystemExceptionKind as Kind;
+    matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout)
 }
 
 /// What every object answers with a reference. The rest has neither wide characters nor references.
