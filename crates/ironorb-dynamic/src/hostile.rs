@@ -43,6 +43,42 @@ pub(crate) fn wide(depth: u32, kind: TcKind) -> TypeCode {
     bytes.type_code()
 }
 
+/// Structs without ids so deep, each with so many of the one inside it.
+pub(crate) fn nested(depth: u32, members: u32) -> TypeCode {
+    let mut bytes = Bytes::default();
+    let open: Vec<usize> = (0..depth).map(|_| bytes.structure("", members)).collect();
+    bytes.number(TcKind::Long.number());
+    for _ in 1..members {
+        bytes.text("");
+        bytes.number(TcKind::Long.number());
+    }
+    for pair in open.windows(2).rev() {
+        bytes.close(pair[1]);
+        for _ in 1..members {
+            bytes.text("");
+            bytes.again(pair[1]);
+        }
+    }
+    bytes.close(open[0]);
+    bytes.type_code()
+}
+
+/// A struct without an id whose members are all the same sequence of the struct itself.
+pub(crate) fn selfish(members: u32) -> TypeCode {
+    let mut bytes = Bytes::default();
+    let me = bytes.structure("", members);
+    let sequence = bytes.open(TcKind::Sequence);
+    bytes.again(me);
+    bytes.number(0);
+    bytes.close(sequence);
+    for _ in 1..members {
+        bytes.text("");
+        bytes.again(sequence);
+    }
+    bytes.close(me);
+    bytes.type_code()
+}
+
 /// A struct with this id and members without names.
 pub(crate) fn named(id: &str, members: &[TypeCode]) -> TypeCode {
     let names: Vec<String> = (0..members.len()).map(|index| format!("m{index}")).collect();

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ironorb::dynamic::{InterfaceDescription, OperationDescription, ParameterMode};
+use ironorb::giop::typecode::TypeWalk;
 use ironorb::ifr::corba::{
     self, Contained as _, Container as _, DefinitionKind, IdlType as _, IdlTypeRef,
     InterfaceAttrExtension as _, InterfaceAttrExtensionRef, InterfaceDef as _, InterfaceDefRef,
@@ -28,7 +29,7 @@ pub const TYPES_KEPT_MAX: usize = 65_536;
 /// Bases, direct and not, that an interface in a repository may have; with more it is IMP_LIMIT. Default and only value.
 pub const BASES_MAX: usize = 256;
 
-/// Types that are looked at to find those with ids in one.
+/// Types that are looked at in one answer to find those with ids.
 const STEPS_MAX: usize = 1 << 16;
 
 /// Repositories that objects have led to and that are asked from then on, too. Default and only value.
@@ -99,7 +100,8 @@ impl Told {
         if type_code.id() != Ok(id) {
             return Err(inconsistent(format!("the repository has another type under {id}")));
         }
-        self.tables().keep_types(&type_code);
+        let types = with_ids([&type_code]);
+        self.tables().keep_types(types);
         Ok(Some(type_code))
     }
 
@@ -136,10 +138,9 @@ impl Told {
             }
         }
         let made = Arc::new(made.unwrap_or_else(empty));
+        let types = with_ids(types.iter().chain(types_of(&made)));
         let mut tables = self.tables();
-        for type_code in types.iter().chain(types_of(&made)) {
-            tables.keep_types(type_code);
-        }
+        tables.keep_types(types);
         if tables.interfaces.len() < INTERFACES_KEPT_MAX {
             tables.interfaces.entry(made.id.clone()).or_insert_with(|| made.clone());
         }
@@ -174,27 +175,34 @@ pub(crate) fn ask_id(
 }
 
 impl Tables {
-    /// Keeps a type and all types with ids inside it.
-    fn keep_types(&mut self, type_code: &TypeCode) {
-        let mut work = vec![type_code.clone()];
-        let mut steps = 0;
-        // Types without ids can be shared so that there are far more ways to them than bytes.
-        while let Some(ty) = work.pop().filter(|_| steps < STEPS_MAX) {
-            steps += 1;
-            if let Ok(id) = ty.id()
-                && !id.is_empty()
-            {
-                if self.types.contains_key(id) || self.types.len() >= TYPES_KEPT_MAX {
-                    continue; // and so is what it is made of, which ends recursive types too
-                }
-                self.types.insert(id.to_owned(), ty.clone());
+    fn keep_types(&mut self, types: BTreeMap<String, TypeCode>) {
+        for (id, type_code) in types {
+            if self.types.len() < TYPES_KEPT_MAX {
+                self.types.entry(id).or_insert(type_code);
             }
-            work.extend(ty.content_type().ok());
-            work.extend(ty.concrete_base_type().ok().flatten());
-            work.extend(ty.discriminator_type().ok());
-            work.extend((0..ty.member_count().unwrap_or(0)).filter_map(|index| ty.member_type(index).ok()));
         }
     }
+}
+
+/// All types with ids in those of one answer, the first with each id.
+fn with_ids<'t>(types: impl IntoIterator<Item = &'t TypeCode>) -> BTreeMap<String, TypeCode> {
+    let mut found = BTreeMap::new();
+    let mut walk = TypeWalk::default();
+    types.into_iter().take(STEPS_MAX).for_each(|type_code| walk.add(type_code, ()));
+    while let Some((ty, ())) = walk.next_type() {
+        if let Ok(id) = ty.id()
+            && !id.is_empty()
+        {
+            if found.contains_key(id) {
+                continue; // each answer has its own copy of what it is made of
+            }
+            found.insert(id.to_owned(), ty.clone());
+        }
+        if walk.len() < STEPS_MAX {
+            walk.add_parts(&ty, ());
+        }
+    }
+    found
 }
 
 /// One interface without its bases.
@@ -330,4 +338,19 @@ fn too_many_bases() -> SystemException {
 /// The definition that a reference from `_interface` stands for.
 pub(crate) fn definition(object: &ObjectRef) -> InterfaceDefRef {
     object.narrow_unchecked()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hostile::{selfish, wide};
+
+    #[test]
+    fn types_of_an_answer_are_found_by_looking_at_each_once() {
+        assert!(with_ids([&selfish(20_000)]).is_empty());
+        let structs = wide(64, TcKind::Long);
+        let found = with_ids([&structs, &structs]);
+        assert_eq!(found.len(), 64);
+        assert_eq!(found["IDL:S0:1.0"], structs);
+    }
 }

@@ -83,7 +83,8 @@ fn raises(text: &mut String, keyword: &str, exceptions: &[TypeCode]) {
     }
 }
 
-/// A type as IDL writes it where it is used: `sequence<Point, 4>`; named types by their names without scopes.
+/// A type as IDL writes it where it is used: `sequence<Point, 4>`; named types by their names without scopes. What would
+/// be longer than people read is cut off, with an ellipsis.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeUse<'a>(
     /// The type.
@@ -93,13 +94,41 @@ pub struct TypeUse<'a>(
 /// How deep anonymous types are spelt out; no IDL that people read comes near it.
 const ANONYMOUS_MAX: usize = 16;
 
+/// How many bytes of text a use of a type may have. Types without names are spelt out wherever they occur, and a peer's
+/// TypeCode may say that in a few bytes for each.
+const USE_BYTES_MAX: usize = 4096;
+
 impl fmt::Display for TypeUse<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_use(f, self.0, 0)
+        let mut bounded = Bounded { to: f, left: USE_BYTES_MAX, is_full: false };
+        match write_use(&mut bounded, self.0, 0) {
+            Err(_) if bounded.is_full => f.write_char('…'),
+            written => written,
+        }
     }
 }
 
-fn write_use(f: &mut fmt::Formatter<'_>, ty: &TypeCode, depth: usize) -> fmt::Result {
+/// Takes so much text, and fails when there is more.
+struct Bounded<'a, 'f> {
+    to: &'a mut fmt::Formatter<'f>,
+    left: usize,
+    is_full: bool,
+}
+
+impl fmt::Write for Bounded<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut fits = text.len().min(self.left);
+        while !text.is_char_boundary(fits) {
+            fits -= 1;
+        }
+        self.left -= fits;
+        self.to.write_str(&text[..fits])?;
+        self.is_full = fits < text.len();
+        if self.is_full { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+fn write_use(f: &mut Bounded<'_, '_>, ty: &TypeCode, depth: usize) -> fmt::Result {
     if let (Ok(id), Ok(name)) = (ty.id(), ty.name())
         && !(id.is_empty() && name.is_empty())
     {
@@ -152,4 +181,22 @@ fn name_in(id: &str) -> &str {
     let without_format = id.split_once(':').map_or(id, |(_, rest)| rest);
     let name = without_format.rsplit_once(':').map_or(without_format, |(name, _)| name);
     name.rsplit('/').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hostile::{nested, selfish, unnamed};
+
+    #[test]
+    fn types_without_names_are_spelt_out_as_far_as_people_read() {
+        let long = TypeCode::of(&ironorb::TypeDef::Long);
+        assert_eq!(TypeUse(&unnamed(&[long.clone(), long])).to_string(), "struct { long m0; long m1; }");
+        // Spelt out they have 8,000 and 100^16 members.
+        for ty in [nested(3, 20), selfish(100)] {
+            let text = TypeUse(&ty).to_string();
+            assert_eq!(text.len(), USE_BYTES_MAX + '…'.len_utf8());
+            assert!(text.starts_with("struct { ") && text.ends_with('…'));
+        }
+    }
 }

@@ -419,3 +419,26 @@ fn a_group_closes_types_over_one_another() {
     let around = TypeCode::create_struct("IDL:A:1.0", "A", &[member("b", &b)]).unwrap();
     assert_eq!(TypeCode::create_group(&[around, endless]), Err(BadType::Recursion));
 }
+
+#[test]
+fn a_walk_looks_at_each_type_once() {
+    // A struct whose 10,000 members are all one recursive type.
+    let mut bytes = Vec::new();
+    Writer::continuing(&mut bytes, 0, BIG).put(&TypeCode::of(&TC_TREE)).unwrap();
+    let tree = read(&bytes).unwrap();
+    let members: Vec<(&str, TypeCode)> = (0..10_000).map(|_| ("", tree.clone())).collect();
+    let many = TypeCode::create_struct("", "", &members).unwrap();
+    let mut walk = TypeWalk::of(&many);
+    let mut kinds = Vec::new();
+    while let Some((ty, ())) = walk.next_type() {
+        kinds.push(ty.kind());
+        walk.add_parts(&ty, ());
+        assert!(walk.len() <= 6);
+    }
+    use TcKind::{Alias, Sequence, String, Struct};
+    assert_eq!(kinds, [Struct, Struct, String, Sequence, Alias, Sequence]);
+    let mut walk = TypeWalk::default();
+    [1, 2, 1].iter().for_each(|note| walk.add(&tree, *note));
+    assert_eq!(walk.len(), 2);
+    assert!(!walk.is_empty());
+}

@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use ironorb::giop::typecode::TypeWalk;
 use ironorb::{TcKind, TypeCode};
 
 use super::read::{Definition, What};
@@ -97,7 +98,7 @@ fn sorted(definitions: &[&Definition]) -> Vec<usize> {
     order
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Need {
     /// It must have been defined.
     Whole,
@@ -150,41 +151,57 @@ pub(super) fn needed(definition: &Definition, needs: &mut Vec<(String, Need)>) {
     definition.items.iter().for_each(|item| needed(item, needs));
 }
 
+/// What a use of a type needs: the type, if it has a name, else what it is made of.
+fn used(tc: &TypeCode, need: Need, needs: &mut Vec<(String, Need)>) {
+    let mut walk = TypeWalk::default();
+    walk.add(tc, need);
+    walked(walk, needs);
+}
+
 /// What a type is made of.
 fn parts(tc: &TypeCode, needs: &mut Vec<(String, Need)>) {
-    if let Ok(content) = tc.content_type() {
-        used(&content, Need::Whole, needs);
-    }
-    if let Ok(discriminator) = tc.discriminator_type() {
-        used(&discriminator, Need::Whole, needs);
-    }
-    for index in 0..tc.member_count().unwrap_or_default() {
-        if let Ok(member) = tc.member_type(index) {
-            used(&member, Need::Whole, needs);
+    let mut walk = TypeWalk::default();
+    walk.add_parts(tc, Need::Whole);
+    walked(walk, needs);
+}
+
+fn walked(mut walk: TypeWalk<Need>, needs: &mut Vec<(String, Need)>) {
+    while let Some((tc, need)) = walk.next_type() {
+        let id = tc.id().ok();
+        match tc.kind() {
+            TcKind::ObjRef | TcKind::AbstractInterface | TcKind::LocalInterface | TcKind::Value => {
+                needs.extend(id.map(|id| (id.to_owned(), Need::Declared)));
+            }
+            TcKind::Sequence => walk.add_parts(&tc, Need::Sequence),
+            TcKind::Array => walk.add_parts(&tc, need),
+            TcKind::Struct if id == Some("") => walk.add_parts(&tc, Need::Whole),
+            TcKind::Struct | TcKind::Union if id != Some("") => {
+                needs.extend(id.map(|id| (id.to_owned(), need)));
+            }
+            _ => needs.extend(id.map(|id| (id.to_owned(), Need::Whole))),
         }
     }
 }
 
-/// What a use of a type needs: the type, if it has a name, else what it is made of.
-fn used(tc: &TypeCode, need: Need, needs: &mut Vec<(String, Need)>) {
-    match tc.kind() {
-        TcKind::ObjRef | TcKind::AbstractInterface | TcKind::LocalInterface | TcKind::Value => {
-            needs.extend(tc.id().map(|id| (id.to_owned(), Need::Declared)));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair_of(id: &str, part: &TypeCode) -> TypeCode {
+        TypeCode::create_struct(id, "", &[("a", part.clone()), ("b", part.clone())]).unwrap()
+    }
+
+    #[test]
+    fn each_type_without_a_name_is_taken_apart_once() {
+        let point = pair_of("IDL:Point:1.0", &TypeCode::of(&ironorb::TypeDef::Long));
+        let mut ty = TypeCode::create_sequence(&point, 0).unwrap();
+        // There are 2^100 ways to what is innermost.
+        for _ in 0..100 {
+            ty = pair_of("", &ty);
         }
-        TcKind::Sequence => {
-            if let Ok(content) = tc.content_type() {
-                used(&content, Need::Sequence, needs);
-            }
-        }
-        TcKind::Array => {
-            if let Ok(content) = tc.content_type() {
-                used(&content, need, needs);
-            }
-        }
-        TcKind::Struct | TcKind::Union if tc.id().is_ok_and(|id| !id.is_empty()) => {
-            needs.extend(tc.id().map(|id| (id.to_owned(), need)));
-        }
-        TcKind::Struct => parts(tc, needs),
-        _ => needs.extend(tc.id().map(|id| (id.to_owned(), Need::Whole))),
+        let mut needs = Vec::new();
+        used(&ty, Need::Whole, &mut needs);
+        assert_eq!(needs.len(), 1);
+        assert!(needs[0] == ("IDL:Point:1.0".to_owned(), Need::Sequence));
     }
 }
