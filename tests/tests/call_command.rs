@@ -244,7 +244,13 @@ fn mistakes_are_told_with_what_is_likely_meant() {
     std::fs::write(&bad, "interface I { strin s(); };\n").unwrap();
     let said = call(&[&probe.ior, "ping", "--idl", bad.to_str().unwrap()]);
     assert!(said.contains("bad.idl has errors") && said.contains("bad.idl:1:15"), "{said}");
-    for args in [&["call"][..], &["call", &probe.ior], &["call", &probe.ior, "ping", "--time", "0"]] {
+    run(["call", &probe.ior, "ping", "--idl", PROBE_IDL, "--timeout", "9.5"]).expect();
+    for args in [
+        &["call"][..],
+        &["call", &probe.ior],
+        &["call", &probe.ior, "ping", "--time", "0"],
+        &["call", &probe.ior, "ping", "--timeout", "0"],
+    ] {
         run(args).expect_failure(2);
     }
 }

@@ -14,7 +14,7 @@ const NAMING_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../idl/CosNaming.
 
 fn repository(loaded: &str) -> ServingProcess {
     let endpoint = "iiop://127.0.0.1:0";
-    ServingProcess::start(["ifr", "serve", "--memory", "--endpoint", endpoint, "--load", loaded])
+    ServingProcess::start(["ifr", "serve", "--memory", "--listen", endpoint, "--load", loaded])
 }
 
 /// A `Derived` of `probe.idl`, whose ORB may have an interface repository.

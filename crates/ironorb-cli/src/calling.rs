@@ -6,9 +6,8 @@ use ironorb::{Orb, OrbBuilder};
 
 use crate::failure::Failure;
 
-/// The ORB, whose calls may take so many seconds each.
-pub(crate) fn orb(builder: OrbBuilder, timeout: u64) -> Result<Orb, Failure> {
-    let timeout = Duration::from_secs(timeout);
+/// The ORB, whose calls may take so long each.
+pub(crate) fn orb(builder: OrbBuilder, timeout: Duration) -> Result<Orb, Failure> {
     let builder = builder.no_endpoint().call_timeout(Some(timeout)).connect_timeout(timeout);
     builder.build().map_err(Failure::new)
 }

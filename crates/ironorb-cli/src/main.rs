@@ -15,6 +15,7 @@ mod idl;
 mod ifr;
 mod ior;
 mod naming;
+mod seconds;
 mod serve_mock;
 mod serving;
 

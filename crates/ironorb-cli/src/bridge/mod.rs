@@ -16,6 +16,7 @@ use ironorb_dynamic::{DefinitionError, Interfaces};
 use crate::call;
 use crate::failure::Failure;
 use crate::idl;
+use crate::seconds::seconds;
 use crate::serving;
 use trace::Trace;
 
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "[NAME=]TARGET", required_unless_present = "to")]
     targets: Vec<String>,
     /// Where to listen; may be given several times. Port 0 lets the system choose.
-    #[arg(long, value_name = "ADDRESS", default_value = "iiop://:2810")]
+    #[arg(long, visible_alias = "endpoint", value_name = "ADDRESS", default_value = "iiop://:2810")]
     listen: Vec<String>,
     /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
     /// given several times.
@@ -67,9 +68,9 @@ pub(crate) struct Arguments {
     /// Tell at the end how many calls there were.
     #[arg(long)]
     stats: bool,
-    /// How long a target may take to answer, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// How long a target may take to answer, in seconds; fractions are taken.
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    timeout: Duration,
     /// How much of requests in progress is held, in MiB, before clients must wait.
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     held: u32,
@@ -92,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let trace = Trace::start(arguments.trace, arguments.stats);
     let options = BridgeOptions {
         giop: arguments.giop,
-        call_timeout: Some(Duration::from_secs(arguments.timeout)),
+        call_timeout: Some(arguments.timeout),
         show_values: arguments.trace,
         types,
         through: arguments.through,

@@ -12,6 +12,7 @@ mod timing;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use clap::Args;
 use ironorb::dynamic::{OperationDescription, Request};
@@ -20,6 +21,7 @@ use ironorb_dynamic::{declaration, signature};
 
 use crate::calling;
 use crate::failure::{Failure, printed};
+use crate::seconds::seconds;
 pub(crate) use complete::{CompleteArguments, complete};
 pub(crate) use explain::reference as explain_reference;
 use operation::Found;
@@ -67,9 +69,9 @@ pub(crate) struct Arguments {
     /// Call so many times, with the same arguments, and tell on standard error how long a call took.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=timing::CALLS_MAX))]
     time: Option<u32>,
-    /// How long one call may take, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// How long one call may take, in seconds; fractions are taken.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
     /// Print JSON on one line.
     #[arg(long)]
     compact: bool,

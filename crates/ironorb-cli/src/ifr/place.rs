@@ -1,5 +1,7 @@
 //! Which interface repository a command speaks to.
 
+use std::time::Duration;
+
 use clap::Args;
 use ironorb::ifr::INTERFACE_REPOSITORY;
 use ironorb::ifr::corba::{ContainedRef, Container as _, ContainerRef, Repository as _, RepositoryRef};
@@ -9,6 +11,7 @@ use super::explain::unanswered;
 use super::loader::{LOADER_KEY, LoaderRef};
 use crate::calling;
 use crate::failure::Failure;
+use crate::seconds::seconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct Place {
@@ -16,9 +19,9 @@ pub(crate) struct Place {
     /// variable IRONORB_INIT_REF, else port 2900 of this machine.
     #[arg(long, value_name = "URL")]
     repository: Option<String>,
-    /// How long one call may take, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// How long one call may take, in seconds; fractions are taken.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
 }
 
 /// A connection to a repository.

@@ -15,7 +15,7 @@ use crate::serving;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Where to listen; may be given several times. Port 0 lets the system choose; `uiop:///PATH` is a Unix socket.
-    #[arg(long, value_name = "ADDRESS", default_value = "iiop://:2900")]
+    #[arg(long, visible_alias = "listen", value_name = "ADDRESS", default_value = "iiop://:2900")]
     endpoint: Vec<String>,
     /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
     /// given several times.

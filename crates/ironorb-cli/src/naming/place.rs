@@ -1,5 +1,7 @@
 //! Which naming service a command speaks to.
 
+use std::time::Duration;
+
 use clap::Args;
 use ironorb::naming::Name;
 use ironorb::naming::cos_naming::{NameComponent, NamingContext as _, NamingContextRef};
@@ -8,6 +10,7 @@ use ironorb::{ObjectRef, Orb, SystemException};
 use super::explain::explain;
 use crate::calling;
 use crate::failure::Failure;
+use crate::seconds::seconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct Place {
@@ -15,9 +18,9 @@ pub(crate) struct Place {
     /// Default: NameService of the environment variable IRONORB_INIT_REF, else port 2809 of this machine.
     #[arg(long, value_name = "URL")]
     naming: Option<String>,
-    /// How long one call may take, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// How long one call may take, in seconds; fractions are taken.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
 }
 
 /// A connection to a naming service, and its context to start from.
