@@ -36,6 +36,24 @@ pub(super) fn system(what: &str, object: &ObjectRef, e: &SystemException) -> Fai
         Kind::BadOperation => failure.with_help(
             "the object does not have the interface of the IDL: `ironorb call REF _repository_id` asks for its own",
         ),
+        Kind::InvObjref
+            if matches!(
+                e.minor,
+                MinorCode::INV_OBJREF_NO_CODE_SETS_COMPONENT | MinorCode::INV_OBJREF_NO_WIDE_CODE_SET
+            ) =>
+        {
+            failure.with_help(
+                "wide characters need the server's IOR, which tells its code sets; `ironorb serve-mock --ior` prints those of a mock",
+            )
+        }
+        Kind::Marshal
+            if matches!(
+                e.minor,
+                MinorCode::MARSHAL_WIDE_IN_REQUEST_1_0 | MinorCode::MARSHAL_WIDE_IN_REPLY_1_0
+            ) =>
+        {
+            failure.with_help("GIOP 1.0 has no wide characters: call the object by GIOP 1.1 or 1.2")
+        }
         Kind::Marshal => failure.with_help("is the IDL the one that the server was built from?"),
         Kind::Unknown if e.minor == MinorCode::UNKNOWN_UNLISTED_USER_EXCEPTION => {
             failure.with_help("the server raises what the IDL does not declare: is it the one it was built from?")

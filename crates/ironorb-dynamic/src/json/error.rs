@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ironorb::giop::Misuse;
 use serde_json::Value;
 
 /// A JSON value is not one of the type, or a value cannot be told in JSON.
@@ -10,6 +11,8 @@ pub struct JsonError {
     /// From the innermost outwards, as it comes back from there.
     path: Vec<Step>,
     what: String,
+    /// Why the encoding cannot carry it, if that is it.
+    misuse: Option<Misuse>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,13 +42,23 @@ impl JsonError {
 
     #[cold]
     pub(crate) fn new(what: impl Into<String>) -> JsonError {
-        JsonError { path: Vec::new(), what: what.into() }
+        JsonError { path: Vec::new(), what: what.into(), misuse: None }
     }
 
     /// Something else was expected than this.
     #[cold]
     pub(crate) fn expected(what: impl fmt::Display, found: &Value) -> JsonError {
         JsonError::new(format!("expected {what}, found {}", shown(found)))
+    }
+
+    /// A value that a message or an `any` cannot hold.
+    #[cold]
+    pub(crate) fn unsendable(misuse: Misuse) -> JsonError {
+        JsonError { misuse: Some(misuse), ..JsonError::new(misuse.to_string()) }
+    }
+
+    pub(crate) fn misuse(&self) -> Option<Misuse> {
+        self.misuse
     }
 
     #[cold]

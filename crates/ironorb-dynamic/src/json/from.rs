@@ -320,7 +320,7 @@ pub(super) fn only(map: &Map<String, Value>, seen: &HashSet<String>) -> Result<(
 
 #[cold]
 pub(super) fn refused(error: Misuse) -> JsonError {
-    JsonError::new(error.to_string())
+    JsonError::unsendable(error)
 }
 
 fn text<'j>(ty: &TypeCode, json: &'j Value) -> Result<&'j str, JsonError> {

@@ -38,7 +38,7 @@ impl Marshal for Argument {
         // It has been checked, and all types are known now; what is left is what the encoding cannot carry.
         Making::for_message(&self.known, false)
             .value(w, &self.type_code, &self.json)
-            .map_err(|_| Misuse::WrongType)
+            .map_err(|error| error.misuse().unwrap_or(Misuse::WrongType))
     }
 }
 
