@@ -116,6 +116,61 @@ fn a_mock_answers_as_its_file_says_and_prints_calls() {
 }
 
 #[test]
+fn numbers_keep_the_digits_that_were_typed() {
+    let files = Files::new();
+    let idl = files.write(
+        "numbers.idl",
+        "struct S { long double x; };
+         interface Numbers {
+             void precise(inout long double x);
+             void inside(inout S s);
+             void large(inout unsigned long long x);
+             void rough(inout double x);
+         };",
+    );
+    let mock = ServingProcess::start(["serve-mock", &idl]);
+    let ask = |name: &str, argument: &str| call(&mock, "Numbers", &[name, argument, "--idl", &idl]);
+    let given = |name: &str, argument: &str| ask(name, argument).expect().trim_end().to_owned();
+    assert_eq!(
+        given("precise", "1.23456789012345678901234567890"),
+        r#"{"out":{"x":"1.2345678901234567890123456789"}}"#
+    );
+    assert_eq!(given("precise", "1e2"), r#"{"out":{"x":"100"}}"#);
+    assert_eq!(given("inside", r#"{"x": 0.1}"#), r#"{"out":{"s":{"x":"0.1"}}}"#);
+    let rough: Value = serde_json::from_str(&given("rough", "100000000000000000000")).unwrap();
+    assert_eq!(rough, json!({"out": {"x": 1e20}}));
+    // What cannot be kept is refused, not changed.
+    let said = ask("inside", r#"{"x": 1.23456789012345678901}"#).expect_failure(1);
+    assert!(said.contains("$.x: expected a number of at most 15 digits, or a string"), "{said}");
+    let said = ask("large", "18446744073709551616").expect_failure(1);
+    assert!(said.contains("18446744073709551615, found \"18446744073709551616\""), "{said}");
+}
+
+#[test]
+fn wide_characters_are_refused_with_what_they_need() {
+    let files = Files::new();
+    let idl = files.write(
+        "wide.idl",
+        "valuetype Note { public wstring text; };
+         interface Wide { void say(in wstring text); void keep(in Note note); };",
+    );
+    let mock = ServingProcess::start(["serve-mock", &idl, "--ior"]);
+    let note = r#"{"text": "hm"}"#;
+    for (operation, argument) in [("say", "hm"), ("keep", note)] {
+        let bare =
+            |args: &[&str]| call(&mock, "Wide", &[&[operation, argument, "--idl", &idl], args].concat());
+        let said = bare(&[]).expect_failure(1);
+        assert!(said.contains("INV_OBJREF") && said.contains("help: wide characters need"), "{said}");
+        let ior = mock.announced[0].rsplit(' ').next().unwrap();
+        let with_ior =
+            |args: &[&str]| run([&["call", ior, operation, argument, "--idl", &idl], args].concat());
+        with_ior(&[]).expect();
+        let said = with_ior(&["-ORBgiopVersion", "1.0"]).expect_failure(1);
+        assert!(said.contains("MARSHAL") && said.contains("help: GIOP 1.0 has no wide"), "{said}");
+    }
+}
+
+#[test]
 fn who_cannot_be_reached_is_told_apart() {
     let files = Files::new();
     let nowhere = "InterfaceRepository=corbaloc::1.2@127.0.0.1:1/InterfaceRepository";

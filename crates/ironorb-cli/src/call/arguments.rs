@@ -111,15 +111,30 @@ impl Reading<'_> {
     }
 }
 
-/// A value on the command line. A word that is no JSON is a text, and where a text is expected so is everything but a
+/// A value on the command line. Numbers of types that JSON's need not hold stay as they were typed. A word that is no JSON is a text, and where a text is expected so is everything but a
 /// JSON text.
 fn typed(parameter: &Parameter, text: &str) -> Result<Value, Failure> {
     let kind = parameter.type_code.resolved().kind();
     let is_text =
         matches!(kind, TcKind::String | TcKind::WString | TcKind::Char | TcKind::WChar | TcKind::Fixed);
+    let is_integer = matches!(
+        kind,
+        TcKind::Short
+            | TcKind::UShort
+            | TcKind::Long
+            | TcKind::ULong
+            | TcKind::LongLong
+            | TcKind::ULongLong
+            | TcKind::Octet
+    );
     match serde_json::from_str(text) {
         Ok(text @ Value::String(_)) => Ok(text),
         _ if is_text => Ok(Value::from(text)),
+        Ok(Value::Number(_)) if kind == TcKind::LongDouble => Ok(Value::from(text.trim())),
+        // A whole number too large for JSON's: what it is not is told with all its digits.
+        Ok(Value::Number(number)) if is_integer && number.is_f64() && is_whole(text.trim()) => {
+            Ok(Value::from(text.trim()))
+        }
         Ok(value) => Ok(value),
         Err(e) if text.trim_start().starts_with(['{', '[', '"']) => {
             Err(Failure::new(format!("the argument `{}` is not JSON: {e}", parameter.name)))
@@ -127,6 +142,10 @@ fn typed(parameter: &Parameter, text: &str) -> Result<Value, Failure> {
         // An enumerator, a reference, a type; whatever it is not is told as for other values.
         Err(_) => Ok(Value::from(text)),
     }
+}
+
+fn is_whole(number: &str) -> bool {
+    number.strip_prefix('-').unwrap_or(number).bytes().all(|b| b.is_ascii_digit())
 }
 
 /// What an argument names with `@FILE` or `-`; `None` for one that stands for itself.

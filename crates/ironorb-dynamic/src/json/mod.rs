@@ -6,7 +6,7 @@
 //! | `short`, `long`, `octet` and the unsigned ones | a number |
 //! | `long long`, `unsigned long long` | a number up to 2^53, else a string of digits; both are taken |
 //! | `float`, `double` | a number; `"NaN"`, `"Infinity"`, `"-Infinity"` |
-//! | `long double` | a string, with as many digits as name the number; a number is taken |
+//! | `long double` | a string, with as many digits as name the number; a number of at most 15 digits is taken, which is all that every reader of JSON keeps |
 //! | `fixed` | a string, `"12.50"`; a whole number is taken |
 //! | `char`, `wchar` | a string of one character |
 //! | `string`, `wstring` | a string |

@@ -139,6 +139,8 @@ pub(super) fn long_double_to(number: LongDouble) -> Value {
 
 pub(super) fn long_double_from(json: &Value) -> Result<LongDouble, JsonError> {
     let number = match json {
+        // It has become an `f64`, which tells what was written of it only up to here.
+        Value::Number(number) if number.is_f64() && digits_of(&number.to_string()) > F64_DIGITS => None,
         Value::Number(number) => number.to_string().parse().ok(),
         Value::String(text) if text.len() > LONG_DOUBLE_BYTES_MAX => None,
         Value::String(text) => match text.as_str() {
@@ -153,8 +155,20 @@ pub(super) fn long_double_from(json: &Value) -> Result<LongDouble, JsonError> {
         },
         _ => None,
     };
-    number.ok_or_else(|| JsonError::expected("a number, as a string where its digits are many", json))
+    number.ok_or_else(|| {
+        JsonError::expected("a number of at most 15 digits, or a string, which may have more", json)
+    })
 }
+
+/// How many digits count in the text of a number.
+fn digits_of(text: &str) -> usize {
+    let digits: String =
+        text.chars().take_while(|c| !matches!(c, 'e' | 'E')).filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
+/// Decimal digits that an `f64` keeps of any number.
+const F64_DIGITS: usize = 15;
 
 pub(super) fn char_from(json: &Value) -> Result<char, JsonError> {
     let mut chars = json.as_str().unwrap_or_default().chars();
