@@ -260,3 +260,42 @@ fn mistakes_are_told_before_anything_is_served() {
     assert!(said.contains("broken.idl has errors") && said.contains("broken.idl:1:15"), "{said}");
     run(["serve-mock"]).expect_failure(2);
 }
+
+/// Values of types that only the IDL knows, where a base or an abstract interface is asked for: as a server whose types are
+/// compiled would have them, whole.
+#[test]
+fn values_of_derived_types_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let idl = write(
+        "shapes.idl",
+        "module Shapes {
+            abstract interface Drawn {};
+            valuetype Base { public long a; };
+            valuetype Plain : Base supports Drawn { public short b; };
+            valuetype Longer : truncatable Base { public short c; };
+            interface Board { Base same(in Base b); Base fixed_one(); Drawn draw(in Drawn d); };
+        };",
+    );
+    let plain = json!({"@type": "IDL:Shapes/Plain:1.0", "a": 1, "b": 2});
+    let longer = json!({"@type": "IDL:Shapes/Longer:1.0", "a": 3, "c": 4});
+    let answers = json!({
+        "Board": {"same": {"echo": true}, "draw": {"echo": true}, "fixed_one": {"result": plain}},
+    });
+    let answers = write("answers.json", &answers.to_string());
+    let mock = ServingProcess::start(["serve-mock", &idl, "--answers", &answers]);
+    let told = |args: &[&str]| -> Value {
+        let said =
+            run(["call", &url(&mock, "Board"), "--compact", "--idl", &idl].iter().chain(args)).expect();
+        serde_json::from_str(&said).unwrap()
+    };
+    assert_eq!(told(&["fixed_one"]), plain);
+    for value in [&plain, &longer] {
+        assert_eq!(told(&["same", &value.to_string()]), *value);
+    }
+    assert_eq!(told(&["draw", &plain.to_string()]), plain);
+}

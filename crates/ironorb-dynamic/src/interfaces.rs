@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ironorb::dynamic::InterfaceDescription;
 use ironorb::ifr::corba::RepositoryRef;
-use ironorb::{Any, SystemException, TcKind, TypeCode};
+use ironorb::{Any, Orb, SystemException, TcKind, TypeCode};
 use ironorb_idl::model::Model;
 use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
 
@@ -185,6 +185,12 @@ impl Interfaces {
     /// All types with ids that were added, in the order of these.
     pub fn type_codes(&self) -> impl Iterator<Item = &TypeCode> {
         self.types.values()
+    }
+
+    /// Makes the valuetypes among them known to an ORB, so that its dynamic requests and servants take values of derived
+    /// types: see [`Orb::register_value_type`].
+    pub fn register_value_types(&self, orb: &Orb) {
+        self.type_codes().for_each(|type_code| orb.register_value_type(type_code));
     }
 
     /// The exception with a repository id.

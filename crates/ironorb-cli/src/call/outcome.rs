@@ -21,10 +21,11 @@ pub(super) struct Telling<'a> {
 impl Telling<'_> {
     /// The result alone, or beside what came back in parameters; `null` for nothing.
     pub(super) fn results(&self, results: &Results) -> Result<(), Failure> {
-        let (result, out) = match self.by_anys(results) {
-            Ok(told) => told,
-            // What an `any` cannot hold may be told all the same; else this is why.
-            Err(failure) => self.without_anys(results).ok_or(failure)?,
+        // Not by way of `any`s, into which values go only as what their ORB knows of them, perhaps cut short; but these say
+        // what is wrong.
+        let (result, out) = match self.without_anys(results) {
+            Some(told) => told,
+            None => self.by_anys(results)?,
         };
         let told = if out.is_empty() {
             result

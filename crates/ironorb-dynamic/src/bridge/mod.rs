@@ -153,6 +153,9 @@ impl Bridge {
         let addresses = here.ior().iiop_profiles().flat_map(IiopProfile::addresses);
         let addresses = addresses.filter(|address| !address.is_nowhere());
         let addresses = addresses.map(|address| (address.host.into_owned(), address.port)).collect();
+        if let Some(types) = &options.types {
+            types.register_value_types(orb);
+        }
         let inner = Arc::new(Inner {
             orb: orb.clone(),
             addresses,

@@ -103,6 +103,10 @@ impl Environment for ThroughBridge {
         None
     }
 
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.0.orb.lookup_value_type(repository_id)
+    }
+
     fn share(&self) -> Option<Arc<dyn Environment>> {
         Some(Arc::new(self.clone()))
     }

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use ironorb::TcKind;
-use ironorb::TypeCode;
 use ironorb::giop::typecode::ValueModifier;
 use ironorb::giop::value::{ValueHeader, ValueStart};
 use ironorb::giop::{Reader, Writer};
+use ironorb::{Orb, TcKind, TypeCode};
 use serde_json::{Map, Value, json};
 
 use super::error::JsonError;
@@ -188,8 +187,9 @@ impl Making<'_> {
             return Err(JsonError::expected(format_args!("{formal_id} or what inherits from it"), told));
         }
         // An `any` copies such a value by what its environment knows; it would be cut to the base, or refused.
-        if self.for_any && formal_id != id && self.orb.and_then(|orb| orb.lookup_value_factory(id)).is_none()
-        {
+        let is_registered =
+            |orb: &Orb| orb.lookup_value_factory(id).is_some() || orb.lookup_value_type(id).is_some();
+        if self.for_any && formal_id != id && !self.orb.is_some_and(is_registered) {
             let what = "a valuetype that is registered with the ORB, or the one that is expected";
             return Err(JsonError::expected(what, told));
         }

@@ -19,7 +19,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ironorb::dynamic::{InterfaceDescription, OperationDescription, Parameter};
-use ironorb::{Any, CompletionStatus, MinorCode, SystemException, SystemExceptionKind, TcKind, TypeCode};
+use ironorb::{
+    Any, CompletionStatus, MinorCode, Orb, SystemException, SystemExceptionKind, TcKind, TypeCode,
+};
 use serde_json::{Map, Value};
 
 use super::{MockObject, is_id};
@@ -138,6 +140,7 @@ pub(super) fn interface_called<'i>(
 }
 
 pub(super) struct Checking<'a> {
+    pub(super) orb: &'a Orb,
     pub(super) known: &'a Interfaces,
     pub(super) objects: &'a [MockObject],
 }
@@ -408,7 +411,7 @@ impl Checking<'_> {
 
     fn value(&self, type_code: &TypeCode, json: &Value) -> Result<Any, JsonError> {
         let json = self.with_references(json, 0)?;
-        from_json(type_code, &json, self.known, None)
+        from_json(type_code, &json, self.known, Some(self.orb))
     }
 
     /// The same with references in place of `{"$object": name}`.

@@ -110,6 +110,7 @@ impl Mock {
     /// named and not known, which blocks.
     pub fn start(orb: &Orb, known: Interfaces, options: Options) -> Result<Mock, MockError> {
         let named = name_objects(&known, &options)?;
+        known.register_value_types(orb);
         let poa = orb.root_poa();
         let shared = Arc::new(Shared::new(known, options.report));
         let mut objects = Vec::new();
@@ -124,7 +125,7 @@ impl Mock {
                 objects.push(MockObject { name, keys, interface, reference });
                 servants.push(made);
             }
-            let checking = Checking { known: shared.known(), objects: &objects };
+            let checking = Checking { orb, known: shared.known(), objects: &objects };
             let mut scripts = checking.all(&options.answers).map_err(MockError::Answers)?;
             for (object, servant) in objects.iter().zip(servants) {
                 servant.begin(scripts.remove(&object.name).unwrap_or_else(Script::default));

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::ior::Ior;
+use crate::typecode::TypeCode;
 use crate::value::ValueFactory;
 
 /// What a [`Reader`](super::Reader) is given for the values that need more than bytes: object references ask it
@@ -11,6 +12,13 @@ use crate::value::ValueFactory;
 pub trait Environment: Any + Send + Sync {
     /// The factory registered for a valuetype that is not the one the signature names. May block shortly.
     fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>>;
+
+    /// The type of a valuetype for which there is no factory, so that its values can be taken into an
+    /// [`Any`](crate::any::Any) or from one all the same; none unless it says so. May block shortly.
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        let _ = repository_id;
+        None
+    }
 
     /// The same environment for one who outlives the message; `None` when it is going away.
     fn share(&self) -> Option<Arc<dyn Environment>>;

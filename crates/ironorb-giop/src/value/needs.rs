@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{ValueBase, ValueFactory, ValueInfo};
 use crate::cdr::{Environment, Reader};
 use crate::error::Malformed;
+use crate::typecode::TypeCode;
 
 /// The types of the values that were written, and the environment of the references among them.
 ///
@@ -65,6 +66,10 @@ impl Environment for Needs {
             let info = self.types.iter().find(|info| info.id == repository_id)?;
             Some(Arc::new(OfType(info)))
         })
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.environment.as_ref()?.value_type(repository_id)
     }
 
     fn share(&self) -> Option<Arc<dyn Environment>> {

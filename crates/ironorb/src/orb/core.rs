@@ -17,7 +17,7 @@ use ironorb_giop::service_context::ListenPoint;
 use ironorb_giop::url::{Corbaloc, CorbalocAddress};
 
 use super::settings::Settings;
-use super::values::ValueFactories;
+use super::values::{ValueFactories, ValueTypes};
 use crate::adapter::{Adapter, Ownership};
 use crate::client::Connector;
 use crate::config::OrbConfig;
@@ -48,6 +48,7 @@ pub(crate) struct OrbCore {
     /// Where to write which types were marshalled.
     marshal_profile: Option<PathBuf>,
     pub(super) value_factories: ValueFactories,
+    pub(super) value_types: ValueTypes,
     endpoints: Vec<Endpoint>,
     publish: Vec<String>,
     hold_requests: bool,
@@ -88,6 +89,7 @@ impl OrbCore {
             server_id,
             marshal_profile,
             value_factories: ValueFactories::default(),
+            value_types: ValueTypes::default(),
             endpoints,
             publish: publish.into_items(),
             hold_requests,

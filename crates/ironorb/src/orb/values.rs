@@ -1,9 +1,10 @@
-//! The factories of valuetypes (CORBA 3.3 part 1, 9.4.1 and 8.5.4).
+//! The factories of valuetypes (CORBA 3.3 part 1, 9.4.1 and 8.5.4), and the types of those that have none.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use ironorb_giop::cdr::Environment;
+use ironorb_giop::typecode::{TcKind, TypeCode};
 use ironorb_giop::value::{StateFactory, ValueFactory, ValueType};
 
 use super::{Orb, OrbCore};
@@ -19,7 +20,29 @@ impl ValueFactories {
     }
 }
 
+/// Types of values that the program has no Rust type for, by repository id. What is copied borrows them, so they stay for
+/// good; only programs register them, and each but once.
+#[derive(Default)]
+pub(super) struct ValueTypes(RwLock<BTreeMap<String, &'static TypeCode>>);
+
 impl Orb {
+    /// Makes a valuetype or boxed value known that is described at run time: dynamic requests and servants can then take
+    /// its values, and give them, where a base of theirs, an abstract type or `ValueBase` is asked for. Its description
+    /// is kept until the process ends, and is that of the first registration with its id. Does nothing for other types.
+    pub fn register_value_type(&self, type_code: &TypeCode) {
+        let type_code = type_code.resolved();
+        let is_value = matches!(type_code.kind(), TcKind::Value | TcKind::ValueBox | TcKind::Event);
+        if let (true, Ok(id)) = (is_value, type_code.id()) {
+            let id = id.to_owned();
+            write(&self.core.value_types.0).entry(id).or_insert_with(|| Box::leak(Box::new(type_code)));
+        }
+    }
+
+    /// The type that has been registered so for a repository id.
+    pub fn lookup_value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.core.value_type(repository_id)
+    }
+
     /// Makes a valuetype known, so that its values may arrive where a base of theirs, an abstract type or `ValueBase`
     /// is asked for. The type that a signature names needs no registration.
     pub fn register_value<T: ValueType>(&self) {
@@ -50,6 +73,10 @@ impl Orb {
 impl Environment for OrbCore {
     fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
         self.value_factories.find(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.value_types.0.read().unwrap_or_else(PoisonError::into_inner).get(repository_id).copied()
     }
 
     fn share(&self) -> Option<Arc<dyn Environment>> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{Copy, CopyError, Frame};
 use crate::cdr::{Reader, Writer};
 use crate::error::{Malformed, MalformedKind};
-use crate::typecode::{Shape, TypeDef, TypeRef, ValueModifier};
+use crate::typecode::{Shape, TypeCode, TypeRef, ValueModifier};
 use crate::value::{Bookmark, OpenValue, VALUE_ID_BYTES_MAX, ValueHeader, ValueIds, ValueStart, WrittenIds};
 
 /// Bytes of a message that may be read again because an `any` in it refers to values before it: so many times its length,
@@ -25,7 +25,7 @@ pub(super) type OpenCopy = (ValueHeader, OpenValue);
 /// Type information that stands for many values.
 pub(super) struct TypeInfo {
     /// The types of the ids that the environment knows.
-    known: Vec<Option<&'static TypeDef>>,
+    known: Vec<Option<TypeRef<'static>>>,
     /// Where the ids were written, from which on.
     written: BTreeMap<usize, WrittenIds>,
 }
@@ -275,7 +275,7 @@ fn find_actual<'a>(
     ids: &ValueIds,
     may_be_cut: bool,
     formal: Option<TypeRef<'a>>,
-    known: impl Fn(usize) -> Option<&'static TypeDef>,
+    known: impl Fn(usize) -> Option<TypeRef<'static>>,
 ) -> Option<Actual<'a>> {
     if ids.is_empty() {
         return Some(Actual { ty: formal?, index: 0 });
@@ -288,7 +288,7 @@ fn find_actual<'a>(
             Some((formal_id, ty)) if formal_id == &**id => {
                 with_base(ty, index + 1 < ids.len(), || known(index))?
             }
-            _ => TypeRef::Static(known(index)?),
+            _ => known(index)?,
         };
         Some(Actual { ty, index })
     })
@@ -300,7 +300,7 @@ fn find_actual<'a>(
 fn with_base<'a>(
     ty: TypeRef<'a>,
     has_bases: bool,
-    known: impl FnOnce() -> Option<&'static TypeDef>,
+    known: impl FnOnce() -> Option<TypeRef<'static>>,
 ) -> Option<TypeRef<'a>> {
     let lacks_base =
         !matches!(ty, TypeRef::Static(_)) && matches!(ty.resolved_shape().1, Shape::Value { base: None, .. });
@@ -308,14 +308,18 @@ fn with_base<'a>(
         return Some(ty);
     }
     match known() {
-        Some(known @ TypeDef::Value { base: Some(_), .. }) => Some(TypeRef::Static(known)),
+        Some(known) if matches!(known.resolved_shape().1, Shape::Value { base: Some(_), .. }) => Some(known),
         None if has_bases => None,
         _ => Some(ty),
     }
 }
 
-fn known_type(r: &Reader<'_>, id: &str) -> Option<&'static TypeDef> {
-    r.environment()?.value_factory(id).map(|factory| factory.info().type_def)
+fn known_type(r: &Reader<'_>, id: &str) -> Option<TypeRef<'static>> {
+    let environment = r.environment()?;
+    match environment.value_factory(id) {
+        Some(factory) => Some(TypeRef::Static(factory.info().type_def)),
+        None => environment.value_type(id).map(TypeCode::as_type_ref),
+    }
 }
 
 fn truncates(r: &Reader<'_>) -> bool {
