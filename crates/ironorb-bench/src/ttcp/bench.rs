@@ -11,7 +11,7 @@ use super::role::{References, set_queues};
 use super::sender::each;
 use super::side::{Servers, Side, Subject};
 use super::stream::{Flow, StreamSender};
-use super::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport, name};
+use super::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport, name};
 use crate::error::BenchError;
 use crate::machine::{Layout, load, pin};
 use crate::process::Process;
@@ -89,8 +89,14 @@ impl Bench {
         let mut run_raw = || raw.run(sequences).map_err(BenchError::io("send to the plain server"));
         // To warm up: connections, buffers, caches.
         run_raw()?;
-        for side in sides.iter_mut().flatten() {
-            side.run(sequences.min(WARM_UP_SEQUENCES))?;
+        let mut failed = vec![None; sides.len()];
+        for (side, failed) in sides.iter_mut().zip(&mut failed) {
+            let Some(warmed) = side else { continue };
+            match warmed.run(sequences.min(WARM_UP_SEQUENCES)) {
+                // What a peer cannot do is told in its row.
+                Err(e) if warmed.is_peer() => (*side, *failed) = (None, Some(e.to_string())),
+                warmed => drop(warmed?),
+            }
         }
         for place in turns(sides.len(), options.repetitions()) {
             match place.checked_sub(1) {
@@ -111,7 +117,7 @@ impl Bench {
                 subject: Throughput::of(&of_sides[place], payload),
                 of_raw: of_raw.over(&of_sides[place]),
             },
-            None => self.missing(),
+            None => self.missing(failed[place].as_deref()),
         };
         let row = |(place, subject): (usize, &Subject)| TtcpRow {
             layout: self.servers.layout.name,
@@ -154,8 +160,15 @@ impl Bench {
         let mut exchange =
             |nanos: &mut [u64]| each(nanos, || raw.exchange().map_err(BenchError::io("exchange bytes")));
         exchange(&mut nanos)?; // to warm up
-        for side in sides.iter_mut().flatten() {
-            side.each(&mut nanos)?;
+        for side in &mut sides {
+            let Some(warmed) = side else { continue };
+            match warmed.each(&mut nanos) {
+                Err(e) if warmed.is_peer() => {
+                    eprintln!("left out: {} by {}: {e}", call.name, name(Peer::Omniorb));
+                    *side = None;
+                }
+                warmed => warmed?,
+            }
         }
         for place in turns(sides.len(), options.repetitions()) {
             match place.checked_sub(1) {
@@ -202,8 +215,8 @@ impl Bench {
             .map_err(BenchError::io(format!("connect to {}", self.raw)))
     }
 
-    fn missing(&self) -> Outcome {
-        let why = self.servers.program.missing().unwrap_or("not started");
+    fn missing(&self, failed: Option<&str>) -> Outcome {
+        let why = failed.or(self.servers.program.missing()).unwrap_or("not started");
         Outcome::Missing { missing: format!("omniORB: {why}") }
     }
 }
@@ -268,7 +281,6 @@ fn turns(sides: usize, repetitions: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::variant::Peer;
     use super::*;
 
     #[test]

@@ -78,6 +78,11 @@ impl<'a> Side<'a> {
         }
     }
 
+    /// Whether it is another ORB's.
+    pub(super) fn is_peer(&self) -> bool {
+        matches!(self, Side::Omniorb(_))
+    }
+
     /// Sends so many sequences; the nanoseconds at the sender, and the elements that the receiver counted.
     pub(super) fn run(&mut self, sequences: usize) -> Result<(u64, u64), BenchError> {
         match self {
