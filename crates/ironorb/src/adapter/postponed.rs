@@ -5,13 +5,14 @@ use std::sync::Arc;
 use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::message::Message;
 
-use super::{MainThreadRequest, Obstacle, OnHold, ReplySink, answer_locate, nobody_takes_it};
+use super::ReplySink;
+use super::serving::{Obstacle, answer_locate, nobody_takes_it};
 use crate::Any;
 use crate::generated::Raised;
 use crate::generated::call::{Later, Responder};
 use crate::interceptor::FreshSlots;
 use crate::orb::OrbCore;
-use crate::poa::{PoaManager, Refusal};
+use crate::poa::{MainThreadRequest, OnHold, PoaManager, Refusal};
 
 /// A request that waits. One that is dropped is answered with TRANSIENT.
 pub(crate) struct Postponed {
@@ -73,17 +74,7 @@ impl Postponed {
 
     /// Whether there is an adapter for its object. Never waits, and asks nobody.
     pub(crate) fn has_adapter(&self) -> bool {
-        let adapter = &self.orb.adapter;
-        match &self.place {
-            None => false,
-            Some(Place::Request { .. }) => {
-                self.message.parse_request().is_ok_and(|request| adapter.has_adapter(request.object_key))
-            }
-            Some(Place::Locate(_)) => self
-                .message
-                .parse_locate_request()
-                .is_ok_and(|request| adapter.has_adapter(request.object_key)),
-        }
+        self.place.is_some() && self.orb.adapter.prospect_of(&self.message).has_adapter
     }
 
     /// Bytes that may be held together with it.

@@ -94,14 +94,8 @@ impl Work {
 
     /// Whether [`carry_out`](Self::carry_out) would wait for a manager that holds requests.
     pub(crate) fn is_held(&self, orb: &OrbCore) -> bool {
-        match self {
-            Work::Request(message) => {
-                message.parse_request().is_ok_and(|request| orb.adapter.is_held(request.object_key))
-            }
-            Work::Locate(message) => {
-                message.parse_locate_request().is_ok_and(|request| orb.adapter.is_held(request.object_key))
-            }
-        }
+        let (Work::Request(message) | Work::Locate(message)) = self;
+        orb.adapter.prospect_of(message).is_held
     }
 
     /// Whether anybody waits for an answer.

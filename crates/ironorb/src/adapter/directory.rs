@@ -1,0 +1,100 @@
+//! The table of all adapters of an ORB: by slot, by path, and what is in the making. Locks nothing and asks nobody.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ROOT_PATH;
+use crate::poa::key::{self, Slot};
+use crate::poa::{Gate, PoaInner};
+
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) slots: Vec<(u32, Option<Arc<PoaInner>>)>,
+    pub(super) next_instance: u32,
+    pub(super) by_path: HashMap<Vec<u8>, Arc<PoaInner>>,
+    /// Paths at which adapter activators are making adapters.
+    pub(super) in_the_making: HashMap<Vec<u8>, Arc<Gate>>,
+    /// Adapters at and below these paths, which only their makers may see yet.
+    pub(super) unfinished: HashMap<Vec<u8>, Arc<PoaInner>>,
+    /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
+    pub(super) aliases: HashMap<Vec<u8>, Vec<u8>>,
+    /// Whose objects are meant by keys that nobody here has made.
+    pub(super) takes_other_keys: Option<Arc<PoaInner>>,
+}
+
+/// What is next on the way to a path.
+pub(super) enum Step {
+    Found(Arc<PoaInner>),
+    /// Another thread makes an adapter on the way.
+    Wait(Arc<Gate>),
+    /// The parent's adapter activator may make the next one, whose path ends there.
+    Ask {
+        parent: Arc<PoaInner>,
+        name: String,
+        end: usize,
+    },
+    /// There is nobody to ask.
+    Nowhere,
+}
+
+impl Table {
+    /// The adapter in a slot, if it is still the one that the slot was given out for.
+    #[inline]
+    pub(super) fn in_slot(&self, slot: Slot) -> Option<&Arc<PoaInner>> {
+        match self.slots.get(slot.index as usize) {
+            Some((generation, Some(found))) if *generation == slot.generation => Some(found),
+            _ => None,
+        }
+    }
+
+    /// An adapter, if this thread may see it.
+    pub(super) fn visible(&self, path: &[u8]) -> Option<&Arc<PoaInner>> {
+        self.by_path.get(path).or_else(|| {
+            let found = self.unfinished.get(path)?;
+            let is_ours = |(making, gate): (&Vec<u8>, &Arc<Gate>)| path.starts_with(making) && gate.is_ours();
+            self.in_the_making.iter().any(is_ours).then_some(found)
+        })
+    }
+
+    pub(super) fn next_step(&self, path: &[u8]) -> Step {
+        if let Some(found) = self.visible(path) {
+            return Step::Found(found.clone());
+        }
+        let Some(mut parent) = self.by_path.get(ROOT_PATH) else { return Step::Nowhere };
+        let mut at = 0;
+        while let Some((name, end)) = key::name_at(path, at) {
+            if let Some(child) = self.visible(&path[..end]) {
+                (parent, at) = (child, end);
+                continue;
+            }
+            return match (self.in_the_making.get(&path[..end]), std::str::from_utf8(name)) {
+                (Some(gate), _) if gate.is_ours() => Step::Nowhere,
+                (Some(gate), _) => Step::Wait(gate.clone()),
+                (None, Ok(name)) if parent.has_adapter_activator() => {
+                    Step::Ask { parent: parent.clone(), name: name.to_owned(), end }
+                }
+                (None, _) => Step::Nowhere,
+            };
+        }
+        Step::Nowhere
+    }
+
+    /// What was in the making is there for all, or is not made; which is told.
+    pub(super) fn finish(&mut self, path: &[u8]) -> bool {
+        self.in_the_making.remove(path);
+        // What is below another path that is still in the making stays unseen.
+        let still: Vec<Vec<u8>> = self.in_the_making.keys().cloned().collect();
+        let done: Vec<Vec<u8>> = self
+            .unfinished
+            .keys()
+            .filter(|key| key.starts_with(path) && !still.iter().any(|making| key.starts_with(making)))
+            .cloned()
+            .collect();
+        for path in done {
+            if let Some(poa) = self.unfinished.remove(&path) {
+                self.by_path.insert(path, poa);
+            }
+        }
+        self.visible(path).is_some()
+    }
+}

@@ -1,0 +1,354 @@
+//! Requests and LocateRequests on their way through the adapters, and the answers. Opens no socket: a driver hands in
+//! messages and a place for the replies.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{LocateRequest, LocateStatus, Message, Request, Response};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
+use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
+
+use super::{Adapter, Postponed};
+use crate::generated::call::Responder;
+use crate::generated::{Call, Raised};
+use crate::interceptor::{FreshSlots, Interception, Target};
+use crate::invoke::servant_panicked;
+use crate::orb::OrbCore;
+use crate::poa::{OnHold, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
+use crate::probe::{self, Stage};
+
+/// Where the replies of one connection are written.
+pub(crate) trait ReplySink {
+    /// Lets `write` write to the connection, then sees to it that it is sent.
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
+
+    /// Sends what it can of what `with` would send next, from where it lies; gives the number of bytes. Only while `with`
+    /// lets something be written, and never waits.
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        let _ = pieces;
+        0
+    }
+
+    /// Ends the connection at once: it can carry nothing more.
+    fn cut_off(&self) {}
+
+    /// The same place for an answer that is written after the upcall, from any thread. The connection counts the
+    /// request as in progress until it is dropped. `None` when as many answers as it may owe are outstanding.
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
+
+    /// A number for whoever sends the requests, the same for all from one connection: they keep their order when they
+    /// must wait. `None` for a caller in this process, whose thread waits itself.
+    fn client(&self) -> Option<u64> {
+        None
+    }
+
+    /// The client says that it listens there and may be called over this connection (CORBA 3.3 part 2, 9.8). Only
+    /// where the ORB's configuration wants that.
+    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
+        let _ = listen_points;
+    }
+}
+
+/// What an adapter remembers of one connection: its code sets. Starts as ISO 8859-1 and no wide characters, which
+/// holds until the client tells its choice (CORBA 3.3 part 2, 7.10.2.5).
+#[derive(Debug)]
+pub(crate) struct Session {
+    code_sets: AtomicU8,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Session { code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()) }
+    }
+}
+
+impl Session {
+    /// The code sets of a request, by what it says or an earlier one said; `None` when they are none that we speak.
+    #[inline]
+    fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
+        match request.contexts.find(CODE_SETS) {
+            None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
+            None => Some(TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))),
+            Some(context) => self.agree(context),
+        }
+    }
+
+    #[cold]
+    fn agree(&self, context: ServiceContext<'_>) -> Option<TransmissionCodeSets> {
+        let sets = CodeSetContext::decode(context.data).ok()?.transmission()?;
+        self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
+        Some(sets)
+    }
+}
+
+impl Adapter {
+    /// Carries out a Request message. Never panics; a servant's panic becomes UNKNOWN.
+    #[inline]
+    pub(crate) fn serve_request(
+        &self,
+        message: &Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+    ) {
+        self.serve_begun(message, session, sink, orb, None);
+    }
+
+    /// Hears what a client tells of itself with a request, ahead of serving it.
+    #[cold]
+    pub(crate) fn take_note(
+        &self,
+        request: &Request<'_>,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &OrbCore,
+    ) {
+        let agreed = session.code_sets(request);
+        if agreed.is_some() && orb.config.bidirectional && request.version == Version::V1_2 {
+            offer_both_ways(request, sink);
+        }
+    }
+
+    /// The same for a request whose servant may have been found already.
+    #[inline]
+    pub(crate) fn serve_begun(
+        &self,
+        message: &Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+        begun: Option<Upcall>,
+    ) {
+        let probe = probe::enter(Stage::Frame);
+        let request = match message.parse_request() {
+            Ok(request) => request,
+            Err(_) => return sink.with(&mut ServerConnection::protocol_error),
+        };
+        drop(probe);
+        let agreed = session.code_sets(&request);
+        let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
+        let encoding = Encoding {
+            bare_exceptions: orb.config.bare_exceptions,
+            ..Encoding::native(request.version, code_sets)
+        };
+        let wanted = request.response == Response::SyncWithTarget;
+        let is_intercepted = !orb.interceptors.server.is_empty();
+        let _slots = is_intercepted.then(FreshSlots::enter);
+        let (interception, instead) = is_intercepted.then(|| Interception::begin(orb, &request)).unzip();
+        let responder = Responder::new(sink, encoding, request.id, wanted, interception.as_ref());
+        if request.response == Response::SyncWithServer {
+            responder.acknowledge();
+        }
+        if agreed.is_none() {
+            responder.raise(Raised::System(&incompatible_code_sets()));
+            return;
+        }
+        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
+            responder.need_addressing(demanded);
+            return;
+        }
+        if orb.config.bidirectional && request.version == Version::V1_2 {
+            offer_both_ways(&request, sink);
+        }
+        if let Some(Some(outcome)) = instead {
+            return responder.end_instead(&outcome);
+        }
+        if let Err(obstacle) = self.carry_out(&request, code_sets, &responder, orb, begun, None) {
+            postpone(obstacle, message, code_sets, &responder, orb);
+        }
+    }
+
+    /// Takes a request to its servant, unless it must wait. `passed` is the manager that it has waited for.
+    #[inline]
+    pub(super) fn carry_out(
+        &self,
+        request: &Request<'_>,
+        code_sets: TransmissionCodeSets,
+        responder: &Responder<'_>,
+        orb: &Arc<OrbCore>,
+        begun: Option<Upcall>,
+        passed: Option<&PoaManager>,
+    ) -> Result<(), Obstacle> {
+        let probe = probe::enter(Stage::ObjectLookup);
+        let upcall = match begun.or_else(|| self.begin_upcall_now(request.object_key)) {
+            Some(upcall) => upcall,
+            None => match self.begin_request(request, responder, passed) {
+                Ok(upcall) => upcall,
+                Err(refusal) => return refuse(responder, refusal),
+            },
+        };
+        drop(probe);
+        let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
+        let call = Call::new(request.operation, arguments, responder);
+        let _current = upcall.enter();
+        if let Some(interception) = responder.interception()
+            && let Some(outcome) = interception.found(target_of(&upcall))
+        {
+            responder.end_instead(&outcome);
+            return Ok(());
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            upcall.servant().dispatch(call);
+        }));
+        if outcome.is_err() && !responder.is_answered() {
+            responder.raise(Raised::System(&servant_panicked()));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn begin_request(
+        &self,
+        request: &Request<'_>,
+        responder: &Responder<'_>,
+        passed: Option<&PoaManager>,
+    ) -> Result<Upcall, Refusal> {
+        let on_hold = OnHold::of(responder.client(), passed);
+        self.begin_upcall_slowly(request.object_key, request.operation, on_hold)
+    }
+
+    /// Answers a LocateRequest message.
+    #[cold]
+    pub(crate) fn serve_locate(&self, message: &Message, sink: &dyn ReplySink, orb: &Arc<OrbCore>) {
+        let Ok(request) = message.parse_locate_request() else {
+            return sink.with(&mut ServerConnection::protocol_error);
+        };
+        if let Some(demanded) = orb.config.other_addressing_demanded(request.version, request.addressing) {
+            let encoding = encoding_of_locate(&request);
+            return sink.with(&mut |connection| {
+                let status = LocateStatus::NeedsAddressingMode;
+                // A number can always be written.
+                let _ = connection.locate_reply(encoding, request.id, status, |w| w.put(&demanded));
+            });
+        }
+        let found = match self.locate(request.object_key, OnHold::of(sink.client(), None)) {
+            Err(Refusal::Held(manager)) => match Postponed::locate(message, sink, orb) {
+                Some(postponed) => return wait_for(postponed, Obstacle::Held(manager)),
+                None => Err(nobody_takes_it().into()),
+            },
+            found => found,
+        };
+        answer_locate(sink, &request, &found);
+    }
+}
+
+fn encoding_of_locate(request: &LocateRequest<'_>) -> Encoding {
+    Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED)
+}
+
+/// Writes what was found out for a LocateRequest.
+pub(super) fn answer_locate(sink: &dyn ReplySink, request: &LocateRequest<'_>, found: &Result<(), Refusal>) {
+    let encoding = encoding_of_locate(request);
+    sink.with(&mut |connection| {
+        let written = match found {
+            Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
+            }
+            Err(Refusal::Forward(ior)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectForward, |w| w.put(ior))
+            }
+            Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
+                connection.locate_reply(encoding, request.id, LocateStatus::UnknownObject, |_| Ok(()))
+            }
+            Err(Refusal::Exception(e)) if request.version == Version::V1_2 => {
+                connection.locate_reply(encoding, request.id, LocateStatus::SystemException, |w| w.put(e))
+            }
+            // Before 1.2 there is no way to say why; the call itself will be told.
+            Err(Refusal::Exception(_)) => {
+                connection.locate_reply(encoding, request.id, LocateStatus::ObjectHere, |_| Ok(()))
+            }
+        };
+        debug_assert!(written.is_ok(), "an IOR that was made can be written");
+    });
+}
+
+/// What a request must wait for, without its thread.
+pub(super) enum Obstacle {
+    /// Only the main thread may make the upcall.
+    OtherThread(Arc<PoaInner>),
+    /// The manager holds requests.
+    Held(PoaManager),
+}
+
+/// Has a request wait, with a copy of its message: the connection goes on.
+#[cold]
+fn postpone(
+    obstacle: Obstacle,
+    message: &Message,
+    code_sets: TransmissionCodeSets,
+    responder: &Responder<'_>,
+    orb: &Arc<OrbCore>,
+) {
+    match Postponed::request(message, code_sets, responder, orb) {
+        Some(postponed) => wait_for(postponed, obstacle),
+        None => {
+            responder.raise(Raised::System(&nobody_takes_it()));
+        }
+    }
+}
+
+fn wait_for(postponed: Postponed, obstacle: Obstacle) {
+    if let Some(back) = postponed.wait_for(obstacle, None) {
+        back.carry_out(None);
+    }
+}
+
+/// Takes note of where the client listens, if it says so.
+#[cold]
+fn offer_both_ways(request: &Request<'_>, sink: &dyn ReplySink) {
+    // One that cannot be read is as good as none: the call itself has nothing to do with it.
+    if let Some(context) = request.contexts.find(BI_DIR_IIOP)
+        && let Ok(points) = ListenPoint::decode_all(context.data)
+    {
+        sink.use_both_ways(&points);
+    }
+}
+
+/// The client chose a set of strings that we do not list (CORBA 3.3 part 2, 7.10.2.6).
+#[cold]
+fn incompatible_code_sets() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::CodesetIncompatible,
+        MinorCode::CODESET_NOT_SUPPORTED,
+        CompletionStatus::No,
+    )
+}
+
+/// What interceptors may know of the servant that this thread is about to call.
+#[cold]
+fn target_of(upcall: &Upcall) -> Target {
+    let repository_id = match current_object() {
+        Some(object) => object.primary_interface().into_owned(),
+        None => upcall.servant().repository_ids().first().copied().unwrap_or_default().to_owned(),
+    };
+    Target {
+        object_id: PoaCurrent.object_id().map(|id| id.as_bytes().to_vec()).unwrap_or_default(),
+        adapter_name: PoaCurrent.poa().map(|poa| poa.adapter_name()).unwrap_or_default(),
+        repository_id,
+    }
+}
+
+#[cold]
+fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Obstacle> {
+    match refusal {
+        Refusal::Forward(ior) => {
+            responder.forward(&ior);
+        }
+        Refusal::Exception(e) => {
+            responder.raise(Raised::System(&e));
+        }
+        Refusal::NotThisThread(poa) => return Err(Obstacle::OtherThread(poa)),
+        Refusal::Held(manager) => return Err(Obstacle::Held(manager)),
+    }
+    Ok(())
+}
+
+/// Too many requests wait already, or the ORB is being shut down.
+#[cold]
+pub(super) fn nobody_takes_it() -> SystemException {
+    SystemException::new(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED, CompletionStatus::No)
+}
