@@ -138,9 +138,14 @@ fn an_object_is_called_with_types_that_its_server_tells() {
         refuse.set(0, "no").unwrap();
         let Err(DynamicError::User(refused)) = refuse.invoke() else { panic!("it raises Refused") };
         assert_eq!(json::to_json(&refused).unwrap(), json!({"why": "no"}));
-        // What its operations are made of is known from now on, and the JSON of an `any` can name it.
-        let refused = known.type_code("IDL:testing/Refused:1.0").unwrap();
+        // What its operations are made of is known to whoever takes its word, and the JSON of an `any` can name it.
+        let by_it = known.as_told_by(&object);
+        let refused = by_it.type_code("IDL:testing/Refused:1.0").unwrap();
         assert_eq!(refused.kind(), TcKind::Except);
+        assert_eq!(known.type_code("IDL:testing/Refused:1.0"), None);
+        // So does its repository.
+        assert!(by_it.fetch_type("IDL:testing/Probe:1.0").unwrap().is_some());
+        assert!(known.fetch_type("IDL:testing/Probe:1.0").unwrap().is_none());
     }
     server.shutdown(true).unwrap();
     client.shutdown(true).unwrap();

@@ -202,6 +202,7 @@ fn what_a_dead_server_left_is_replaced_and_what_a_living_one_has_is_not() {
     let other = UnixListener::bind(&path).unwrap();
     let refused = listening(&path).build().unwrap_err().to_string();
     assert_eq!(refused, format!("cannot listen at uiop://{path}: another server listens there"));
+    assert!(!Path::new(&format!("{path}.lock")).exists(), "who does not get the place leaves nothing");
     drop(other);
     assert!(Path::new(&path).exists());
     let server = listening(&path).build().unwrap();
@@ -217,6 +218,7 @@ fn what_a_dead_server_left_is_replaced_and_what_a_living_one_has_is_not() {
     let refused = listening(&path).build().unwrap_err().to_string();
     assert_eq!(refused, format!("cannot listen at uiop://{path}: a file is there that is no socket"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    assert!(!Path::new(&format!("{path}.lock")).exists());
 }
 
 #[test]

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use ironorb::dynamic::InterfaceDescription;
 use ironorb::ifr::corba::RepositoryRef;
-use ironorb::{Any, Orb, SystemException, TcKind, TypeCode};
+use ironorb::{Any, ObjectRef, Orb, SystemException, TcKind, TypeCode};
 use ironorb_idl::model::Model;
 use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
 
 use crate::lower;
-use crate::repository::{Told, ask_id};
+use crate::repository::ask_id;
+use crate::told::{Definitions, Told, ToldByObject};
 
 /// Definitions known at run time, from IDL files or from wherever descriptions and TypeCodes come, and interface
 /// repositories that are asked for what is not known.
@@ -22,19 +23,28 @@ use crate::repository::{Told, ask_id};
 /// They only grow. What is added a second time must be the same as before; files that include the same others may so
 /// be added one after the other.
 ///
-/// What a repository has told is kept and not asked again, so a change there does not show; a copy of this shares it.
-/// [`fetch_interface`](Self::fetch_interface) and [`fetch_type`](Self::fetch_type) ask; whatever else is here, but for
-/// [`of`](Self::of), never blocks.
+/// What a repository has told is kept and not asked again, so a change there does not show; a copy of this shares it, and
+/// costs little. What an object has told of itself ([`of`](Self::of)) counts for nobody else: only [what is made for
+/// it](Self::as_told_by) has it. [`fetch_interface`](Self::fetch_interface) and [`fetch_type`](Self::fetch_type) ask;
+/// whatever else is here, but for [`of`](Self::of), never blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Interfaces {
+    /// Copied only when more is added to one of those that share it.
+    added: Arc<Added>,
+    /// Asked in turn.
+    repositories: Vec<RepositoryRef>,
+    told: Arc<Told>,
+    /// The object whose word counts here, too.
+    object: Option<Arc<ToldByObject>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Added {
     interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
     types: BTreeMap<String, TypeCode>,
     constants: BTreeMap<String, Constant>,
     /// From scoped names to repository ids.
     names: BTreeMap<String, String>,
-    /// Asked in turn.
-    repositories: Vec<RepositoryRef>,
-    told: Arc<Told>,
 }
 
 /// An IDL constant.
@@ -103,8 +113,9 @@ impl Interfaces {
         for interface in lowered.interfaces {
             self.add_interface(interface)?;
         }
-        self.constants.extend(lowered.constants);
-        self.names.extend(lowered.names);
+        let added = Arc::make_mut(&mut self.added);
+        added.constants.extend(lowered.constants);
+        added.names.extend(lowered.names);
         Ok(())
     }
 
@@ -118,7 +129,7 @@ impl Interfaces {
         let id = type_code.id().unwrap_or_default().to_owned();
         self.check_type(&id, &type_code)?;
         if !id.is_empty() {
-            self.types.insert(id, type_code);
+            Arc::make_mut(&mut self.added).types.insert(id, type_code);
         }
         Ok(())
     }
@@ -130,19 +141,19 @@ impl Interfaces {
     ) -> Result<(), DefinitionError> {
         let interface = interface.into();
         self.check_interface(&interface)?;
-        self.interfaces.insert(interface.id.clone(), interface);
+        Arc::make_mut(&mut self.added).interfaces.insert(interface.id.clone(), interface);
         Ok(())
     }
 
     fn check_type(&self, id: &str, type_code: &TypeCode) -> Result<(), DefinitionError> {
-        match self.types.get(id) {
+        match self.added.types.get(id) {
             Some(known) if known != type_code => Err(DefinitionError::Conflict(id.to_owned())),
             _ => Ok(()),
         }
     }
 
     fn check_interface(&self, interface: &InterfaceDescription) -> Result<(), DefinitionError> {
-        match self.interfaces.get(&interface.id) {
+        match self.added.interfaces.get(&interface.id) {
             Some(known) if **known != *interface => Err(DefinitionError::Conflict(interface.id.clone())),
             _ => Ok(()),
         }
@@ -150,7 +161,8 @@ impl Interfaces {
 
     /// The interface with a repository id, if it was added or a repository has told it already.
     pub fn interface(&self, id: &str) -> Option<Arc<InterfaceDescription>> {
-        self.interfaces.get(id).cloned().or_else(|| self.told.interface(id))
+        let added = self.added.interfaces.get(id).cloned();
+        added.or_else(|| self.tables().find_map(|told| told.interface(id)))
     }
 
     /// The interface with a repository id. Repositories are asked for one that is not known; the first that has it
@@ -158,19 +170,20 @@ impl Interfaces {
     pub fn fetch_interface(&self, id: &str) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
         match self.interface(id) {
             Some(known) => Ok(Some(known)),
-            None => self.first_of(|repository| self.told.ask_interface(repository, id)),
+            None => self.first_of(|repository, told| told.ask_interface(repository, id)),
         }
     }
 
     /// All interfaces that were added, in the order of their ids.
     pub fn interfaces(&self) -> impl Iterator<Item = &Arc<InterfaceDescription>> {
-        self.interfaces.values()
+        self.added.interfaces.values()
     }
 
     /// The type with a repository id: of structs, unions, enums, typedefs, exceptions, interfaces, valuetypes, boxes
     /// and native types. Only what was added, or a repository has told already.
     pub fn type_code(&self, id: &str) -> Option<TypeCode> {
-        self.types.get(id).cloned().or_else(|| self.told.type_code(id))
+        let added = self.added.types.get(id).cloned();
+        added.or_else(|| self.tables().find_map(|told| told.type_code(id)))
     }
 
     /// The type with a repository id. Repositories are asked for one that is not known; the first that has it counts.
@@ -178,13 +191,13 @@ impl Interfaces {
     pub fn fetch_type(&self, id: &str) -> Result<Option<TypeCode>, SystemException> {
         match self.type_code(id) {
             Some(known) => Ok(Some(known)),
-            None => self.first_of(|repository| self.told.ask_type(repository, id)),
+            None => self.first_of(|repository, told| told.ask_type(repository, id)),
         }
     }
 
     /// All types with ids that were added, in the order of these.
     pub fn type_codes(&self) -> impl Iterator<Item = &TypeCode> {
-        self.types.values()
+        self.added.types.values()
     }
 
     /// Makes the valuetypes among them known to an ORB, so that its dynamic requests and servants take values of derived
@@ -200,18 +213,18 @@ impl Interfaces {
 
     /// The constant with a scoped name, such as `Bank::LIMIT`.
     pub fn constant(&self, scoped_name: &str) -> Option<&Constant> {
-        self.constants.get(scoped_name.trim_start_matches("::"))
+        self.added.constants.get(scoped_name.trim_start_matches("::"))
     }
 
     /// All constants with their scoped names, in the order of these.
     pub fn constants(&self) -> impl Iterator<Item = (&str, &Constant)> {
-        self.constants.iter().map(|(name, constant)| (name.as_str(), constant))
+        self.added.constants.iter().map(|(name, constant)| (name.as_str(), constant))
     }
 
     /// The repository id of an interface or type by its scoped name, such as `Bank::Account`. Only what came from IDL
     /// has one.
     pub fn id_of(&self, scoped_name: &str) -> Option<&str> {
-        self.names.get(scoped_name.trim_start_matches("::")).map(String::as_str)
+        self.added.names.get(scoped_name.trim_start_matches("::")).map(String::as_str)
     }
 
     /// The repository id of an interface or type by its scoped name; an id stands for itself. Repositories are asked for a
@@ -223,13 +236,25 @@ impl Interfaces {
         }
         match self.id_of(scoped_name) {
             Some(id) => Ok(Some(id.to_owned())),
-            None => self.first_of(|repository| ask_id(repository, scoped_name)),
+            None => self.first_of(|repository, _| ask_id(repository, scoped_name)),
         }
     }
 
     /// Scoped names with their repository ids, in the order of the names. Only what came from IDL has one.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.names.iter().map(|(name, id)| (name.as_str(), id.as_str()))
+        self.added.names.iter().map(|(name, id)| (name.as_str(), id.as_str()))
+    }
+
+    /// The same, and what this object has told when [`of`](Self::of) asked it: its interface, the types of its operations,
+    /// and whatever else its repository has. No other object is believed to be what they say. Asks nobody, and costs little.
+    #[must_use]
+    pub fn as_told_by(&self, object: &ObjectRef) -> Interfaces {
+        Interfaces { object: self.told.by_object(object), ..self.clone() }
+    }
+
+    /// The same for all objects.
+    pub(crate) fn for_all(&self) -> Interfaces {
+        Interfaces { object: None, ..self.clone() }
     }
 
     pub(crate) fn repositories(&self) -> &[RepositoryRef] {
@@ -240,15 +265,25 @@ impl Interfaces {
         &self.told
     }
 
-    /// What the first repository has that has something; an error only if none has, and one failed.
+    /// Where it is looked up what was told, the best authority first.
+    fn tables(&self) -> impl Iterator<Item = &Definitions> {
+        let object = self.object.as_deref().map(|object| &object.definitions);
+        std::iter::once(&self.told.definitions).chain(object)
+    }
+
+    /// What the first repository has that has something; an error only if none has, and one failed. Each comes with the
+    /// table for what it tells.
     fn first_of<T>(
         &self,
-        ask: impl Fn(&RepositoryRef) -> Result<Option<T>, SystemException>,
+        ask: impl Fn(&RepositoryRef, &Definitions) -> Result<Option<T>, SystemException>,
     ) -> Result<Option<T>, SystemException> {
         let mut failed = None;
         let found = self.told.repositories();
-        for repository in self.repositories.iter().chain(&found) {
-            match ask(repository) {
+        let for_all = self.repositories.iter().chain(&found).map(|one| (one, &self.told.definitions));
+        let of_object =
+            self.object.as_deref().and_then(|told| Some((told.repository.as_ref()?, &told.definitions)));
+        for (repository, told) in for_all.chain(of_object) {
+            match ask(repository, told) {
                 Ok(None) => {}
                 Ok(found) => return Ok(found),
                 Err(e) => failed = failed.or(Some(e)),

@@ -47,8 +47,12 @@ pub mod mock;
 mod of;
 mod repository;
 mod text;
+mod told;
 
 pub use interfaces::{Constant, DefinitionError, Interfaces};
 pub use of::{Attempt, Source, UnknownInterface};
-pub use repository::{BASES_MAX, INTERFACES_KEPT_MAX, REPOSITORIES_FOUND_MAX, TYPES_KEPT_MAX};
+pub use repository::{BASES_MAX, DEFINITIONS_ASKED_MAX, LOOK_UP_TIME_MAX, OPERATIONS_TOLD_MAX};
 pub use text::{TypeUse, declaration, signature};
+pub use told::{
+    INTERFACES_KEPT_MAX, OBJECT_TYPES_KEPT_MAX, OBJECTS_KEPT_MAX, REPOSITORIES_FOUND_MAX, TYPES_KEPT_MAX,
+};

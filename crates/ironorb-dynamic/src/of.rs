@@ -5,8 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ironorb::dynamic::InterfaceDescription;
-use ironorb::ifr::{self, corba::Contained as _};
-use ironorb::{ObjectRef, SystemException, SystemExceptionKind, TypedRef as _};
+use ironorb::{MinorCode, ObjectRef, SystemException, SystemExceptionKind, TypedRef as _, ifr};
 
 use crate::interfaces::Interfaces;
 use crate::repository::definition;
@@ -14,7 +13,7 @@ use crate::repository::definition;
 impl Interfaces {
     /// The interface that an object has. Those who might know it are asked in turn, the cheapest and most exact first:
     ///
-    /// 1. what is known already, by the id in the object's reference;
+    /// 1. what is known already, by the id in the object's reference, or told by the object itself when it was asked before;
     /// 2. the repositories that were [added](Interfaces::add_repository), by the same id;
     /// 3. where the reference has no id, the object for it (`_repository_id`), and then 1 and 2;
     /// 4. the object, whether it has one of the added interfaces (`_is_a`): bases before what derives from them, and the
@@ -22,11 +21,12 @@ impl Interfaces {
     /// 5. the object for its description (`_interface`);
     /// 6. the repository of the ORB's initial reference `InterfaceRepository`, by the id.
     ///
-    /// A repository that 5 or 6 lead to is asked from then on, too, after those that were added. Blocks; each call until its
-    /// own deadline.
+    /// What 5 tells counts for this object alone ([`as_told_by`](Self::as_told_by)), whatever id it claims; the repository of
+    /// 6 is asked from then on, too, after those that were added. Blocks; each call until its own deadline, and all about one
+    /// definition for [`LOOK_UP_TIME_MAX`](crate::LOOK_UP_TIME_MAX). Only what was found is kept.
     pub fn of(&self, object: &ObjectRef) -> Result<Arc<InterfaceDescription>, UnknownInterface> {
-        let mut asking =
-            Asking { known: self, object, id: object.type_id().to_owned(), attempts: Vec::new() };
+        let known = &self.for_all();
+        let mut asking = Asking { known, object, id: object.type_id().to_owned(), attempts: Vec::new() };
         match asking.all() {
             Ok(Some(found)) => Ok(found),
             Ok(None) => Err(UnknownInterface { id: asking.id, attempts: asking.attempts, unanswered: None }),
@@ -46,6 +46,15 @@ pub struct UnknownInterface {
     pub unanswered: Option<SystemException>,
 }
 
+impl UnknownInterface {
+    /// Whether the interface may be known later although nothing is added: whoever could not be asked, a repository
+    /// above all, may be there again. What is to be kept of a failure is only one without this.
+    pub fn may_be_known_later(&self) -> bool {
+        let failures = self.attempts.iter().filter_map(|attempt| attempt.failure.as_ref());
+        failures.chain(&self.unanswered).any(may_pass)
+    }
+}
+
 /// One who was asked for an object's interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
@@ -53,6 +62,8 @@ pub struct Attempt {
     pub source: Source,
     /// Why it did not help, in words.
     pub why: String,
+    /// What was raised, if it could not be asked.
+    pub failure: Option<SystemException>,
 }
 
 /// Who may know an object's interface.
@@ -110,6 +121,11 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn all(&mut self) -> Result<Found, SystemException> {
+        if let Some(told) = self.known.told().by_object(self.object)
+            && self.known.interface(&self.id).is_none()
+        {
+            return Ok(Some(told.interface.clone()));
+        }
         if let Some(found) = self.by_id() {
             return Ok(Some(found));
         }
@@ -123,9 +139,7 @@ impl Asking<'_> {
                 }
                 // Nobody else is asked for this, so it is the object that cannot be reached.
                 Err(e) if may_be_unreachable(&e) => return Err(e),
-                Err(e) => {
-                    self.note(Source::RepositoryId, e.to_string());
-                }
+                Err(e) => self.failed(Source::RepositoryId, e.to_string(), e),
             }
         }
         if let Some(found) = self.by_is_a()? {
@@ -150,7 +164,7 @@ impl Asking<'_> {
         match self.known.fetch_interface(&self.id) {
             Ok(Some(found)) => return Some(found),
             Ok(None) => self.note(Source::Repository, format!("it does not have {}", self.id)),
-            Err(e) => self.note(Source::Repository, e.to_string()),
+            Err(e) => self.failed(Source::Repository, e.to_string(), e),
         }
         None
     }
@@ -184,21 +198,14 @@ impl Asking<'_> {
             }
             Err(e) => {
                 self.check_answered(&e)?;
-                self.note(Source::Object, e.to_string());
+                self.failed(Source::Object, e.to_string(), e);
                 return Ok(None);
             }
         };
-        let described = definition(&described);
-        match self.known.told().ask_definition(&described) {
-            Ok(found) => {
-                // Without it nothing but this interface can be learnt there, which may be enough.
-                if let Ok(Some(repository)) = described.containing_repository() {
-                    self.known.told().remember(&repository);
-                }
-                Ok(Some(found))
-            }
+        match self.known.told().ask_object(self.object, &definition(&described)) {
+            Ok(found) => Ok(Some(found)),
             Err(e) => {
-                self.note(Source::Object, format!("its description cannot be read: {e}"));
+                self.failed(Source::Object, format!("its description cannot be read: {e}"), e);
                 Ok(None)
             }
         }
@@ -216,13 +223,13 @@ impl Asking<'_> {
             self.note(Source::InitialReference, "without an id nothing can be looked up".to_owned());
             return None;
         }
-        match self.known.told().ask_interface(&repository, &self.id) {
+        match self.known.told().definitions.ask_interface(&repository, &self.id) {
             Ok(Some(found)) => {
                 self.known.told().remember(&repository);
                 return Some(found);
             }
             Ok(None) => self.note(Source::InitialReference, format!("it does not have {}", self.id)),
-            Err(e) => self.note(Source::InitialReference, e.to_string()),
+            Err(e) => self.failed(Source::InitialReference, e.to_string(), e),
         }
         None
     }
@@ -239,11 +246,24 @@ impl Asking<'_> {
     }
 
     fn note(&mut self, source: Source, why: String) {
-        self.attempts.push(Attempt { source, why });
+        self.attempts.push(Attempt { source, why, failure: None });
+    }
+
+    fn failed(&mut self, source: Source, why: String, failure: SystemException) {
+        self.attempts.push(Attempt { source, why, failure: Some(failure) });
     }
 }
 
 fn may_be_unreachable(e: &SystemException) -> bool {
     use SystemExceptionKind as Kind;
     matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout | Kind::ObjectNotExist)
+}
+
+/// Whether the next one who asks may be answered.
+fn may_pass(e: &SystemException) -> bool {
+    use SystemExceptionKind as Kind;
+    may_be_unreachable(e)
+        || matches!(e.kind, Kind::NoResources | Kind::NoMemory)
+        // A server whose own repository is down says the same as one that has none.
+        || (e.kind == Kind::IntfRepos && (e.was_received() || e.minor == MinorCode::INTF_REPOS_UNAVAILABLE))
 }

@@ -1,12 +1,12 @@
 //! Definitions from interface repositories, ours or other ORBs', by the operations that all have (CORBA 3.3 part 1,
 //! clause 14).
 //!
-//! Nothing here changes a repository. What one has told is kept and not asked again; TypeCodes come whole, with what they
-//! contain, so a question for each interface and each of its bases is all there is.
+//! Nothing here changes a repository, keeps what it tells or believes it for longer than [`LookUp`] says. TypeCodes come
+//! whole, with what they contain, so a question for each interface and each of its bases is all there is.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ironorb::dynamic::{InterfaceDescription, OperationDescription, ParameterMode};
 use ironorb::giop::typecode::TypeWalk;
@@ -19,147 +19,146 @@ use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind, TcKind, TypeCode, TypedRef,
 };
 
-/// Interfaces that are kept of all that repositories have told; those beyond are asked for each time. Default and only
-/// value.
-pub const INTERFACES_KEPT_MAX: usize = 4096;
-
-/// Types that are kept of all that repositories have told; those beyond are asked for each time. Default and only value.
-pub const TYPES_KEPT_MAX: usize = 65_536;
-
 /// Bases, direct and not, that an interface in a repository may have; with more it is IMP_LIMIT. Default and only value.
 pub const BASES_MAX: usize = 256;
+
+/// Definitions that are asked in one look-up; with more it is IMP_LIMIT. A base that is reached in several ways is asked for
+/// each. Default and only value.
+pub const DEFINITIONS_ASKED_MAX: usize = 1024;
+
+/// Operations and attributes, those that can be set counting twice, that all the definitions of one look-up may tell; with
+/// more it is IMP_LIMIT. Repositories tell inherited ones with each. Default and only value.
+pub const OPERATIONS_TOLD_MAX: usize = 1 << 16;
+
+/// How long one look-up may take in all; then it is TIMEOUT. Each of its calls also ends at its own deadline. Default and
+/// only value.
+pub const LOOK_UP_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Types that are looked at in one answer to find those with ids.
 const STEPS_MAX: usize = 1 << 16;
 
-/// Repositories that objects have led to and that are asked from then on, too. Default and only value.
-pub const REPOSITORIES_FOUND_MAX: usize = 8;
-
-/// What repositories have told so far.
-#[derive(Default)]
-pub(crate) struct Told {
-    tables: Mutex<Tables>,
+/// An interface with all of its bases, and the types with ids that came along.
+pub(crate) struct Described {
+    pub(crate) interface: InterfaceDescription,
+    pub(crate) types: BTreeMap<String, TypeCode>,
 }
 
-#[derive(Default)]
-struct Tables {
-    interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
-    types: BTreeMap<String, TypeCode>,
-    /// Those that objects have led to.
-    repositories: Vec<RepositoryRef>,
+/// One look-up: what it may still cost, whatever a repository says.
+pub(crate) struct LookUp {
+    until: Instant,
+    definitions_left: usize,
+    operations_left: usize,
 }
 
-impl Told {
-    /// Keeps a repository that an object has led to: the types of other things are likely there, too.
-    pub(crate) fn remember(&self, repository: &RepositoryRef) {
-        let mut tables = self.tables();
-        let is_same = |known: &RepositoryRef| known.object().is_equivalent(repository.object());
-        if tables.repositories.len() < REPOSITORIES_FOUND_MAX && !tables.repositories.iter().any(is_same) {
-            tables.repositories.push(repository.clone());
+impl LookUp {
+    pub(crate) fn begin() -> LookUp {
+        LookUp {
+            until: Instant::now() + LOOK_UP_TIME_MAX,
+            definitions_left: DEFINITIONS_ASKED_MAX,
+            operations_left: OPERATIONS_TOLD_MAX,
         }
-    }
-
-    pub(crate) fn repositories(&self) -> Vec<RepositoryRef> {
-        self.tables().repositories.clone()
-    }
-
-    pub(crate) fn interface(&self, id: &str) -> Option<Arc<InterfaceDescription>> {
-        self.tables().interfaces.get(id).cloned()
-    }
-
-    pub(crate) fn type_code(&self, id: &str) -> Option<TypeCode> {
-        self.tables().types.get(id).cloned()
     }
 
     /// The interface that a repository has under an id. Blocks.
-    pub(crate) fn ask_interface(
-        &self,
+    pub(crate) fn interface(
+        mut self,
         repository: &RepositoryRef,
         id: &str,
-    ) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
-        match repository.lookup_id(id)? {
-            Some(found) if is_interface(found.def_kind()?) => {
-                self.ask_definition(&found.object().narrow_unchecked()).map(Some)
-            }
-            _ => Ok(None),
+    ) -> Result<Option<Described>, SystemException> {
+        let Some(found) = self.in_time(repository)?.lookup_id(id)? else { return Ok(None) };
+        if !is_interface(self.in_time(&found)?.def_kind()?) {
+            return Ok(None);
         }
+        let definition = found.object().narrow_unchecked();
+        let first = self.describe(&definition)?;
+        if first.description.id != id {
+            return Err(inconsistent(format!("the repository has another interface under {id}")));
+        }
+        self.with_bases(&definition, first).map(Some)
     }
 
     /// The type that a repository has under an id. Blocks.
-    pub(crate) fn ask_type(
-        &self,
+    pub(crate) fn type_code(
+        self,
         repository: &RepositoryRef,
         id: &str,
     ) -> Result<Option<TypeCode>, SystemException> {
-        let Some(found) = repository.lookup_id(id)? else { return Ok(None) };
-        if !has_type(found.def_kind()?) {
+        let Some(found) = self.in_time(repository)?.lookup_id(id)? else { return Ok(None) };
+        if !has_type(self.in_time(&found)?.def_kind()?) {
             return Ok(None);
         }
         // Exceptions are no IDLType, but theirs is the same operation.
-        let type_code = found.object().narrow_unchecked::<IdlTypeRef>().type_()?;
+        let definition: IdlTypeRef = found.object().narrow_unchecked();
+        let type_code = self.in_time(&definition)?.type_()?;
         if type_code.id() != Ok(id) {
             return Err(inconsistent(format!("the repository has another type under {id}")));
         }
-        let types = with_ids([&type_code]);
-        self.tables().keep_types(types);
         Ok(Some(type_code))
     }
 
-    /// What an `InterfaceDef` describes, with its bases. Blocks.
-    pub(crate) fn ask_definition(
-        &self,
+    /// What one definition tells of itself. Blocks.
+    pub(crate) fn describe(&mut self, definition: &InterfaceDefRef) -> Result<Full, SystemException> {
+        self.definitions_left = self.definitions_left.checked_sub(1).ok_or_else(too_many_definitions)?;
+        let full = Full::ask(&self.in_time(definition)?)?;
+        let told = full.description.operations.len();
+        self.operations_left = self.operations_left.checked_sub(told).ok_or_else(too_many_operations)?;
+        Ok(full)
+    }
+
+    /// The same interface with its bases. Blocks.
+    pub(crate) fn with_bases(
+        &mut self,
         definition: &InterfaceDefRef,
-    ) -> Result<Arc<InterfaceDescription>, SystemException> {
-        let mut made: Option<InterfaceDescription> = None;
-        let mut seen = BTreeSet::new();
-        let mut types = Vec::new();
-        let mut to_ask = VecDeque::from([definition.clone()]);
-        while let Some(definition) = to_ask.pop_front() {
-            let full = Full::ask(&definition)?;
+        first: Full,
+    ) -> Result<Described, SystemException> {
+        let mut seen = BTreeSet::from([first.description.id.clone()]);
+        let mut types = Vec::from_iter(first.type_code);
+        let mut bases = Vec::new();
+        let mut to_ask = VecDeque::new();
+        if first.has_bases {
+            to_ask.extend(self.bases_of(definition)?);
+        }
+        while let Some(base) = to_ask.pop_front() {
+            let full = self.describe(&base)?;
             if !seen.insert(full.description.id.clone()) {
                 continue;
             }
             if seen.len() > BASES_MAX + 1 {
-                return Err(too_many_bases());
+                return Err(limited(format!("the interface has more than {BASES_MAX} bases")));
             }
-            match &mut made {
-                None => {
-                    if let Some(known) = self.interface(&full.description.id) {
-                        return Ok(known);
-                    }
-                    made = Some(full.description);
+            if full.has_bases {
+                to_ask.extend(self.bases_of(&base)?);
+                // Many references may be to one base, and none is followed for nothing.
+                if to_ask.len() > self.definitions_left {
+                    return Err(too_many_definitions());
                 }
-                // Repositories should tell inherited operations with the first, and not all do.
-                Some(made) => *made = std::mem::replace(made, empty()).inherits(&full.description),
             }
             types.extend(full.type_code);
-            if full.has_bases {
-                to_ask.extend(definition.base_interfaces()?.into_iter().flatten());
-            }
+            bases.push(full.description);
         }
-        let made = Arc::new(made.unwrap_or_else(empty));
-        let types = with_ids(types.iter().chain(types_of(&made)));
-        let mut tables = self.tables();
-        tables.keep_types(types);
-        if tables.interfaces.len() < INTERFACES_KEPT_MAX {
-            tables.interfaces.entry(made.id.clone()).or_insert_with(|| made.clone());
-        }
-        Ok(made)
+        // Repositories should tell inherited operations with the first, and not all do.
+        let interface = first.description.inherits_all(&bases);
+        let types = with_ids(types.iter().chain(types_of(&interface)));
+        Ok(Described { interface, types })
     }
 
-    fn tables(&self) -> MutexGuard<'_, Tables> {
-        // Tables are whole at every moment.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bases_of(&self, definition: &InterfaceDefRef) -> Result<Vec<InterfaceDefRef>, SystemException> {
+        let bases = self.in_time(definition)?.base_interfaces()?;
+        if bases.len() > self.definitions_left {
+            return Err(too_many_definitions());
+        }
+        Ok(bases.into_iter().flatten().collect())
     }
-}
 
-impl fmt::Debug for Told {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables = self.tables();
-        f.debug_struct("Told")
-            .field("interfaces", &tables.interfaces.len())
-            .field("types", &tables.types.len())
-            .finish()
+    /// The same object, whose next call ends in time.
+    pub(crate) fn in_time<R: TypedRef>(&self, one: &R) -> Result<R, SystemException> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(took_too_long());
+        }
+        let own = one.object().effective_policies().roundtrip_timeout.flatten();
+        let timeout = own.map_or(left, |own| own.min(left));
+        Ok(one.object().with_timeout(Some(timeout)).narrow_unchecked())
     }
 }
 
@@ -168,24 +167,15 @@ pub(crate) fn ask_id(
     repository: &RepositoryRef,
     scoped_name: &str,
 ) -> Result<Option<String>, SystemException> {
-    match repository.lookup(scoped_name)? {
-        Some(found) => found.id().map(Some),
+    let look_up = LookUp::begin();
+    match look_up.in_time(repository)?.lookup(scoped_name)? {
+        Some(found) => look_up.in_time(&found)?.id().map(Some),
         None => Ok(None),
     }
 }
 
-impl Tables {
-    fn keep_types(&mut self, types: BTreeMap<String, TypeCode>) {
-        for (id, type_code) in types {
-            if self.types.len() < TYPES_KEPT_MAX {
-                self.types.entry(id).or_insert(type_code);
-            }
-        }
-    }
-}
-
 /// All types with ids in those of one answer, the first with each id.
-fn with_ids<'t>(types: impl IntoIterator<Item = &'t TypeCode>) -> BTreeMap<String, TypeCode> {
+pub(crate) fn with_ids<'t>(types: impl IntoIterator<Item = &'t TypeCode>) -> BTreeMap<String, TypeCode> {
     let mut found = BTreeMap::new();
     let mut walk = TypeWalk::default();
     types.into_iter().take(STEPS_MAX).for_each(|type_code| walk.add(type_code, ()));
@@ -206,8 +196,8 @@ fn with_ids<'t>(types: impl IntoIterator<Item = &'t TypeCode>) -> BTreeMap<Strin
 }
 
 /// One interface without its bases.
-struct Full {
-    description: InterfaceDescription,
+pub(crate) struct Full {
+    pub(crate) description: InterfaceDescription,
     type_code: Option<TypeCode>,
     has_bases: bool,
 }
@@ -319,20 +309,31 @@ fn is_no_operation(e: &SystemException) -> bool {
     matches!(e.kind, SystemExceptionKind::BadOperation | SystemExceptionKind::NoImplement)
 }
 
-fn empty() -> InterfaceDescription {
-    InterfaceDescription::new("", "")
-}
-
 #[cold]
 fn inconsistent(what: String) -> SystemException {
     SystemException::new(SystemExceptionKind::IntfRepos, MinorCode::NONE, CompletionStatus::Yes)
         .with_detail(what)
 }
 
+fn too_many_definitions() -> SystemException {
+    limited(format!("the interface leads to more than {DEFINITIONS_ASKED_MAX} definitions"))
+}
+
+fn too_many_operations() -> SystemException {
+    limited(format!("the interface has more than {OPERATIONS_TOLD_MAX} operations, counted with each base"))
+}
+
 #[cold]
-fn too_many_bases() -> SystemException {
+fn limited(what: String) -> SystemException {
     SystemException::new(SystemExceptionKind::ImpLimit, MinorCode::NONE, CompletionStatus::Yes)
-        .with_detail(format!("the interface has more than {BASES_MAX} bases"))
+        .with_detail(what)
+}
+
+#[cold]
+fn took_too_long() -> SystemException {
+    let seconds = LOOK_UP_TIME_MAX.as_secs();
+    SystemException::new(SystemExceptionKind::Timeout, MinorCode::NONE, CompletionStatus::Yes)
+        .with_detail(format!("the interface repository has not told all within {seconds} seconds"))
 }
 
 /// The definition that a reference from `_interface` stands for.
@@ -342,8 +343,37 @@ pub(crate) fn definition(object: &ObjectRef) -> InterfaceDefRef {
 
 #[cfg(test)]
 mod tests {
+    use ironorb::Orb;
+
     use super::*;
     use crate::hostile::{selfish, wide};
+
+    #[test]
+    fn a_look_up_ends_with_its_time_and_its_definitions() {
+        let orb = Orb::builder().no_endpoint().build().unwrap();
+        // Nobody is there, so what is asked is TRANSIENT.
+        let nobody = orb.string_to_object("corbaloc::127.0.0.1:1/nobody").unwrap();
+        let kind = |look_up: LookUp| {
+            let mut look_up = look_up;
+            look_up.describe(&nobody.narrow_unchecked()).err().map(|e| e.kind)
+        };
+        assert_eq!(kind(LookUp::begin()), Some(SystemExceptionKind::Transient));
+        let past = LookUp { until: Instant::now(), ..LookUp::begin() };
+        assert_eq!(kind(past), Some(SystemExceptionKind::Timeout));
+        let spent = LookUp { definitions_left: 0, ..LookUp::begin() };
+        assert_eq!(kind(spent), Some(SystemExceptionKind::ImpLimit));
+        // No call of it may take longer than what is left of it, nor longer than it would take elsewhere.
+        let timeout = |own: Option<Duration>| {
+            let look_up = LookUp { until: Instant::now() + Duration::from_secs(20), ..LookUp::begin() };
+            let called: InterfaceDefRef =
+                look_up.in_time(&nobody.with_timeout(own).narrow_unchecked()).unwrap();
+            called.object().effective_policies().roundtrip_timeout.flatten().unwrap()
+        };
+        assert_eq!(timeout(Some(Duration::from_secs(5))), Duration::from_secs(5));
+        assert!(timeout(None) <= Duration::from_secs(20));
+        assert!(timeout(Some(Duration::from_secs(500))) <= Duration::from_secs(20));
+        orb.shutdown(true).unwrap();
+    }
 
     #[test]
     fn types_of_an_answer_are_found_by_looking_at_each_once() {

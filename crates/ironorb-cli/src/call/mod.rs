@@ -108,6 +108,7 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
         Some(found) => found,
         None => operation::find(&*interface()?, typed)?,
     };
+    let known = known.as_told_by(&object);
     let mut texts: Vec<&str> = value.iter().map(String::as_str).collect();
     texts.extend(arguments.arguments.iter().map(String::as_str));
     let values = arguments::read(&operation, &texts, &known, &orb)?;

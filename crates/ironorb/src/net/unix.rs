@@ -101,14 +101,15 @@ pub(crate) struct UnixListener {
 struct Held {
     /// Which file is the socket's.
     socket: FileId,
-    lock: OwnedFd,
+    /// Given back last.
+    _lock: Lock,
 }
 
 impl UnixListener {
     /// Listens at a path. A file there that a dead server has left is replaced; one of a living server is not, nor
     /// anything else. Who may connect is for `mode` to say, as of chmod(1), or else for the umask.
     pub(crate) fn bind(path: &SocketPath, mode: Option<u32>) -> io::Result<UnixListener> {
-        let lock = take_lock(path)?;
+        let lock = Lock::take(path)?;
         remove_stale(path)?;
         let socket = new_socket()?;
         let mode = mode.map(Mode::from_raw_mode);
@@ -118,7 +119,7 @@ impl UnixListener {
         }
         rustix::net::bind(&socket, &path.address()?)?;
         let file = FileId::of(path.as_str())?;
-        let held = Held { socket: file, lock };
+        let held = Held { socket: file, _lock: lock };
         let listener = UnixListener { socket, path: path.clone(), held: Mutex::new(Some(held)) };
         if let Some(mode) = mode {
             rustix::fs::chmodat(CWD, path.as_str(), mode, AtFlags::empty())?;
@@ -159,8 +160,6 @@ impl UnixListener {
             if FileId::of(self.path.as_str()).is_ok_and(|file| file == held.socket) {
                 let _ = fs::remove_file(self.path.as_str());
             }
-            let _ = fs::remove_file(self.path.lock_path());
-            drop(held.lock);
         }
     }
 }
@@ -195,22 +194,39 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
-/// The lock that goes with a socket; an error when another process has it.
-fn take_lock(path: &SocketPath) -> io::Result<OwnedFd> {
-    let lock_path = path.lock_path();
-    loop {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(&lock_path, flags, Mode::RUSR | Mode::WUSR)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(in_use()),
-            Err(e) => return Err(e.into()),
+/// The lock that goes with a socket. Its file goes with it, whether or not somebody has listened meanwhile.
+#[derive(Debug)]
+struct Lock {
+    /// Whose being open is what holds the lock.
+    _file: OwnedFd,
+    path: String,
+}
+
+impl Lock {
+    /// An error when another process has it.
+    fn take(path: &SocketPath) -> io::Result<Lock> {
+        let lock_path = path.lock_path();
+        loop {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let file = rustix::fs::open(&lock_path, flags, Mode::RUSR | Mode::WUSR)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Err(in_use()),
+                Err(e) => return Err(e.into()),
+            }
+            // The one who had it may have removed the file on his way out: then the lock is one that nobody else will see.
+            let locked = FileId::in_stat(&rustix::fs::fstat(&file)?);
+            if FileId::of(&lock_path) == Ok(locked) {
+                return Ok(Lock { _file: file, path: lock_path });
+            }
         }
-        // The one who had it may have removed the file on his way out: then the lock is one that nobody else will see.
-        let locked = FileId::in_stat(&rustix::fs::fstat(&file)?);
-        if FileId::of(&lock_path) == Ok(locked) {
-            return Ok(file);
-        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is held, so that nobody can have taken it.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -276,9 +292,8 @@ fn clean_up(folder: &Path) {
         let name = entry.path();
         let Some(path) = name.to_str().and_then(|name| name.strip_suffix(".lock")) else { continue };
         let Ok(path) = SocketPath::new(path) else { continue };
-        if let Ok(_lock) = take_lock(&path) {
+        if let Ok(_lock) = Lock::take(&path) {
             let _ = remove_stale(&path);
-            let _ = fs::remove_file(path.lock_path());
         }
     }
 }
