@@ -12,9 +12,12 @@ use ironorb_tests::{Probing, eventually, raw};
 /// One after the other, as they measure this process.
 #[test]
 fn nothing_that_a_client_sends_hurts_others() {
-    for concurrency in
-        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 4 }]
-    {
+    for concurrency in [
+        ServerConcurrency::ThreadPerConnection,
+        ServerConcurrency::LeaderFollowers { threads: 4 },
+        ServerConcurrency::Reactor,
+        ServerConcurrency::Hybrid { threads_max: 4 },
+    ] {
         let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
         let config = builder.config();
         config.connection.framer.message_bytes_max = 4 << 20;

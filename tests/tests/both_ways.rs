@@ -8,8 +8,11 @@ use ironorb_tests::relay::Relay;
 use ironorb_tests::wires::{Exchange, ExchangeAsync, ExchangeRef, Listener, ListenerRef};
 use ironorb_tests::{Exchanging, Listening, eventually, raw};
 
-const BOTH: [ServerConcurrency; 2] =
-    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 8 }];
+const ALL: [ServerConcurrency; 3] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::LeaderFollowers { threads: 8 },
+    ServerConcurrency::Hybrid { threads_max: 8 },
+];
 
 fn server(concurrency: ServerConcurrency, bidirectional: bool) -> (Orb, ExchangeRef) {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
@@ -37,7 +40,7 @@ fn client(settings: impl FnOnce(&mut ironorb::OrbConfig)) -> (Orb, Arc<Listening
 
 #[test]
 fn callbacks_during_a_call_and_after_it() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (server, exchange) = server(concurrency, true);
         let (client, servant, listener) = client(|_| {});
         let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
@@ -126,9 +129,11 @@ fn one_connection_is_all() {
 /// although every thread waits for one.
 #[test]
 fn all_threads_may_wait_for_the_client() {
-    for (concurrency, together) in
-        [(ServerConcurrency::ThreadPerConnection, 16), (ServerConcurrency::LeaderFollowers { threads: 4 }, 4)]
-    {
+    for (concurrency, together) in [
+        (ServerConcurrency::ThreadPerConnection, 16),
+        (ServerConcurrency::LeaderFollowers { threads: 4 }, 4),
+        (ServerConcurrency::Hybrid { threads_max: 4 }, 4),
+    ] {
         let (_server, exchange) = server(concurrency, true);
         let (client, _, _) = client(|config| {
             config.connections_per_endpoint_max = 1;

@@ -13,9 +13,11 @@ use ironorb_tests::{Exchanging, Listening, eventually, raw};
 #[test]
 fn a_client_goes_without_answering() {
     let silent = Arc::new(Silent::default());
-    for concurrency in
-        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 4 }]
-    {
+    for concurrency in [
+        ServerConcurrency::ThreadPerConnection,
+        ServerConcurrency::LeaderFollowers { threads: 4 },
+        ServerConcurrency::Hybrid { threads_max: 4 },
+    ] {
         let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
         builder.config().bidirectional = true;
         builder.config().call_timeout = None;
@@ -39,7 +41,7 @@ fn a_client_goes_without_answering() {
         let pending: Vec<_> = (0..20).map(|_| remote.call_back_async(Some(&listener), 0)).collect();
         let waiting = match concurrency {
             ServerConcurrency::ThreadPerConnection => 16,
-            ServerConcurrency::LeaderFollowers { threads } => threads,
+            _ => 4,
         };
         eventually("all threads wait", || silent.asked() == waiting);
         relay.cut();

@@ -15,9 +15,11 @@ fn server(concurrency: ServerConcurrency) -> Orb {
 }
 
 fn both(test: impl Fn(&Orb, &Orb)) {
-    for concurrency in
-        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 4 }]
-    {
+    for concurrency in [
+        ServerConcurrency::ThreadPerConnection,
+        ServerConcurrency::LeaderFollowers { threads: 4 },
+        ServerConcurrency::Hybrid { threads_max: 4 },
+    ] {
         let server = server(concurrency);
         let client = Orb::builder().no_endpoint().build().unwrap();
         test(&server, &client);

@@ -8,8 +8,11 @@ use ironorb::{Orb, ServerConcurrency, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Probing, eventually, raw};
 
-const BOTH: [ServerConcurrency; 2] =
-    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 2 }];
+const ALL: [ServerConcurrency; 3] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::LeaderFollowers { threads: 2 },
+    ServerConcurrency::Hybrid { threads_max: 2 },
+];
 
 /// A server that has little patience for what `patience` says.
 fn server(concurrency: ServerConcurrency, patience: impl Fn(&mut ironorb::OrbConfig)) -> (Orb, u16) {
@@ -31,7 +34,7 @@ fn rest_of(mut stream: TcpStream) -> Vec<u8> {
 
 #[test]
 fn a_server_closes_an_idle_connection_in_order_and_the_client_does_not_notice() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (server, port) = server(concurrency, |config| {
             config.server_idle_timeout = Some(Duration::from_millis(60));
         });
@@ -86,7 +89,7 @@ fn a_message_that_never_ends_loses_its_connection() {
     let mut fragment = raw::message(0, &[0, 0, 0, 7, 3, 0, 0, 0]);
     fragment[6] = 2;
     for begun in [&b"GI"[..], b"GIOP\x01\x02\x00\x00\x00\x00\x10\x00abc", &fragment] {
-        for concurrency in BOTH {
+        for concurrency in ALL {
             let (_server, port) = server(concurrency, |config| {
                 config.message_timeout = Some(Duration::from_millis(60));
             });

@@ -70,12 +70,16 @@ fn elsewhere(client: &Orb, reference: &ProbeRef) -> ProbeRef {
     client.string_to_object(&reference.object().to_ior_string()).unwrap().narrow_unchecked()
 }
 
-const BOTH: [ServerConcurrency; 2] =
-    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 1 }];
+const ALL: [ServerConcurrency; 4] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::LeaderFollowers { threads: 1 },
+    ServerConcurrency::Reactor,
+    ServerConcurrency::Hybrid { threads_max: 1 },
+];
 
 #[test]
 fn answers_come_in_any_order_while_the_server_goes_on() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (_server, parking, local) = server(concurrency);
         let client = client();
         let remote = elsewhere(&client, &local);
@@ -127,7 +131,7 @@ fn an_answer_may_be_an_exception_and_a_lost_one_is_one() {
 
 #[test]
 fn an_answer_that_nobody_waits_for_is_dropped() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (_server, parking, local) = server(concurrency);
         let gone = client();
         let remote = elsewhere(&gone, &local);
@@ -154,7 +158,7 @@ fn an_answer_that_nobody_waits_for_is_dropped() {
 
 #[test]
 fn whoever_waits_for_completion_waits_for_the_answer() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (server, parking, local) = server(concurrency);
         let client = client();
         let remote = elsewhere(&client, &local);

@@ -17,8 +17,11 @@ use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
 use ironorb_tests::{Exchanging, Listening, Probing, eventually, raw};
 
-const BOTH: [ServerConcurrency; 2] =
-    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 2 }];
+const ALL: [ServerConcurrency; 3] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::LeaderFollowers { threads: 2 },
+    ServerConcurrency::Hybrid { threads_max: 2 },
+];
 
 /// The type of a GIOP message that tells of a bad one.
 const MESSAGE_ERROR: u8 = 6;
@@ -64,7 +67,7 @@ fn reference(port: u16, key: &[u8], sockets: &[(&str, &str)]) -> String {
 
 #[test]
 fn calls_go_over_a_socket() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let folder = folder();
         let path = at(&folder, "s");
         let server = listening(&path).concurrency(concurrency).build().unwrap();
@@ -284,7 +287,7 @@ fn a_server_that_is_started_again_is_found_again() {
     let text = format!("corbaloc:uiop:{path}|Probe");
     let remote: ProbeRef = client.string_to_object(&text).unwrap().narrow_unchecked();
     remote.ping().unwrap_err();
-    for concurrency in BOTH {
+    for concurrency in ALL {
         for round in 0..3 {
             let server = listening(&path).concurrency(concurrency).build().unwrap();
             let probe = served(&server);
@@ -297,7 +300,7 @@ fn a_server_that_is_started_again_is_found_again() {
 
 #[test]
 fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let folder = folder();
         let path = at(&folder, "s");
         let server = listening(&path).concurrency(concurrency).build().unwrap();
@@ -329,7 +332,7 @@ fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
 
 #[test]
 fn an_idle_connection_is_closed_in_order_and_one_too_many_at_once() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let folder = folder();
         let path = at(&folder, "s");
         let mut builder = listening(&path).concurrency(concurrency);
@@ -370,9 +373,11 @@ fn an_idle_connection_is_closed_in_order_and_one_too_many_at_once() {
 
 #[test]
 fn a_client_is_called_back_over_its_own_connection() {
-    for concurrency in
-        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 8 }]
-    {
+    for concurrency in [
+        ServerConcurrency::ThreadPerConnection,
+        ServerConcurrency::LeaderFollowers { threads: 8 },
+        ServerConcurrency::Hybrid { threads_max: 8 },
+    ] {
         let folder = folder();
         let mut builder = listening(&at(&folder, "s")).concurrency(concurrency);
         builder.config().bidirectional = true;

@@ -23,6 +23,8 @@ fn who_does_not_read_is_not_served() {
     for (concurrency, served_max) in [
         (ServerConcurrency::ThreadPerConnection, HELPED_MAX),
         (ServerConcurrency::LeaderFollowers { threads: 3 }, 3),
+        (ServerConcurrency::Hybrid { threads_max: 3 }, 3),
+        (ServerConcurrency::Reactor, 1),
     ] {
         let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
         builder.config().transmit_bytes_max = 1 << 20;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use ironorb::{Orb, OrbBuilder, ServerConcurrency};
+use ironorb::{Orb, OrbBuilder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -92,17 +92,6 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(&beside, format!("{text}\n"))
         .and_then(|()| fs::rename(&beside, path))
         .map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
-}
-
-pub(crate) fn concurrency(text: &str) -> Result<ServerConcurrency, String> {
-    if text == "thread-per-connection" {
-        return Ok(ServerConcurrency::ThreadPerConnection);
-    }
-    let threads = text.strip_prefix("pool:").and_then(|number| number.parse::<usize>().ok());
-    match threads {
-        Some(threads @ 1..=4096) => Ok(ServerConcurrency::LeaderFollowers { threads }),
-        _ => Err("write `thread-per-connection`, or `pool:N` with N from 1 to 4096".to_owned()),
-    }
 }
 
 fn name_of(signal: i32) -> &'static str {

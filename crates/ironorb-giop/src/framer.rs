@@ -187,6 +187,12 @@ impl Framer {
         if self.taken > 0 {
             return self.move_to_front();
         }
+        if self.buf.is_empty()
+            && let Some(spare) = self.spares.pop()
+        {
+            self.buf = spare;
+            return;
+        }
         // No more than the message needs: the next that is as long fits exactly.
         let needed =
             self.unfinished_length().map_or(usize::MAX, |length| length.next_multiple_of(BUFFER_BYTES));
@@ -326,6 +332,22 @@ impl Framer {
         if self.filled == 0 && self.buf.len() > KEEP_BYTES_MAX {
             self.buf = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
         }
+    }
+
+    /// Gives up all buffers of a connection at rest, unless something has arrived that is incomplete; one of them is given
+    /// to the caller, for another framer's [`recycle`](Framer::recycle). New ones are taken when bytes come.
+    pub fn rest(&mut self) -> Option<Vec<u8>> {
+        if self.filled > self.taken || !self.assemblies.is_empty() {
+            return None;
+        }
+        (self.taken, self.filled) = (0, 0);
+        (self.expected, self.large) = (0, None);
+        let kept = self.spares.iter().position(|spare| spare.len() <= BUFFER_BYTES);
+        let kept = kept.map(|index| self.spares.swap_remove(index));
+        self.spares = Vec::new();
+        self.assemblies = Vec::new();
+        let buf = std::mem::take(&mut self.buf);
+        kept.or((buf.len() <= BUFFER_BYTES).then_some(buf))
     }
 
     /// Takes the next `length` bytes as a message: with their buffer when what follows them is less, else by

@@ -17,7 +17,7 @@ use ironorb_giop::message::{Message, MessageType};
 use ironorb_giop::minor::MinorCode;
 
 use crate::client::Errands;
-use crate::config::{OrbConfig, ServerConcurrency};
+use crate::config::OrbConfig;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     Gate, MainThread, ManagerState, Managers, Naming, OnHold, PoaInner, Refusal, Upcall, not_exist,
@@ -38,10 +38,7 @@ pub(crate) struct Adapter {
 
 impl Adapter {
     pub(crate) fn new(nonce: u64, config: &OrbConfig) -> Self {
-        let threads = match config.concurrency {
-            ServerConcurrency::ThreadPerConnection => config.threads_per_connection_max,
-            ServerConcurrency::LeaderFollowers { threads } => threads,
-        };
+        let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
         Adapter {
             patience: config.call_timeout,
             threads_for_held: Errands::new(threads),

@@ -1,5 +1,7 @@
 //! What an ORB can be told: every bound with its unit, default and worst case.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use ironorb_giop::connection::ConnectionConfig;
@@ -169,17 +171,111 @@ pub enum Transport {
     Unix,
 }
 
-/// Which thread runs a servant.
+/// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `reactor`, `hybrid`, `hybrid:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ServerConcurrency {
     /// A thread for each connection receives, runs the servant and answers: no hand-over, lowest latency.
     /// Requests of one connection are served in order, until a servant has blocked for 25 ms or more while others
-    /// have arrived; then another thread goes on with them.
+    /// have arrived; then another thread goes on with them. An idle connection costs a thread and 32 KiB of buffers.
     ThreadPerConnection,
     /// A fixed number of threads share all connections. One waits, hands the waiting over when a request has
-    /// come, and serves it. Requests of one connection may run at the same time.
+    /// come, and serves it. Requests of one connection may run at the same time. Each call costs two system calls more
+    /// than with a thread for each connection.
     LeaderFollowers {
         /// Threads, at least 1.
         threads: usize,
     },
+    /// One thread receives from all connections and runs all servants, one request after the other: servants need no
+    /// locks among themselves. One that blocks holds up all clients, and calls back to a waiting client end by their
+    /// timeout.
+    Reactor,
+    /// As a thread for each connection while it is busy: a thread that finds a connection with a request keeps to it
+    /// until nothing has come for 100 ms. Connections at rest share one waiting thread and own no buffers, so ten
+    /// thousand of them cost little. A connection's first request after a rest costs a few microseconds more than
+    /// the next.
+    Hybrid {
+        /// Threads, at least 1. When as many are busy, each serves one request at a time of whichever connection
+        /// has one. [`HYBRID_THREADS_MAX`](Self::HYBRID_THREADS_MAX) when nobody says.
+        threads_max: usize,
+    },
+}
+
+impl ServerConcurrency {
+    /// Threads of a hybrid of which nobody says how many it may have.
+    pub const HYBRID_THREADS_MAX: usize = 256;
+
+    /// Requests that can be carried out at once, with this many threads for a connection that has its own.
+    pub(crate) fn threads_for_held(self, threads_per_connection: usize) -> usize {
+        match self {
+            ServerConcurrency::ThreadPerConnection | ServerConcurrency::Hybrid { .. } => {
+                threads_per_connection
+            }
+            ServerConcurrency::LeaderFollowers { threads } => threads,
+            ServerConcurrency::Reactor => 1,
+        }
+    }
+}
+
+impl FromStr for ServerConcurrency {
+    type Err = BadConcurrency;
+
+    fn from_str(text: &str) -> Result<Self, BadConcurrency> {
+        let bad = || BadConcurrency(text.to_owned());
+        let number = |number: &str| match number.parse() {
+            Ok(threads @ 1..=THREADS_MAX) => Ok(threads),
+            _ => Err(bad()),
+        };
+        match text.split_once(':') {
+            None if text.eq_ignore_ascii_case("threadPerConnection") || text == "thread-per-connection" => {
+                Ok(ServerConcurrency::ThreadPerConnection)
+            }
+            None if text == "reactor" => Ok(ServerConcurrency::Reactor),
+            None if text == "hybrid" => {
+                Ok(ServerConcurrency::Hybrid { threads_max: ServerConcurrency::HYBRID_THREADS_MAX })
+            }
+            Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: number(threads)? }),
+            Some(("hybrid", threads)) => Ok(ServerConcurrency::Hybrid { threads_max: number(threads)? }),
+            _ => Err(bad()),
+        }
+    }
+}
+
+impl fmt::Display for ServerConcurrency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerConcurrency::ThreadPerConnection => f.write_str("threadPerConnection"),
+            ServerConcurrency::LeaderFollowers { threads } => write!(f, "pool:{threads}"),
+            ServerConcurrency::Reactor => f.write_str("reactor"),
+            ServerConcurrency::Hybrid { threads_max } => write!(f, "hybrid:{threads_max}"),
+        }
+    }
+}
+
+/// A text that names no [`ServerConcurrency`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no concurrency: write threadPerConnection, pool:N, reactor, hybrid or hybrid:N, with N from 1 to {THREADS_MAX}"
+)]
+pub struct BadConcurrency(String);
+
+/// More threads are a mistake.
+const THREADS_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn concurrencies_are_read_as_they_are_written() {
+        for text in ["threadPerConnection", "pool:3", "reactor", "hybrid:7"] {
+            assert_eq!(text.parse::<ServerConcurrency>().unwrap().to_string(), text);
+        }
+        assert_eq!("thread-per-connection".parse(), Ok(ServerConcurrency::ThreadPerConnection));
+        assert_eq!("hybrid".parse::<ServerConcurrency>().unwrap().to_string(), "hybrid:256");
+        for text in ["", "pool", "pool:0", "pool:x", "pool:5000", "hybrid:", "reactor:1", "threads"] {
+            let error = text.parse::<ServerConcurrency>().unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("hybrid:N"), "{error}");
+        }
+    }
 }

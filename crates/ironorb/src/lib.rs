@@ -40,7 +40,7 @@ mod server;
 mod sync;
 
 pub use codec::Codec;
-pub use config::{OrbConfig, ServerConcurrency, Transport};
+pub use config::{BadConcurrency, OrbConfig, ServerConcurrency, Transport};
 pub use context::Context;
 pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::{BadAddress, Endpoint};

@@ -11,8 +11,12 @@ use ironorb_tests::{Probing, eventually, raw};
 
 use crate::kind_of;
 
-const BOTH: [ServerConcurrency; 2] =
-    [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 1 }];
+const ALL: [ServerConcurrency; 4] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::LeaderFollowers { threads: 1 },
+    ServerConcurrency::Reactor,
+    ServerConcurrency::Hybrid { threads_max: 1 },
+];
 
 /// No thread takes a second request of a connection up before the first, also on a machine that is slow to go on with it.
 const IN_ORDER: ServerConcurrency = ServerConcurrency::LeaderFollowers { threads: 1 };
@@ -41,7 +45,7 @@ fn remote<R: TypedRef>(client: &Orb, local: &R) -> R {
 /// One thread serves everybody, and more requests are held than it could carry.
 #[test]
 fn others_are_served_meanwhile() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (server, poa, client) = holding(concurrency, 1024);
         let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
         let other: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
@@ -137,7 +141,7 @@ fn one_manager_does_not_keep_another_waiting() {
 
 #[test]
 fn so_many_are_held_and_no_more() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (_server, poa, client) = holding(concurrency, 3);
         let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
         let waiting: Vec<_> = (0..3).map(|i| held.add_async(i, i)).collect();
@@ -163,7 +167,7 @@ fn they_take_no_more_memory_than_the_largest_message() {
 
 #[test]
 fn they_end_as_the_manager_says() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (_server, poa, client) = holding(concurrency, 1024);
         let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
         let discarded: Vec<_> = (0..5).map(|_| held.ping_async()).collect();
@@ -183,7 +187,7 @@ fn they_end_as_the_manager_says() {
 /// Those of other adapters of the manager wait on, in their order.
 #[test]
 fn they_end_with_their_adapter() {
-    for concurrency in BOTH {
+    for concurrency in ALL {
         let (server, poa, client) = holding(concurrency, 1024);
         let manager = Some(poa.manager().clone());
         let other = server.root_poa().create_poa("other", manager, PoaPolicies::default()).unwrap();

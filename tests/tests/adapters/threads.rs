@@ -75,9 +75,12 @@ fn crowd(orb: &Orb, thread: ThreadModel) {
 
 #[test]
 fn a_single_threaded_adapter_never_makes_two_upcalls_at_once() {
-    for concurrency in
-        [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 4 }]
-    {
+    for concurrency in [
+        ServerConcurrency::ThreadPerConnection,
+        ServerConcurrency::LeaderFollowers { threads: 4 },
+        ServerConcurrency::Reactor,
+        ServerConcurrency::Hybrid { threads_max: 4 },
+    ] {
         let orb =
             Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap();
         crowd(&orb, ThreadModel::SingleThread);

@@ -77,9 +77,10 @@ pub(crate) struct Arguments {
     /// Write the references of the targets to this file, one on each line, when clients can be served.
     #[arg(long, value_name = "PATH")]
     ior_file: Option<PathBuf>,
-    /// Which thread takes a request: `thread-per-connection`, or `pool:N` for N threads for all connections. None is kept
+    /// Which thread takes a request: `thread-per-connection`; `pool:N`, N threads for all connections;
+    /// `reactor`, one for all; `hybrid[:N]`, a thread for each busy connection, N at most. None is kept
     /// while the target works.
-    #[arg(long, value_name = "MODE", default_value = "thread-per-connection", value_parser = serving::concurrency)]
+    #[arg(long, value_name = "MODE", default_value = "thread-per-connection")]
     concurrency: ServerConcurrency,
     /// End when standard input does, as when the process that started this one is gone.
     #[arg(long, hide = true)]

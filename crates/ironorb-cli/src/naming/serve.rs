@@ -28,8 +28,9 @@ pub(crate) struct Arguments {
     /// Write the IOR of the root context to this file when clients can be served.
     #[arg(long, value_name = "PATH")]
     ior_file: Option<PathBuf>,
-    /// Which thread serves a request: `thread-per-connection`, or `pool:N` for N threads for all connections.
-    #[arg(long, value_name = "MODE", default_value = "thread-per-connection", value_parser = serving::concurrency)]
+    /// Which thread serves a request: `thread-per-connection`; `pool:N`, N threads for all connections;
+    /// `reactor`, one for all; `hybrid[:N]`, a thread for each busy connection, N at most.
+    #[arg(long, value_name = "MODE", default_value = "thread-per-connection")]
     concurrency: ServerConcurrency,
     /// End when standard input does, as when the process that started this one is gone.
     #[arg(long, hide = true)]

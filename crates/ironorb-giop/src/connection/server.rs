@@ -52,6 +52,11 @@ impl ServerConnection {
         ServerConnection { config, transmit: Transmit::default(), ended: false }
     }
 
+    /// Gives up its buffer where nothing waits to be sent: the connection is at rest.
+    pub fn rest(&mut self) {
+        self.transmit.rest();
+    }
+
     /// The next thing that has arrived, or `None` when more bytes are needed.
     ///
     /// After an error: [`protocol_error`](Self::protocol_error), send what is left, close.

@@ -367,6 +367,14 @@ impl Transmit {
         self.sent_total + self.pending_bytes() as u64
     }
 
+    /// Gives up the buffer, unless something waits.
+    pub fn rest(&mut self) {
+        if self.pending_bytes() == 0 && self.cuts.is_empty() {
+            self.buf = Vec::new();
+            self.cuts = VecDeque::new();
+        }
+    }
+
     /// Forgets what waits.
     pub(crate) fn clear(&mut self) {
         self.due = 0;

@@ -308,7 +308,11 @@ mod tests {
                 "-ORBcallTimeout: \"5\" is not a duration: write 250ms, 5s, 2m or 1h",
             ),
             (&["-ORBcallTimeout"], "-ORBcallTimeout: its value is missing: DURATION | never"),
-            (&["-ORBconcurrency=pool:0"], "-ORBconcurrency: it must be at least 1"),
+            (
+                &["-ORBconcurrency=pool:0"],
+                "-ORBconcurrency: \"pool:0\" is no concurrency: write threadPerConnection, pool:N, reactor, hybrid or \
+                 hybrid:N, with N from 1 to 4096",
+            ),
             (
                 &["-ORBgiopVersion", "1.3"],
                 "-ORBgiopVersion: \"1.3\" is not a GIOP version: write 1.0, 1.1 or 1.2",

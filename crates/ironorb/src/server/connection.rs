@@ -185,6 +185,49 @@ impl Connection {
         }
     }
 
+    /// Waits for the next thing to do, at most for the socket's timeout. For drivers whose threads keep to a connection
+    /// for a while.
+    pub(super) fn wait_a_while_for_work(&self, spare: &mut Spare) -> Found {
+        let mut framer = lock(&self.receiver);
+        spare.give_to(&mut framer);
+        loop {
+            match self.next_arrived(&mut framer) {
+                Ok(Some(work)) => {
+                    self.note_unfinished(0);
+                    return Found::Work { work, more: false };
+                }
+                Ok(None) => {}
+                Err(NoWork::End) => return Found::End,
+                Err(NoWork::Detour) => {
+                    drop(framer);
+                    return self.look_elsewhere();
+                }
+            }
+            self.note_unfinished_of(&framer);
+            match net::receive(&self.stream, framer.space()) {
+                Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Nothing) => return Found::Nothing,
+                Ok(Moved::End) | Err(_) => return Found::End,
+            }
+        }
+    }
+
+    /// Gives up the buffers, if nothing is in them; the thread keeps one. True when something has been received that
+    /// somebody is still to look at: it shows in no socket.
+    pub(super) fn rest(&self, spare: &mut Spare) -> bool {
+        if let Some(inbox) = self.inbox.get() {
+            return inbox.is_announced();
+        }
+        let mut framer = lock(&self.receiver);
+        if framer.has_message() {
+            return true;
+        }
+        spare.0 = framer.rest().or(spare.0.take());
+        drop(framer);
+        lock(&self.sender).rest();
+        false
+    }
+
     /// Gives back memory for large messages where none follows soon.
     #[cold]
     fn release_if_idle(&self, framer: &mut Framer) {

@@ -1,10 +1,14 @@
 //! Listening, and the threads that serve connections.
 
 mod connection;
+mod hybrid;
+mod leader_followers;
 mod pool;
+mod reactor;
 mod receiving;
 mod thread_per_connection;
 mod watchdog;
+mod watcher;
 pub(crate) mod work;
 
 use std::collections::HashMap;
@@ -18,7 +22,7 @@ use crate::net::{Listener, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use connection::Connection;
-use pool::Pool;
+use pool::{Delivery, Pool};
 use receiving::Receiving;
 
 /// The server's side of an ORB: its listening sockets and connections.
@@ -56,7 +60,10 @@ impl Server {
         orb.publish(bound)?;
         let pool = match orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => None,
-            ServerConcurrency::LeaderFollowers { .. } => Some(Pool::new()?),
+            ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Hybrid { .. } => {
+                Some(Pool::new(Delivery::Once)?)
+            }
+            ServerConcurrency::Reactor => Some(Pool::new(Delivery::Always)?),
         };
         let shared = Arc::new(Shared {
             orb: orb.clone(),
@@ -69,8 +76,13 @@ impl Server {
             receiving: Arc::default(),
         });
         match orb.config.concurrency {
-            ServerConcurrency::ThreadPerConnection => thread_per_connection::start_watcher(&shared)?,
-            ServerConcurrency::LeaderFollowers { threads } => pool::start(&shared, threads.max(1))?,
+            ServerConcurrency::ThreadPerConnection => watcher::start(&shared, None)?,
+            ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
+            ServerConcurrency::Reactor => reactor::start(&shared)?,
+            ServerConcurrency::Hybrid { threads_max } => {
+                let crew = hybrid::start(&shared, threads_max)?;
+                watcher::start(&shared, Some(crew))?;
+            }
         }
         watchdog::start(&shared)?;
         for listener in &listeners {
@@ -130,6 +142,9 @@ impl Shared {
 
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
         stream.set_queues(&self.orb.config)?;
+        if let ServerConcurrency::Hybrid { .. } = self.orb.config.concurrency {
+            stream.set_receive_timeout(Some(hybrid::KEPT_FOR))?;
+        }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new_cyclic(|connection| {
             let on_stall = self.pool.is_some().then(|| pool::on_stall(self, connection.clone()));

@@ -1,8 +1,7 @@
-//! Leader/followers: a fixed number of threads share all connections.
+//! What the threads of a server wait on where no connection has a thread of its own: one `epoll` for all connections.
 //!
-//! Every thread waits in the same `epoll`; the kernel wakes one for a connection that has bytes. That thread
-//! takes one request, lets the others have the connection again, and serves the request itself, so a request
-//! never changes threads and those of one connection may run at the same time.
+//! Which thread does what with a connection that has something is for the models to say (`leader_followers`, `reactor`,
+//! `hybrid`).
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,7 +12,7 @@ use std::sync::{Arc, Mutex, Weak};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::connection::{Connection, Found, OnStall, Spare};
+use super::connection::{Connection, OnStall};
 use super::{Shared, spawn};
 use crate::probe::{self, Stage};
 use crate::sync::lock;
@@ -25,25 +24,65 @@ pub(super) struct Pool {
     wake: OwnedFd,
     /// Connections with a request that has arrived together with another and so shows in no socket.
     ready: Mutex<VecDeque<Arc<Connection>>>,
+    delivery: Delivery,
+}
+
+/// How an `epoll` tells of a connection that has bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// Once, to one thread, until it is armed again.
+    Once,
+    /// As long as there are any: for one thread that takes them all.
+    Always,
+}
+
+impl Delivery {
+    fn flags(self) -> EventFlags {
+        match self {
+            Delivery::Once => EventFlags::IN | EventFlags::ONESHOT,
+            Delivery::Always => EventFlags::IN,
+        }
+    }
 }
 
 const WAKE: u64 = u64::MAX;
 
 impl Pool {
-    pub(super) fn new() -> io::Result<Pool> {
+    pub(super) fn new(delivery: Delivery) -> io::Result<Pool> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
-        Ok(Pool { epoll, wake, ready: Mutex::default() })
+        Ok(Pool { epoll, wake, ready: Mutex::default(), delivery })
     }
 
     pub(super) fn add(&self, connection: &Arc<Connection>) -> io::Result<()> {
-        Ok(epoll::add(&self.epoll, &connection.stream, EventData::new_u64(connection.id), ONCE)?)
+        let data = EventData::new_u64(connection.id);
+        Ok(epoll::add(&self.epoll, &connection.stream, data, self.delivery.flags())?)
     }
 
     /// Lets the threads see the connection's next bytes.
-    fn rearm(&self, connection: &Connection) {
-        let _ = epoll::modify(&self.epoll, &connection.stream, EventData::new_u64(connection.id), ONCE);
+    pub(super) fn rearm(&self, connection: &Connection) {
+        let data = EventData::new_u64(connection.id);
+        let _ = epoll::modify(&self.epoll, &connection.stream, data, self.delivery.flags());
+    }
+
+    /// Looks for no bytes of a connection for which another thread waits until its peer takes some.
+    pub(super) fn leave_stalled(&self, connection: &Connection) {
+        if self.delivery == Delivery::Always {
+            let data = EventData::new_u64(connection.id);
+            let _ = epoll::modify(&self.epoll, &connection.stream, data, EventFlags::empty());
+            if !connection.is_stalled() {
+                self.rearm(connection); // the other may have been done before that
+            }
+        }
+    }
+
+    /// The other thread is done.
+    fn bring_back(&self, connection: &Arc<Connection>) {
+        if self.delivery == Delivery::Always {
+            self.rearm(connection);
+        }
+        self.push_ready(connection);
     }
 
     /// Looks no more for bytes of the connection: they are received elsewhere.
@@ -69,32 +108,14 @@ impl Pool {
     }
 }
 
-/// Each event is for one thread; the connection is armed again when its next request may be looked for.
-const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
-
 /// Between looks at whether the last request is done.
 const STOP_PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// More than will ever be read.
 const STOP_TOKENS: u64 = 1 << 32;
 
-pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
-    for _ in 0..threads {
-        let shared = shared.clone();
-        spawn("ironorb-pool", move || {
-            if let Some(pool) = &shared.pool {
-                let mut spare = Spare::default();
-                while let Some(connection) = next(&shared, pool) {
-                    serve(&shared, pool, &connection, &mut spare);
-                }
-            }
-        })?;
-    }
-    Ok(())
-}
-
 /// Waits for a connection that has something; `None` when the server has stopped and nothing is left.
-fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
+pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
     let mut space = [const { MaybeUninit::uninit() }; 1];
     loop {
         if shared.is_stopping() && lock(&shared.connections).is_empty() {
@@ -138,35 +159,9 @@ pub(super) fn on_stall(shared: &Arc<Shared>, connection: Weak<Connection>) -> On
         let waits = move || {
             connection.flush_stalled();
             if let Some(pool) = &shared.pool {
-                pool.push_ready(&connection);
+                pool.bring_back(&connection);
             }
         };
         spawn("ironorb-stalled", waits).is_ok()
     })
-}
-
-fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut Spare) {
-    if connection.is_stalled() {
-        return; // the thread that waits for the peer brings it back
-    }
-    match connection.look_for_work(spare) {
-        Found::Nothing => pool.rearm(connection),
-        Found::Work { work, more } => {
-            connection.take_note(&work);
-            if more {
-                pool.push_ready(connection);
-            } else {
-                pool.rearm(connection);
-            }
-            if connection.carry_out(work, spare) {
-                shared.close(connection);
-            }
-        }
-        Found::End => {
-            pool.forget(connection);
-            if connection.end() {
-                shared.close(connection);
-            }
-        }
-    }
 }

@@ -1,20 +1,10 @@
 //! A thread for each connection: it receives, runs the servant and answers, without a hand-over.
-//!
-//! If a servant blocks while more requests of its connection have arrived - perhaps the very request that
-//! would free it - another thread is started to go on with them. A watcher finds such connections by
-//! looking now and then, so that ordinary calls pay nothing for it.
 
 use std::io;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use super::connection::{Connection, Found, Spare};
+use super::connection::{Connection, Spare};
 use super::{Shared, spawn};
-use crate::sync::lock;
-
-/// How often the watcher looks. A connection must be found stalled twice.
-const WATCH_EVERY: Duration = Duration::from_millis(25);
 
 pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::Result<()> {
     let (shared, served) = (shared.clone(), connection.clone());
@@ -29,59 +19,4 @@ pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::R
             shared.close(&connection);
         }
     })
-}
-
-pub(super) fn start_watcher(shared: &Arc<Shared>) -> io::Result<()> {
-    let shared = shared.clone();
-    spawn("ironorb-watcher", move || {
-        // Kept over the rounds, so that a server at rest takes no memory.
-        let mut connections: Vec<Arc<Connection>> = Vec::new();
-        let mut suspects: Vec<(u64, u64)> = Vec::new();
-        let mut stalled: Vec<(u64, u64)> = Vec::new();
-        while !shared.is_stopping() {
-            {
-                let mut all = lock(&shared.connections);
-                while all.is_empty() && !shared.is_stopping() {
-                    all = shared.come.wait(all).unwrap_or_else(PoisonError::into_inner);
-                }
-                connections.extend(all.values().cloned());
-            }
-            for connection in connections.drain(..) {
-                if !connection.is_waiting_for_a_thread() {
-                    continue;
-                }
-                let seen = (connection.id, connection.served.load(Ordering::Relaxed));
-                if suspects.contains(&seen) {
-                    help(&shared, &connection);
-                } else {
-                    stalled.push(seen);
-                }
-            }
-            std::mem::swap(&mut suspects, &mut stalled);
-            stalled.clear();
-            std::thread::sleep(WATCH_EVERY);
-        }
-    })
-}
-
-/// Starts a thread that goes on with what has arrived, unless there are too many already.
-pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
-    let helpers_max = shared.orb.config.threads_per_connection_max.saturating_sub(1);
-    if connection.helpers.fetch_add(1, Ordering::SeqCst) >= helpers_max {
-        connection.helpers.fetch_sub(1, Ordering::SeqCst);
-        return;
-    }
-    let (helper, shared) = (connection.clone(), shared.clone());
-    let started = spawn("ironorb-helper", move || {
-        let mut spare = Spare::default();
-        while let Found::Work { work, .. } = helper.try_look_for_work(&mut spare) {
-            if helper.carry_out(work, &mut spare) {
-                shared.close(&helper);
-            }
-        }
-        helper.helpers.fetch_sub(1, Ordering::SeqCst);
-    });
-    if started.is_err() {
-        connection.helpers.fetch_sub(1, Ordering::SeqCst);
-    }
 }

@@ -132,9 +132,12 @@ pub(super) static SETTINGS: &[Setting] = &[
     once("holdRequests", "yes | no", "The root adapter's manager begins holding. Default: no.", |s, v| {
         assign(&mut s.hold_requests, yes(v))
     }),
-    once("concurrency", "threadPerConnection | pool:N", "Which threads run servants.", |s, v| {
-        assign(&mut s.config.concurrency, concurrency(v))
-    }),
+    once(
+        "concurrency",
+        "threadPerConnection | pool:N | reactor | hybrid[:N]",
+        "Which threads run servants.",
+        |s, v| assign(&mut s.config.concurrency, concurrency(v)),
+    ),
     once("giopVersion", "1.0 | 1.1 | 1.2", "GIOP version of references, and the highest spoken.", |s, v| {
         assign(&mut s.config.giop_version, version(v))
     }),

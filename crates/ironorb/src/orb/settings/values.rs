@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb_giop::{CharSet, Version};
 
-use crate::config::{ServerConcurrency, Transport};
+use crate::config::{BadConcurrency, ServerConcurrency, Transport};
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;
@@ -92,13 +92,7 @@ pub(super) fn char_set(text: &str) -> Result<CharSet, String> {
 }
 
 pub(super) fn concurrency(text: &str) -> Result<ServerConcurrency, String> {
-    if text.eq_ignore_ascii_case("threadPerConnection") {
-        return Ok(ServerConcurrency::ThreadPerConnection);
-    }
-    match text.split_once(':') {
-        Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: at_least_one(threads)? }),
-        _ => Err(format!("{text:?} is neither threadPerConnection nor pool:N")),
-    }
+    text.parse().map_err(|e: BadConcurrency| e.to_string())
 }
 
 /// The rights of a file, as chmod(1) takes them.

@@ -16,7 +16,7 @@ use super::{Connection, Detour, Found};
 use crate::client::{Acceptor, Backlog};
 use crate::net::{self, Moved};
 use crate::server::work::{Stop, Work};
-use crate::server::{spawn, thread_per_connection};
+use crate::server::{spawn, watcher};
 use crate::sync::lock;
 
 /// Requests that have come and that no thread has taken.
@@ -61,6 +61,11 @@ pub(in crate::server) enum Received {
 impl Inbox {
     pub(super) fn is_waiting(&self) -> bool {
         !lock(&self.state).requests.is_empty()
+    }
+
+    /// Somebody has said that he will look, or has been told to.
+    pub(super) fn is_announced(&self) -> bool {
+        lock(&self.state).is_announced
     }
 }
 
@@ -247,7 +252,7 @@ impl Connection {
                 if self.carried.load(Ordering::SeqCst) >= threads
                     && self.calls.get().is_some_and(|link| link.is_called())
                 {
-                    thread_per_connection::help(&server, &itself);
+                    watcher::help(&server, &itself);
                 }
             }
         }

@@ -1,0 +1,155 @@
+//! Few threads for connections at rest, and a thread for each that is busy.
+//!
+//! Connections at rest lie in one `epoll` and own no buffers. A thread that finds one with bytes keeps to it: it receives,
+//! runs the servant and answers, as in `thread_per_connection`, until nothing has come for a while. Then the connection
+//! lies down again. One thread waits for all the others; when it leaves, another is started, up to a limit. At the limit
+//! threads serve one request and return to waiting, so that nobody starves behind those that are kept.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::connection::{Connection, Found, Spare};
+use super::pool::{self, Pool};
+use super::{Shared, spawn};
+use crate::sync::lock;
+
+/// How long a thread keeps to a connection from which nothing comes.
+pub(super) const KEPT_FOR: Duration = Duration::from_millis(100);
+
+/// Threads that stay to wait when there is nothing to do: as many connections can become busy at once without a thread
+/// being made.
+const WAITING_MAX: usize = 4;
+
+/// The threads of a server.
+pub(super) struct Crew {
+    threads_max: usize,
+    threads: AtomicUsize,
+    /// Those of them that wait for any connection, or are about to. Falls to nothing only at the limit.
+    waiting: AtomicUsize,
+    /// Connections that have a thread, for the watcher.
+    kept: Mutex<HashMap<u64, Arc<Connection>>>,
+}
+
+pub(super) fn start(shared: &Arc<Shared>, threads_max: usize) -> io::Result<Arc<Crew>> {
+    let crew = Arc::new(Crew {
+        threads_max: threads_max.max(1),
+        threads: AtomicUsize::new(1),
+        waiting: AtomicUsize::new(1),
+        kept: Mutex::default(),
+    });
+    crew.start_thread(shared)?;
+    Ok(crew)
+}
+
+impl Crew {
+    /// Connections that have a thread.
+    pub(super) fn kept(&self) -> impl Iterator<Item = Arc<Connection>> {
+        lock(&self.kept).values().cloned().collect::<Vec<_>>().into_iter()
+    }
+
+    /// One that has been counted.
+    fn start_thread(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
+        let (crew, shared) = (self.clone(), shared.clone());
+        spawn("ironorb-hybrid", move || crew.run(&shared))
+    }
+
+    fn run(self: &Arc<Self>, shared: &Arc<Shared>) {
+        let Some(pool) = &shared.pool else { return };
+        let mut spare = Spare::default();
+        while let Some(connection) = pool::next(shared, pool) {
+            self.leave_waiting(shared);
+            self.keep_to(&connection, shared, pool, &mut spare);
+            if !self.wait_again() {
+                return;
+            }
+        }
+    }
+
+    /// Sees that somebody waits when this thread does not.
+    fn leave_waiting(self: &Arc<Self>, shared: &Arc<Shared>) {
+        if self.waiting.fetch_sub(1, Ordering::SeqCst) > 1 {
+            return;
+        }
+        let may_start = |threads: usize| (threads < self.threads_max).then_some(threads + 1);
+        if self.threads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may_start).is_err() {
+            return;
+        }
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        if self.start_thread(shared).is_err() {
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.threads.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// False when enough others wait: this thread ends.
+    fn wait_again(&self) -> bool {
+        let may_wait = |waiting: usize| (waiting < WAITING_MAX).then_some(waiting + 1);
+        let waits = self.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may_wait).is_ok();
+        if !waits {
+            self.threads.fetch_sub(1, Ordering::SeqCst);
+        }
+        waits
+    }
+
+    /// Nobody waits for the other connections.
+    fn is_needed(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0
+    }
+
+    fn keep_to(&self, connection: &Arc<Connection>, shared: &Shared, pool: &Pool, spare: &mut Spare) {
+        if connection.is_stalled() {
+            return; // the thread that waits for the peer brings it back
+        }
+        lock(&self.kept).insert(connection.id, connection.clone());
+        let fate = self.serve(connection, spare);
+        lock(&self.kept).remove(&connection.id);
+        match fate {
+            Fate::Stalled => {}
+            Fate::Gone => shared.close(connection),
+            Fate::Ends => {
+                pool.forget(connection);
+                if connection.end() {
+                    shared.close(connection);
+                }
+            }
+            // Whole messages that have been received show in no socket.
+            Fate::Released if connection.rest(spare) => pool.push_ready(connection),
+            Fate::Released => pool.rearm(connection),
+        }
+    }
+
+    fn serve(&self, connection: &Connection, spare: &mut Spare) -> Fate {
+        loop {
+            match connection.wait_a_while_for_work(spare) {
+                Found::Work { work, .. } => {
+                    if connection.carry_out(work, spare) {
+                        return Fate::Gone;
+                    }
+                    if connection.is_stalled() {
+                        return Fate::Stalled;
+                    }
+                    if self.is_needed() {
+                        return Fate::Released;
+                    }
+                }
+                Found::Nothing => return Fate::Released,
+                Found::End => return Fate::Ends,
+            }
+        }
+    }
+}
+
+/// Why a thread leaves a connection.
+enum Fate {
+    /// Nothing comes, or others need the thread.
+    Released,
+    /// Its peer takes no bytes; who waits for that brings it back.
+    Stalled,
+    /// Nothing more will be received.
+    Ends,
+    /// The same, and this was the last request.
+    Gone,
+}

@@ -1,0 +1,53 @@
+//! Leader/followers: a fixed number of threads share all connections.
+//!
+//! Every thread waits in the same `epoll`; the kernel wakes one for a connection that has bytes. That thread
+//! takes one request, lets the others have the connection again, and serves the request itself, so a request
+//! never changes threads and those of one connection may run at the same time.
+
+use std::io;
+use std::sync::Arc;
+
+use super::connection::{Connection, Found, Spare};
+use super::pool::{self, Pool};
+use super::{Shared, spawn};
+
+pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
+    for _ in 0..threads.max(1) {
+        let shared = shared.clone();
+        spawn("ironorb-pool", move || {
+            if let Some(pool) = &shared.pool {
+                let mut spare = Spare::default();
+                while let Some(connection) = pool::next(&shared, pool) {
+                    serve(&shared, pool, &connection, &mut spare);
+                }
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut Spare) {
+    if connection.is_stalled() {
+        return; // the thread that waits for the peer brings it back
+    }
+    match connection.look_for_work(spare) {
+        Found::Nothing => pool.rearm(connection),
+        Found::Work { work, more } => {
+            connection.take_note(&work);
+            if more {
+                pool.push_ready(connection);
+            } else {
+                pool.rearm(connection);
+            }
+            if connection.carry_out(work, spare) {
+                shared.close(connection);
+            }
+        }
+        Found::End => {
+            pool.forget(connection);
+            if connection.end() {
+                shared.close(connection);
+            }
+        }
+    }
+}

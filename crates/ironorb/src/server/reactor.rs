@@ -1,0 +1,55 @@
+//! A reactor: one thread receives everything and runs every servant, one request after the other.
+//!
+//! Servants need no locks against each other, and a call costs no system call more than its receive, its send and the
+//! wait for the next. A servant that blocks holds up all clients; one that waits for a client to call it back waits for
+//! ever, but for its timeout.
+
+use std::io;
+use std::sync::Arc;
+
+use super::connection::{Connection, Found, Spare};
+use super::pool::{self, Pool};
+use super::{Shared, spawn};
+
+pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
+    let shared = shared.clone();
+    spawn("ironorb-reactor", move || {
+        if let Some(pool) = &shared.pool {
+            let mut spare = Spare::default();
+            while let Some(connection) = pool::next(&shared, pool) {
+                serve(&shared, pool, &connection, &mut spare);
+            }
+        }
+    })
+}
+
+/// Requests of one connection that are served before the others have their turn.
+const REQUESTS_A_TURN: usize = 16;
+
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut Spare) {
+    if connection.is_stalled() {
+        return pool.leave_stalled(connection); // the thread that waits for the peer brings it back
+    }
+    for _ in 0..REQUESTS_A_TURN {
+        match connection.look_for_work(spare) {
+            Found::Nothing => return,
+            Found::Work { work, .. } => {
+                if connection.carry_out(work, spare) {
+                    return shared.close(connection);
+                }
+                if connection.is_stalled() {
+                    return pool.leave_stalled(connection);
+                }
+            }
+            Found::End => {
+                pool.forget(connection);
+                if connection.end() {
+                    shared.close(connection);
+                }
+                return;
+            }
+        }
+    }
+    // Whole messages that have been received show in no socket.
+    pool.push_ready(connection);
+}

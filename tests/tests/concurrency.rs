@@ -1,0 +1,109 @@
+//! What tells the ways to serve connections from each other: which threads there are, and who waits for whom.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ThreadId;
+
+use ironorb::{Orb, ServerConcurrency, SystemException, TypedRef};
+use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
+use ironorb_tests::{Hooked, Probing, eventually};
+
+/// Threads of this process with this name: servers of other tests are told from ours by theirs.
+fn threads_called(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|comm| comm.trim() == name).count()
+}
+
+fn serve(concurrency: ServerConcurrency, servant: impl Probe + 'static) -> (Orb, ProbeRef) {
+    let orb =
+        Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap();
+    let probe = orb.root_poa().activate(servant).unwrap();
+    (orb, probe)
+}
+
+/// A client with connections of its own.
+fn client(probe: &ProbeRef) -> (Orb, ProbeRef) {
+    let orb = Orb::builder().no_endpoint().build().unwrap();
+    let remote = orb.resolve(&probe.object().to_ior_string()).unwrap();
+    (orb, remote)
+}
+
+#[test]
+fn a_reactor_runs_every_servant_on_one_thread() {
+    let seen: std::sync::Arc<Mutex<HashSet<ThreadId>>> = Default::default();
+    let (threads, inside) = (seen.clone(), AtomicUsize::new(0));
+    let servant = Hooked::new(move || {
+        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+        threads.lock().unwrap().insert(std::thread::current().id());
+        std::thread::yield_now();
+        inside.fetch_sub(1, Ordering::SeqCst);
+        Ok::<(), SystemException>(())
+    });
+    let (orb, probe) = serve(ServerConcurrency::Reactor, servant);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let (_client, remote) = client(&probe);
+                // Each alone, and many that come together.
+                (0..20).for_each(|_| remote.ping().unwrap());
+                let together: Vec<_> = (0..50).map(|_| remote.ping_async()).collect();
+                together.into_iter().for_each(|pending| pending.wait().unwrap());
+            });
+        }
+    });
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    orb.shutdown(true).unwrap();
+}
+
+const HYBRID: &str = "ironorb-hybrid";
+
+/// One test, for it counts threads by their name.
+#[test]
+fn a_hybrid_has_threads_for_busy_connections_only() {
+    const CONNECTIONS: usize = 200;
+    let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 64 }, Probing::default());
+    let clients: Vec<(Orb, ProbeRef)> = (0..CONNECTIONS).map(|_| client(&probe)).collect();
+    for round in 0..3 {
+        for (_, remote) in &clients {
+            assert_eq!(remote.add(round, 1).unwrap(), round + 1);
+        }
+        assert!(threads_called(HYBRID) <= 64, "{} threads", threads_called(HYBRID));
+    }
+    eventually("threads leave connections at rest", || threads_called(HYBRID) <= 5);
+    // Connections that have been at rest are served as before, large messages too.
+    for (_, remote) in &clients {
+        let data = vec![7; 100_000];
+        assert_eq!(remote.reflect(&data).unwrap(), data);
+    }
+    orb.shutdown(true).unwrap();
+    eventually("all threads end", || threads_called(HYBRID) == 0);
+
+    // Fewer threads than busy clients: everybody has his turn.
+    let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 2 }, Probing::default());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let (_client, remote) = client(&probe);
+                (0..300).for_each(|n| assert_eq!(remote.add(n, n).unwrap(), 2 * n));
+                let together: Vec<_> = (0..100).map(|n| remote.add_async(n, 1)).collect();
+                together.into_iter().zip(1..).for_each(|(sum, n)| assert_eq!(sum.wait().unwrap(), n));
+            });
+        }
+        eventually("they are served", || threads_called(HYBRID) > 0);
+        assert!(threads_called(HYBRID) <= 2);
+    });
+
+    // A servant that blocks keeps nobody but its thread, on its own connection neither.
+    let (_client, remote) = client(&probe);
+    std::thread::scope(|scope| {
+        let blocked = scope.spawn(|| remote.block());
+        eventually("a servant blocks", || probe.blocked().unwrap() == 1);
+        assert_eq!(client(&probe).1.add(1, 2).unwrap(), 3);
+        remote.release().unwrap();
+        blocked.join().unwrap().unwrap();
+    });
+    orb.shutdown(true).unwrap();
+    eventually("all threads end", || threads_called(HYBRID) == 0);
+}
