@@ -9,14 +9,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ironorb_build::compile(["idl/bulk.idl", "idl/dynamic.idl", "idl/probe.idl", "idl/wires.idl"])?;
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     let examples = Path::new("../crates/ironorb-build/testdata/emit");
+    let layouts = Path::new(&out).join("layouts.idl");
+    std::fs::write(&layouts, layouts_idl())?;
     for (name, marshalling) in [
         ("compiled", Marshalling::Compiled),
         ("interpreted", Marshalling::Interpreted),
         ("recorded", Marshalling::Record),
     ] {
-        for example in EXAMPLES {
+        for example in EXAMPLES.iter().chain(&["layouts"]) {
             // Not by `Config::compile`: the warnings about examples are no news.
-            let file = examples.join(example).join("in.idl");
+            let file = match *example {
+                "layouts" => layouts.clone(),
+                _ => examples.join(example).join("in.idl"),
+            };
             let outcome = compile_file(&file, &Options::new());
             let rust = generate_outcome(&outcome, &Config::new().marshal(marshalling.clone()))?;
             let folder = Path::new(&out).join(name);
@@ -48,4 +53,59 @@ const EXAMPLES: &[&str] = &[
     "structs",
     "unions",
     "values",
+];
+
+/// Structs whose values are all alike, of members at random: numbers, enumerators, arrays, structs like it. And for each a
+/// struct that has it in all places where one can be.
+fn layouts_idl() -> String {
+    let mut state = 0x5EED_u64;
+    let mut below = |end: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % end
+    };
+    let mut idl = "module layouts {\n  enum Hue { cyan, magenta, yellow };\n".to_owned();
+    for at in 0..LAYOUTS {
+        let mut members = String::new();
+        for member in 0..=below(6) {
+            let ty = match below(5) {
+                0 if at > 0 => format!("F{}", below(at)),
+                1 | 2 => NUMBERS[below(4)].to_owned(), // few alignments in a struct are as likely as many
+                _ => NUMBERS[below(NUMBERS.len())].to_owned(),
+            };
+            let array = match below(6) {
+                0 => format!("[{}]", 1 + below(4)),
+                1 => format!("[{}][{}]", 1 + below(3), 1 + below(3)),
+                _ => String::new(),
+            };
+            members += &format!("{ty} m{member}{array}; ");
+        }
+        idl += &format!("  struct F{at} {{ {members}}};\n");
+        idl += &format!(
+            "  union U{at} switch (octet) {{ case 1: F{at} one; case 2: F{at} two[2]; default: short other; }};\n"
+        );
+        idl += &format!(
+            "  struct H{at} {{ sequence<F{at}> items; octet odd; F{at} one; sequence<U{at}> some; \
+             sequence<sequence<F{at}>> nested; sequence<F{at}, 3> few; F{at} two[3]; string tail; }};\n"
+        );
+        idl += &format!("  exception E{at} {{ octet odd; F{at} one; }};\n");
+    }
+    idl + "};\n"
+}
+
+/// As many as `tests/marshalling.rs` names.
+const LAYOUTS: usize = 24;
+
+const NUMBERS: [&str; 12] = [
+    "long",
+    "double",
+    "octet",
+    "short",
+    "char",
+    "boolean",
+    "Hue",
+    "float",
+    "unsigned long long",
+    "unsigned short",
+    "int8",
+    "unsigned long",
 ];

@@ -35,7 +35,7 @@ macro_rules! examples {
 }
 
 examples! {
-    abstract_interfaces any bounds boxes building_blocks custom_values enums_constants fixed inheritance letters
+    abstract_interfaces any bounds boxes building_blocks custom_values enums_constants fixed inheritance layouts letters
     local_native marshalling names operations recursion structs unions values
 }
 
@@ -74,6 +74,30 @@ macro_rules! for_each_type {
             unions::unions::ByBoolean, unions::unions::ByColor, unions::unions::ByLong,
             unions::unions::by_long::Pair, unions::unions::ByChar, unions::unions::OnlyDefault,
             values::graphs::Edge, values::graphs::Maybe, values::graphs::Cycle,
+            layouts::layouts::F0, layouts::layouts::F1, layouts::layouts::F2, layouts::layouts::F3,
+            layouts::layouts::F4, layouts::layouts::F5, layouts::layouts::F6, layouts::layouts::F7,
+            layouts::layouts::F8, layouts::layouts::F9, layouts::layouts::F10, layouts::layouts::F11,
+            layouts::layouts::F12, layouts::layouts::F13, layouts::layouts::F14, layouts::layouts::F15,
+            layouts::layouts::F16, layouts::layouts::F17, layouts::layouts::F18, layouts::layouts::F19,
+            layouts::layouts::F20, layouts::layouts::F21, layouts::layouts::F22, layouts::layouts::F23,
+            layouts::layouts::U0, layouts::layouts::U1, layouts::layouts::U2, layouts::layouts::U3,
+            layouts::layouts::U4, layouts::layouts::U5, layouts::layouts::U6, layouts::layouts::U7,
+            layouts::layouts::U8, layouts::layouts::U9, layouts::layouts::U10, layouts::layouts::U11,
+            layouts::layouts::U12, layouts::layouts::U13, layouts::layouts::U14, layouts::layouts::U15,
+            layouts::layouts::U16, layouts::layouts::U17, layouts::layouts::U18, layouts::layouts::U19,
+            layouts::layouts::U20, layouts::layouts::U21, layouts::layouts::U22, layouts::layouts::U23,
+            layouts::layouts::H0, layouts::layouts::H1, layouts::layouts::H2, layouts::layouts::H3,
+            layouts::layouts::H4, layouts::layouts::H5, layouts::layouts::H6, layouts::layouts::H7,
+            layouts::layouts::H8, layouts::layouts::H9, layouts::layouts::H10, layouts::layouts::H11,
+            layouts::layouts::H12, layouts::layouts::H13, layouts::layouts::H14, layouts::layouts::H15,
+            layouts::layouts::H16, layouts::layouts::H17, layouts::layouts::H18, layouts::layouts::H19,
+            layouts::layouts::H20, layouts::layouts::H21, layouts::layouts::H22, layouts::layouts::H23,
+            layouts::layouts::E0, layouts::layouts::E1, layouts::layouts::E2, layouts::layouts::E3,
+            layouts::layouts::E4, layouts::layouts::E5, layouts::layouts::E6, layouts::layouts::E7,
+            layouts::layouts::E8, layouts::layouts::E9, layouts::layouts::E10, layouts::layouts::E11,
+            layouts::layouts::E12, layouts::layouts::E13, layouts::layouts::E14, layouts::layouts::E15,
+            layouts::layouts::E16, layouts::layouts::E17, layouts::layouts::E18, layouts::layouts::E19,
+            layouts::layouts::E20, layouts::layouts::E21, layouts::layouts::E22, layouts::layouts::E23,
         }
     };
     (@types $check:ident $random:expr; $($module:ident $(:: $rest:ident)+),* $(,)?) => {

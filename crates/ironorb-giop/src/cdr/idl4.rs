@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::block::{self, BlockLayout, BlockReader, BlockWriter};
 use super::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::typecode::{TypeDef, Typed};
@@ -18,9 +19,14 @@ impl Marshal for i8 {
         w.write_bytes(bytemuck::cast_slice(items));
         Ok(())
     }
+    #[inline(always)]
+    fn put_blocks(items: &[Self], block: &mut BlockWriter<'_>) {
+        block::put_numbers::<u8, 1>(bytemuck::cast_slice(items), block);
+    }
 }
 
 impl Unmarshal for i8 {
+    const LAYOUT: BlockLayout = BlockLayout::number(1);
     #[inline]
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.read_u8().map(u8::cast_signed)
@@ -28,6 +34,14 @@ impl Unmarshal for i8 {
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
         u8::unmarshal_elements(r, count).map(|bytes| bytes.into_iter().map(u8::cast_signed).collect())
+    }
+    #[inline(always)]
+    fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
+        block.take::<u8, 1>().map(u8::cast_signed)
+    }
+    #[inline(always)]
+    fn get_block_array<const N: usize>(block: &mut BlockReader<'_>) -> Option<[Self; N]> {
+        block::take_numbers::<u8, 1, N>(block).map(|octets| octets.map(u8::cast_signed))
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`Marshal`] and [`Unmarshal`] of Rust's own types.
 
+use super::block::{self, BlockLayout, BlockReader, BlockWriter};
 use super::{Marshal, Reader, Unmarshal, WString, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 
@@ -20,9 +21,14 @@ macro_rules! number {
             fn elements_as_written(items: &[Self]) -> Option<&[u8]> {
                 Some(bytemuck::cast_slice(items))
             }
+            #[inline(always)]
+            fn put_blocks(items: &[Self], block: &mut BlockWriter<'_>) {
+                block::put_numbers(items, block);
+            }
         }
         impl Unmarshal for $ty {
             const BYTES_MIN: usize = size_of::<$ty>();
+            const LAYOUT: BlockLayout = BlockLayout::number(size_of::<$ty>());
             #[inline]
             fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
                 r.$read()
@@ -30,6 +36,14 @@ macro_rules! number {
             #[inline]
             fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
                 r.number_vec(count)
+            }
+            #[inline(always)]
+            fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
+                block.take()
+            }
+            #[inline(always)]
+            fn get_block_array<const N: usize>(block: &mut BlockReader<'_>) -> Option<[Self; N]> {
+                block::take_numbers(block)
             }
         }
     )*};
@@ -61,9 +75,14 @@ impl Marshal for u8 {
     fn elements_as_written(items: &[Self]) -> Option<&[u8]> {
         Some(items)
     }
+    #[inline(always)]
+    fn put_blocks(items: &[Self], block: &mut BlockWriter<'_>) {
+        block::put_numbers(items, block);
+    }
 }
 
 impl Unmarshal for u8 {
+    const LAYOUT: BlockLayout = BlockLayout::number(1);
     #[inline]
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.read_u8()
@@ -71,6 +90,14 @@ impl Unmarshal for u8 {
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
         r.read_bytes_split(count).map(std::borrow::Cow::into_owned)
+    }
+    #[inline(always)]
+    fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
+        block.take()
+    }
+    #[inline(always)]
+    fn get_block_array<const N: usize>(block: &mut BlockReader<'_>) -> Option<[Self; N]> {
+        block::take_numbers(block)
     }
 }
 
@@ -89,9 +116,14 @@ impl Marshal for bool {
     fn elements_as_written(items: &[Self]) -> Option<&[u8]> {
         Some(bytemuck::cast_slice(items))
     }
+    #[inline(always)]
+    fn put_blocks(items: &[Self], block: &mut BlockWriter<'_>) {
+        block::put_numbers::<u8, 1>(bytemuck::cast_slice(items), block);
+    }
 }
 
 impl Unmarshal for bool {
+    const LAYOUT: BlockLayout = BlockLayout::number(1);
     #[inline]
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.read_bool()
@@ -99,6 +131,14 @@ impl Unmarshal for bool {
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
         Ok(r.read_bytes_split(count)?.iter().map(|&byte| byte != 0).collect())
+    }
+    #[inline(always)]
+    fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
+        block.take::<u8, 1>().map(|octet| octet != 0)
+    }
+    #[inline(always)]
+    fn get_block_array<const N: usize>(block: &mut BlockReader<'_>) -> Option<[Self; N]> {
+        block::take_numbers::<u8, 1, N>(block).map(|octets| octets.map(|octet| octet != 0))
     }
 }
 
@@ -179,13 +219,22 @@ impl<T: Marshal, const N: usize> Marshal for [T; N] {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         T::marshal_elements(self, w)
     }
+    #[inline(always)]
+    fn put_blocks(items: &[Self], block: &mut BlockWriter<'_>) {
+        T::put_blocks(items.as_flattened(), block);
+    }
 }
 
 impl<T: Unmarshal, const N: usize> Unmarshal for [T; N] {
     const BYTES_MIN: usize = N * T::BYTES_MIN;
+    const LAYOUT: BlockLayout = T::LAYOUT.times(N);
     #[inline]
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         T::unmarshal_array(r)
+    }
+    #[inline(always)]
+    fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
+        T::get_block_array(block)
     }
 }
 

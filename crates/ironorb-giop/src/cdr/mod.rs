@@ -3,6 +3,7 @@
 //! [`Writer`] and [`Reader`] know the primitive types, strings and encapsulations. [`Marshal`] and
 //! [`Unmarshal`] are what generated types implement; sequences of primitives go in bulk.
 
+mod block;
 mod cuts;
 mod environment;
 mod idl4;
@@ -15,6 +16,7 @@ mod wide;
 mod wide_form;
 mod writer;
 
+pub use block::{BlockLayout, BlockReader, BlockWriter};
 pub(crate) use cuts::Cuts;
 pub use environment::Environment;
 pub use impls::{bounded, check_bound};
@@ -27,7 +29,6 @@ pub use writer::Writer;
 pub(crate) use writer::{RUN_BYTES_MIN, Run, TakeRun};
 
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::probe::{self, Stage};
 
 /// A value that can be written as CDR.
 pub trait Marshal {
@@ -53,6 +54,16 @@ pub trait Marshal {
         let _ = items;
         None
     }
+
+    /// Puts values into a block one behind the other. Never called for types whose [`Unmarshal::LAYOUT`] is variable,
+    /// of which alone this default is.
+    #[inline]
+    fn put_blocks(items: &[Self], block: &mut BlockWriter<'_>)
+    where
+        Self: Sized,
+    {
+        let _ = (items, block);
+    }
 }
 
 /// A value that can be read from CDR.
@@ -61,6 +72,9 @@ pub trait Unmarshal: Sized {
     /// more elements than the rest of the message could hold is refused before memory is taken.
     const BYTES_MIN: usize = 1;
 
+    /// How values lie, for types whose values are all alike and that say so.
+    const LAYOUT: BlockLayout = BlockLayout::VARIABLE;
+
     /// Reads one value.
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed>;
 
@@ -68,18 +82,7 @@ pub trait Unmarshal: Sized {
     /// checked against what is left.
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
-        // A small element on the wire may be a large one in memory: memory follows what has really been read.
-        let first = (PREALLOCATE_BYTES_MAX / size_of::<Self>().max(1)).max(1);
-        let probe = probe::enter(Stage::Allocate);
-        let mut items = Vec::with_capacity(count.min(first));
-        drop(probe);
-        r.nested(|r| {
-            for _ in 0..count {
-                items.push(Self::unmarshal(r)?);
-            }
-            Ok(())
-        })?;
-        Ok(items)
+        r.get_elements(count)
     }
 
     /// Reads `N` elements of an array.
@@ -90,10 +93,23 @@ pub trait Unmarshal: Sized {
         // Only a wrong override of `unmarshal_elements` could give another count.
         items.try_into().map_err(|_| Malformed::new(MalformedKind::Truncated, at))
     }
-}
 
-/// Memory reserved for a sequence before its elements have been read, in bytes.
-const PREALLOCATE_BYTES_MAX: usize = 64 * 1024;
+    /// Takes the next value of a block; `None` if there is none, for which reasons [`Unmarshal::unmarshal`] knows. Not
+    /// called where [`LAYOUT`](Self::LAYOUT) is variable.
+    #[inline]
+    fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
+        let _ = block;
+        None
+    }
+
+    /// Takes the elements of an array.
+    #[inline]
+    fn get_block_array<const N: usize>(block: &mut BlockReader<'_>) -> Option<[Self; N]> {
+        let items: [Option<Self>; N] = std::array::from_fn(|_| Self::get_block(block));
+        let is_whole = items.iter().all(Option::is_some);
+        is_whole.then(|| items.map(|item| item.expect("all were looked at")))
+    }
+}
 
 #[cfg(test)]
 mod tests;

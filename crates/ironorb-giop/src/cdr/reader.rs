@@ -6,7 +6,7 @@ use super::segments::Beyond;
 use super::writer::Swap;
 use super::{Environment, Unmarshal};
 use crate::error::{Malformed, MalformedKind};
-use crate::probe;
+use crate::probe::{self, Stage};
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets};
 
 /// How deep sequences of constructed types may nest. Default and only value: 128 levels, far above real
@@ -17,6 +17,9 @@ pub const NESTING_MAX: u16 = 128;
 /// size, and for each of its bytes.
 const EMPTY_FREE: usize = 256;
 const EMPTY_PER_BYTE: usize = 8;
+
+/// Memory reserved for a sequence before its elements have been read, in bytes.
+const PREALLOCATE_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads CDR values from a slice, borrowing from it where it can.
 ///
@@ -238,6 +241,23 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn get<T: Unmarshal>(&mut self) -> Result<T, Malformed> {
         T::unmarshal(self)
+    }
+
+    /// Reads elements one by one; see [`Unmarshal::unmarshal_elements`].
+    #[inline]
+    pub fn get_elements<T: Unmarshal>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
+        // A small element on the wire may be a large one in memory: memory follows what has really been read.
+        let first = (PREALLOCATE_BYTES_MAX / size_of::<T>().max(1)).max(1);
+        let probe = probe::enter(Stage::Allocate);
+        let mut items = Vec::with_capacity(count.min(first));
+        drop(probe);
+        self.nested(|r| {
+            for _ in 0..count {
+                items.push(T::unmarshal(r)?);
+            }
+            Ok(())
+        })?;
+        Ok(items)
     }
 
     /// Reads a sequence of numbers, borrowed when order and alignment allow it, else copied.

@@ -253,6 +253,26 @@ impl<'b> Writer<'b> {
         &mut self.buf[at..]
     }
 
+    /// Appends zeros, and gives them to be filled.
+    #[inline]
+    pub(super) fn append_zeros(&mut self, count: usize) -> &mut [u8] {
+        let at = self.buf.len();
+        self.buf.resize(at + count, 0);
+        &mut self.buf[at..]
+    }
+
+    /// Makes room for so many bytes.
+    #[inline]
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.buf.reserve(bytes);
+    }
+
+    /// Whether numbers are written as they are, and nothing is noted.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.form.is_plain()
+    }
+
     /// Appends the length of a sequence.
     #[inline]
     pub fn write_length(&mut self, length: usize) -> Result<(), Misuse> {
@@ -477,6 +497,8 @@ const SWAPPED_AT_ONCE: usize = 64;
 /// Numbers in the order that is not the processor's.
 pub(super) trait Swap: Copy {
     type Bytes;
+    fn to_bytes(self) -> Self::Bytes;
+    fn of_bytes(bytes: Self::Bytes) -> Self;
     fn swapped(self) -> Self::Bytes;
     /// There and back is the same.
     fn unswapped(self) -> Self;
@@ -486,6 +508,14 @@ macro_rules! swap {
     ($($ty:ty)*) => {$(
         impl Swap for $ty {
             type Bytes = [u8; size_of::<$ty>()];
+            #[inline]
+            fn to_bytes(self) -> Self::Bytes {
+                self.to_ne_bytes()
+            }
+            #[inline]
+            fn of_bytes(bytes: Self::Bytes) -> Self {
+                <$ty>::from_ne_bytes(bytes)
+            }
             #[inline]
             fn swapped(self) -> Self::Bytes {
                 let mut bytes = self.to_ne_bytes();

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ironorb_giop::cdr::{Marshal, Reader, Unmarshal, WString, Writer, bounded, check_bound};
+use ironorb_giop::cdr::{
+    BlockLayout, BlockReader, BlockWriter, Marshal, Reader, Unmarshal, WString, Writer, bounded, check_bound,
+};
 use ironorb_giop::error::{Malformed, MalformedKind, Misuse};
 use ironorb_giop::exception::{CompletionStatus, SystemException};
 use ironorb_giop::minor::MinorCode;
@@ -26,6 +28,9 @@ pub trait Codec {
 
     /// A lower bound of the bytes that a value takes; see [`Unmarshal::BYTES_MIN`].
     const BYTES_MIN: usize;
+
+    /// How values lie, where they are all alike; see [`Unmarshal::LAYOUT`].
+    const LAYOUT: BlockLayout = BlockLayout::VARIABLE;
 
     /// Writes a value, or refuses one that breaks a bound.
     fn put(value: &Self::Value, w: &mut Writer<'_>) -> Result<(), Misuse>;
@@ -54,11 +59,25 @@ pub trait Codec {
         })?;
         Ok(items)
     }
+
+    /// Puts a value into a block, where values are all alike.
+    #[inline(always)]
+    fn put_block(value: &Self::Value, block: &mut BlockWriter<'_>) {
+        let _ = (value, block);
+    }
+
+    /// Takes a value from a block, where values are all alike.
+    #[inline(always)]
+    fn get_block(block: &mut BlockReader<'_>) -> Option<Self::Value> {
+        let _ = block;
+        None
+    }
 }
 
 impl<T: Marshal + Unmarshal> Codec for T {
     type Value = T;
     const BYTES_MIN: usize = T::BYTES_MIN;
+    const LAYOUT: BlockLayout = T::LAYOUT;
 
     #[inline]
     fn put(value: &T, w: &mut Writer<'_>) -> Result<(), Misuse> {
@@ -78,6 +97,16 @@ impl<T: Marshal + Unmarshal> Codec for T {
     #[inline]
     fn get_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<T>, Malformed> {
         T::unmarshal_elements(r, count)
+    }
+
+    #[inline(always)]
+    fn put_block(value: &T, block: &mut BlockWriter<'_>) {
+        T::put_blocks(std::slice::from_ref(value), block);
+    }
+
+    #[inline(always)]
+    fn get_block(block: &mut BlockReader<'_>) -> Option<T> {
+        T::get_block(block)
     }
 }
 

@@ -218,20 +218,63 @@ macro_rules! __ironorb_members {
                 &self,
                 _w: &mut $crate::generated::Writer<'_>,
             ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                if _w.put_block(self) {
+                    return ::std::result::Result::Ok(());
+                }
                 $(<$codec as $crate::generated::Codec>::put(&self.$member, _w)?;)*
                 ::std::result::Result::Ok(())
+            }
+
+            #[inline]
+            fn marshal_elements(
+                items: &[Self],
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                w.put_block_elements(items)
+            }
+
+            #[inline(always)]
+            fn put_blocks(items: &[Self], _block: &mut $crate::generated::BlockWriter<'_>) {
+                for _item in items {
+                    $(<$codec as $crate::generated::Codec>::put_block(&_item.$member, _block);)*
+                }
             }
         }
 
         impl $crate::generated::Unmarshal for $name {
             const BYTES_MIN: usize = 0 $(+ <$codec as $crate::generated::Codec>::BYTES_MIN)*;
+            const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::EMPTY
+                $(.then(<$codec as $crate::generated::Codec>::LAYOUT))*;
 
             #[inline]
             fn unmarshal(
                 _r: &mut $crate::generated::Reader<'_>,
             ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                if let ::std::option::Option::Some(value) = _r.get_block() {
+                    return ::std::result::Result::Ok(value);
+                }
                 ::std::result::Result::Ok($name {
                     $($member: <$codec as $crate::generated::Codec>::get(_r)?,)*
+                })
+            }
+
+            #[inline]
+            fn unmarshal_elements(
+                r: &mut $crate::generated::Reader<'_>,
+                count: usize,
+            ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::generated::Malformed> {
+                match r.get_block_elements(count) {
+                    ::std::option::Option::Some(items) => ::std::result::Result::Ok(items),
+                    ::std::option::Option::None => r.get_elements(count),
+                }
+            }
+
+            #[inline(always)]
+            fn get_block(
+                _block: &mut $crate::generated::BlockReader<'_>,
+            ) -> ::std::option::Option<Self> {
+                ::std::option::Option::Some($name {
+                    $($member: <$codec as $crate::generated::Codec>::get_block(_block)?,)*
                 })
             }
         }
@@ -290,24 +333,59 @@ macro_rules! __ironorb_enumerators {
                 w.write_u32(*self as u32);
                 ::std::result::Result::Ok(())
             }
-        }
-
-        impl $crate::generated::Unmarshal for $name {
-            const BYTES_MIN: usize = 4;
 
             #[inline]
-            fn unmarshal(
-                r: &mut $crate::generated::Reader<'_>,
-            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
-                const VARIANTS: &[$name] = &[$($name::$variant),*];
-                match VARIANTS.get(r.read_u32()? as usize) {
-                    ::std::option::Option::Some(variant) => ::std::result::Result::Ok(*variant),
-                    ::std::option::Option::None => ::std::result::Result::Err(
-                        r.malformed($crate::generated::MalformedKind::NoSuchEnumerator),
-                    ),
-                }
+            fn marshal_elements(
+                items: &[Self],
+                w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                w.put_block_elements(items)
+            }
+
+            #[inline(always)]
+            fn put_blocks(items: &[Self], block: &mut $crate::generated::BlockWriter<'_>) {
+                items.iter().for_each(|item| block.ordinal(*item as u32));
             }
         }
+
+        const _: () = {
+            const VARIANTS: &[$name] = &[$($name::$variant),*];
+
+            impl $crate::generated::Unmarshal for $name {
+                const BYTES_MIN: usize = 4;
+                const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::ENUMERATOR;
+
+                #[inline]
+                fn unmarshal_elements(
+                    r: &mut $crate::generated::Reader<'_>,
+                    count: usize,
+                ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::generated::Malformed> {
+                    match r.get_block_elements(count) {
+                        ::std::option::Option::Some(items) => ::std::result::Result::Ok(items),
+                        ::std::option::Option::None => r.get_elements(count),
+                    }
+                }
+
+                #[inline(always)]
+                fn get_block(
+                    block: &mut $crate::generated::BlockReader<'_>,
+                ) -> ::std::option::Option<Self> {
+                    VARIANTS.get(block.ordinal()?).copied()
+                }
+
+                #[inline]
+                fn unmarshal(
+                    r: &mut $crate::generated::Reader<'_>,
+                ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                    match VARIANTS.get(r.read_u32()? as usize) {
+                        ::std::option::Option::Some(variant) => ::std::result::Result::Ok(*variant),
+                        ::std::option::Option::None => ::std::result::Result::Err(
+                            r.malformed($crate::generated::MalformedKind::NoSuchEnumerator),
+                        ),
+                    }
+                }
+            }
+        };
     };
     ($how:tt $($rest:tt)*) => {
         $crate::__ironorb_interpreted_enumerators! { $how $($rest)* }

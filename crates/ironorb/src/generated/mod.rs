@@ -30,7 +30,10 @@ pub use crate::orb::Orb;
 pub use crate::pending::{Pending, invoke_async};
 pub use crate::poa::PoaError;
 pub use ironorb_giop::any::{Any, ExtractError};
-pub use ironorb_giop::cdr::{LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded, check_bound};
+pub use ironorb_giop::cdr::{
+    BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded,
+    check_bound,
+};
 pub use ironorb_giop::fixed::Fixed;
 pub use ironorb_giop::interpret::{self, Blank, Interpret, Label};
 pub use ironorb_giop::typecode::{
