@@ -7,7 +7,13 @@ use std::process::Command;
 use ironorb_build::{Config, Marshalling};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    ironorb_build::compile(["idl/echo.idl", "idl/probes.idl", "idl/ttcp.idl", "idl/types.idl"])?;
+    ironorb_build::compile([
+        "idl/echo.idl",
+        "idl/latency.idl",
+        "idl/probes.idl",
+        "idl/ttcp.idl",
+        "idl/types.idl",
+    ])?;
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     for (folder, marshalling) in
         [("compiled", Marshalling::Compiled), ("interpreted", Marshalling::Interpreted)]

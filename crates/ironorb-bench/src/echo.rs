@@ -3,7 +3,6 @@
 //! Repetitions of baseline and subject alternate, so that whatever disturbs the machine disturbs both.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use ironorb::{Orb, TypedRef};
 
@@ -20,7 +19,7 @@ use crate::role::raw_sample;
 use crate::rows::{Row, Sample, Server};
 use crate::servant::EchoServant;
 use crate::sizes;
-use crate::statistics::Collector;
+use crate::statistics::{Collector, each};
 
 /// Measures the rows that were asked for, and writes the file that was asked for. Takes a minute or so; tells
 /// its progress on standard error. Keeps the calling thread on one processor meanwhile.
@@ -132,26 +131,14 @@ impl Bench {
         let mut of_baseline = Collector::new(row.calls_per_sample());
         let mut of_subject = Collector::new(row.calls_per_sample());
         let load_before = load();
-        repeat(baseline, &mut nanos)?; // to warm up
-        repeat(subject, &mut nanos)?;
+        each(&mut nanos, &mut *baseline)?; // to warm up
+        each(&mut nanos, &mut *subject)?;
         for _ in 0..options.repetitions() {
-            repeat(baseline, &mut nanos)?;
+            each(&mut nanos, &mut *baseline)?;
             of_baseline.add(&nanos);
-            repeat(subject, &mut nanos)?;
+            each(&mut nanos, &mut *subject)?;
             of_subject.add(&nanos);
         }
         Ok(LatencyRow::new(self.layout.name, row, exchange, &of_baseline, &of_subject, load_before))
     }
-}
-
-/// Fills `nanos` with how long each sample took.
-fn repeat(sample: &mut Sample<'_>, nanos: &mut [u64]) -> Result<(), BenchError> {
-    let mut before = Instant::now();
-    for nanos in nanos {
-        sample()?;
-        let after = Instant::now();
-        *nanos = (after - before).as_nanos() as u64;
-        before = after;
-    }
-    Ok(())
 }

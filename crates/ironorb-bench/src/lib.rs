@@ -12,13 +12,18 @@
 //! ORB: rows call it as an application would.
 
 mod breakdown;
+mod chart;
 mod compile;
+mod contest;
 mod counts;
+mod data;
 mod echo;
 mod error;
+mod latency;
 mod machine;
 mod marshal;
 mod options;
+mod peers;
 mod process;
 pub mod raw;
 pub mod relay;
@@ -26,30 +31,36 @@ mod report;
 mod role;
 mod rows;
 mod servant;
+mod settings;
 mod sizes;
 mod statistics;
+mod targets;
 mod ttcp;
 mod types;
+mod variant;
 
 pub use breakdown::{CallBreakdown, Shares, StageShare};
 pub use compile::{IdlReport, IdlRow, idl};
 pub use echo::echo;
 pub use error::BenchError;
+pub use latency::{ActivationRow, Algorithm, CellRow, LatencyOptions, LatencyReport, Measured, latency};
 pub use machine::Placement;
 #[cfg(feature = "sizes")]
 #[doc(hidden)]
 pub use marshal::{Kept, keep};
 pub use marshal::{MarshalReport, MarshalRow, SizeRow, marshal};
 pub use options::{BenchCommand, EchoOptions, IdlOptions, MarshalOptions, TypesOptions};
-pub use report::{CountsRow, EchoReport, LatencyRow};
+pub use report::{CountsRow, EchoReport, LatencyRow, Outcome};
 pub use role::{RoleArgs, run_role};
+pub use settings::Settings;
 pub use statistics::{Latency, Ratio};
+pub use targets::Target;
 pub use ttcp::{
-    BreakdownRow, Bytes, CallRow, Category, DataType, Invocation, Mode, Outcome, PaperColumn, PaperFigure,
-    Part, Peer, ServantKind, Target, Throughput, Transport, TtcpBreakdown, TtcpOptions, TtcpReport, TtcpRow,
-    WatchedSide, paper, ttcp, ttcp_breakdown,
+    BreakdownRow, CallRow, Category, PaperColumn, PaperFigure, Part, Rates, Throughput, TtcpBreakdown,
+    TtcpOptions, TtcpReport, TtcpRow, WatchedSide, paper, ttcp, ttcp_breakdown,
 };
 pub use types::{TypesReport, TypesRow, types};
+pub use variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 
 /// Carries out `ironorb bench …`: prints the report, or is a server of one.
 pub fn run(command: BenchCommand) -> Result<(), BenchError> {
@@ -60,6 +71,10 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
         }
         BenchCommand::Idl(options) => {
             println!("{}", compile::idl(&options)?);
+            Ok(())
+        }
+        BenchCommand::Latency(options) => {
+            println!("{}", latency(&options)?);
             Ok(())
         }
         BenchCommand::Types(options) => {
@@ -86,6 +101,12 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
 #[allow(missing_docs)]
 mod generated {
     ironorb::include_idl!("echo");
+}
+
+/// What the build script made of `idl/latency.idl`.
+#[allow(missing_docs)]
+mod generated_latency {
+    ironorb::include_idl!("latency");
 }
 
 /// What the build script made of `idl/probes.idl`.

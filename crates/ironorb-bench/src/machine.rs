@@ -50,6 +50,19 @@ pub(crate) fn load() -> f64 {
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
 }
 
+/// Resident memory of this process.
+pub(crate) fn resident_bytes() -> u64 {
+    resident_bytes_of("self")
+}
+
+/// That of a process, by its number; 0 where the system does not tell.
+pub(crate) fn resident_bytes_of(process: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok()).unwrap_or(0);
+    kib << 10
+}
+
 /// The processors that this thread may run on.
 pub(crate) fn cores() -> Vec<usize> {
     match sched_getaffinity(None) {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::latency::LatencyOptions;
 use crate::role::RoleArgs;
 use crate::ttcp::TtcpOptions;
 
@@ -16,6 +17,9 @@ pub enum BenchCommand {
     Types(TypesOptions),
     /// Measure how many bytes a second calls of each kind carry (CORBA-TTCP), beside a plain stream of the same bytes.
     Ttcp(TtcpOptions),
+    /// Measure what calls of many objects take, with every type and way to call (the suite of TAO's first paper), beside a
+    /// plain socket that carries the same bytes.
+    Latency(LatencyOptions),
     /// Measure what it costs and saves to leave marshalling to the interpreter.
     Marshal(MarshalOptions),
     /// Be one process of a benchmark.

@@ -117,6 +117,29 @@ impl EchoReport {
     }
 }
 
+/// What came of a row.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Outcome<T> {
+    /// Figures.
+    Measured(T),
+    /// The ORB could not take part.
+    Missing {
+        /// Why.
+        missing: String,
+    },
+}
+
+impl<T> Outcome<T> {
+    /// The figures, if there are any.
+    pub fn measured(&self) -> Option<&T> {
+        match self {
+            Outcome::Measured(figures) => Some(figures),
+            Outcome::Missing { .. } => None,
+        }
+    }
+}
+
 /// Writes rows as lines of JSON, with where they were measured.
 pub(crate) fn write_lines<T: Serialize>(
     file: &Path,

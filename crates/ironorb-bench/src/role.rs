@@ -3,17 +3,21 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 
 use ironorb::{Orb, ServerConcurrency, TypedRef};
 
 use crate::breakdown;
 use crate::error::BenchError;
 use crate::generated::bench::EchoRef;
+use crate::latency;
 use crate::machine::pin;
 use crate::raw::{self, Exchange, RawClient};
 use crate::rows::{Row, Sample};
 use crate::servant::EchoServant;
+use crate::settings::Settings;
 use crate::ttcp::{self, role::TtcpRoleArgs};
+use crate::variant::Transport;
 
 /// One process of a benchmark.
 #[derive(Debug, clap::Args)]
@@ -42,8 +46,44 @@ pub struct RoleArgs {
     /// Bytes of the answer.
     #[arg(long, default_value_t = 0)]
     reply_bytes: usize,
+    /// Settings of the ORB, as `NAME=VALUE+NAME=VALUE`.
+    #[arg(long, default_value = "")]
+    settings: Settings,
+    #[command(flatten)]
+    place: Place,
     #[command(flatten)]
     ttcp: TtcpRoleArgs,
+}
+
+/// Where a server listens.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Place {
+    /// What carries the bytes.
+    #[arg(long, value_enum, default_value = "tcp")]
+    pub(crate) transport: Transport,
+    /// A folder for the sockets of a server.
+    #[arg(long)]
+    folder: Option<PathBuf>,
+}
+
+impl Place {
+    /// The endpoint of an ORB; sockets of several servers may share the folder.
+    pub(crate) fn endpoint(&self) -> Result<String, BenchError> {
+        Ok(match self.transport {
+            Transport::Tcp => LOOPBACK.to_owned(),
+            Transport::Unix => {
+                let socket = self.folder()?.join(format!("orb-{}", std::process::id()));
+                format!("uiop://{}", socket.display())
+            }
+        })
+    }
+
+    pub(crate) fn folder(&self) -> Result<PathBuf, BenchError> {
+        self.folder.clone().ok_or_else(|| BenchError::Process {
+            role: "server".to_owned(),
+            what: "needs --folder for a Unix socket".to_owned(),
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -59,6 +99,7 @@ enum Role {
     TtcpServer,
     TtcpRawServer,
     TtcpClient,
+    LatencyServer,
 }
 
 /// Threads of the pool that is measured.
@@ -84,9 +125,10 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
         Role::UnixServer => orb_server(SOCKET, ServerConcurrency::ThreadPerConnection),
         Role::WatchedServer => watched_server(),
         Role::OrbClient => orb_client(args),
-        Role::TtcpServer => ttcp::role::server(&args.ttcp),
-        Role::TtcpRawServer => ttcp::role::raw_server(&args.ttcp),
-        Role::TtcpClient => ttcp::role::client(&args.ttcp, &args.at),
+        Role::TtcpServer => ttcp::role::server(&args.ttcp, &args.place),
+        Role::TtcpRawServer => ttcp::role::raw_server(&args.ttcp, &args.place),
+        Role::TtcpClient => ttcp::role::client(&args.ttcp, args.place.transport, &args.at),
+        Role::LatencyServer => latency::server(&args.place, &args.settings),
     }
 }
 

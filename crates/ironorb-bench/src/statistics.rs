@@ -1,7 +1,11 @@
 //! From latencies to figures.
 
+use std::time::Instant;
+
 use hdrhistogram::Histogram;
 use serde::Serialize;
+
+use crate::error::BenchError;
 
 /// What one side of a row took, in microseconds per call.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -90,9 +94,63 @@ impl Collector {
     }
 }
 
+/// What calls of one kind took.
+pub(crate) struct Repeated {
+    pub(crate) calls: Collector,
+    /// Of each repetition, so that a ratio does not hang on the few calls that the machine held up.
+    medians: Collector,
+}
+
+impl Repeated {
+    /// With so many calls a sample.
+    pub(crate) fn new(calls_per_sample: usize) -> Repeated {
+        Repeated { calls: Collector::new(calls_per_sample), medians: Collector::new(calls_per_sample) }
+    }
+
+    /// One repetition.
+    pub(crate) fn add(&mut self, nanos: &mut [u64]) {
+        self.calls.add(nanos);
+        nanos.sort_unstable();
+        self.medians.add(&[nanos[nanos.len() / 2]]);
+    }
+
+    /// The median call over the median of the baseline in the same repetition.
+    pub(crate) fn over(&self, baseline: &Repeated) -> Ratio {
+        self.medians.over(&baseline.medians)
+    }
+}
+
+/// Whose turn it is, in all repetitions: 0 the baseline's, else the side's before. Each repetition begins with another,
+/// so that no one always follows the same.
+pub(crate) fn turns(sides: usize, repetitions: usize) -> impl Iterator<Item = usize> {
+    (0..repetitions)
+        .flat_map(move |repetition| (0..=sides).map(move |turn| (turn + repetition) % (sides + 1)))
+}
+
+/// Fills `nanos` with how long each call takes.
+pub(crate) fn each(
+    nanos: &mut [u64],
+    mut call: impl FnMut() -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
+    let mut before = Instant::now();
+    for nanos in nanos {
+        call()?;
+        let after = Instant::now();
+        *nanos = (after - before).as_nanos() as u64;
+        before = after;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn everybody_has_a_turn_in_every_repetition() {
+        let all: Vec<usize> = turns(2, 4).collect();
+        assert_eq!(all, [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2]);
+    }
 
     #[test]
     fn figures_follow_from_samples() {

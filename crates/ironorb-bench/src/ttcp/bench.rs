@@ -2,20 +2,20 @@
 
 use ironorb::Orb;
 
-use super::data::Data;
+use super::Data;
 use super::latency::{CALLS, CallRow, LatencyCall};
 use super::options::TtcpOptions;
 use super::peer::OmniOrb;
-use super::report::{Outcome, Throughput, TtcpRow};
+use super::report::{Rates, Throughput, TtcpRow};
 use super::role::{References, set_queues};
-use super::sender::each;
 use super::side::{Servers, Side, Subject};
 use super::stream::{Flow, StreamSender};
-use super::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport, name};
 use crate::error::BenchError;
 use crate::machine::{Layout, load, pin};
 use crate::process::Process;
-use crate::statistics::{Collector, Ratio};
+use crate::report::Outcome;
+use crate::statistics::{Collector, Repeated, each, turns};
+use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport, name};
 
 /// What is compared: all kinds of call with the same data.
 #[derive(Debug, Clone, Copy)]
@@ -111,13 +111,13 @@ impl Bench {
             }
         }
         let outcome = |place: usize| match &sides[place] {
-            Some(_) => Outcome::Measured {
+            Some(_) => Outcome::Measured(Rates {
                 elements_received: elements[place],
                 raw: Throughput::of(&of_raw, payload),
                 subject: Throughput::of(&of_sides[place], payload),
                 of_raw: of_raw.over(&of_sides[place]),
-            },
-            None => self.missing(failed[place].as_deref()),
+            }),
+            None => self.missing(subjects[place].peer, failed[place].as_deref()),
         };
         let row = |(place, subject): (usize, &Subject)| TtcpRow {
             layout: self.servers.layout.name,
@@ -155,8 +155,8 @@ impl Bench {
         }
         let load = load();
         let mut nanos = vec![0; options.calls()];
-        let mut of_raw = Repeated::new();
-        let mut of_sides: Vec<Repeated> = sides.iter().map(|_| Repeated::new()).collect();
+        let mut of_raw = Repeated::new(1);
+        let mut of_sides: Vec<Repeated> = sides.iter().map(|_| Repeated::new(1)).collect();
         let mut exchange =
             |nanos: &mut [u64]| each(nanos, || raw.exchange().map_err(BenchError::io("exchange bytes")));
         exchange(&mut nanos)?; // to warm up
@@ -215,9 +215,12 @@ impl Bench {
             .map_err(BenchError::io(format!("connect to {}", self.raw)))
     }
 
-    fn missing(&self, failed: Option<&str>) -> Outcome {
-        let why = failed.or(self.servers.program.missing()).unwrap_or("not started");
-        Outcome::Missing { missing: format!("omniORB: {why}") }
+    fn missing(&self, peer: Peer, failed: Option<&str>) -> Outcome<Rates> {
+        let why = match peer {
+            Peer::Jacorb => "takes no part in this suite",
+            _ => failed.or(self.servers.program.missing()).unwrap_or("not started"),
+        };
+        Outcome::Missing { missing: format!("{}: {why}", peer.title()) }
     }
 }
 
@@ -240,30 +243,6 @@ pub(super) fn latency_calls() -> impl Iterator<Item = LatencyCall> {
     CALLS.into_iter()
 }
 
-/// What calls of one kind took.
-struct Repeated {
-    calls: Collector,
-    /// Of each repetition, so that a ratio does not hang on the few calls that the machine held up.
-    medians: Collector,
-}
-
-impl Repeated {
-    fn new() -> Repeated {
-        Repeated { calls: Collector::new(1), medians: Collector::new(1) }
-    }
-
-    /// One repetition.
-    fn add(&mut self, nanos: &mut [u64]) {
-        self.calls.add(nanos);
-        nanos.sort_unstable();
-        self.medians.add(&[nanos[nanos.len() / 2]]);
-    }
-
-    fn over(&self, baseline: &Repeated) -> Ratio {
-        self.medians.over(&baseline.medians)
-    }
-}
-
 /// The plain message for a call without arguments: about as long as the request's header.
 const VOID_REQUEST_BYTES: usize = 72;
 
@@ -272,22 +251,9 @@ pub(super) const WARM_UP_SEQUENCES: usize = 64;
 const EVERY_INVOCATION: [Invocation; 4] =
     [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused, Invocation::DiiUnchanged];
 
-/// Whose turn it is, in all repetitions: 0 the plain stream's, else the side before. Each repetition begins with another,
-/// so that no one always follows the same.
-fn turns(sides: usize, repetitions: usize) -> impl Iterator<Item = usize> {
-    (0..repetitions)
-        .flat_map(move |repetition| (0..=sides).map(move |turn| (turn + repetition) % (sides + 1)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn everybody_has_a_turn_in_every_repetition() {
-        let all: Vec<usize> = turns(2, 4).collect();
-        assert_eq!(all, [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2]);
-    }
 
     #[test]
     fn omniorb_takes_no_part_in_what_it_cannot_do() {

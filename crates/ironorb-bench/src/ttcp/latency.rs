@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::variant::{DataType, Invocation, Peer, ServantKind, Transport, name};
 use crate::statistics::{Latency, Ratio};
+use crate::variant::{DataType, Invocation, Peer, ServantKind, Transport, name};
 
 /// A call whose latency is measured.
 #[derive(Debug, Clone, Copy)]

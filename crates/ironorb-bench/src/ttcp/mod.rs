@@ -10,7 +10,6 @@
 
 mod bench;
 mod breakdown;
-mod data;
 mod latency;
 mod options;
 mod paper;
@@ -23,21 +22,19 @@ mod sender;
 mod side;
 mod stream;
 mod targets;
-mod variant;
 
 pub use breakdown::{BreakdownRow, Category, PaperColumn, Part, TtcpBreakdown, WatchedSide, ttcp_breakdown};
 pub use latency::CallRow;
 pub use options::TtcpOptions;
 pub use paper::{PaperFigure, paper};
-pub use report::{Outcome, Throughput, TtcpReport, TtcpRow};
-pub use targets::Target;
-pub use variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
+pub use report::{Rates, Throughput, TtcpReport, TtcpRow};
 
 use crate::error::BenchError;
+use crate::generated_ttcp::ttcp::PerfStruct;
 use crate::machine::{Layout, Machine, Unpin};
+use crate::variant::{Bytes, Peer, name};
 use bench::{Bench, Group, latency_calls};
 use peer::OmniOrb;
-use variant::name;
 
 /// Carries out `ironorb bench ttcp`: measures what was asked for, and writes the files that were asked for. Tells its
 /// progress on standard error. Keeps the calling thread on one processor meanwhile.
@@ -76,6 +73,9 @@ pub fn ttcp(options: &TtcpOptions) -> Result<TtcpReport, BenchError> {
     }
     Ok(report)
 }
+
+/// What is sent.
+type Data = crate::data::Data<PerfStruct>;
 
 /// The largest buffer: with what is around it, well within the largest message of either ORB.
 const BUFFER_BYTES_MAX: usize = 32 << 20;

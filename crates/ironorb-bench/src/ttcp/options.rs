@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 use crate::machine::Placement;
+use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 
 /// `ironorb bench ttcp`
 ///

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::variant::{Bytes, DataType, Invocation, Mode, ServantKind};
+use crate::variant::{Bytes, DataType, Invocation, Mode, ServantKind};
 
 /// A throughput that the paper tells, or that follows from its profiles.
 #[derive(Debug, Clone, Copy, Serialize)]

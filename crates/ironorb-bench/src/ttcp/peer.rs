@@ -7,10 +7,10 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::variant::{DataType, Invocation, Mode, Transport, name};
 use crate::error::BenchError;
 use crate::machine::Layout;
 use crate::process::Process;
+use crate::variant::{DataType, Invocation, Mode, Transport, name};
 
 /// The program, if omniORB is there, or why there is none.
 #[derive(Debug, Clone)]

@@ -10,9 +10,9 @@ use ironorb::dynamic::{
 use ironorb::poa::ObjectId;
 use ironorb::{Any, ExtractError, Replied, SystemException};
 
-use super::data::{Element, wrong};
-use super::variant::{DataType, Mode};
+use crate::data::{Element, wrong};
 use crate::generated_ttcp::ttcp::{self, PerfStruct, Receiver, Tally, TtcpSequence, TtcpSequence2way};
+use crate::variant::{DataType, Mode};
 
 /// Counts what comes.
 #[derive(Debug, Default)]

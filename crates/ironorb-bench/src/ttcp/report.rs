@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::latency::{self, CallRow};
 use super::paper::{PaperFigure, paper};
-use super::targets::{self, Target};
-use super::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport, name};
+use super::targets;
 use crate::error::BenchError;
 use crate::machine::Machine;
-use crate::report::{append_lines, write_text};
+use crate::report::{Outcome, append_lines, write_text};
 use crate::statistics::{Collector, Ratio};
+use crate::targets::{Target, fmt_table as fmt_targets};
+use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport, name};
 
 /// The result of `ironorb bench ttcp`. Its `Display` is the tables.
 #[derive(Debug)]
@@ -58,31 +59,22 @@ pub struct TtcpRow {
     pub repetitions: usize,
     /// What came of it.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: Outcome<Rates>,
     /// The load average before, which tells whether others disturbed the figures.
     pub load: f64,
 }
 
-/// What came of a row.
+/// What a kind of call carried.
 #[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum Outcome {
-    /// Figures.
-    Measured {
-        /// Elements that the receiver counted, in all runs.
-        elements_received: u64,
-        /// The plain stream, with as many bytes.
-        raw: Throughput,
-        /// The ORB.
-        subject: Throughput,
-        /// The ORB's rate over the plain stream's, in the same repetition.
-        of_raw: Ratio,
-    },
-    /// The ORB could not take part.
-    Missing {
-        /// Why.
-        missing: String,
-    },
+pub struct Rates {
+    /// Elements that the receiver counted, in all runs.
+    pub elements_received: u64,
+    /// The plain stream, with as many bytes.
+    pub raw: Throughput,
+    /// The ORB.
+    pub subject: Throughput,
+    /// The ORB's rate over the plain stream's, in the same repetition.
+    pub of_raw: Ratio,
 }
 
 /// Megabits (10^6 bits) a second of what is in the sequences, at the sender.
@@ -108,7 +100,7 @@ impl TtcpRow {
     /// Of the median run, if there was one.
     fn median_mbit_s(&self) -> Option<f64> {
         match &self.outcome {
-            Outcome::Measured { subject, .. } => Some(subject.median_mbit_s),
+            Outcome::Measured(Rates { subject, .. }) => Some(subject.median_mbit_s),
             Outcome::Missing { .. } => None,
         }
     }
@@ -153,7 +145,7 @@ impl fmt::Display for TtcpReport {
             fmt_paper(&self.rows, f)?;
         }
         latency::fmt_table(&self.calls, f)?;
-        targets::fmt_table(&self.targets(), f)
+        fmt_targets(&self.targets(), f)
     }
 }
 
@@ -195,7 +187,7 @@ fn fmt_block(rows: &[TtcpRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         )?;
         match &row.outcome {
             Outcome::Missing { missing } => writeln!(f, "{missing}")?,
-            Outcome::Measured { raw, subject, of_raw, .. } => {
+            Outcome::Measured(Rates { raw, subject, of_raw, .. }) => {
                 let spread = format!("{:.2}..{:.2}", of_raw.min, of_raw.max);
                 writeln!(
                     f,
@@ -304,12 +296,12 @@ pub(super) mod tests {
             bytes_a_run: 2 * buffer,
             elements_a_run: 2 * buffer,
             repetitions: nanos.len(),
-            outcome: Outcome::Measured {
+            outcome: Outcome::Measured(Rates {
                 elements_received: (2 * buffer * nanos.len()) as u64,
                 raw: Throughput::of(&raw, buffer),
                 subject: Throughput::of(&subject, buffer),
                 of_raw: raw.over(&subject),
-            },
+            }),
             load: 0.0,
         }
     }
@@ -318,7 +310,7 @@ pub(super) mod tests {
     fn rates_are_bits_of_the_payload_and_ratios_are_of_pairs() {
         // Two sequences of 1,000 bytes in 1,000 ns: 16 bits a ns.
         let row = row(Mode::Oneway, 1000, &[1_000, 2_000, 4_000], &[500, 2_000, 3_000]);
-        let Outcome::Measured { subject, of_raw, .. } = &row.outcome else { panic!("measured") };
+        let Outcome::Measured(Rates { subject, of_raw, .. }) = &row.outcome else { panic!("measured") };
         assert_eq!(
             (subject.best_mbit_s, subject.median_mbit_s, subject.worst_mbit_s),
             (16_000.0, 8_000.0, 4_000.0)

@@ -5,25 +5,19 @@ use std::path::PathBuf;
 use ironorb::{ObjectRef, Orb, OrbConfig, TypedRef};
 use serde::Serialize;
 
-use super::data::Data;
+use super::Data;
 use super::receiver::{DynamicReceiver, StaticReceiver};
 use super::sender::{Sender, Way};
 use super::stream::StreamListener;
-use super::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
 use crate::breakdown;
 use crate::error::BenchError;
 use crate::generated_ttcp::ttcp::{TtcpSequence2wayRef, TtcpSequenceRef};
-use crate::role::{tell, wait_for_end};
+use crate::role::{Place, tell, wait_for_end};
+use crate::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
 
 /// What the roles of the suite are told.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TtcpRoleArgs {
-    /// What carries the bytes.
-    #[arg(long, value_enum, default_value = "tcp")]
-    transport: Transport,
-    /// A folder for the sockets of a server.
-    #[arg(long)]
-    folder: Option<PathBuf>,
     /// Bytes of the system's queues of each connection; its own choice if not given.
     #[arg(long)]
     queue: Option<Bytes>,
@@ -45,12 +39,8 @@ pub(crate) struct TtcpRoleArgs {
 }
 
 /// Serves both interfaces by both kinds of servant until standard input ends. Its first line is [`References`].
-pub(crate) fn server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
-    let endpoint = match args.transport {
-        Transport::Tcp => "iiop://127.0.0.1:0".to_owned(),
-        Transport::Unix => format!("uiop://{}", args.folder()?.join("orb").display()),
-    };
-    let mut builder = Orb::builder().endpoint(&endpoint).map_err(ironorb::BuildError::from)?;
+pub(crate) fn server(args: &TtcpRoleArgs, place: &Place) -> Result<(), BenchError> {
+    let mut builder = Orb::builder().endpoint(&place.endpoint()?).map_err(ironorb::BuildError::from)?;
     // One sequence after the other, also where the machine is so slow that a servant seems to be blocked.
     builder.config().threads_per_connection_max = 1;
     set_queues(builder.config(), args.queue.map(|bytes| bytes.0));
@@ -112,13 +102,13 @@ impl References {
 }
 
 /// Takes bytes over a plain stream until standard input ends. Its first line is its address.
-pub(crate) fn raw_server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
-    let folder = match args.transport {
+pub(crate) fn raw_server(args: &TtcpRoleArgs, place: &Place) -> Result<(), BenchError> {
+    let folder = match place.transport {
         Transport::Tcp => PathBuf::new(),
-        Transport::Unix => args.folder()?,
+        Transport::Unix => place.folder()?,
     };
     let (listener, address) =
-        StreamListener::bind(args.transport, &folder).map_err(BenchError::io("listen"))?;
+        StreamListener::bind(place.transport, &folder).map_err(BenchError::io("listen"))?;
     tell(&address)?;
     let queue_bytes = args.queue.map(|bytes| bytes.0);
     std::thread::spawn(move || match listener.serve(queue_bytes) {
@@ -129,7 +119,7 @@ pub(crate) fn raw_server(args: &TtcpRoleArgs) -> Result<(), BenchError> {
 }
 
 /// Sends one run to the object at a reference and tells what it was, as a line of JSON.
-pub(crate) fn client(args: &TtcpRoleArgs, at: &str) -> Result<(), BenchError> {
+pub(crate) fn client(args: &TtcpRoleArgs, transport: Transport, at: &str) -> Result<(), BenchError> {
     let mut builder = Orb::builder().no_endpoint();
     set_queues(builder.config(), args.queue.map(|bytes| bytes.0));
     let orb = builder.build()?;
@@ -138,7 +128,7 @@ pub(crate) fn client(args: &TtcpRoleArgs, at: &str) -> Result<(), BenchError> {
     let way = Way { mode: args.mode, invocation: args.invocation, data: &data };
     let run = Sender::new(&object, way)?.run(args.sequences)?;
     let told = Told {
-        transport: args.transport,
+        transport,
         ty: args.ty,
         buffer: args.buffer,
         mode: args.mode,
@@ -165,13 +155,4 @@ struct Told {
     elements: u64,
     sender_nanos: u64,
     receiver_nanos: u64,
-}
-
-impl TtcpRoleArgs {
-    fn folder(&self) -> Result<PathBuf, BenchError> {
-        self.folder.clone().ok_or_else(|| BenchError::Process {
-            role: "ttcp-server".to_owned(),
-            what: "needs --folder for a Unix socket".to_owned(),
-        })
-    }
 }

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ironorb::ObjectRef;
-use ironorb::dynamic::{DynamicError, OperationDescription, Request, RequestError};
+use ironorb::dynamic::{OperationDescription, Request};
 
-use super::data::Data;
+use super::Data;
 use super::receiver::description;
-use super::variant::{DataType, Invocation, Mode};
+use crate::data::{fill, send};
 use crate::error::BenchError;
 use crate::generated_ttcp::ttcp::{
     Receiver, ReceiverRef, Tally, TtcpSequence, TtcpSequence2way, TtcpSequence2wayRef, TtcpSequenceRef,
 };
 use crate::rows::Sample;
+use crate::statistics::each;
+use crate::variant::{DataType, Invocation, Mode};
 
 /// What one side sends, and how.
 #[derive(Debug, Clone, Copy)]
@@ -76,21 +78,6 @@ impl<'a> Sender<'a> {
         }
         Ok(Run { sender_nanos, tally })
     }
-}
-
-/// Fills `nanos` with how long each call takes.
-pub(super) fn each(
-    nanos: &mut [u64],
-    mut call: impl FnMut() -> Result<(), BenchError>,
-) -> Result<(), BenchError> {
-    let mut before = Instant::now();
-    for nanos in nanos {
-        call()?;
-        let after = Instant::now();
-        *nanos = (after - before).as_nanos() as u64;
-        before = after;
-    }
-    Ok(())
 }
 
 /// The receiver's timer, in either interface.
@@ -186,24 +173,4 @@ fn operation(data: &Data, mode: Mode) -> Arc<OperationDescription> {
         Data::Structs(_) => DataType::Struct,
     };
     Arc::new(description(ty, mode))
-}
-
-/// Sets the argument, which stays where it is.
-fn fill<'a>(request: &mut Request<'a>, data: &'a Data) -> Result<(), RequestError> {
-    match data {
-        Data::Nothing => Ok(()),
-        Data::Shorts(elements) => request.borrow(0, elements),
-        Data::Chars(elements) => request.borrow_chars(0, elements),
-        Data::Longs(elements) => request.borrow(0, elements),
-        Data::Octets(elements) => request.borrow(0, elements),
-        Data::Doubles(elements) => request.borrow(0, elements),
-        Data::Structs(elements) => request.borrow(0, elements),
-    }
-}
-
-fn send(request: &mut Request<'_>, mode: Mode) -> Result<(), DynamicError> {
-    match mode {
-        Mode::Oneway => request.send_oneway(),
-        Mode::Twoway => request.invoke().map(drop),
-    }
 }

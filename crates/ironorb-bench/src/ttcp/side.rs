@@ -3,13 +3,13 @@
 use ironorb::Orb;
 use serde::Serialize;
 
-use super::data::Data;
+use super::Data;
 use super::peer::{Call, OmniOrb, PeerClient};
 use super::role::References;
 use super::sender::{Sender, Way};
-use super::variant::{DataType, Invocation, Mode, Peer, ServantKind};
 use crate::error::BenchError;
 use crate::machine::Layout;
+use crate::variant::{DataType, Invocation, Mode, Peer, ServantKind};
 
 /// Who calls what, how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,7 +68,7 @@ impl<'a> Side<'a> {
                 let object = servers.orb.string_to_object(servers.ironorb.of(mode, servant))?;
                 Sender::new(&object, Way { mode, invocation, data }).map(|sender| Some(Side::Ironorb(sender)))
             }
-            (Peer::Omniorb, None) => Ok(None),
+            (Peer::Omniorb, None) | (Peer::Jacorb, _) => Ok(None),
             (Peer::Omniorb, Some(references)) => {
                 let reference = references.of(mode, servant);
                 let call = Call { mode, ty, elements: data.len(), invocation, reference };

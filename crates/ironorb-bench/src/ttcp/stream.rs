@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Instant;
 
-use super::variant::{Mode, Transport};
+use crate::variant::{Mode, Transport};
 
 /// Bytes of an answer: those of a GIOP reply without results.
 pub(super) const ANSWER_BYTES: usize = 24;

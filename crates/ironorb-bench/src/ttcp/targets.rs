@@ -1,30 +1,11 @@
 //! What was to be reached, and what has been.
 
-use std::fmt;
-
-use serde::Serialize;
-
 use super::latency::CallRow;
-use super::report::{Outcome, TtcpRow};
-use super::variant::{DataType, Invocation, Peer, ServantKind, name};
+use super::report::{Rates, TtcpRow};
+use crate::report::Outcome;
 use crate::statistics::Ratio;
-
-/// One goal, on one placement and transport.
-#[derive(Debug, Clone, Serialize)]
-pub struct Target {
-    /// Which processor each side was on.
-    pub layout: &'static str,
-    /// What is compared.
-    pub target: String,
-    /// At least so much, or at most.
-    pub bound: f64,
-    /// `at least` or `at most`.
-    pub sense: &'static str,
-    /// The figure: the worst of all rows that the goal is about, each the median of its repetitions.
-    pub figure: f64,
-    /// Whether the figure keeps to the bound.
-    pub met: bool,
-}
+use crate::targets::Target;
+use crate::variant::{DataType, Invocation, Peer, ServantKind, name};
 
 /// Buffers from which on octets should be as fast as the plain stream.
 const LARGE_BUFFER_BYTES: usize = 64 << 10;
@@ -40,7 +21,7 @@ pub(super) fn targets(rows: &[TtcpRow], calls: &[CallRow]) -> Vec<Target> {
 fn throughput(rows: &[TtcpRow]) -> Vec<Target> {
     let mut worst: Vec<(&TtcpRow, f64)> = Vec::new();
     for row in rows {
-        let Outcome::Measured { of_raw, .. } = &row.outcome else { continue };
+        let Outcome::Measured(Rates { of_raw, .. }) = &row.outcome else { continue };
         let counts = row.peer == Peer::Ironorb
             && row.ty == DataType::Octet
             && row.servant == ServantKind::Static
@@ -56,19 +37,15 @@ fn throughput(rows: &[TtcpRow]) -> Vec<Target> {
             None => worst.push((row, of_raw.median)),
         }
     }
-    let target = |(row, figure): (&TtcpRow, f64)| Target {
-        layout: row.layout,
-        target: format!(
+    let target = |(row, figure): (&TtcpRow, f64)| {
+        let what = format!(
             "octets from 64K on, {} over {}, {} / plain stream (worst: {})",
             name(row.mode),
             name(row.transport),
             name(row.invocation),
             row.buffer
-        ),
-        bound: 0.95,
-        sense: "at least",
-        figure,
-        met: figure >= 0.95,
+        );
+        Target::at_least(row.layout, what, figure, 0.95)
     };
     worst.into_iter().map(target).collect()
 }
@@ -81,15 +58,7 @@ fn latency(calls: &[CallRow]) -> Vec<Target> {
         let mut add = |what: String, ratio: &Option<Ratio>, bound: f64| {
             if let Some(Ratio { median, .. }) = *ratio {
                 let target = format!("{} over {}, {what}", row.call, name(row.transport));
-                let met = median <= bound;
-                targets.push(Target {
-                    layout: row.layout,
-                    target,
-                    bound,
-                    sense: "at most",
-                    figure: median,
-                    met,
-                });
+                targets.push(Target::at_most(row.layout, target, median, bound));
             }
         };
         match (row.invocation, row.servant) {
@@ -106,24 +75,4 @@ fn latency(calls: &[CallRow]) -> Vec<Target> {
         }
     }
     targets
-}
-
-pub(super) fn fmt_table(targets: &[Target], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if targets.is_empty() {
-        return Ok(());
-    }
-    writeln!(f, "\n{:<82} {:>6} {:>14}  {:<6} on", "target", "figure", "bound", "")?;
-    for target in targets {
-        writeln!(
-            f,
-            "{:<82} {:>6.3} {:>9} {:<4.2}  {:<6} {}",
-            target.target,
-            target.figure,
-            target.sense,
-            target.bound,
-            if target.met { "met" } else { "missed" },
-            target.layout,
-        )?;
-    }
-    Ok(())
 }

@@ -18,16 +18,16 @@ pub use table::WatchedSide;
 
 use super::BUFFER_BYTES_MAX;
 use super::bench::{WARM_UP_SEQUENCES, server_args};
-use super::data::Data;
 use super::options::TtcpOptions;
 use super::role::{References, set_queues};
 use super::sender::{Sender, Way};
-use super::variant::{self, Bytes, DataType, Invocation, Mode, ServantKind, Transport};
 use crate::breakdown::{Shares, Sides, Watch};
 use crate::error::BenchError;
 use crate::machine::{Layout, Machine, Unpin, load, pin};
 use crate::process::Process;
 use crate::report::write_lines;
+use crate::ttcp::Data;
+use crate::variant::{self, Bytes, DataType, Invocation, Mode, ServantKind, Transport};
 use table::{Table, fmt_table};
 
 /// The result of `ironorb bench ttcp --breakdown`. Its `Display` is the tables.

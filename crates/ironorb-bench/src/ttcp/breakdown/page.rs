@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::category::Category;
 use super::{BreakdownRow, TtcpBreakdown};
+use crate::chart::{FOOT, escape, head};
 use crate::error::BenchError;
 use crate::report::write_text;
-use crate::ttcp::plots::{HEAD, escape};
-use crate::ttcp::variant::name;
+use crate::variant::name;
 
 /// Writes the page.
 pub(super) fn write(report: &TtcpBreakdown, file: &Path) -> Result<(), BenchError> {
@@ -18,7 +18,7 @@ pub(super) fn write(report: &TtcpBreakdown, file: &Path) -> Result<(), BenchErro
 
 // A String takes everything that is written to it.
 fn page(report: &TtcpBreakdown) -> String {
-    let mut page = String::from(HEAD);
+    let mut page = head("CORBA-TTCP");
     page.push_str("<h2>Where the time goes</h2>\n<p>Per cent of all time of a thread, by the ORB's own probes.</p>\n<p>");
     for category in Category::ALL {
         let _ = write!(page, "<span style=\"{}\">&#9632;</span> {} ", color(category), category.name());
@@ -31,7 +31,7 @@ fn page(report: &TtcpBreakdown) -> String {
             of_paper.iter().for_each(|column| paper_bar(column.orb, column.shares, &mut page));
         }
     }
-    let _ = writeln!(page, "</table>\n<pre>{}</pre>\n</body>\n</html>", escape(&report.to_string()));
+    let _ = writeln!(page, "</table>\n<pre>{}</pre>\n{FOOT}", escape(&report.to_string()));
     page
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::category::Category::{self, Allocate, Copy, Demarshal, Populate, Read, TypeCode, Write};
 use super::table::{Table, WatchedSide};
-use crate::ttcp::variant::DataType::{self, Octet, Struct};
+use crate::variant::DataType::{self, Octet, Struct};
 
 /// One column of the paper: what it says of one ORB, one side and one type.
 #[derive(Debug, Clone, Copy, Serialize)]

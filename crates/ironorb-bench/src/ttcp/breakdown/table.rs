@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::BreakdownRow;
 use super::category::{Category, Part};
 use super::paper::{self, PaperColumn};
-use crate::ttcp::variant::{Mode, ServantKind, name};
+use crate::variant::{Mode, ServantKind, name};
 
 /// Which of the paper's analyses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,7 +36,7 @@ impl DataType {
     ];
 
     /// Bytes of an element, on the wire from the second one on, as in memory.
-    pub(super) fn element_bytes(self) -> usize {
+    pub(crate) fn element_bytes(self) -> usize {
         match self {
             DataType::Char | DataType::Octet => 1,
             DataType::Short => 2,
@@ -47,7 +47,7 @@ impl DataType {
     }
 
     /// The operation that takes a sequence of it.
-    pub(super) fn operation(self) -> &'static str {
+    pub(crate) fn operation(self) -> &'static str {
         match self {
             DataType::Short => "sendShortSeq",
             DataType::Char => "sendCharSeq",
@@ -56,6 +56,48 @@ impl DataType {
             DataType::Double => "sendDoubleSeq",
             DataType::Struct => "sendStructSeq",
         }
+    }
+}
+
+/// What a call carries: nothing, or a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "String")]
+pub struct CallType(pub Option<DataType>);
+
+impl CallType {
+    pub(crate) const ALL: [CallType; 7] = [
+        CallType(None),
+        CallType(Some(DataType::Octet)),
+        CallType(Some(DataType::Struct)),
+        CallType(Some(DataType::Short)),
+        CallType(Some(DataType::Char)),
+        CallType(Some(DataType::Long)),
+        CallType(Some(DataType::Double)),
+    ];
+}
+
+impl FromStr for CallType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CallType, String> {
+        if text == "void" {
+            return Ok(CallType(None));
+        }
+        DataType::from_str(text, false)
+            .map(|ty| CallType(Some(ty)))
+            .map_err(|_| format!("{text:?} is none of {}", CallType::ALL.map(String::from).join(", ")))
+    }
+}
+
+impl From<CallType> for String {
+    fn from(ty: CallType) -> String {
+        ty.0.map_or_else(|| "void".to_owned(), name)
+    }
+}
+
+impl fmt::Display for CallType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&String::from(*self))
     }
 }
 
@@ -84,7 +126,7 @@ pub enum ServantKind {
 }
 
 impl ServantKind {
-    pub(super) const ALL: [ServantKind; 2] = [ServantKind::Static, ServantKind::Dsi];
+    pub(crate) const ALL: [ServantKind; 2] = [ServantKind::Static, ServantKind::Dsi];
 }
 
 /// Whose client and server.
@@ -95,6 +137,21 @@ pub enum Peer {
     Ironorb,
     /// omniORB, where it is installed: static calls and requests that are made for each call.
     Omniorb,
+    /// JacORB, where its program has been built: the same.
+    Jacorb,
+}
+
+impl Peer {
+    pub(crate) const ALL: [Peer; 3] = [Peer::Ironorb, Peer::Omniorb, Peer::Jacorb];
+
+    /// As the ORB calls itself.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Peer::Ironorb => "IronORB",
+            Peer::Omniorb => "omniORB",
+            Peer::Jacorb => "JacORB",
+        }
+    }
 }
 
 /// Whether the client waits.
@@ -108,7 +165,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    pub(super) const ALL: [Mode; 2] = [Mode::Oneway, Mode::Twoway];
+    pub(crate) const ALL: [Mode; 2] = [Mode::Oneway, Mode::Twoway];
 }
 
 /// What carries the bytes, between two processes of one machine.
@@ -122,7 +179,7 @@ pub enum Transport {
 }
 
 /// The name of a variant, as on the command line.
-pub(super) fn name<T: ValueEnum>(variant: T) -> String {
+pub(crate) fn name<T: ValueEnum>(variant: T) -> String {
     variant.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 

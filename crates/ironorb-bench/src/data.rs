@@ -1,11 +1,16 @@
 //! What is sent, and how a receiver sees that it is what was sent.
 
-use super::variant::DataType;
-use crate::generated_ttcp::ttcp::PerfStruct;
+use ironorb::Typed;
+use ironorb::dynamic::{DynamicError, Request, RequestError};
+use ironorb::giop::cdr::Marshal;
 
-/// A sequence to send.
+use crate::generated_latency::latency::BinStruct;
+use crate::generated_ttcp::ttcp::PerfStruct;
+use crate::variant::{DataType, Mode};
+
+/// A sequence to send; structs are those of the suite.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Data {
+pub(crate) enum Data<S> {
     /// Of an operation without parameters.
     Nothing,
     Shorts(Vec<i16>),
@@ -13,16 +18,16 @@ pub(super) enum Data {
     Longs(Vec<i32>),
     Octets(Vec<u8>),
     Doubles(Vec<f64>),
-    Structs(Vec<PerfStruct>),
+    Structs(Vec<S>),
 }
 
-impl Data {
+impl<S: Element> Data<S> {
     /// As many elements as fit into a buffer.
-    pub(super) fn filling(ty: DataType, buffer_bytes: usize) -> Data {
+    pub(crate) fn filling(ty: DataType, buffer_bytes: usize) -> Self {
         Data::of(ty, buffer_bytes / ty.element_bytes())
     }
 
-    pub(super) fn of(ty: DataType, count: usize) -> Data {
+    pub(crate) fn of(ty: DataType, count: usize) -> Self {
         match ty {
             DataType::Short => Data::Shorts(elements(count)),
             DataType::Char => Data::Chars(elements(count)),
@@ -34,7 +39,7 @@ impl Data {
     }
 
     /// Elements of it.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Data::Nothing => 0,
             Data::Shorts(elements) => elements.len(),
@@ -47,7 +52,7 @@ impl Data {
 }
 
 /// An element whose value its place tells.
-pub(super) trait Element: Copy + PartialEq {
+pub(crate) trait Element: Copy + PartialEq {
     fn at(place: usize) -> Self;
 }
 
@@ -76,17 +81,24 @@ impl Element for f64 {
     }
 }
 
-impl Element for PerfStruct {
-    fn at(place: usize) -> PerfStruct {
-        PerfStruct {
-            s: i16::at(place),
-            c: u8::at(place),
-            l: i32::at(place),
-            o: u8::at(place + 1),
-            d: f64::at(place),
+/// Suites name the struct of all scalars as their papers do.
+macro_rules! struct_of_all {
+    ($($name:ident),*) => {$(
+        impl Element for $name {
+            fn at(place: usize) -> $name {
+                $name {
+                    s: i16::at(place),
+                    c: u8::at(place),
+                    l: i32::at(place),
+                    o: u8::at(place + 1),
+                    d: f64::at(place),
+                }
+            }
         }
-    }
+    )*};
 }
+
+struct_of_all!(BinStruct, PerfStruct);
 
 fn elements<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(T::at).collect()
@@ -94,9 +106,33 @@ fn elements<T: Element>(count: usize) -> Vec<T> {
 
 /// How many of the elements that are looked at - the first, the middle one and the last - are not what is sent. To look
 /// at all would cost more than to receive them.
-pub(super) fn wrong<T: Element>(elements: &[T]) -> u64 {
+pub(crate) fn wrong<T: Element>(elements: &[T]) -> u64 {
     let Some(last) = elements.len().checked_sub(1) else { return 0 };
     [0, last / 2, last].into_iter().filter(|&place| elements[place] != T::at(place)).count() as u64
+}
+
+/// Sets the argument, which stays where it is.
+pub(crate) fn fill<'a, S: Typed + Marshal + Sync>(
+    request: &mut Request<'a>,
+    data: &'a Data<S>,
+) -> Result<(), RequestError> {
+    match data {
+        Data::Nothing => Ok(()),
+        Data::Shorts(elements) => request.borrow(0, elements),
+        Data::Chars(elements) => request.borrow_chars(0, elements),
+        Data::Longs(elements) => request.borrow(0, elements),
+        Data::Octets(elements) => request.borrow(0, elements),
+        Data::Doubles(elements) => request.borrow(0, elements),
+        Data::Structs(elements) => request.borrow(0, elements),
+    }
+}
+
+/// Sends a request in one of the modes, and waits if that is the mode.
+pub(crate) fn send(request: &mut Request<'_>, mode: Mode) -> Result<(), DynamicError> {
+    match mode {
+        Mode::Oneway => request.send_oneway(),
+        Mode::Twoway => request.invoke().map(drop),
+    }
 }
 
 #[cfg(test)]
@@ -106,10 +142,10 @@ mod tests {
     #[test]
     fn a_buffer_holds_as_many_as_fit() {
         for ty in DataType::ALL {
-            assert_eq!(Data::filling(ty, 128 << 10).len(), (128 << 10) / ty.element_bytes());
+            assert_eq!(Data::<PerfStruct>::filling(ty, 128 << 10).len(), (128 << 10) / ty.element_bytes());
         }
-        assert_eq!(Data::filling(DataType::Struct, 1024).len(), 42);
-        assert_eq!(Data::filling(DataType::Struct, 8).len(), 0);
+        assert_eq!(Data::<PerfStruct>::filling(DataType::Struct, 1024).len(), 42);
+        assert_eq!(Data::<PerfStruct>::filling(DataType::Struct, 8).len(), 0);
     }
 
     #[test]

@@ -1,0 +1,244 @@
+//! Pages with plots: one file each, which refers to nothing outside.
+
+use std::fmt::Write as _;
+
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
+use plotters::prelude::*;
+
+use crate::error::BenchError;
+
+/// A line of a plot, or marks without one.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    pub(crate) label: String,
+    pub(crate) color: RGBColor,
+    /// By x.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// One plot with its legend.
+#[derive(Debug, Clone)]
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Series>,
+    /// Figures of others, drawn as crosses; their labels stand in the legend.
+    pub(crate) crosses: Vec<Series>,
+    /// What else is to be said below it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What an axis shows, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Axis {
+    pub(crate) name: &'static str,
+    pub(crate) scale: Scale,
+    /// How a value is written.
+    pub(crate) text: fn(f64) -> String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// From 0 on.
+    Linear,
+    /// Each step doubles.
+    Log2,
+    /// Each step is ten times the last.
+    Log10,
+}
+
+/// What every page begins with.
+pub(crate) fn head(title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>ironorb bench: {title}</title>\n{STYLE}\
+         </head>\n<body>\n<h1>{title}</h1>\n"
+    )
+}
+
+/// What every page ends with.
+pub(crate) const FOOT: &str = "</body>\n</html>\n";
+
+const STYLE: &str = "<style>body{font-family:sans-serif;margin:2em}figure{display:inline-block;margin:1em;max-width:760px;\
+    vertical-align:top}figcaption{font-weight:bold}ul{columns:2;list-style:none;padding:0;font-size:small}\
+    pre{font-size:small;overflow-x:auto}</style>\n";
+
+/// Text as it stands in a page.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+impl Chart {
+    /// As a figure of a page.
+    pub(crate) fn html(&self) -> Result<String, BenchError> {
+        let mut figure = format!("<figure>\n<figcaption>{}</figcaption>\n", escape(&self.title));
+        figure.push_str(&self.svg()?);
+        figure.push_str("<ul>\n");
+        // A String takes everything that is written to it.
+        for (sign, series) in [("&#9632;", &self.lines), ("&#215;", &self.crosses)] {
+            for Series { label, color: RGBColor(red, green, blue), .. } in series {
+                let label = escape(label);
+                let _ = writeln!(
+                    figure,
+                    "<li><b style=\"color:rgb({red},{green},{blue})\">{sign}</b> {label}</li>"
+                );
+            }
+        }
+        for note in &self.notes {
+            let _ = writeln!(figure, "<li>{}</li>", escape(note));
+        }
+        figure.push_str("</ul>\n</figure>\n");
+        Ok(figure)
+    }
+
+    fn svg(&self) -> Result<String, BenchError> {
+        let range = |of: fn(&(f64, f64)) -> f64| {
+            let points = self.lines.iter().chain(&self.crosses).flat_map(|series| &series.points);
+            points
+                .map(of)
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)))
+        };
+        let ((left, right), (low, high)) = (range(|point| point.0), range(|point| point.1));
+        let is_told = |axis: Axis, low: f64| low.is_finite() && (axis.scale == Scale::Linear || low > 0.0);
+        if !(is_told(self.x, left) && is_told(self.y, low)) {
+            return Ok("<p>nothing was measured</p>\n".to_owned());
+        }
+        let mut svg = String::new();
+        self.draw(&mut svg, self.x.around(left, right), (low, high))
+            .map_err(|e| BenchError::Plot(format!("{}: {e}", self.title)))?;
+        Ok(svg)
+    }
+
+    /// Values of x are drawn where their logarithms lie; plotters' own scale marks powers of ten alone.
+    fn draw(
+        &self,
+        svg: &mut String,
+        (left, right): (f64, f64),
+        (low, high): (f64, f64),
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let area = SVGBackend::with_string(svg, (760, 420)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let mut builder = ChartBuilder::on(&area);
+        builder.margin(12).x_label_area_size(36).y_label_area_size(72);
+        match self.y.scale {
+            Scale::Linear => {
+                self.fill(&mut builder.build_cartesian_2d(left..right, 0.0..(high * 1.1).max(1e-9))?)?;
+            }
+            Scale::Log2 | Scale::Log10 => {
+                let range = (low * 0.7..high * 1.4).log_scale();
+                self.fill(&mut builder.build_cartesian_2d(left..right, range)?)?;
+            }
+        }
+        area.present()?;
+        Ok(())
+    }
+
+    fn fill<Y>(&self, chart: &mut Plane<'_, '_, Y>) -> Result<(), Box<dyn std::error::Error>>
+    where
+        Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        let x = chart.x_range();
+        let labels = match self.x.scale {
+            Scale::Linear => 8,
+            Scale::Log2 | Scale::Log10 => (x.end - x.start).ceil() as usize + 1,
+        };
+        chart
+            .configure_mesh()
+            .x_labels(labels)
+            .x_label_formatter(&|place| (self.x.text)(self.x.value(*place)))
+            .y_label_formatter(&|value| (self.y.text)(*value))
+            .x_desc(self.x.name)
+            .y_desc(self.y.name)
+            .max_light_lines(0)
+            .draw()?;
+        let placed = |series: &Series| {
+            series.points.iter().map(|(x, y)| (self.x.place(*x), *y)).collect::<Vec<(f64, f64)>>()
+        };
+        for series in &self.lines {
+            let points = placed(series);
+            chart.draw_series(LineSeries::new(points.iter().copied(), series.color.stroke_width(2)))?;
+            chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, series.color.filled())))?;
+        }
+        for series in &self.crosses {
+            chart.draw_series(
+                placed(series).into_iter().map(|point| Cross::new(point, 5, series.color.stroke_width(2))),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+type Plane<'a, 'b, Y> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<plotters::coord::types::RangedCoordf64, Y>>;
+
+impl Axis {
+    /// Where a value lies.
+    fn place(self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => value,
+            Scale::Log2 => value.log2(),
+            Scale::Log10 => value.log10(),
+        }
+    }
+
+    fn value(self, place: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => place,
+            Scale::Log2 => place.exp2(),
+            Scale::Log10 => 10f64.powf(place),
+        }
+    }
+
+    /// What is shown for values between these, with a margin.
+    fn around(self, low: f64, high: f64) -> (f64, f64) {
+        let (left, right) = (self.place(low), self.place(high));
+        let margin = match self.scale {
+            Scale::Linear => ((right - left) * 0.05).max(1e-9),
+            Scale::Log2 | Scale::Log10 => 0.3,
+        };
+        (left - margin, right + margin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(scale: Scale) -> Chart {
+        let series = |label: &str, points: &[(f64, f64)]| Series {
+            label: label.to_owned(),
+            color: BLACK,
+            points: points.to_vec(),
+        };
+        let text = |value: f64| format!("{value:.0}");
+        Chart {
+            title: "a < b".to_owned(),
+            x: Axis { name: "x", scale, text },
+            y: Axis { name: "y", scale, text },
+            lines: vec![series("ours", &[(1.0, 10.0), (2.0, 20.0), (4.0, 30.0)])],
+            crosses: vec![series("theirs", &[(2.0, 15.0)])],
+            notes: vec!["not <installed>".to_owned()],
+        }
+    }
+
+    #[test]
+    fn every_point_is_drawn_on_every_scale() {
+        for scale in [Scale::Linear, Scale::Log2, Scale::Log10] {
+            let html = chart(scale).html().unwrap();
+            assert_eq!(html.matches("<circle").count(), 3, "{html}");
+            assert!(html.contains("a &lt; b") && html.contains("not &lt;installed&gt;"));
+            assert!(html.contains("ours") && html.contains("theirs"));
+        }
+    }
+
+    #[test]
+    fn a_plot_of_nothing_is_no_plot() {
+        let empty = Chart { lines: Vec::new(), crosses: Vec::new(), ..chart(Scale::Log2) };
+        assert!(empty.html().unwrap().contains("nothing was measured"));
+        let mut zero = chart(Scale::Log10);
+        zero.lines[0].points[0] = (0.0, 1.0);
+        assert!(zero.html().unwrap().contains("nothing was measured"), "zero has no logarithm");
+        assert!(chart(Scale::Linear).html().unwrap().contains("<svg"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Settings of the ORB that are compared, as texts: whatever `docs/configuration.md` lists can be measured without code here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ironorb::{Orb, OrbBuilder};
+use serde::Serialize;
+
+/// Settings that one side of a comparison has, client and server: `concurrency=pool:4+callsInFlightMax=16`. None is the
+/// ORB as it comes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Settings(String);
+
+impl Settings {
+    /// As they are written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A builder with these, from no environment: what is measured is what is told.
+    pub(crate) fn builder(&self) -> OrbBuilder {
+        let mut arguments = self.arguments();
+        OrbBuilder::default().arguments(&mut arguments)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        // The first place is a program's name.
+        let options = self.0.split('+').filter(|setting| !setting.is_empty());
+        options.map(|setting| format!("-ORB{setting}")).collect()
+    }
+
+    /// What a row calls the side.
+    pub(crate) fn label(&self) -> String {
+        if self.0.is_empty() { "ironorb".to_owned() } else { format!("ironorb {}", self.0) }
+    }
+
+    /// The ORB as it comes, and then those that were asked for.
+    pub(crate) fn and_those(asked: &[Settings]) -> Vec<Settings> {
+        let mut all = vec![Settings::default()];
+        all.extend(asked.iter().filter(|settings| **settings != Settings::default()).cloned());
+        all
+    }
+}
+
+impl FromStr for Settings {
+    type Err = String;
+
+    /// Refuses what no ORB takes, so that a misspelt setting is told before anything is measured.
+    fn from_str(text: &str) -> Result<Settings, String> {
+        if let Some(setting) = text.split('+').find(|setting| !text.is_empty() && !setting.contains('=')) {
+            return Err(format!("{setting:?} is not NAME=VALUE; several are joined by '+'"));
+        }
+        let settings = Settings(text.to_owned());
+        let orb = settings.builder().no_endpoint().build().map_err(|e| e.to_string())?;
+        let _ = Orb::shutdown(&orb, false);
+        Ok(settings)
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_those_of_the_orb() {
+        let settings: Settings = "concurrency=pool:2+callsInFlightMax=7".parse().unwrap();
+        let mut builder = settings.builder().no_endpoint();
+        assert_eq!(settings.label(), "ironorb concurrency=pool:2+callsInFlightMax=7");
+        assert_eq!(settings.arguments(), ["-ORBconcurrency=pool:2", "-ORBcallsInFlightMax=7"]);
+        builder.config();
+        builder.build().unwrap().shutdown(false).unwrap();
+        assert_eq!("".parse(), Ok(Settings::default()));
+        for text in ["concurrency", "concurrency=many", "colour=red"] {
+            assert!(text.parse::<Settings>().is_err(), "{text}");
+        }
+    }
+}
