@@ -43,6 +43,10 @@ pub struct OrbConfig {
     pub client_transports: Vec<Transport>,
     /// Which thread runs a servant.
     pub concurrency: ServerConcurrency,
+    /// How callers wait for replies. Default: [`Waiting::Block`].
+    pub client_waiting: Waiting,
+    /// How threads that serve wait for requests. Default: [`Waiting::Block`].
+    pub server_waiting: Waiting,
     /// Threads that may serve one connection at once when the concurrency is a thread for each connection and
     /// a servant blocks while more requests have arrived. Default 16, at least 1. Servants that wait for a client which
     /// they call over its own connection are among them, so calls back and forth nest this deep.
@@ -140,6 +144,8 @@ impl Default for OrbConfig {
             unix_socket_mode: None,
             client_transports: vec![Transport::Unix, Transport::Tcp],
             concurrency: ServerConcurrency::ThreadPerConnection,
+            client_waiting: Waiting::Block,
+            server_waiting: Waiting::Block,
             threads_per_connection_max: 16,
             forwards_max: 16,
             resends_max: 4,
@@ -169,6 +175,31 @@ pub enum Transport {
     Tcp,
     /// A Unix domain socket, within one machine.
     Unix,
+}
+
+/// How a thread waits for what a peer sends, over every transport.
+///
+/// To be woken takes longer than all else in a short call between processors of one machine. A thread that looks for bytes
+/// itself is not woken; what it costs is a processor. So at most one thread less than there are processors looks at a
+/// time, among all those of an ORB, and the others sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// Sleeps at once.
+    Block,
+    /// Looks for a while where that has paid lately, then sleeps. Leaves off at once when another thread of the ORB comes to
+    /// wait, or anybody needs the processor. A peer that is idle or slow costs `spin_max` in some hundreds of waits.
+    Adaptive {
+        /// How long at most.
+        spin_max: Duration,
+    },
+    /// Looks until something comes, and sleeps only where too many look already. For programs that have processors to
+    /// themselves: one is busy all the time, for each thread that waits.
+    Spin,
+}
+
+impl Waiting {
+    /// As long as most calls take within one machine, and several times as long as waking up does.
+    pub const ADAPTIVE: Waiting = Waiting::Adaptive { spin_max: Duration::from_micros(50) };
 }
 
 /// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `reactor`, `hybrid`, `hybrid:N`.

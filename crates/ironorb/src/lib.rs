@@ -38,9 +38,10 @@ mod route;
 mod servant;
 mod server;
 mod sync;
+mod waiting;
 
 pub use codec::Codec;
-pub use config::{BadConcurrency, OrbConfig, ServerConcurrency, Transport};
+pub use config::{BadConcurrency, OrbConfig, ServerConcurrency, Transport, Waiting};
 pub use context::Context;
 pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::{BadAddress, Endpoint};

@@ -111,6 +111,12 @@ pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
 
+/// The same for one who does so again and again.
+#[inline]
+pub(crate) fn poll_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
+    moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
+}
+
 #[inline]
 fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
     match result {

@@ -32,6 +32,7 @@ use crate::invocation::CallFailure;
 use crate::net::{self, Moved, Shutdown, Stream};
 use crate::probe::{self, Stage};
 use crate::sync::lock;
+use crate::waiting::Waits;
 use attended::Attended;
 use both_ways::BothWays;
 pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
@@ -48,6 +49,8 @@ pub(crate) struct Link {
     /// The socket's receive timeout as we last set it, in microseconds; 0 is none. Only the thread that has
     /// the receiving part changes it.
     receive_timeout_us: AtomicU64,
+    /// Of whoever has the receiving part.
+    waits: Waits,
     /// When the connection was last asked for, in milliseconds since `made`.
     used_ms: AtomicU64,
     made: Instant,
@@ -114,7 +117,7 @@ impl Link {
     }
 
     fn made(stream: Stream, common: &Common, place: Option<Place>, both_ways: Option<BothWays>) -> Arc<Self> {
-        let Common { config, receiver, .. } = common;
+        let Common { config, receiver, spinners, .. } = common;
         let connection = match &both_ways {
             None => ClientConnection::new(config.connection),
             Some(both_ways) => ClientConnection::bidirectional(
@@ -134,6 +137,7 @@ impl Link {
             lent: Condvar::new(),
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
+            waits: Waits::new(config.client_waiting, spinners),
             used_ms: AtomicU64::new(0),
             made: Instant::now(),
             transmit_bytes_max: config.transmit_bytes_max,
@@ -396,8 +400,9 @@ impl Link {
             match state.take_framer() {
                 Some(mut framer) => {
                     drop(state);
-                    self.set_receive_timeout(left);
-                    let result = net::receive(&self.stream, framer.space());
+                    let result = self.waits.receive(&self.stream, framer.space(), left, || {
+                        self.set_receive_timeout(left);
+                    });
                     state = lock(&self.state);
                     self.take_input(&mut state, framer, result);
                     has_waited = true;
@@ -406,6 +411,7 @@ impl Link {
                     state.set_waker(call, Waiter::Thread(std::thread::current()));
                     state.parked.push(call);
                     drop(state);
+                    self.waits.arrive();
                     let probe = probe::enter(Stage::Wait);
                     match left {
                         Some(left) => std::thread::park_timeout(left),

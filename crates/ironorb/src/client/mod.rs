@@ -32,6 +32,7 @@ use crate::endpoint::Address;
 use crate::net::{self, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
+use crate::waiting::{Spinners, Waits};
 
 /// All outgoing connections of an ORB.
 #[derive(Debug)]
@@ -56,6 +57,7 @@ struct Common {
     /// For requests that come over connections of our own, where these may be used both ways.
     callbacks: OnceLock<Callbacks>,
     callback_threads: Arc<Errands>,
+    spinners: Arc<Spinners>,
 }
 
 #[derive(Debug, Default)]
@@ -88,9 +90,10 @@ impl Endpoints {
 impl Connector {
     pub(crate) fn new(config: OrbConfig) -> Self {
         let endpoints: Arc<Mutex<Endpoints>> = Arc::default();
+        let spinners = Spinners::new();
         let common = Common {
             closed: AtomicBool::new(false),
-            receiver: Arc::default(),
+            receiver: Receiver::new(Waits::new(config.client_waiting, &spinners)),
             errands: Errands::new(config.errand_threads_max),
             idler: Idler::new(config.client_idle_timeout),
             resolver: Resolver::new(),
@@ -98,6 +101,7 @@ impl Connector {
             endpoints: Arc::downgrade(&endpoints),
             callbacks: OnceLock::new(),
             callback_threads: Errands::new(config.callback_threads_max),
+            spinners,
             config,
         };
         Connector { endpoints, common: Arc::new(common) }
@@ -111,6 +115,11 @@ impl Connector {
     /// Who does what may block where no thread waits.
     pub(crate) fn errands(&self) -> &Arc<Errands> {
         &self.common.errands
+    }
+
+    /// Who looks for bytes instead of sleeping, for all that wait in this ORB.
+    pub(crate) fn spinners(&self) -> &Arc<Spinners> {
+        &self.common.spinners
     }
 
     /// The connections to an endpoint; makes none.

@@ -13,7 +13,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -21,17 +20,21 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use ironorb_giop::connection::CallState;
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
 use super::asynchronous::AsyncCall;
 use super::link::Link;
 use crate::sync::lock;
+use crate::waiting::{self, Pace};
 
 /// What the receiver thread and those who give it work share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Receiver {
     waits: OnceLock<Waits>,
+    /// How the thread waits.
+    waiting: waiting::Waits,
     state: Mutex<State>,
 }
 
@@ -86,6 +89,10 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
 const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Receiver {
+    pub(super) fn new(waiting: waiting::Waits) -> Arc<Self> {
+        Arc::new(Receiver { waits: OnceLock::new(), waiting, state: Mutex::default() })
+    }
+
     /// Sees to it that the thread runs.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut state = lock(&self.state);
@@ -213,7 +220,7 @@ impl Receiver {
 
     fn run(self: Arc<Self>) {
         let Some(waits) = self.waits.get() else { return };
-        let mut space = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+        let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
             let mut state = lock(&self.state);
             let now = Instant::now();
@@ -237,12 +244,9 @@ impl Receiver {
             due.iter().for_each(|call| contained(|| call.time_out()));
             listed.iter().filter_map(Weak::upgrade).for_each(|link| link.on_look());
             work.into_iter().for_each(Work::carry_out);
-            let events = match epoll::wait(&waits.epoll, &mut space, timeout.as_ref()) {
-                Ok((events, _)) => events,
-                Err(_) => continue, // interrupted
-            };
+            self.wait(waits, &mut events, timeout.as_ref());
             lock(&self.state).is_waiting = false;
-            for event in events {
+            for event in &events {
                 match event.data.u64() {
                     WAKE => {
                         let _ = rustix::io::read(&waits.wake, &mut [0u8; 8]);
@@ -258,6 +262,27 @@ impl Receiver {
                 }
             }
         }
+    }
+}
+
+impl Receiver {
+    /// Waits for sockets, at most so long.
+    fn wait(&self, waits: &Waits, events: &mut Vec<Event>, timeout: Option<&Timespec>) {
+        let mut poll = |timeout| {
+            events.clear();
+            // Interrupted is as good as nothing.
+            epoll::wait(&waits.epoll, spare_capacity(events), timeout).is_ok_and(|count| count > 0)
+        };
+        let left = timeout.map(|left| Duration::try_from(*left).unwrap_or_default());
+        if left != Some(Duration::ZERO)
+            && let Some(mut spin) = self.waiting.begin(Pace::SystemCall, left)
+        {
+            let now = Timespec::default();
+            // In vain it returns as well: time has passed, and the next wait sleeps.
+            while !poll(Some(&now)) && spin.goes_on() {}
+            return;
+        }
+        poll(timeout);
     }
 }
 

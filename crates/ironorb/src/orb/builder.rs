@@ -12,7 +12,7 @@ use ironorb_giop::exception::SystemException;
 use super::Orb;
 use super::core::OrbCore;
 use super::settings::{CommandLineOption, SettingError, Settings, split_options};
-use crate::config::{OrbConfig, ServerConcurrency};
+use crate::config::{OrbConfig, ServerConcurrency, Waiting};
 use crate::endpoint::BadAddress;
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
 
@@ -150,6 +150,18 @@ impl OrbBuilder {
     /// Which thread runs a servant.
     pub fn concurrency(mut self, concurrency: ServerConcurrency) -> Self {
         self.settings.config.concurrency = concurrency;
+        self
+    }
+
+    /// How callers wait for replies. Default: [`Waiting::Block`].
+    pub fn client_waiting(mut self, waiting: Waiting) -> Self {
+        self.settings.config.client_waiting = waiting;
+        self
+    }
+
+    /// How threads that serve wait for requests. Default: [`Waiting::Block`].
+    pub fn server_waiting(mut self, waiting: Waiting) -> Self {
+        self.settings.config.server_waiting = waiting;
         self
     }
 

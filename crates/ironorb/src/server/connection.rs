@@ -19,6 +19,7 @@ use crate::client::Link;
 use crate::net::{self, Moved, Shutdown, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
+use crate::waiting::Waits;
 
 use super::Shared;
 use super::watchdog::Activity;
@@ -37,6 +38,8 @@ pub(super) struct Connection {
     itself: Weak<Connection>,
     server: Weak<Shared>,
     receiver: Mutex<Framer>,
+    /// Of whoever has the receiving part.
+    waits: Waits,
     sender: Mutex<ServerConnection>,
     session: Session,
     /// Why threads must not simply receive, serve and answer: [`Detour`]s, mostly none. One look tells a call that
@@ -126,6 +129,7 @@ impl Connection {
     ) -> Self {
         let orb = server.orb.clone();
         let (sender, receiver) = ServerConnection::new(orb.config.connection);
+        let waits = Waits::new(orb.config.server_waiting, orb.connector.spinners());
         Connection {
             id,
             stream,
@@ -133,6 +137,7 @@ impl Connection {
             itself,
             server: Arc::downgrade(server),
             receiver: Mutex::new(receiver),
+            waits,
             sender: Mutex::new(sender),
             session: Session::default(),
             detours: AtomicU8::new(0),
@@ -177,7 +182,7 @@ impl Connection {
             } else if framer.holds_spare_memory() {
                 self.release_if_idle(&mut framer);
             }
-            match net::receive(&self.stream, framer.space()) {
+            match self.waits.receive(&self.stream, framer.space(), None, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return None,

@@ -2,7 +2,7 @@
 
 use super::values::{
     assign, at_least_one, char_set, concurrency, duration, duration_or_never, mode, never_or, number, size,
-    transports, version, yes,
+    transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
@@ -137,6 +137,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         "threadPerConnection | pool:N | reactor | hybrid[:N]",
         "Which threads run servants.",
         |s, v| assign(&mut s.config.concurrency, concurrency(v)),
+    ),
+    once(
+        "clientWaiting",
+        "block | adaptive[:MICROSECONDS] | spin",
+        "How callers wait for replies. Default: block.",
+        |s, v| assign(&mut s.config.client_waiting, waiting(v)),
+    ),
+    once(
+        "serverWaiting",
+        "block | adaptive[:MICROSECONDS] | spin",
+        "How threads that serve wait for requests. Default: block.",
+        |s, v| assign(&mut s.config.server_waiting, waiting(v)),
     ),
     once("giopVersion", "1.0 | 1.1 | 1.2", "GIOP version of references, and the highest spoken.", |s, v| {
         assign(&mut s.config.giop_version, version(v))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb_giop::{CharSet, Version};
 
-use crate::config::{BadConcurrency, ServerConcurrency, Transport};
+use crate::config::{BadConcurrency, ServerConcurrency, Transport, Waiting};
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;
@@ -93,6 +93,19 @@ pub(super) fn char_set(text: &str) -> Result<CharSet, String> {
 
 pub(super) fn concurrency(text: &str) -> Result<ServerConcurrency, String> {
     text.parse().map_err(|e: BadConcurrency| e.to_string())
+}
+
+pub(super) fn waiting(text: &str) -> Result<Waiting, String> {
+    let (word, spin_max) = text.split_once(':').map_or((text, None), |(word, micros)| (word, Some(micros)));
+    match (word.to_ascii_lowercase().as_str(), spin_max) {
+        ("block", None) => Ok(Waiting::Block),
+        ("spin", None) => Ok(Waiting::Spin),
+        ("adaptive", None) => Ok(Waiting::ADAPTIVE),
+        ("adaptive", Some(micros)) => {
+            Ok(Waiting::Adaptive { spin_max: Duration::from_micros(number::<u32>(micros)?.into()) })
+        }
+        _ => Err(format!("{text:?} is neither block nor adaptive[:MICROSECONDS] nor spin")),
+    }
 }
 
 /// The rights of a file, as chmod(1) takes them.

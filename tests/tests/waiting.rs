@@ -1,0 +1,108 @@
+//! Calls are the same however their threads wait: on either side, over each transport, by one caller and by several on one
+//! connection, and for as long as they may.
+
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ironorb::{CompletionStatus, Orb, OrbBuilder, ServerConcurrency, SystemExceptionKind, TypedRef, Waiting};
+use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
+use ironorb_tests::{Probing, eventually};
+
+const POLICIES: [Waiting; 4] = [
+    Waiting::Block,
+    Waiting::ADAPTIVE,
+    // Hardly ever in vain, but for those who come when another looks.
+    Waiting::Adaptive { spin_max: Duration::from_secs(3600) },
+    Waiting::Spin,
+];
+
+fn server(endpoint: &str, waiting: Waiting) -> OrbBuilder {
+    Orb::builder().endpoint(endpoint).unwrap().server_waiting(waiting)
+}
+
+fn client(waiting: Waiting) -> OrbBuilder {
+    Orb::builder().no_endpoint().client_waiting(waiting)
+}
+
+fn seen_by(client: &Orb, probe: &ProbeRef) -> ProbeRef {
+    client.string_to_object(&probe.object().to_ior_string()).unwrap().narrow_unchecked()
+}
+
+#[test]
+fn every_policy_carries_calls_on_either_side() {
+    for waiting in POLICIES {
+        for concurrency in
+            [ServerConcurrency::ThreadPerConnection, ServerConcurrency::LeaderFollowers { threads: 2 }]
+        {
+            for endpoint in ["iiop://127.0.0.1:0", "uiop://"] {
+                let server = server(endpoint, waiting).concurrency(concurrency).build().unwrap();
+                let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+                let mut client = client(waiting);
+                client.config().connections_per_endpoint_max = 2;
+                let client = client.build().unwrap();
+                let remote = seen_by(&client, &probe);
+                for i in 0..200 {
+                    assert_eq!(remote.add(i, 1).unwrap(), i + 1);
+                    remote.tick().unwrap();
+                }
+                eventually("the oneways arrive", || remote.ticks().unwrap() == 200);
+                assert_eq!(remote.reflect(&vec![7; 1 << 20]).unwrap(), vec![7; 1 << 20]);
+                // Several callers a connection: one receives, the others sleep.
+                std::thread::scope(|scope| {
+                    for thread in 0..6 {
+                        let remote = &remote;
+                        scope.spawn(move || {
+                            (0..50).for_each(|i| assert_eq!(remote.add(thread, i).unwrap(), thread + i));
+                        });
+                    }
+                });
+                // Nobody waits for this one but the receiver.
+                let (tell, told) = mpsc::channel();
+                remote.add_async(3, 4).on_reply(move |sum| tell.send(sum).unwrap());
+                assert_eq!(told.recv().unwrap().unwrap(), 7);
+                // A connection that looks for requests for ever ends all the same, from either side.
+                if matches!(endpoint, "uiop://") {
+                    client.shutdown(true).unwrap();
+                }
+                server.shutdown(true).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_servant_that_blocks_does_not_keep_its_connection() {
+    for waiting in POLICIES {
+        let server = server("iiop://127.0.0.1:0", waiting).build().unwrap();
+        let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let mut client = client(waiting);
+        client.config().connections_per_endpoint_max = 1;
+        let client = client.build().unwrap();
+        let remote = seen_by(&client, &probe);
+        std::thread::scope(|scope| {
+            let blocked = scope.spawn(|| remote.block());
+            eventually("it blocks", || remote.blocked().unwrap() == 1);
+            remote.release().unwrap();
+            blocked.join().unwrap().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_call_ends_at_its_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for waiting in POLICIES {
+        let client = client(waiting).build().unwrap();
+        let url = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/Probe");
+        let probe: ProbeRef = client.string_to_object(&url).unwrap().narrow_unchecked();
+        let probe = probe.with_timeout(Some(Duration::from_millis(30)));
+        for _ in 0..3 {
+            let e = probe.ping().unwrap_err();
+            assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
+        }
+        let e = probe.ping_async().wait().unwrap_err();
+        assert_eq!(e.kind, SystemExceptionKind::Timeout);
+    }
+}
