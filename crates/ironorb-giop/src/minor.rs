@@ -119,6 +119,7 @@ codes! {
         40 => REPLY_GIVEN_UP "the servant gave its obligation to answer up"
         44 => MOVED_BODY "the body cannot be passed on to this GIOP version without its types"
         45 => UNKNOWN_VALUE_TYPE "a value cannot be passed on whole without its type"
+        46 => ONEWAYS_LOST "the connection ended before oneways that waited had left"
     }
 }
 

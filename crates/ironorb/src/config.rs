@@ -9,6 +9,8 @@ use ironorb_giop::ior::CodeSetComponentInfo;
 use ironorb_giop::message::AddressingDisposition;
 use ironorb_giop::{CharSet, Version};
 
+use crate::messaging::OnewayBatching;
+
 /// Settings of one ORB; made by [`OrbBuilder`](crate::OrbBuilder).
 #[derive(Debug, Clone)]
 pub struct OrbConfig {
@@ -47,6 +49,9 @@ pub struct OrbConfig {
     pub client_waiting: Waiting,
     /// How threads that serve wait for requests. Default: [`Waiting::Block`].
     pub server_waiting: Waiting,
+    /// Whether oneways wait for others to leave with, where no [policy](crate::InvocationPolicies::oneway_batching) says
+    /// otherwise. Default: no.
+    pub oneway_batching: Option<OnewayBatching>,
     /// Threads that may serve one connection at once when the concurrency is a thread for each connection and
     /// a servant blocks while more requests have arrived. Default 16, at least 1. Servants that wait for a client which
     /// they call over its own connection are among them, so calls back and forth nest this deep.
@@ -146,6 +151,7 @@ impl Default for OrbConfig {
             concurrency: ServerConcurrency::ThreadPerConnection,
             client_waiting: Waiting::Block,
             server_waiting: Waiting::Block,
+            oneway_batching: None,
             threads_per_connection_max: 16,
             forwards_max: 16,
             resends_max: 4,

@@ -219,11 +219,12 @@ impl<'c> Course<'c> {
     #[inline]
     fn send_oneway(&mut self, contexts: EncodedContexts<'_>) -> Result<(), Next> {
         let (operation, arguments) = (self.operation.name(), self.arguments);
+        let batching = self.object.oneway_batching();
         match self.route.route() {
             Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
             Route::Remote(_) => self
                 .send(|link, target, now, deadline| {
-                    link.oneway(target, contexts, operation, arguments, now, deadline)
+                    link.oneway(target, contexts, operation, arguments, batching, now, deadline)
                 })
                 .map(drop),
         }

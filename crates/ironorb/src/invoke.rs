@@ -10,6 +10,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
+use crate::batching;
 use crate::course::{Answer, Course};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
@@ -146,6 +147,11 @@ fn oneway(
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
     let _probe = probe::enter(Stage::Call);
+    if let Some(batching) = object.oneway_batching()
+        && let Some(added) = batching::add(object, operation, arguments, &batching)
+    {
+        return added;
+    }
     Course::begin(object, operation, arguments)?.oneway()
 }
 

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod batching;
 mod client;
 mod codec;
 mod config;
@@ -56,7 +57,9 @@ pub use ironorb_giop::minor::MinorCode;
 pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
 pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph};
 pub use ironorb_giop::version::Version;
-pub use messaging::{InvocationPolicies, Rebind, SyncScope, set_thread_policies, thread_policies};
+pub use messaging::{
+    InvocationPolicies, OnewayBatching, Rebind, SyncScope, set_thread_policies, thread_policies,
+};
 pub use object::{Manner, ObjectRef, TypedRef, nil_reference};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,

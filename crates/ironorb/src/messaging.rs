@@ -22,6 +22,10 @@ pub struct InvocationPolicies {
     pub rebind: Option<Rebind>,
     /// SyncScopePolicy. Default: [`SyncScope::WithTransport`].
     pub sync_scope: Option<SyncScope>,
+    /// Whether oneways wait for others to leave with; `Some(None)` is no. Holds where no level has a `sync_scope` but
+    /// [`SyncScope::None`]: the others promise that the request has left. Default:
+    /// [`OrbConfig::oneway_batching`](crate::OrbConfig::oneway_batching).
+    pub oneway_batching: Option<Option<OnewayBatching>>,
     /// RelativeRoundtripTimeoutPolicy: how long a call may take from its beginning to its reply; `Some(None)` is for
     /// ever. Default: [`OrbConfig::call_timeout`](crate::OrbConfig::call_timeout).
     pub roundtrip_timeout: Option<Option<Duration>>,
@@ -30,7 +34,7 @@ pub struct InvocationPolicies {
 impl InvocationPolicies {
     /// None set.
     pub const NONE: InvocationPolicies =
-        InvocationPolicies { rebind: None, sync_scope: None, roundtrip_timeout: None };
+        InvocationPolicies { rebind: None, sync_scope: None, oneway_batching: None, roundtrip_timeout: None };
 
     /// These, and where they say nothing those of a farther level.
     #[must_use]
@@ -38,6 +42,7 @@ impl InvocationPolicies {
         InvocationPolicies {
             rebind: self.rebind.or(farther.rebind),
             sync_scope: self.sync_scope.or(farther.sync_scope),
+            oneway_batching: self.oneway_batching.or(farther.oneway_batching),
             roundtrip_timeout: self.roundtrip_timeout.or(farther.roundtrip_timeout),
         }
     }
@@ -69,6 +74,40 @@ pub enum SyncScope {
     WithServer,
     /// Until the servant has been called: as a twoway without results. Exceptions and forwards reach the caller.
     WithTarget,
+}
+
+/// How long oneways wait for others, to leave with them by one system call: until one of these bounds is reached, or
+/// something else leaves over the same connection, or they are flushed ([`Orb::flush`](crate::Orb::flush),
+/// [`ObjectRef::flush`](crate::ObjectRef::flush)).
+///
+/// They leave in their order, and before whatever the same thread calls at that server afterwards. A call that only adds to
+/// others returns before anybody knows whether its request can be sent: should the connection end first, the requests that
+/// waited are lost, and the next flush says so. The call that reaches a bound sends all of them, and waits while the
+/// connection takes no bytes, unless its scope is [`SyncScope::None`]. Shutting the ORB down sends what waits; a process
+/// that ends in another way takes it along.
+///
+/// Costs the ORB its receiver thread, from the first such oneway on, which sends what has waited for `delay_max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnewayBatching {
+    /// Bytes of requests. Default 16 KiB. A request may reach beyond it, so this and one request is what may wait on each
+    /// connection.
+    pub bytes_max: usize,
+    /// Requests. Default: as many as there is room for.
+    pub count_max: usize,
+    /// How long the first of them waits. Default 1 ms.
+    pub delay_max: Duration,
+}
+
+impl OnewayBatching {
+    /// The defaults.
+    pub const DEFAULT: OnewayBatching =
+        OnewayBatching { bytes_max: 16 << 10, count_max: usize::MAX, delay_max: Duration::from_millis(1) };
+}
+
+impl Default for OnewayBatching {
+    fn default() -> Self {
+        OnewayBatching::DEFAULT
+    }
 }
 
 thread_local! {
@@ -122,6 +161,7 @@ mod tests {
         orb.set(InvocationPolicies {
             sync_scope: Some(SyncScope::None),
             roundtrip_timeout: Some(None),
+            oneway_batching: Some(None),
             ..InvocationPolicies::NONE
         });
         let effective = object.or(thread).or(orb.get());
@@ -130,6 +170,7 @@ mod tests {
             InvocationPolicies {
                 rebind: Some(Rebind::NoRebind),
                 sync_scope: Some(SyncScope::WithServer),
+                oneway_batching: Some(None),
                 roundtrip_timeout: Some(None),
             }
         );

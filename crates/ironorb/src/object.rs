@@ -15,11 +15,12 @@ use ironorb_giop::{
     TransmissionCodeSets, Version, Writer,
 };
 
+use crate::batching;
 use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
 use crate::invocation::Invocation;
 use crate::invoke;
-use crate::messaging::{InvocationPolicies, Rebind, SyncScope, thread_policies};
+use crate::messaging::{InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_policies};
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};
 use crate::route::{Route, Routes};
@@ -129,6 +130,7 @@ impl ObjectRef {
             roundtrip_timeout: Some(self.0.orb.config.call_timeout),
             rebind: Some(Rebind::Transparent),
             sync_scope: Some(SyncScope::WithTransport),
+            oneway_batching: Some(self.0.orb.config.oneway_batching),
         };
         self.0.policies.or(thread_policies()).or(orb).or(built)
     }
@@ -185,6 +187,15 @@ impl ObjectRef {
     /// calls to do so (`validate_connection`). `false` when the object is known not to be there. Blocks.
     pub fn validate_connection(&self) -> Result<bool, SystemException> {
         self.found(invoke::bind)
+    }
+
+    /// Sends all requests that wait for others on connections to the object's servers, from whatever thread they come,
+    /// and waits until the system has taken them; see [`OnewayBatching`]. What lies in this process does not wait.
+    ///
+    /// Blocks until the reference's timeout at most, which is then told by TIMEOUT. COMM_FAILURE tells that oneways which
+    /// waited were lost when a connection ended, or some of them, since the last flush.
+    pub fn flush(&self) -> Result<(), SystemException> {
+        batching::flush(self)
     }
 
     fn found(
@@ -277,6 +288,17 @@ impl ObjectRef {
     #[inline]
     pub(crate) fn sync_scope(&self) -> SyncScope {
         self.policy(|policies| policies.sync_scope).unwrap_or(SyncScope::WithTransport)
+    }
+
+    /// How oneways wait for others to leave with, if they do.
+    #[inline]
+    pub(crate) fn oneway_batching(&self) -> Option<OnewayBatching> {
+        let batching = self.policy(|policies| policies.oneway_batching);
+        let batching = batching.unwrap_or(self.0.orb.config.oneway_batching)?;
+        match self.policy(|policies| policies.sync_scope) {
+            None | Some(SyncScope::None) => Some(batching),
+            Some(SyncScope::WithTransport | SyncScope::WithServer | SyncScope::WithTarget) => None,
+        }
     }
 
     #[inline]

@@ -7,12 +7,13 @@
 //! anything to another thread. What calls without a waiting thread need is in `attended`.
 
 mod attended;
+mod batch;
 mod both_ways;
 mod lending;
 mod lost;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -29,11 +30,14 @@ use super::receiver::Receiver;
 use super::{Common, Place};
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
+use crate::messaging::OnewayBatching;
 use crate::net::{self, Moved, Shutdown, Stream};
 use crate::probe::{self, Stage};
 use crate::sync::lock;
 use crate::waiting::Waits;
 use attended::Attended;
+pub(crate) use batch::Added;
+use batch::Batch;
 use both_ways::BothWays;
 pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
 
@@ -55,6 +59,8 @@ pub(crate) struct Link {
     used_ms: AtomicU64,
     made: Instant,
     transmit_bytes_max: usize,
+    /// Oneways that have waited for others and were lost, for all connections to the endpoint.
+    lost_oneways: Arc<AtomicUsize>,
     receiver: Arc<Receiver>,
     /// Counts this one while it lives.
     _place: Option<Place>,
@@ -75,6 +81,7 @@ struct LinkState {
     waiting_for_lender: usize,
     /// What calls without a thread have and need.
     attended: Attended,
+    batch: Batch,
 }
 
 /// Who is told of an answer.
@@ -111,12 +118,23 @@ const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
 impl Link {
-    pub(super) fn new(stream: Stream, common: &Arc<Common>, place: Place) -> Arc<Self> {
+    pub(super) fn new(
+        stream: Stream,
+        common: &Arc<Common>,
+        place: Place,
+        lost_oneways: &Arc<AtomicUsize>,
+    ) -> Arc<Self> {
         let both_ways = common.config.bidirectional.then(|| BothWays::originator(common));
-        Link::made(stream, common, Some(place), both_ways)
+        Link::made(stream, common, Some(place), lost_oneways.clone(), both_ways)
     }
 
-    fn made(stream: Stream, common: &Common, place: Option<Place>, both_ways: Option<BothWays>) -> Arc<Self> {
+    fn made(
+        stream: Stream,
+        common: &Common,
+        place: Option<Place>,
+        lost_oneways: Arc<AtomicUsize>,
+        both_ways: Option<BothWays>,
+    ) -> Arc<Self> {
         let Common { config, receiver, spinners, .. } = common;
         let connection = match &both_ways {
             None => ClientConnection::new(config.connection),
@@ -130,6 +148,7 @@ impl Link {
             parked: Vec::new(),
             waiting_for_lender: 0,
             attended: Attended::default(),
+            batch: Batch::default(),
         };
         Arc::new_cyclic(|me| Link {
             stream,
@@ -141,6 +160,7 @@ impl Link {
             used_ms: AtomicU64::new(0),
             made: Instant::now(),
             transmit_bytes_max: config.transmit_bytes_max,
+            lost_oneways,
             receiver: receiver.clone(),
             _place: place,
             number: receiver.link_number(),
@@ -227,23 +247,30 @@ impl Link {
         self.finish_call(state, call, || target.version(), clock, deadline)
     }
 
-    /// Sends a request that wants no reply.
+    /// Sends a request that wants no reply, or lets it wait for others to leave with.
+    #[allow(clippy::too_many_arguments)] // the parts of a request, and how it is sent
     pub(crate) fn oneway(
         &self,
         target: &RequestTarget,
         contexts: EncodedContexts<'_>,
         operation: &str,
         arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        batching: Option<OnewayBatching>,
         now: Instant,
         deadline: Deadline,
     ) -> Result<(), CallFailure> {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
+        let is_first = state.transmit().pending_bytes() == 0;
         let begins_at = state.transmit().end_position();
         let begun = state.begin_lending_oneway(target, operation, contexts, arguments);
         let ends_at = state.transmit().end_position();
         if let Err(request) = begun {
             (state, ()) = self.lend_request(state, request, arguments, &mut clock, deadline)?;
+        } else if let Some(batching) = batching
+            && self.hold_oneway(&mut state, is_first, &batching)
+        {
+            return Ok(());
         }
         state = self
             .flush(state, &mut clock, deadline)
@@ -480,6 +507,7 @@ impl Link {
     #[cold]
     fn has_ended(&self, state: &mut Guard<'_>) {
         self.ended.store(true, Ordering::Relaxed);
+        self.count_lost(state);
         self.unwatch(state);
         // An accepted connection is the server's to close.
         if !self.is_accepted() {
@@ -569,9 +597,12 @@ impl Link {
         true
     }
 
-    /// Says goodbye and ends all calls that wait.
-    pub(crate) fn close(&self) {
-        let mut state = lock(&self.state);
+    /// Says goodbye and ends all calls that wait. Requests that waited to be sent are, if the peer takes them at once or
+    /// within this time.
+    pub(crate) fn close(&self, patience: Duration) {
+        let now = Instant::now();
+        let flushed = self.flush(lock(&self.state), &mut Clock(now), Deadline::NEVER.at_most(now, patience));
+        let mut state = flushed.unwrap_or_else(|Passed| lock(&self.state));
         if self.is_accepted() {
             return self.end(&mut state, ConnectionEnd::Local);
         }
@@ -585,6 +616,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        self.send_last();
         self.receiver.forget_link(self.number);
     }
 }

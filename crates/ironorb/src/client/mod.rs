@@ -9,7 +9,7 @@ mod receiver;
 mod resolver;
 
 pub(crate) use errands::Errands;
-pub(crate) use link::{Acceptor, Backlog, Link};
+pub(crate) use link::{Acceptor, Added, Backlog, Link};
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -146,6 +146,7 @@ impl Connector {
             was_connected: AtomicBool::new(false),
             accepted: Mutex::default(),
             sent: Condvar::new(),
+            lost_oneways: Arc::default(),
             made: Instant::now(),
             common: self.common.clone(),
         });
@@ -164,14 +165,8 @@ impl Connector {
             return;
         }
         let _ = self.common.callbacks.set(Callbacks { orb: orb.clone(), listen_points: list });
-        let endpoints: Vec<_> = lock(&self.endpoints).links.values().cloned().collect();
-        for endpoint in endpoints {
-            for slot in &endpoint.slots {
-                let link = lock(slot).link.clone();
-                if let Some(link) = link {
-                    endpoint.announce(&link);
-                }
-            }
+        for endpoint in self.all_endpoints() {
+            endpoint.links().iter().for_each(|link| endpoint.announce(link));
         }
     }
 
@@ -188,18 +183,38 @@ impl Connector {
         }
     }
 
-    /// Says goodbye on every connection; calls that wait end.
-    pub(crate) fn close(&self) {
+    /// Says goodbye on every connection; calls that wait end. Requests that wait for others are sent; where `wait` says
+    /// so the peers are given time to take them.
+    pub(crate) fn close(&self, wait: bool) {
         self.common.closed.store(true, Ordering::Release);
-        for links in lock(&self.endpoints).links.values() {
-            for slot in &links.slots {
+        let patience = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
+        for endpoint in self.all_endpoints() {
+            for slot in &endpoint.slots {
                 let link = lock(slot).link.take();
                 if let Some(link) = link {
-                    link.close();
+                    link.close(patience);
                 }
             }
         }
         self.common.stop_threads();
+    }
+
+    fn all_endpoints(&self) -> Vec<Arc<EndpointLinks>> {
+        lock(&self.endpoints).links.values().cloned().collect()
+    }
+
+    /// Sends all requests that wait for others, as [`EndpointLinks::flush`] does.
+    pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
+        // Each, whatever becomes of the others.
+        let flushed: Vec<_> = self.all_endpoints().iter().map(|endpoint| endpoint.flush(deadline)).collect();
+        flushed.into_iter().collect()
+    }
+
+    /// Sends as much of what waits for others as the sockets take at once.
+    pub(crate) fn flush_now(&self) {
+        for endpoint in self.all_endpoints() {
+            endpoint.links().iter().for_each(|link| link.flush_now());
+        }
     }
 }
 
@@ -271,6 +286,8 @@ pub(crate) struct EndpointLinks {
     failed_ms: AtomicU64,
     /// Whether there has ever been a connection.
     was_connected: AtomicBool,
+    /// Oneways that were lost while they waited for others to leave with.
+    lost_oneways: Arc<AtomicUsize>,
     /// Connections that clients have made who say that they listen there.
     accepted: Mutex<Vec<Weak<Link>>>,
     made: Instant,
@@ -318,10 +335,47 @@ pub(crate) enum ConnectFailure {
     Io(Arc<io::Error>),
 }
 
+/// Why requests that waited have not all been sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FlushFailure {
+    /// So many oneways were lost since the last flush, or may have been, when their connections ended.
+    Lost(usize),
+    /// The peer has not taken them in time. They still wait.
+    TimedOut,
+}
+
 impl EndpointLinks {
     /// Where the server is.
     pub(crate) fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// The connections that there are.
+    fn links(&self) -> Vec<Arc<Link>> {
+        self.slots.iter().filter_map(|slot| lock(slot).link.clone()).collect()
+    }
+
+    /// The connection of the thread with this number, to add a request to others that wait there. Looks less closely than
+    /// [`open_link`](Self::open_link).
+    #[inline]
+    pub(crate) fn link_for_more(&self, ordinal: usize) -> Option<Arc<Link>> {
+        let slot = lock(&self.slots[ordinal % self.slots.len()]);
+        slot.link.as_ref().filter(|_| slot.waiting.is_none()).cloned()
+    }
+
+    /// Sends all requests that wait for others, and waits until the system has taken them. Tells of those that were lost
+    /// since the last flush.
+    pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
+        let mut flushed = Ok(());
+        for link in self.links() {
+            if link.flush_all(Instant::now(), deadline).is_err() {
+                flushed = Err(FlushFailure::TimedOut);
+            }
+        }
+        match self.lost_oneways.swap(0, Ordering::Relaxed) {
+            0 => flushed,
+            count => Err(FlushFailure::Lost(count)),
+        }
     }
 
     /// Closes connections that have ended; says how many are left.
@@ -552,7 +606,7 @@ impl EndpointLinks {
             _ => ConnectFailure::Io(Arc::new(e)),
         })?;
         self.was_connected.store(true, Ordering::Relaxed);
-        let link = Link::new(stream, &self.common, place);
+        let link = Link::new(stream, &self.common, place, &self.lost_oneways);
         self.announce(&link);
         let mut slot = lock(slot);
         match &slot.link {

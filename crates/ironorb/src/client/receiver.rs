@@ -58,6 +58,8 @@ struct State {
     timers: BTreeMap<TimerKey, Weak<AsyncCall>>,
     links: HashMap<u64, Weak<Link>>,
     next_number: u64,
+    /// Connections that may have something to send then.
+    flushes: BTreeMap<TimerKey, Weak<Link>>,
     /// Connections to look at.
     listed: Vec<Weak<Link>>,
     /// When; `None` when there has been nothing to look at for a while.
@@ -156,6 +158,17 @@ impl Receiver {
         key
     }
 
+    /// Lets a connection send what waits then, if it still does.
+    #[cold]
+    pub(super) fn flush_at(&self, at: Instant, link: &Weak<Link>) {
+        let mut state = lock(&self.state);
+        let key = (at, state.number());
+        state.flushes.insert(key, link.clone());
+        if state.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+            self.wake(&mut state);
+        }
+    }
+
     pub(super) fn forget_timer(&self, key: TimerKey) {
         lock(&self.state).timers.remove(&key);
     }
@@ -225,16 +238,18 @@ impl Receiver {
             let mut state = lock(&self.state);
             let now = Instant::now();
             let due = state.take_due(now);
+            let flushes = state.take_flushes(now);
             let listed = state.take_listed(now);
             let work = std::mem::take(&mut state.work);
-            let timeout = if due.is_empty() && listed.is_empty() && work.is_empty() {
+            let timeout = if due.is_empty() && flushes.is_empty() && listed.is_empty() && work.is_empty() {
                 if state.is_stopping {
                     state.thread = None;
                     return;
                 }
                 state.is_waiting = true;
                 let timer_at = state.timers.first_key_value().map(|((at, _), _)| *at);
-                state.wakes_at = timer_at.into_iter().chain(state.look_at).min();
+                let flush_at = state.flushes.first_key_value().map(|((at, _), _)| *at);
+                state.wakes_at = timer_at.into_iter().chain(flush_at).chain(state.look_at).min();
                 state.wakes_at.map(|at| timespec(at.saturating_duration_since(Instant::now())))
             } else {
                 // The sockets get their turn in any case: callbacks may go on giving work for ever.
@@ -242,6 +257,7 @@ impl Receiver {
             };
             drop(state);
             due.iter().for_each(|call| contained(|| call.time_out()));
+            flushes.iter().filter_map(Weak::upgrade).for_each(|link| link.on_flush_due());
             listed.iter().filter_map(Weak::upgrade).for_each(|link| link.on_look());
             work.into_iter().for_each(Work::carry_out);
             self.wait(waits, &mut events, timeout.as_ref());
@@ -308,6 +324,16 @@ impl State {
         self.vain_looks = if self.listed.is_empty() { self.vain_looks + 1 } else { 0 };
         self.look_at = (self.vain_looks < VAIN_LOOKS_MAX).then(|| now + LOOK_EVERY);
         std::mem::take(&mut self.listed)
+    }
+
+    fn take_flushes(&mut self, now: Instant) -> Vec<Weak<Link>> {
+        let mut due = Vec::new();
+        while let Some(first) = self.flushes.first_entry()
+            && first.key().0 <= now
+        {
+            due.push(first.remove());
+        }
+        due
     }
 
     fn take_due(&mut self, now: Instant) -> Vec<Arc<AsyncCall>> {

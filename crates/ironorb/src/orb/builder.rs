@@ -15,6 +15,7 @@ use super::settings::{CommandLineOption, SettingError, Settings, split_options};
 use crate::config::{OrbConfig, ServerConcurrency, Waiting};
 use crate::endpoint::BadAddress;
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
+use crate::messaging::OnewayBatching;
 
 /// Settings for a new ORB.
 ///
@@ -162,6 +163,12 @@ impl OrbBuilder {
     /// How threads that serve wait for requests. Default: [`Waiting::Block`].
     pub fn server_waiting(mut self, waiting: Waiting) -> Self {
         self.settings.config.server_waiting = waiting;
+        self
+    }
+
+    /// Whether oneways wait for others to leave with. Default: no.
+    pub fn oneway_batching(mut self, batching: Option<OnewayBatching>) -> Self {
+        self.settings.config.oneway_batching = batching;
         self
     }
 

@@ -304,7 +304,7 @@ impl OrbCore {
 
     pub(super) fn shut_down(&self, wait: bool) {
         self.stop_serving(wait);
-        self.connector.close();
+        self.connector.close(wait);
         // Initial references hold the ORB, which holds them.
         write(&self.initial).clear();
     }

@@ -45,6 +45,7 @@ struct Owner(Arc<OrbCore>);
 impl Drop for Owner {
     fn drop(&mut self) {
         self.0.stop_serving(false);
+        self.0.connector.flush_now();
     }
 }
 
@@ -103,6 +104,12 @@ impl Orb {
     /// Which object a servant is being, during an upcall.
     pub fn poa_current(&self) -> PoaCurrent {
         PoaCurrent
+    }
+
+    /// Sends all requests that wait for others to leave with, on every connection, as
+    /// [`ObjectRef::flush`](ObjectRef::flush) does on some.
+    pub fn flush(&self) -> Result<(), SystemException> {
+        crate::batching::flush_all(&self.core)
     }
 
     /// A typed reference for a text: `IOR:…`, `corbaloc:…` or `corbaname:…`. Asks the naming service and, where

@@ -41,6 +41,17 @@ pub(super) struct Attended {
 }
 
 impl Attended {
+    /// One more request has been written and is to wait.
+    #[inline]
+    pub(super) fn add_held(&mut self) {
+        self.held += 1;
+    }
+
+    /// Whatever waited is being sent.
+    pub(super) fn have_been_sent(&mut self) {
+        self.held = 0;
+    }
+
     fn have_gone(&mut self, calls: usize) {
         self.calls -= calls;
         self.is_asked_for &= self.calls > 0;

@@ -142,7 +142,7 @@ impl Link {
         common: &Common,
         acceptor: Weak<dyn Acceptor>,
     ) -> Arc<Link> {
-        Link::made(stream, common, None, Some(BothWays::acceptor(acceptor)))
+        Link::made(stream, common, None, Arc::default(), Some(BothWays::acceptor(acceptor)))
     }
 
     /// Tells the peer where we listen, with the next request, and from now on serves what it asks.

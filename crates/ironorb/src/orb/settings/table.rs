@@ -1,8 +1,8 @@
 //! The table of settings: names, what their values look like, what they decide. Nothing here reads a source.
 
 use super::values::{
-    assign, at_least_one, char_set, concurrency, duration, duration_or_never, mode, never_or, number, size,
-    transports, version, waiting, yes,
+    assign, at_least_one, char_set, concurrency, duration, duration_or_never, mode, never_or, number,
+    oneway_batching, size, transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
@@ -149,6 +149,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         "block | adaptive[:MICROSECONDS] | spin",
         "How threads that serve wait for requests. Default: block.",
         |s, v| assign(&mut s.config.server_waiting, waiting(v)),
+    ),
+    once(
+        "onewayBatching",
+        "no | yes | SIZE,NUMBER,DURATION",
+        "Whether oneways wait for others to leave with: at most so many bytes, requests, so long. Default: no.",
+        |s, v| assign(&mut s.config.oneway_batching, oneway_batching(v)),
     ),
     once("giopVersion", "1.0 | 1.1 | 1.2", "GIOP version of references, and the highest spoken.", |s, v| {
         assign(&mut s.config.giop_version, version(v))

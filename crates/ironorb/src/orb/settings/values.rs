@@ -5,6 +5,7 @@ use std::time::Duration;
 use ironorb_giop::{CharSet, Version};
 
 use crate::config::{BadConcurrency, ServerConcurrency, Transport, Waiting};
+use crate::messaging::OnewayBatching;
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     *place = value?;
@@ -106,6 +107,28 @@ pub(super) fn waiting(text: &str) -> Result<Waiting, String> {
         }
         _ => Err(format!("{text:?} is neither block nor adaptive[:MICROSECONDS] nor spin")),
     }
+}
+
+/// Bounds with a unit are bytes and a time, one without is a number of requests.
+pub(super) fn oneway_batching(text: &str) -> Result<Option<OnewayBatching>, String> {
+    if let Ok(is_wanted) = yes(text) {
+        return Ok(is_wanted.then_some(OnewayBatching::DEFAULT));
+    }
+    let mut batching = OnewayBatching::DEFAULT;
+    for bound in text.split(',').map(str::trim) {
+        if let Ok(count) = bound.parse() {
+            batching.count_max = count;
+        } else if let Ok(delay) = duration(bound) {
+            batching.delay_max = delay;
+        } else if let Ok(bytes) = size(bound) {
+            batching.bytes_max = bytes;
+        } else {
+            return Err(format!(
+                "{bound:?} is neither yes nor no nor a bound: write 16KiB, 1ms, or a number of requests"
+            ));
+        }
+    }
+    Ok(Some(batching))
 }
 
 /// The rights of a file, as chmod(1) takes them.

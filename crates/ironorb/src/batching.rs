@@ -1,0 +1,93 @@
+//! The short way of a oneway that only joins others that wait, and flushing. Whatever is out of the ordinary - no connection
+//! yet, interceptors, a connection that has ended - goes the way of all calls, the [`Course`](crate::course::Course).
+
+use std::time::Instant;
+
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
+
+use crate::client::{Added, FlushFailure, thread_ordinal};
+use crate::deadline::Deadline;
+use crate::generated::Operation;
+use crate::invocation::{CallFailure, Invocation, Next};
+use crate::invoke::Arguments;
+use crate::messaging::{OnewayBatching, SyncScope};
+use crate::object::ObjectRef;
+use crate::orb::OrbCore;
+use crate::route::Route;
+
+/// Adds a oneway to others that wait on the connection of this thread. `None` when it must go the long way.
+#[inline]
+pub(crate) fn add(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    batching: &OnewayBatching,
+) -> Option<Result<(), SystemException>> {
+    let core = object.core();
+    if !core.interceptors.client.is_empty() {
+        return None;
+    }
+    let (route, _) = object.routes().begin(object).ok()?;
+    let Route::Remote(targets) = route.route() else { return None };
+    let target = targets.first()?;
+    let link = target.links.link_for_more(thread_ordinal())?;
+    let deadline = |now| deadline(object, now);
+    match link.add_oneway(&target.request, operation.name(), arguments, batching, deadline) {
+        Added::Waits | Added::Done(Ok(())) => Some(Ok(())),
+        Added::Done(Err(failure)) => failed(failure),
+        Added::NotHere => None,
+    }
+}
+
+/// Until when a call that has to send may wait; `None` when it may not.
+#[cold]
+fn deadline(object: &ObjectRef, now: Instant) -> Option<Deadline> {
+    let may_wait = object.sync_scope() != SyncScope::None;
+    may_wait.then(|| Deadline::for_call(now, object.timeout(), || object.core().call_timeout()))
+}
+
+/// One that has not left goes the long way, over another connection.
+#[cold]
+fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
+    match (failure, Invocation::new(0, 0, false).on_failure(failure)) {
+        (CallFailure::NotSent(_), _) => None,
+        (_, Next::Fail(e)) => Some(Err(e)),
+        _ => None,
+    }
+}
+
+/// Sends what waits on any connection.
+pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
+    let now = Instant::now();
+    let deadline = Deadline::for_call(now, None, || core.call_timeout());
+    core.connector.flush(deadline).map_err(not_flushed)
+}
+
+/// Sends what waits on the connections to an object's servers.
+pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
+    let now = Instant::now();
+    let deadline = Deadline::for_call(now, object.timeout(), || object.core().call_timeout());
+    let route = object.routes().current(object)?;
+    let Route::Remote(targets) = route.route() else { return Ok(()) };
+    // Each, whatever becomes of the others.
+    let flushed: Vec<_> = targets.iter().map(|target| target.links.flush(deadline)).collect();
+    flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
+}
+
+#[cold]
+fn not_flushed(failure: FlushFailure) -> SystemException {
+    match failure {
+        FlushFailure::Lost(count) => SystemException::new(
+            SystemExceptionKind::CommFailure,
+            MinorCode::ONEWAYS_LOST,
+            CompletionStatus::Maybe,
+        )
+        .with_detail(format!("up to {count} oneways that waited for others to leave with")),
+        FlushFailure::TimedOut => SystemException::new(
+            SystemExceptionKind::Timeout,
+            MinorCode::CALL_TIMEOUT,
+            CompletionStatus::Maybe,
+        ),
+    }
+}

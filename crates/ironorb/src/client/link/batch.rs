@@ -1,0 +1,279 @@
+//! Oneways that wait for others, to leave with them by one system call. They wait where all requests are written, in the
+//! connection's buffer, so whatever is sent next takes them along and their order is that of the calls.
+//!
+//! Adding one to others costs what writing it does: no clock, no deadline, and no look at the socket. These are for the
+//! first of a batch and for whoever sends it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ironorb_giop::connection::NotWhole;
+use ironorb_giop::message::RequestTarget;
+use ironorb_giop::service_context::EncodedContexts;
+
+use super::{Clock, Guard, LOOK_AFTER_MS, Link};
+use crate::deadline::{Deadline, Passed};
+use crate::invocation::CallFailure;
+use crate::invoke::Arguments;
+use crate::messaging::OnewayBatching;
+use crate::sync::lock;
+
+/// Oneways that wait.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Written since nothing waited.
+    count: usize,
+    /// Where in the stream the last of them ends.
+    ends_at: u64,
+    /// When they are to leave.
+    due: Option<Instant>,
+    /// How long the last one that was the first of a batch, or sooner due than others, may wait.
+    delay_max: Duration,
+    /// The receiver will look.
+    is_timed: bool,
+    /// Times that it has found nothing to send since it did.
+    vain_looks: u32,
+}
+
+/// What has become of a oneway that was to be added to others.
+#[derive(Debug)]
+pub(crate) enum Added {
+    Waits,
+    /// It has been sent with the others, or has failed.
+    Done(Result<(), CallFailure>),
+    /// Nothing: it must go the long way.
+    NotHere,
+}
+
+/// Looks in vain before the receiver looks no more. To wake it for the first again costs about as much as these.
+const VAIN_LOOKS_MAX: u32 = 4;
+
+impl Link {
+    /// Adds a oneway to those that wait. `deadline` is how long the call may wait if it has to send them; `None` when it
+    /// may not.
+    #[inline]
+    pub(crate) fn add_oneway(
+        &self,
+        target: &RequestTarget,
+        operation: &str,
+        arguments: Arguments<'_>,
+        batching: &OnewayBatching,
+        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+    ) -> Added {
+        let mut state = lock(&self.state);
+        let pending_bytes = state.transmit().pending_bytes();
+        let is_due_sooner = batching.delay_max < state.batch.delay_max;
+        if (pending_bytes == 0 || is_due_sooner || pending_bytes > self.transmit_bytes_max)
+            && !self.may_begin(&mut state, pending_bytes, batching)
+        {
+            return Added::NotHere;
+        }
+        let begins_at = state.transmit().end_position();
+        if let Err(request) = state.begin_lending_oneway(target, operation, EncodedContexts::EMPTY, arguments)
+        {
+            return self.add_lending(state, begins_at, request, arguments, deadline);
+        }
+        let is_full = state.transmit().pending_bytes() >= batching.bytes_max
+            || state.batch.count + 1 >= batching.count_max;
+        if is_full {
+            return Added::Done(self.send_batch(state, begins_at, deadline));
+        }
+        state.hold();
+        Added::Waits
+    }
+
+    /// Lets a oneway wait that has been written as any other. `is_first` says that none was waiting. False when it must be
+    /// sent now.
+    #[cold]
+    pub(super) fn hold_oneway(
+        &self,
+        state: &mut Guard<'_>,
+        is_first: bool,
+        batching: &OnewayBatching,
+    ) -> bool {
+        let is_full = state.transmit().pending_bytes() >= batching.bytes_max
+            || (if is_first { 0 } else { state.batch.count }) + 1 >= batching.count_max;
+        if is_full || self.is_accepted() || state.end().is_some() || state.transmit().is_lending() {
+            return false;
+        }
+        let may_wait = !(is_first || batching.delay_max < state.batch.delay_max)
+            || self.set_due(state, Instant::now(), is_first, batching);
+        if may_wait {
+            state.hold();
+        }
+        may_wait
+    }
+
+    /// A first one is to wait, or one for less time than those that do, or many bytes wait. False when this is not the
+    /// connection for it, or a look at it is due.
+    #[cold]
+    fn may_begin(&self, state: &mut Guard<'_>, pending_bytes: usize, batching: &OnewayBatching) -> bool {
+        let now = Instant::now();
+        let now_ms = self.elapsed_ms(now);
+        let idle_ms = now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        if self.is_accepted()
+            || state.end().is_some()
+            || idle_ms > LOOK_AFTER_MS
+            || pending_bytes > self.transmit_bytes_max
+        {
+            return false;
+        }
+        self.used_ms.store(now_ms, Ordering::Relaxed);
+        self.set_due(state, now, pending_bytes == 0, batching)
+    }
+
+    /// Sees to it that what waits leaves in time. False when nobody could.
+    fn set_due(
+        &self,
+        state: &mut Guard<'_>,
+        now: Instant,
+        is_first: bool,
+        batching: &OnewayBatching,
+    ) -> bool {
+        let due = now + batching.delay_max;
+        let batch = &mut state.batch;
+        if is_first {
+            batch.count = 0;
+            batch.due = None;
+        }
+        let is_sooner = batch.due.is_none_or(|other| due < other);
+        if is_sooner {
+            batch.due = Some(due);
+        }
+        // The receiver's next look may be too late.
+        let must_tell = !batch.is_timed || batching.delay_max < batch.delay_max;
+        batch.delay_max = batching.delay_max;
+        if must_tell {
+            if self.receiver.start().is_err() {
+                return false;
+            }
+            batch.is_timed = true;
+            batch.vain_looks = 0;
+            self.receiver.flush_at(due, &self.me);
+        }
+        true
+    }
+
+    /// One that is to leave from where it lies: behind all that waits, and now.
+    #[cold]
+    fn add_lending<'l>(
+        &'l self,
+        state: Guard<'l>,
+        begins_at: u64,
+        request: NotWhole<()>,
+        arguments: Arguments<'_>,
+        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+    ) -> Added {
+        let now = Instant::now();
+        let deadline = deadline(now);
+        // A call that may not wait leaves what the socket does not take.
+        let until = deadline.unwrap_or(Deadline::NEVER.at_most(now, Duration::ZERO));
+        let sent = self
+            .lend_request(state, request, arguments, &mut Clock(now), until)
+            .and_then(|(state, ())| self.send_batch(state, begins_at, |_| deadline));
+        Added::Done(sent)
+    }
+
+    /// Sends all that waits. The outcome is that of the request that begins there and is the last.
+    #[cold]
+    fn send_batch<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        begins_at: u64,
+        deadline: impl FnOnce(Instant) -> Option<Deadline>,
+    ) -> Result<(), CallFailure> {
+        let now = Instant::now();
+        self.used_ms.store(self.elapsed_ms(now), Ordering::Relaxed);
+        let ends_at = state.transmit().end_position();
+        self.send_some(&mut state);
+        if state.transmit().pending_bytes() > 0 && state.end().is_none() {
+            match deadline(now) {
+                Some(deadline) => {
+                    state = self
+                        .flush(state, &mut Clock(now), deadline)
+                        .map_err(|Passed| CallFailure::TimedOut { written: true })?;
+                }
+                None => self.attend(&mut state),
+            }
+        }
+        let sent_position = state.transmit().sent_position();
+        match state.end() {
+            Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends everything that waits, and waits until the socket has taken it.
+    pub(crate) fn flush_all(&self, now: Instant, deadline: Deadline) -> Result<(), CallFailure> {
+        let mut state = lock(&self.state);
+        state.attended.have_been_sent();
+        match self.flush(state, &mut Clock(now), deadline) {
+            // What is lost with its connection is told by whoever counts it.
+            Ok(_) => Ok(()),
+            Err(Passed) => Err(CallFailure::TimedOut { written: true }),
+        }
+    }
+
+    /// Sends what the socket takes at once of what waits.
+    pub(crate) fn flush_now(&self) {
+        let mut state = lock(&self.state);
+        if state.transmit().pending_bytes() > 0 && state.end().is_none() {
+            self.send_some(&mut state);
+            self.attend(&mut state);
+        }
+    }
+
+    /// Nobody will flush it any more.
+    pub(super) fn send_last(&self) {
+        let mut state = lock(&self.state);
+        if state.transmit().pending_bytes() > 0 && state.end().is_none() {
+            self.send_some(&mut state);
+        }
+    }
+
+    /// The receiver comes by: something may have waited for as long as it may.
+    pub(crate) fn on_flush_due(&self) {
+        let mut state = lock(&self.state);
+        let now = Instant::now();
+        let waits = state.batch.ends_at > state.transmit().sent_position() && state.end().is_none();
+        let due = state.batch.due.filter(|_| waits);
+        let next = match due {
+            Some(due) if due > now => due,
+            Some(_) => {
+                state.batch.vain_looks = 0;
+                self.send_some(&mut state);
+                self.attend(&mut state);
+                now + state.batch.delay_max
+            }
+            None => {
+                state.batch.vain_looks += 1;
+                now + state.batch.delay_max
+            }
+        };
+        if state.batch.vain_looks >= VAIN_LOOKS_MAX || state.end().is_some() {
+            state.batch.is_timed = false;
+        } else {
+            self.receiver.flush_at(next, &self.me);
+        }
+    }
+
+    /// The connection has ended. How many oneways were waiting that have not been sent.
+    #[cold]
+    pub(super) fn count_lost(&self, state: &mut Guard<'_>) {
+        let are_lost = state.transmit().sent_position() < state.batch.ends_at;
+        let count = std::mem::take(&mut state.batch.count);
+        if are_lost {
+            self.lost_oneways.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+}
+
+impl super::LinkState {
+    /// One more waits.
+    #[inline]
+    fn hold(&mut self) {
+        self.batch.count += 1;
+        self.batch.ends_at = self.connection.transmit().end_position();
+        self.attended.add_held();
+    }
+}
