@@ -22,6 +22,7 @@ use crate::sync::lock;
 use crate::waiting::Waits;
 
 use super::Shared;
+use super::hybrid::KEPT_FOR;
 use super::watchdog::Activity;
 use super::work::{Stop, Work};
 use answers::Unanswered;
@@ -209,7 +210,7 @@ impl Connection {
                 }
             }
             self.note_unfinished_of(&framer);
-            match net::receive(&self.stream, framer.space()) {
+            match self.waits.receive(&self.stream, framer.space(), Some(KEPT_FOR), || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => return Found::Nothing,
                 Ok(Moved::End) | Err(_) => return Found::End,
