@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use ironorb::{
 };
 use ironorb_dynamic::Interfaces;
 use ironorb_dynamic::bridge::{Bridge, BridgeOptions};
+use ironorb_idl::compile_file;
+use ironorb_services::ifr::{InterfaceRepository, InterfaceRepositoryServer, Limits, Store};
 use ironorb_tests::converse::{converse_dynamically, converse_statically};
 use ironorb_tests::dynamics::EverythingRef;
 use ironorb_tests::everything::Everyone;
@@ -594,4 +597,45 @@ fn objects_that_come_late_are_known() {
     let text = String::from_utf8_lossy(&back.body).into_owned();
     assert!(text.contains("IDL:Giver:1.0") && !text.contains("given"), "it leads through the bridge: {text}");
     orb.shutdown(true).unwrap();
+}
+
+/// So are objects whose repository was away: not each call asks for it, and none is refused meanwhile.
+#[test]
+fn repositories_that_come_late_are_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("ir");
+    let socket = socket.to_str().unwrap();
+    let (server, client, asking) = (server(Version::V1_2), client(), client());
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let mut types = Interfaces::new();
+    let root = asking.string_to_object(&format!("corbaloc:uiop:{socket}|InterfaceRepository")).unwrap();
+    types.add_repository(&root.narrow_unchecked());
+    let shown: Arc<Mutex<Vec<bool>>> = Arc::default();
+    let heard = shown.clone();
+    let (orb, bridge) = bridge(BridgeOptions {
+        types: Some(Arc::new(types)),
+        show_values: true,
+        observer: Some(Arc::new(move |passed| heard.lock().unwrap().push(passed.arguments.is_some()))),
+        ..BridgeOptions::default()
+    });
+    let target = orb.string_to_object(&probe.object().to_ior_string()).unwrap();
+    let reference = bridge.publish(b"probe", &target).unwrap();
+    let through: ProbeRef = client.resolve(&reference.to_ior_string()).unwrap();
+    let add = |times: usize| (0..times).for_each(|_| assert_eq!(through.add(40, 2).unwrap(), 42));
+    add(3); // of which the first two ask
+    let repository = Orb::builder().endpoint(&format!("uiop://{socket}")).unwrap().build().unwrap();
+    let held = InterfaceRepository::new(Store::in_memory().unwrap(), Limits::default());
+    let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
+    held.load(&compile_file(Path::new(idl), &Default::default()).model.unwrap()).unwrap();
+    let held = InterfaceRepositoryServer::start(&repository, held).unwrap();
+    add(2);
+    assert_eq!(*shown.lock().unwrap(), [false, false, false, true, true]);
+    // What is known is kept.
+    drop(held);
+    repository.shutdown(true).unwrap();
+    add(1);
+    assert_eq!(shown.lock().unwrap().last(), Some(&true));
+    for orb in [client, orb, server, asking] {
+        orb.shutdown(true).unwrap();
+    }
 }

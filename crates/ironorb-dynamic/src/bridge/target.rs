@@ -21,11 +21,12 @@ pub(super) struct Target {
     version: Version,
     /// The same object once for each manner in which it has been called: at most one for each version and pair of sets.
     manners: Mutex<Vec<(Manner, ObjectRef)>>,
-    /// What the object is, once it has said so or said that it does not.
+    /// What the object is, once that is known, or known to be known to nobody.
     interface: OnceLock<Option<Arc<InterfaceDescription>>>,
     /// How often it could not be asked, and why not, the last time. Locked by who asks.
     failures: AtomicU64,
     failure: Mutex<Option<SystemException>>,
+    vain: Vain,
     known: Mutex<HashMap<String, Arc<Known>>>,
 }
 
@@ -46,6 +47,7 @@ impl Target {
             interface: OnceLock::new(),
             failures: AtomicU64::new(0),
             failure: Mutex::default(),
+            vain: Vain::default(),
             known: Mutex::default(),
         }
     }
@@ -103,17 +105,21 @@ impl Target {
         Ok(Some(found))
     }
 
-    /// What the object is. Only what it has answered is kept; where it cannot be reached the caller is told, so that each
-    /// call asks but once. Those that come while one asks share what comes of it, else they would wait for the same time
-    /// one after the other.
+    /// What the object is. Only what has been answered is kept; where the object cannot be reached the caller is told, so that
+    /// each call asks but once. Those that come while one asks share what comes of it, else they would wait for the same
+    /// time one after the other. Where it is a repository that is away, calls are passed on as they are, and some ask again.
     fn interface(&self, types: &Interfaces) -> Result<Option<Arc<InterfaceDescription>>, SystemException> {
         if let Some(found) = self.interface.get() {
             return Ok(found.clone());
         }
+        let Some(turn) = self.vain.turn() else { return Ok(None) };
         let failures_before = self.failures.load(Ordering::Relaxed);
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = self.interface.get() {
             return Ok(found.clone());
+        }
+        if !self.vain.asks(turn) {
+            return Ok(None);
         }
         if self.failures.load(Ordering::Relaxed) != failures_before
             && let Some(e) = &*failure
@@ -122,6 +128,10 @@ impl Target {
         }
         let found = match types.of(&self.object) {
             Ok(found) => Some(found),
+            Err(unknown) if unknown.unanswered.is_none() && unknown.may_be_known_later() => {
+                self.vain.note(turn);
+                return Ok(None);
+            }
             Err(unknown) => match unknown.unanswered {
                 Some(e) if is_unreachable(&e) => {
                     // The call itself has not been made.
@@ -136,6 +146,33 @@ impl Target {
             },
         };
         Ok(self.interface.get_or_init(|| found).clone())
+    }
+}
+
+/// Which calls ask again for what could not be learnt so far: the second, the fourth, the eighth and so on, so that what
+/// comes back is found before as many calls have gone by again, and what never comes costs next to nothing.
+#[derive(Default)]
+struct Vain {
+    /// Calls that wanted to know.
+    calls: AtomicU64,
+    /// The first of them that asks next.
+    next: AtomicU64,
+}
+
+impl Vain {
+    /// Which call this is, if it asks.
+    fn turn(&self) -> Option<u64> {
+        let turn = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        self.asks(turn).then_some(turn)
+    }
+
+    fn asks(&self, turn: u64) -> bool {
+        turn >= self.next.load(Ordering::Relaxed)
+    }
+
+    /// A call has asked in vain.
+    fn note(&self, turn: u64) {
+        self.next.store(turn.saturating_mul(2), Ordering::Relaxed);
     }
 }
 
