@@ -37,8 +37,12 @@ const BANK: &str = "
 ";
 
 fn known() -> Interfaces {
+    known_by("bank.idl", BANK)
+}
+
+fn known_by(name: &str, idl: &str) -> Interfaces {
     let mut known = Interfaces::new();
-    known.add_idl_text("bank.idl", BANK, &Default::default()).unwrap();
+    known.add_idl_text(name, idl, &Default::default()).unwrap();
     known
 }
 
@@ -53,16 +57,27 @@ struct Mocked {
 
 impl Mocked {
     fn with(answers: Value) -> Mocked {
+        Mocked::of(known(), answers)
+    }
+
+    fn of(known: Interfaces, answers: Value) -> Mocked {
         let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
         let client = Orb::builder().no_endpoint().build().unwrap();
         let calls: Arc<Mutex<Vec<CallReport>>> = Arc::default();
         let heard = calls.clone();
         let report = Some(Box::new(move |call: &CallReport| heard.lock().unwrap().push(call.clone())) as _);
-        let mock = Mock::start(&server, known(), Options { answers, report, ..Options::default() });
-        Mocked { mock: mock.unwrap(), server, client, known: known(), calls }
+        let mock = Mock::start(&server, known.clone(), Options { answers, report, ..Options::default() });
+        Mocked { mock: mock.unwrap(), server, client, known, calls }
     }
 
     fn object(&self, key: &str) -> ObjectRef {
+        if key == "Wide" {
+            // An address alone tells no code sets, which wide characters need.
+            return self
+                .client
+                .string_to_object(&self.mock.objects()[0].reference().to_ior_string())
+                .unwrap();
+        }
         let address = &self.server.published_addresses()[0];
         self.client.string_to_object(&format!("corbaloc::1.2@{address}/{key}")).unwrap()
     }
@@ -215,6 +230,44 @@ fn answers_come_by_turn_and_by_arguments() {
     assert_eq!(joined, json!({"result": "b", "out": {"c": "a", "d": 0}}));
     // The other objects of the interface are not concerned.
     assert_eq!(bank.call("Savings", "withdraw", &[json!(1), json!("rent")]), json!(0));
+}
+
+#[test]
+fn arguments_are_echoed_where_only_bounds_differ() {
+    let idl = "
+        typedef wstring<4> Brief; typedef sequence<string<3>, 2> Few; typedef sequence<string> Lots;
+        interface Wide {
+            wstring longer(in Brief text);
+            wstring<4> shorter(in wstring text);
+            wstring named(in wstring<2> a, in wstring b, out wstring<2> c);
+            Lots more(in Few some);
+            Few fewer(in Lots some);
+            string other(in wstring<4> text);
+            string<3> as_said(in string text);
+        };
+    ";
+    let echo = json!({"echo": true});
+    let wide = Mocked::of(
+        known_by("wide.idl", idl),
+        json!({"Wide": {
+            "longer": echo, "shorter": echo, "named": echo, "more": echo, "fewer": echo, "other": echo,
+            "as_said": {"echo": {"result": "text"}}
+        }}),
+    );
+    let call = |operation: &str, argument: Value| wide.call("Wide", operation, &[argument]);
+    assert_eq!(call("longer", json!("ab€d")), json!("ab€d"));
+    assert_eq!(call("shorter", json!("ab€d")), json!("ab€d"));
+    assert_eq!(call("shorter", json!("abcde")), json!(""), "too long");
+    let named = wide.call("Wide", "named", &[json!("ab"), json!("long")]);
+    assert_eq!(named, json!({"result": "long", "out": {"c": "ab"}}), "the same type comes first");
+    assert_eq!(call("more", json!(["abc"])), json!(["abc"]));
+    assert_eq!(call("fewer", json!(["abc", "d"])), json!(["abc", "d"]));
+    for too_much in [json!(["abcd"]), json!(["a", "b", "c"])] {
+        assert_eq!(call("fewer", too_much), json!([]));
+    }
+    assert_eq!(call("other", json!("ab")), json!(""), "another type");
+    assert_eq!(call("as_said", json!("abc")), json!("abc"));
+    assert_eq!(call("as_said", json!("abcd"))["system"], json!("BAD_PARAM"));
 }
 
 #[test]

@@ -24,6 +24,7 @@ use ironorb::{
 };
 use serde_json::{Map, Value};
 
+use super::object::may_be_echoed_as;
 use super::{MockObject, is_id};
 use crate::Interfaces;
 use crate::json::{DEPTH_MAX, JsonError, from_json};
@@ -344,7 +345,9 @@ impl Checking<'_> {
             let name = json.as_str().ok_or_else(|| JsonError::expected("an argument's name", json))?;
             let found = operation.sent().enumerate().find(|(_, (_, parameter))| parameter.name == name);
             match found {
-                Some((place, (_, parameter))) if parameter.type_code.equivalent(type_code) => Ok(place),
+                Some((place, (_, parameter))) if may_be_echoed_as(&parameter.type_code, type_code) => {
+                    Ok(place)
+                }
                 Some(_) => Err(JsonError::new(format!("the argument {name} is of another type"))),
                 None => Err(no_argument(operation).in_member(name)),
             }

@@ -97,6 +97,9 @@ pub(super) struct MockServant {
     attributes: Mutex<BTreeMap<String, Any>>,
 }
 
+/// A result, and parameters by their places among all.
+type Given = (Option<Any>, Vec<(usize, Any)>);
+
 /// What a call brings.
 pub(super) enum Outcome {
     Return { result: Option<Any>, outs: Vec<Any> },
@@ -130,15 +133,10 @@ impl MockServant {
             Some(What::Return { result, outs }) => {
                 self.fill(operation, arguments, result.as_ref(), outs, false)
             }
-            Some(What::EchoAs { result, outs }) => {
-                // Types and places have been checked.
-                let given: Vec<(usize, Any)> = outs
-                    .iter()
-                    .filter_map(|(index, place)| Some((*index, arguments.get(*place)?.clone())))
-                    .collect();
-                let result = result.and_then(|place| arguments.get(place));
-                self.fill(operation, arguments, result, &given, false)
-            }
+            Some(What::EchoAs { result, outs }) => match self.echoed(operation, arguments, *result, outs) {
+                Some((result, outs)) => self.fill(operation, arguments, result.as_ref(), &outs, false),
+                None => Err(beyond_bound()),
+            },
             Some(What::Echo) => self.fill(operation, arguments, None, &[], true),
             Some(What::Default) | None => match self.attribute(operation) {
                 Some(kept) => Ok((Some(kept), Vec::new())),
@@ -155,6 +153,26 @@ impl MockServant {
             Ok((result, outs)) => Outcome::Return { result, outs },
             Err(e) => Outcome::System(e),
         }
+    }
+
+    /// Arguments in the places where they are wanted; types and places have been checked, so it is for their lengths if
+    /// they do not fit there.
+    fn echoed(
+        &self,
+        operation: &OperationDescription,
+        arguments: &[Any],
+        result: Option<usize>,
+        outs: &[(usize, usize)],
+    ) -> Option<Given> {
+        let result = match result {
+            Some(place) => Some(echoed_as(arguments.get(place)?, &operation.result)?),
+            None => None,
+        };
+        let outs = outs.iter().map(|(index, place)| {
+            let type_code = &operation.parameters.get(*index)?.type_code;
+            Some((*index, echoed_as(arguments.get(*place)?, type_code)?))
+        });
+        Some((result, outs.collect::<Option<Vec<_>>>()?))
     }
 
     /// What is kept of an attribute that is read.
@@ -178,11 +196,17 @@ impl MockServant {
         let mut left: Vec<&Any> = if echo { arguments.iter().collect() } else { Vec::new() };
         // Each argument comes back once, in the first place of its type.
         let mut next = |type_code: &TypeCode| {
-            let fits = |argument: &&Any| argument.type_code().equivalent(type_code);
-            match left.iter().position(fits) {
-                Some(place) => left.remove(place).retyped(type_code.clone()).ok(),
-                None => None,
-            }
+            let is_same = |argument: &&Any| argument.type_code().equivalent(type_code);
+            let (place, echoed) = match left.iter().position(is_same) {
+                Some(place) => (place, echoed_as(left[place], type_code)?),
+                // Else one that only its bound tells from it.
+                None => {
+                    let mut others = left.iter().enumerate();
+                    others.find_map(|(place, argument)| Some((place, echoed_as(argument, type_code)?)))?
+                }
+            };
+            left.remove(place);
+            Some(echoed)
         };
         let result = match result {
             _ if !operation.has_result() => None,
@@ -247,6 +271,41 @@ impl DynamicServant for MockServant {
 fn no_default(type_code: &TypeCode, why: &dyn fmt::Display) -> SystemException {
     SystemException::new(SystemExceptionKind::NoImplement, MinorCode::NONE, CompletionStatus::No)
         .with_detail(format!("no answer is prepared, and {type_code} has no default value: {why}"))
+}
+
+#[cold]
+fn beyond_bound() -> SystemException {
+    SystemException::new(SystemExceptionKind::BadParam, MinorCode::NONE, CompletionStatus::No)
+        .with_detail("an argument is longer than what it is echoed as may be")
+}
+
+/// The value under a type that differs at most in bounds, if it keeps to them.
+fn echoed_as(argument: &Any, type_code: &TypeCode) -> Option<Any> {
+    if argument.type_code().equivalent(type_code) {
+        return argument.retyped(type_code.clone()).ok();
+    }
+    if !may_be_echoed_as(argument.type_code(), type_code) {
+        return None;
+    }
+    Any::read_value(type_code.clone(), &mut argument.reader()).ok()
+}
+
+/// Whether types are the same but for the bounds of strings and sequences.
+pub(super) fn may_be_echoed_as(one: &TypeCode, other: &TypeCode) -> bool {
+    let (mut one, mut other) = (one.resolved(), other.resolved());
+    for _ in 0..json::DEPTH_MAX {
+        match (one.kind(), other.kind()) {
+            (TcKind::String, TcKind::String) | (TcKind::WString, TcKind::WString) => return true,
+            (TcKind::Sequence, TcKind::Sequence) => {}
+            (TcKind::Array, TcKind::Array) if one.length() == other.length() => {}
+            _ => return one.equivalent(&other),
+        }
+        match (one.content_type(), other.content_type()) {
+            (Ok(inner), Ok(other_inner)) => (one, other) = (inner.resolved(), other_inner.resolved()),
+            _ => return false,
+        }
+    }
+    false
 }
 
 #[cold]
