@@ -129,8 +129,20 @@ fn arguments_come_from_files_and_standard_input() {
     assert_eq!(from_stdin(&["add", "1", "-"], "50").expect(), "51\n");
     let said = from_stdin(&["add", "-", "-"], "50").expect_failure(1);
     assert!(said.contains("only one argument can come from standard input"), "{said}");
-    let said = from_stdin(&["echo", "-"], "{").expect_failure(1);
+    let said = from_stdin(&["add", "1", "-"], "{").expect_failure(1);
     assert!(said.contains("standard input is not JSON: EOF"), "{said}");
+    // A text needs no quotes there either; one that is JSON has them.
+    for (text, meant) in [
+        ("plain {text\n", "plain {text"),
+        ("two\nlines\r\n", "two\nlines"),
+        ("\"quoted\\n\"\n", "quoted\n"),
+        ("17\n", "17"),
+        ("{\"text\": \"by name\"}\n", "by name"),
+        ("{\"other\": 1}", "{\"other\": 1}"),
+        ("\n", ""),
+    ] {
+        assert_eq!(probe.json(&["echo", &file("text", text)]), json!(meant), "{text:?}");
+    }
     probe.refused(&["add", "@no/such/file"], &["cannot read no/such/file", "No such file"]);
     // A reference in a file.
     let ior = file("object.ior", &probe.ior).replace('@', "file:");

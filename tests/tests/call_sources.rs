@@ -120,6 +120,19 @@ fn without_any_source_it_is_told_who_was_asked() {
     );
 }
 
+#[test]
+fn services_that_come_with_the_command_need_no_idl() {
+    let repository = repository(PROBE_IDL);
+    let listed = call(&[&repository.ready, "--list"]).expect();
+    assert!(listed.starts_with("interface Repository : Container, IRObject {\n"), "{listed}");
+    let found = call(&[&repository.ready, "lookup_id", "IDL:testing/Derived:1.0", "--compact"]).expect();
+    let found = found.trim().trim_matches('"');
+    assert_eq!(call(&[found, "absolute_name"]).expect(), "\"::testing::Derived\"\n");
+    assert_eq!(call(&[found, "def_kind"]).expect(), "\"dk_Interface\"\n");
+    let naming = ServingProcess::start(["naming", "serve", "--memory", "--listen", "iiop://127.0.0.1:0"]);
+    assert_eq!(call(&[&naming.ready, "to_name", "a.b/c", "--compact"]).expect().matches("\"id\"").count(), 2);
+}
+
 /// Answers with the properties that came.
 struct Telling(Arc<InterfaceDescription>);
 

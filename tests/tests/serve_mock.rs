@@ -121,7 +121,9 @@ fn numbers_keep_the_digits_that_were_typed() {
     let idl = files.write(
         "numbers.idl",
         "struct S { long double x; };
+         struct Both { long double x; double y; };
          interface Numbers {
+             void beside(inout Both b);
              void precise(inout long double x);
              void inside(inout S s);
              void large(inout unsigned long long x);
@@ -139,8 +141,13 @@ fn numbers_keep_the_digits_that_were_typed() {
     assert_eq!(given("inside", r#"{"x": 0.1}"#), r#"{"out":{"s":{"x":"0.1"}}}"#);
     let rough: Value = serde_json::from_str(&given("rough", "100000000000000000000")).unwrap();
     assert_eq!(rough, json!({"out": {"x": 1e20}}));
+    // So short a number is only what a `double` makes of it.
+    for digits in ["0.1000000000000000055", "1.23456789012345678901"] {
+        let inside = format!(r#"{{"x": {digits}}}"#);
+        assert_eq!(given("inside", &inside), format!(r#"{{"out":{{"s":{{"x":"{digits}"}}}}}}"#));
+    }
     // What cannot be kept is refused, not changed.
-    let said = ask("inside", r#"{"x": 1.23456789012345678901}"#).expect_failure(1);
+    let said = ask("beside", r#"{"x": 1.23456789012345678901, "y": 1}"#).expect_failure(1);
     assert!(said.contains("$.x: expected a number of at most 15 digits, or a string"), "{said}");
     let said = ask("large", "18446744073709551616").expect_failure(1);
     assert!(said.contains("18446744073709551615, found \"18446744073709551616\""), "{said}");

@@ -14,7 +14,6 @@ use ironorb_idl::model::Model;
 use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
 
 use crate::lower;
-use crate::repository::ask_id;
 use crate::told::{Definitions, Told, ToldByObject};
 
 /// Definitions known at run time, from IDL files or from wherever descriptions and TypeCodes come, and interface
@@ -202,6 +201,25 @@ impl Interfaces {
 
     /// Makes the valuetypes among them known to an ORB, so that its dynamic requests and servants take values of derived
     /// types: see [`Orb::register_value_type`].
+    ///
+    /// ```
+    /// use ironorb::Orb;
+    /// use ironorb_dynamic::{Interfaces, json};
+    /// use serde_json::json;
+    ///
+    /// let mut known = Interfaces::new();
+    /// let idl = "valuetype Shape { public string name; }; valuetype Circle : Shape { public double radius; };";
+    /// known.add_idl_text("shapes.idl", idl, &Default::default())?;
+    /// let shape = known.type_code("IDL:Shape:1.0").expect("it was just read");
+    /// let circle = json!({"@type": "Circle", "name": "c", "radius": 1.5});
+    ///
+    /// let orb = Orb::builder().no_endpoint().build()?;
+    /// assert!(json::from_json(&shape, &circle, &known, Some(&orb)).is_err());
+    /// known.register_value_types(&orb);
+    /// let value = json::from_json(&shape, &circle, &known, Some(&orb))?;
+    /// assert_eq!(json::to_json_with(&value, &known)?["radius"], json!(1.5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn register_value_types(&self, orb: &Orb) {
         self.type_codes().for_each(|type_code| orb.register_value_type(type_code));
     }
@@ -234,10 +252,16 @@ impl Interfaces {
         if format_and_rest.is_some_and(|(format, rest)| !format.is_empty() && !rest.starts_with(':')) {
             return Ok(Some(scoped_name.to_owned()));
         }
-        match self.id_of(scoped_name) {
-            Some(id) => Ok(Some(id.to_owned())),
-            None => self.first_of(|repository, _| ask_id(repository, scoped_name)),
+        match self.known_id(scoped_name) {
+            Some(id) => Ok(Some(id)),
+            None => self.first_of(|repository, told| told.ask_id(repository, scoped_name)),
         }
+    }
+
+    /// The repository id behind a scoped name, from IDL or as a repository has told it already.
+    pub(crate) fn known_id(&self, scoped_name: &str) -> Option<String> {
+        let told = || self.tables().find_map(|told| told.id_of(scoped_name));
+        self.id_of(scoped_name).map(str::to_owned).or_else(told)
     }
 
     /// Scoped names with their repository ids, in the order of the names. Only what came from IDL has one.

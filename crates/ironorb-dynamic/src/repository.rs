@@ -96,6 +96,18 @@ impl LookUp {
         Ok(Some(type_code))
     }
 
+    /// The repository id that a scoped name stands for in a repository. Blocks.
+    pub(crate) fn id(
+        self,
+        repository: &RepositoryRef,
+        scoped_name: &str,
+    ) -> Result<Option<String>, SystemException> {
+        match self.in_time(repository)?.lookup(scoped_name)? {
+            Some(found) => self.in_time(&found)?.id().map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// What one definition tells of itself. Blocks.
     pub(crate) fn describe(&mut self, definition: &InterfaceDefRef) -> Result<Full, SystemException> {
         self.definitions_left = self.definitions_left.checked_sub(1).ok_or_else(too_many_definitions)?;
@@ -159,18 +171,6 @@ impl LookUp {
         let own = one.object().effective_policies().roundtrip_timeout.flatten();
         let timeout = own.map_or(left, |own| own.min(left));
         Ok(one.object().with_timeout(Some(timeout)).narrow_unchecked())
-    }
-}
-
-/// The repository id that a scoped name stands for in a repository. Blocks.
-pub(crate) fn ask_id(
-    repository: &RepositoryRef,
-    scoped_name: &str,
-) -> Result<Option<String>, SystemException> {
-    let look_up = LookUp::begin();
-    match look_up.in_time(repository)?.lookup(scoped_name)? {
-        Some(found) => look_up.in_time(&found)?.id().map(Some),
-        None => Ok(None),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::repository::{Described, LookUp, with_ids};
 /// value.
 pub const INTERFACES_KEPT_MAX: usize = 4096;
 
-/// Types that are kept of all that repositories have told; those beyond are asked for each time. Default and only value.
+/// Types, and as many names, that are kept of all that repositories have told; those beyond are asked for each time. Default and only value.
 pub const TYPES_KEPT_MAX: usize = 65_536;
 
 /// Repositories that initial references have led to and that are asked from then on, too. Default and only value.
@@ -29,7 +29,7 @@ pub const REPOSITORIES_FOUND_MAX: usize = 8;
 /// asked again. Default and only value.
 pub const OBJECTS_KEPT_MAX: usize = 256;
 
-/// Types, and as many interfaces, that are kept of what one object and its repository have told; those beyond are asked for
+/// Types, and as many interfaces and names, that are kept of what one object and its repository have told; those beyond are asked for
 /// each time. Default and only value.
 pub const OBJECT_TYPES_KEPT_MAX: usize = 1024;
 
@@ -125,6 +125,8 @@ pub(crate) struct Definitions {
 struct Tables {
     interfaces: BTreeMap<String, Arc<InterfaceDescription>>,
     types: BTreeMap<String, TypeCode>,
+    /// From scoped names to ids.
+    names: BTreeMap<String, String>,
 }
 
 impl Definitions {
@@ -138,6 +140,24 @@ impl Definitions {
 
     pub(crate) fn type_code(&self, id: &str) -> Option<TypeCode> {
         locked(&self.tables).types.get(id).cloned()
+    }
+
+    pub(crate) fn id_of(&self, scoped_name: &str) -> Option<String> {
+        locked(&self.tables).names.get(scoped_name).cloned()
+    }
+
+    /// The id of what a repository has under a scoped name. Blocks.
+    pub(crate) fn ask_id(
+        &self,
+        repository: &RepositoryRef,
+        scoped_name: &str,
+    ) -> Result<Option<String>, SystemException> {
+        let Some(id) = LookUp::begin().id(repository, scoped_name)? else { return Ok(None) };
+        let mut tables = locked(&self.tables);
+        if tables.names.len() < self.types_max {
+            tables.names.entry(scoped_name.to_owned()).or_insert_with(|| id.clone());
+        }
+        Ok(Some(id))
     }
 
     /// The interface that a repository has under an id. Blocks.

@@ -361,7 +361,7 @@ fn values_keep_their_graph() {
     refused(
         "Node",
         json!({ "@type": "IDL:Nobody:1.0" }),
-        "$.@type: expected the repository id of a known valuetype, found \"IDL:Nobody:1.0\"",
+        "$.@type: expected the repository id or name of a known valuetype, found \"IDL:Nobody:1.0\"",
     );
     refused(
         "Node",
@@ -398,6 +398,13 @@ fn values_behind_bases_need_an_orb_that_knows_them() {
     let orb = ironorb::Orb::builder().no_endpoint().build().unwrap();
     assert!(made(Some(&orb)).is_err());
     generated::register_in_values(&orb);
+    // By its name, too; it is told by its id.
+    let mut named = json.clone();
+    named["@type"] = json!("graphs::Deep");
+    let by_name = from_json(&node, &named, &known, Some(&orb)).unwrap();
+    assert_eq!(by_name, from_json(&node, &json, &known, Some(&orb)).unwrap());
+    named["@type"] = json!("graphs::Nobody");
+    assert!(from_json(&node, &named, &known, Some(&orb)).is_err());
     let any = made(Some(&orb)).unwrap();
     assert_eq!(to_json_with(&any, &known), Ok(json.clone()));
     assert_eq!(to_json(&any), Ok(json));

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use ironorb::dynamic::{OperationDescription, Parameter};
+use ironorb::giop::typecode::TypeWalk;
 use ironorb::{Any, Orb, TcKind};
 use ironorb_dynamic::{Interfaces, json, signature};
 use serde_json::{Map, Value};
@@ -24,7 +25,9 @@ pub(super) fn read(
     known: &Interfaces,
     orb: &Orb,
 ) -> Result<Vec<(usize, Argument)>, Failure> {
-    let reading = Reading { operation, known, orb, parameters: operation.sent().collect() };
+    let parameters: Vec<_> = operation.sent().collect();
+    let keeps_digits = wants_digits(&parameters);
+    let reading = Reading { operation, known, orb, parameters, keeps_digits };
     reading.all(texts).map_err(|failure| failure.with_help(signature(operation)))
 }
 
@@ -34,6 +37,8 @@ struct Reading<'a> {
     orb: &'a Orb,
     /// Those that are sent, with their places among all.
     parameters: Vec<(usize, &'a Parameter)>,
+    /// Whether numbers that JSON's do not hold exactly are for types that do.
+    keeps_digits: bool,
 }
 
 impl Reading<'_> {
@@ -63,8 +68,8 @@ impl Reading<'_> {
     /// What a lone argument says, if that may be all arguments by name.
     fn whole(&self, text: &str) -> Result<Option<Value>, Failure> {
         match load(text)? {
-            Some(loaded) => parse(&loaded, text).map(Some),
-            None => Ok(serde_json::from_str(text).ok()),
+            Some(loaded) => self.json(&loaded).map(Some).map_err(|e| not_json(text, &e)),
+            None => Ok(self.json(text).ok()),
         }
     }
 
@@ -87,8 +92,8 @@ impl Reading<'_> {
 
     fn one(&self, parameter: &Parameter, text: &str) -> Result<Argument, Failure> {
         let value = match load(text)? {
-            Some(loaded) => parse(&loaded, text)?,
-            None => typed(parameter, text)?,
+            Some(loaded) => self.read_from(parameter, &loaded, text)?,
+            None => self.typed(parameter, text)?,
         };
         let read = self.value(parameter, &value);
         // The only argument by its name: what cannot be the argument itself may still be this.
@@ -98,6 +103,65 @@ impl Reading<'_> {
             return self.value(parameter, inner);
         }
         read
+    }
+
+    /// A value on the command line. Numbers of types that JSON's need not hold stay as they were typed. A word that is no JSON
+    /// is a text, and where a text is expected so is everything but a JSON text.
+    fn typed(&self, parameter: &Parameter, text: &str) -> Result<Value, Failure> {
+        let kind = parameter.type_code.resolved().kind();
+        let is_integer = matches!(
+            kind,
+            TcKind::Short
+                | TcKind::UShort
+                | TcKind::Long
+                | TcKind::ULong
+                | TcKind::LongLong
+                | TcKind::ULongLong
+                | TcKind::Octet
+        );
+        if is_text(kind) {
+            let quoted = serde_json::from_str(text).ok().filter(Value::is_string);
+            return Ok(quoted.unwrap_or_else(|| Value::from(text)));
+        }
+        match self.json(text) {
+            Ok(Value::Number(_)) if kind == TcKind::LongDouble => Ok(Value::from(text.trim())),
+            // A whole number too large for JSON's: what it is not is told with all its digits.
+            Ok(Value::Number(number)) if is_integer && number.is_f64() && is_whole(text.trim()) => {
+                Ok(Value::from(text.trim()))
+            }
+            Ok(value) => Ok(value),
+            Err(e) if text.trim_start().starts_with(['{', '[', '"']) => {
+                Err(Failure::new(format!("the argument `{}` is not JSON: {e}", parameter.name)))
+            }
+            // An enumerator, a reference, a type; whatever it is not is told as for other values.
+            Err(_) => Ok(Value::from(text)),
+        }
+    }
+
+    /// A value from a file or standard input: JSON, or the same without quotes that may be typed; the end of its last line
+    /// does not count.
+    fn read_from(&self, parameter: &Parameter, loaded: &str, named: &str) -> Result<Value, Failure> {
+        let line = loaded.strip_suffix('\n').map_or(loaded, |text| text.strip_suffix('\r').unwrap_or(text));
+        let kind = parameter.type_code.resolved().kind();
+        let is_word = matches!(
+            kind,
+            TcKind::Enum | TcKind::LongDouble | TcKind::TypeCode | TcKind::ObjRef | TcKind::AbstractInterface
+        );
+        match self.json(loaded) {
+            // All arguments by name, of which there is one.
+            Ok(Value::Object(map)) if map.len() == 1 && map.contains_key(&parameter.name) => {
+                Ok(Value::Object(map))
+            }
+            _ if is_text(kind) => self.typed(parameter, line),
+            Ok(Value::Number(_)) => self.typed(parameter, line),
+            Ok(value) => Ok(value),
+            Err(_) if is_word && !line.trim().is_empty() => self.typed(parameter, line.trim()),
+            Err(e) => Err(not_json(named, &e)),
+        }
+    }
+
+    fn json(&self, text: &str) -> serde_json::Result<Value> {
+        if self.keeps_digits { serde_json::from_str(&with_digits(text)) } else { serde_json::from_str(text) }
     }
 
     fn value(&self, parameter: &Parameter, value: &Value) -> Result<Argument, Failure> {
@@ -111,37 +175,73 @@ impl Reading<'_> {
     }
 }
 
-/// A value on the command line. Numbers of types that JSON's need not hold stay as they were typed. A word that is no JSON is a text, and where a text is expected so is everything but a
-/// JSON text.
-fn typed(parameter: &Parameter, text: &str) -> Result<Value, Failure> {
-    let kind = parameter.type_code.resolved().kind();
-    let is_text =
-        matches!(kind, TcKind::String | TcKind::WString | TcKind::Char | TcKind::WChar | TcKind::Fixed);
-    let is_integer = matches!(
-        kind,
-        TcKind::Short
-            | TcKind::UShort
-            | TcKind::Long
-            | TcKind::ULong
-            | TcKind::LongLong
-            | TcKind::ULongLong
-            | TcKind::Octet
-    );
-    match serde_json::from_str(text) {
-        Ok(text @ Value::String(_)) => Ok(text),
-        _ if is_text => Ok(Value::from(text)),
-        Ok(Value::Number(_)) if kind == TcKind::LongDouble => Ok(Value::from(text.trim())),
-        // A whole number too large for JSON's: what it is not is told with all its digits.
-        Ok(Value::Number(number)) if is_integer && number.is_f64() && is_whole(text.trim()) => {
-            Ok(Value::from(text.trim()))
+/// Whether there are `long double`s inside, and nothing that takes numbers as JSON has them.
+fn wants_digits(parameters: &[(usize, &Parameter)]) -> bool {
+    let mut walk = TypeWalk::default();
+    parameters.iter().for_each(|(_, parameter)| walk.add(&parameter.type_code, ()));
+    let mut wants = false;
+    while let Some((type_code, ())) = walk.next_type() {
+        match type_code.kind() {
+            TcKind::LongDouble => wants = true,
+            TcKind::Float | TcKind::Double | TcKind::Any => return false,
+            _ => walk.add_parts(&type_code, ()),
         }
-        Ok(value) => Ok(value),
-        Err(e) if text.trim_start().starts_with(['{', '[', '"']) => {
-            Err(Failure::new(format!("the argument `{}` is not JSON: {e}", parameter.name)))
-        }
-        // An enumerator, a reference, a type; whatever it is not is told as for other values.
-        Err(_) => Ok(Value::from(text)),
     }
+    wants
+}
+
+/// The same JSON with numbers as texts where a `double` might not keep what they say.
+fn with_digits(json: &str) -> String {
+    let mut made = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(next) = rest.chars().next() {
+        let length = match next {
+            '"' => string_length(rest),
+            '-' | '0'..='9' => {
+                let of_number = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
+                rest.find(|c| !of_number(c)).unwrap_or(rest.len())
+            }
+            other => other.len_utf8(),
+        };
+        let (token, after) = rest.split_at(length);
+        if is_beyond_double(token) {
+            made.extend(["\"", token, "\""]);
+        } else {
+            made.push_str(token);
+        }
+        rest = after;
+    }
+    made
+}
+
+/// The length of the text with which JSON begins.
+fn string_length(json: &str) -> usize {
+    let mut escaped = true; // the quote that opens it
+    let end = json.bytes().position(|b| {
+        let ends = b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        ends
+    });
+    end.map_or(json.len(), |end| end + 1)
+}
+
+/// Whether it is a number of which a `double` keeps only a part.
+fn is_beyond_double(token: &str) -> bool {
+    const DIGITS_KEPT: usize = 15;
+    let is_number = token.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    if !is_number || token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok() {
+        return false;
+    }
+    let Ok(double) = token.parse::<f64>() else { return false };
+    let mantissa = token.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let digits = digits.trim_matches('0').len();
+    digits > DIGITS_KEPT || (digits > 0 && !double.is_normal())
+}
+
+/// Types whose values are written as texts.
+fn is_text(kind: TcKind) -> bool {
+    matches!(kind, TcKind::String | TcKind::WString | TcKind::Char | TcKind::WChar | TcKind::Fixed)
 }
 
 fn is_whole(number: &str) -> bool {
@@ -167,8 +267,8 @@ fn limited(from: impl Read) -> io::Result<String> {
     Ok(text)
 }
 
-fn parse(loaded: &str, named: &str) -> Result<Value, Failure> {
-    serde_json::from_str(loaded).map_err(|e| Failure::new(format!("{} is not JSON: {e}", shown(named))))
+fn not_json(named: &str, e: &serde_json::Error) -> Failure {
+    Failure::new(format!("{} is not JSON: {e}", shown(named)))
 }
 
 fn shown(text: &str) -> &str {
@@ -178,3 +278,28 @@ fn shown(text: &str) -> &str {
 /// Longest JSON that is read for one argument, in bytes: a few for each byte of the largest message. Default and only
 /// value.
 const ARGUMENT_BYTES_MAX: u64 = 512 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::with_digits;
+
+    #[test]
+    fn long_numbers_become_texts() {
+        for (json, meant) in [
+            ("1.5", "1.5"),
+            ("[1e22, -0.1, 18446744073709551615, 5.000000000000000000]", ""),
+            ("[0.1000000000000000055, 7]", "[\"0.1000000000000000055\", 7]"),
+            ("{\"a\":1e4000,\"b\":-1e-4000}", "{\"a\":\"1e4000\",\"b\":\"-1e-4000\"}"),
+            ("18446744073709551616", "\"18446744073709551616\""),
+            (
+                r#"["1.23456789012345678901", "\\", "\"", 0.12345678901234567]"#,
+                r#"["1.23456789012345678901", "\\", "\"", "0.12345678901234567"]"#,
+            ),
+            ("é 1.0000000000000001", "é \"1.0000000000000001\""),
+            ("\"open 1.00000000000000000001", ""),
+            ("-", ""),
+        ] {
+            assert_eq!(with_digits(json), if meant.is_empty() { json } else { meant }, "{json}");
+        }
+    }
+}

@@ -55,7 +55,8 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present = "list")]
     operation: Option<String>,
     /// The arguments as JSON: one for each in and inout parameter in order, or one object with all of them by name.
-    /// `@FILE` reads one from a file, `-` from standard input. Texts, enumerators and references need no quotes.
+    /// `@FILE` reads one from a file, `-` from standard input. Texts, enumerators and references need no quotes, there too:
+    /// a text is the whole file, without the end of its last line.
     #[arg(allow_negative_numbers = true)]
     arguments: Vec<String>,
     #[command(flatten)]

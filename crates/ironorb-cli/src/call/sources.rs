@@ -67,7 +67,9 @@ impl Sources {
     ) -> Result<Arc<InterfaceDescription>, Failure> {
         match &self.interface {
             Some(name) => operation::interface_named(known, name),
-            None => known.of(object).map_err(|unknown| self.unknown(object, &unknown)),
+            None => known.of(object).or_else(|unknown| {
+                standard(&unknown.id).map_or_else(|| Err(self.unknown(object, &unknown)), Ok)
+            }),
         }
     }
 
@@ -99,6 +101,18 @@ impl Sources {
              one all the same",
         )
     }
+}
+
+/// An interface of the services that come with this command, which need no IDL file.
+fn standard(id: &str) -> Option<Arc<InterfaceDescription>> {
+    const FILES: [(&str, &str, &str); 2] = [
+        ("IDL:omg.org/CORBA/", "ir.idl", include_str!("../../../../idl/ir.idl")),
+        ("IDL:omg.org/CosNaming/", "CosNaming.idl", include_str!("../../../../idl/CosNaming.idl")),
+    ];
+    let (_, name, text) = FILES.into_iter().find(|(prefix, ..)| id.starts_with(prefix))?;
+    let mut known = Interfaces::new();
+    known.add_idl_text(name, text, &ironorb_idl::Options::new()).ok()?;
+    known.interface(id)
 }
 
 /// As much of a reference as tells which was typed.

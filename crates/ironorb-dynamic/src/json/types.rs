@@ -294,7 +294,7 @@ impl<'k> TypesFrom<'k> {
             Some(Stage::Begun | Stage::Open) => return Ok((TypeCode::recursive(text).map_err(bad)?, true)),
             None => {}
         }
-        let known = self.known.type_code(text).or_else(|| self.known.type_code(self.known.id_of(text)?));
+        let known = self.known.type_code(text).or_else(|| self.known.type_code(&self.known.known_id(text)?));
         if let Some(ty) = known {
             return Ok((ty, false));
         }

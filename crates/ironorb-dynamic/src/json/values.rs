@@ -165,24 +165,24 @@ impl Making<'_> {
                 _ => Err(JsonError::new("is missing, and several types may stand here")),
             };
         };
-        let id = told.as_str().ok_or_else(|| JsonError::expected("a repository id", told))?;
-        let known = |id: &str| match self.asks {
-            true => self.known.fetch_type(id).ok().flatten(),
-            false => self.known.type_code(id),
-        };
+        let called = told.as_str().ok_or_else(|| JsonError::expected("a repository id", told))?;
         let ty = match formal {
-            Some(formal) if formal_id == id => formal.clone(),
-            _ => known(id)
-                .ok_or_else(|| JsonError::expected("the repository id of a known valuetype", told))?
+            Some(formal) if formal_id == called => formal.clone(),
+            _ => self
+                .type_called(called)
+                .ok_or_else(|| JsonError::expected("the repository id or name of a known valuetype", told))?
                 .resolved(),
         };
+        let id = ty.id().unwrap_or_default();
+        // As it is expected, which may tell more than what is known elsewhere.
+        let ty = formal.filter(|_| formal_id == id).unwrap_or(&ty);
         let is_value = matches!(ty.kind(), TcKind::Value | TcKind::ValueBox | TcKind::Event);
-        if !is_value || is_abstract(&ty) {
+        if !is_value || is_abstract(ty) {
             return Err(JsonError::expected("the repository id of a valuetype with state", told));
         }
         // TypeCodes do not tell abstract bases, so whoever gets the value has to see to these.
         if formal.is_some_and(|formal| !is_abstract(formal))
-            && !line(&ty)?.iter().any(|ty| ty.id() == Ok(formal_id))
+            && !line(ty)?.iter().any(|ty| ty.id() == Ok(formal_id))
         {
             return Err(JsonError::expected(format_args!("{formal_id} or what inherits from it"), told));
         }
@@ -193,7 +193,16 @@ impl Making<'_> {
             let what = "a valuetype that is registered with the ORB, or the one that is expected";
             return Err(JsonError::expected(what, told));
         }
-        Ok(ty)
+        Ok(ty.clone())
+    }
+
+    /// A type by its repository id or scoped name.
+    fn type_called(&self, called: &str) -> Option<TypeCode> {
+        if self.asks {
+            let id = self.known.fetch_id(called).ok()??;
+            return self.known.fetch_type(&id).ok()?;
+        }
+        self.known.type_code(called).or_else(|| self.known.type_code(&self.known.known_id(called)?))
     }
 }
 
