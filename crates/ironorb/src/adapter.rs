@@ -3,12 +3,14 @@
 //! Never runs application code with a lock held.
 
 mod directory;
+mod known;
 mod postponed;
 mod serving;
 
 pub(crate) use postponed::Postponed;
 pub(crate) use serving::{ReplySink, Session};
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -17,18 +19,24 @@ use ironorb_giop::message::{Message, MessageType};
 use ironorb_giop::minor::MinorCode;
 
 use crate::client::Errands;
-use crate::config::OrbConfig;
+use crate::config::{Demultiplexing, OrbConfig};
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     Gate, MainThread, ManagerState, Managers, Naming, OnHold, PoaInner, Refusal, Upcall, not_exist,
 };
 use crate::sync::{read, write};
 use directory::{Step, Table};
+use known::Known;
 
 /// All adapters of an ORB.
 pub(crate) struct Adapter {
     nonce: Nonce,
     table: RwLock<Table>,
+    /// What requests need of it.
+    known: Known,
+    demultiplexing: Demultiplexing,
+    /// Paths at which adapters are in the making.
+    making: AtomicUsize,
     managers: Managers,
     main_thread: MainThread,
     threads_for_held: Arc<Errands>,
@@ -44,6 +52,9 @@ impl Adapter {
             threads_for_held: Errands::new(threads),
             nonce: Nonce(nonce),
             table: RwLock::default(),
+            known: Known::default(),
+            demultiplexing: config.demultiplexing,
+            making: AtomicUsize::new(0),
             managers: Managers::default(),
             main_thread: MainThread::default(),
         }
@@ -87,9 +98,11 @@ impl Adapter {
         let slot = Slot { index: index as u32, generation: table.slots[index].0 };
         let poa = make(slot, table.next_instance);
         table.slots[index].1 = Some(poa.clone());
+        self.known.set_slot(slot, Some(&poa));
         if table.in_the_making.keys().any(|making| path.starts_with(making)) {
             table.unfinished.insert(path, poa.clone());
         } else {
+            self.known.set_path(&path, Some(&poa));
             table.by_path.insert(path, poa.clone());
         }
         Some(poa)
@@ -102,6 +115,8 @@ impl Adapter {
         {
             *generation = generation.wrapping_add(1);
             *poa = None;
+            self.known.set_slot(slot, None);
+            self.known.set_path(path, None);
             table.by_path.remove(path);
             table.unfinished.remove(path);
             table.takes_other_keys.take_if(|taker| taker.slot == slot);
@@ -142,10 +157,16 @@ impl Adapter {
                 {
                     continue; // another thread was quicker
                 }
+                self.making.fetch_add(1, Ordering::SeqCst);
                 table.in_the_making.insert(path[..end].to_vec(), keeper.gate().clone());
             }
             let made = inquiry.ask(&name);
-            let is_there = write(&self.table).finish(&path[..end]);
+            let is_there = {
+                let mut table = write(&self.table);
+                let is_there = table.finish(&path[..end], |path, poa| self.known.set_path(path, Some(poa)));
+                self.making.fetch_sub(1, Ordering::SeqCst);
+                is_there
+            };
             drop(keeper);
             match made {
                 Ok(true) if is_there => {}
@@ -196,18 +217,29 @@ impl Adapter {
         }
     }
 
-    /// The same where nothing is in the way, as mostly nothing is. Adapters are used under the table's lock, which spares a
-    /// count of their users.
+    /// The same where nothing is in the way, as mostly nothing is. Takes no lock that threads share: what it looks up is
+    /// there once for each of some groups of threads.
     #[inline]
     pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
-                read(&self.table).in_slot(poa)?.begin_upcall_now(|objects| objects.in_slot(object))
+                let known = self.known.read();
+                known.in_slot(poa)?.begin_upcall_now(Naming::Slot(object))
             }
             ParsedKey::Path { nonce, instance, path, id } => {
-                let table = read(&self.table);
-                let found = table.by_path.get(path).filter(|found| found.accepts(nonce, instance))?;
-                found.begin_upcall_now(|objects| objects.by_id(id))
+                let begin = |found: &Arc<PoaInner>| match found.accepts(nonce, instance) {
+                    true => found.begin_upcall_now(Naming::Id(id)),
+                    false => None,
+                };
+                let known = self.known.read();
+                // Those in the making are among the children already, for their makers to see.
+                if self.demultiplexing == Demultiplexing::Delayered || self.making.load(Ordering::SeqCst) > 0
+                {
+                    return begin(known.at_path(path)?);
+                }
+                let root = known.at_path(ROOT_PATH)?.clone();
+                drop(known);
+                begin(&root.descendant(path)?)
             }
             ParsedKey::Slot { .. } | ParsedKey::Foreign => None,
         }
@@ -280,7 +312,7 @@ impl Adapter {
     #[cold]
     pub(crate) fn locate(&self, key: &[u8], on_hold: OnHold<'_>) -> Result<(), Refusal> {
         match self.begin_upcall_slowly(key, b"_non_existent", on_hold) {
-            Ok(upcall) => match upcall.ask(|servant| servant.is_here(upcall.object_id())) {
+            Ok(upcall) => match upcall.ask(|servant, id| servant.is_here(id)) {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(not_exist(MinorCode::NO_SUCH_OBJECT)),
                 Err(e) => Err(Refusal::Exception(e)),

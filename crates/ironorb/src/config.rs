@@ -116,6 +116,17 @@ pub struct OrbConfig {
     /// How requests of GIOP 1.2 must name their object: others are answered by NEEDS_ADDRESSING_MODE (CORBA 3.3
     /// part 2, 9.4.2.1). For gateways that need more of the reference than its key. Default: any way.
     pub addressing_demanded: Option<AddressingDisposition>,
+    /// How the operation that a request names is found in the interface. Default: by perfect hash, which is the fastest;
+    /// the others are there to be compared with it. Counts for objects that are activated from then on.
+    pub operation_lookup: OperationLookup,
+    /// How the object that a request names is found in its adapter, where that is for the ORB to choose: transient objects
+    /// with ids of the system, of adapters that serve active objects only, may have their place in their key. Others are
+    /// found by a hash of their ids, or, like all, by linear search. Default: active demultiplexing. Counts for adapters
+    /// that are made from then on.
+    pub object_lookup: ObjectLookup,
+    /// Whether an object is found from its key in one step, or layer by layer. Default: in one step. Counts for adapters
+    /// that are made from then on.
+    pub demultiplexing: Demultiplexing,
 }
 
 impl OrbConfig {
@@ -169,8 +180,47 @@ impl Default for OrbConfig {
             native_char_set: CharSet::Utf8,
             bare_exceptions: false,
             addressing_demanded: None,
+            operation_lookup: OperationLookup::PerfectHash,
+            object_lookup: ObjectLookup::Active,
+            demultiplexing: Demultiplexing::Delayered,
         }
     }
+}
+
+/// How the name of an operation is found among those of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OperationLookup {
+    /// By a table for which the generator has found a hash that separates the names: one hash, one comparison.
+    #[default]
+    PerfectHash,
+    /// By a hash map made when it is first used.
+    Hash,
+    /// By binary search in the sorted names.
+    Binary,
+    /// By comparing with one name after the other, in the order of their declaration.
+    Linear,
+}
+
+/// How an object is found in its adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ObjectLookup {
+    /// Active demultiplexing: the key says where the object is, and which of those that have been there.
+    #[default]
+    Active,
+    /// By a hash of the object's id.
+    Hash,
+    /// By comparing with the id of one object after the other.
+    Linear,
+}
+
+/// How many steps lead from an object key to the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Demultiplexing {
+    /// One, however deep its adapter is nested.
+    #[default]
+    Delayered,
+    /// From the root adapter to its child of the first name and so on, then to the object.
+    Layered,
 }
 
 /// How bytes get from one process to another.

@@ -41,7 +41,7 @@ where
     match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
-            Some(servant) => call_local(object, operation, &upcall, &*servant, local),
+            Some(servant) => call_local(object, operation, upcall, &*servant, local),
             None => loopback::with_begun(upcall, || remote(object, operation, &arguments, results)),
         },
         Err(e) => Err(about(object, operation, e).into()),
@@ -67,7 +67,7 @@ where
         Ok(Some(upcall)) => match direct(&upcall) {
             // As over the wire: the caller of a oneway hears nothing of what the servant says.
             Some(servant) => {
-                let _unheard = call_local(object, operation, &upcall, &*servant, local);
+                let _unheard = call_local(object, operation, upcall, &*servant, local);
                 Ok(())
             }
             None => loopback::with_begun(upcall, by_message),
@@ -89,7 +89,7 @@ pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option
 pub(crate) fn call_local<I, T, E>(
     object: &ObjectRef,
     operation: &Operation<'_>,
-    upcall: &crate::poa::Upcall,
+    upcall: crate::poa::Upcall,
     servant: &I,
     local: impl FnOnce(&I) -> Result<T, E>,
 ) -> Result<T, E>

@@ -42,7 +42,10 @@ mod sync;
 mod waiting;
 
 pub use codec::Codec;
-pub use config::{BadConcurrency, OrbConfig, ServerConcurrency, Transport, Waiting};
+pub use config::{
+    BadConcurrency, Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Transport,
+    Waiting,
+};
 pub use context::Context;
 pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::{BadAddress, Endpoint};

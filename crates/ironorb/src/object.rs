@@ -152,7 +152,7 @@ impl ObjectRef {
             return Ok(true);
         }
         if let Some(local) = self.local(&IS_A)? {
-            return local.ask(|servant| Ok(servant.is_a(repository_id)));
+            return local.ask(|servant, _| Ok(servant.is_a(repository_id)));
         }
         invoke::remote(self, &IS_A, &|w| w.write_str(repository_id), |r| r.read_bool())
     }
@@ -160,7 +160,7 @@ impl ObjectRef {
     /// True when the object is known to exist no more. Blocks.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
         let result = match self.local(&NON_EXISTENT) {
-            Ok(Some(local)) => local.ask(|servant| servant.non_existent()),
+            Ok(Some(local)) => local.ask(|servant, _| servant.non_existent()),
             Ok(None) => invoke::remote(self, &NON_EXISTENT, &|_| Ok(()), |r| r.read_bool()),
             Err(e) => Err(e),
         };

@@ -71,7 +71,7 @@ where
     match object.local(operation) {
         Ok(None) => begin(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
-            Some(servant) => Pending::ended(object, call_local(object, operation, &upcall, &*servant, local)),
+            Some(servant) => Pending::ended(object, call_local(object, operation, upcall, &*servant, local)),
             None => with_begun(upcall, || begin(object, operation, &arguments, results)),
         },
         Err(e) => Pending::ended(object, Err(about(object, operation, e).into())),

@@ -1,5 +1,9 @@
 //! What the adapter knows of a servant: something that can be asked to carry out an operation.
 
+mod kept;
+
+pub use kept::Kept;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -7,6 +11,7 @@ use std::sync::Arc;
 
 use ironorb_giop::exception::SystemException;
 
+use crate::config::OperationLookup;
 use crate::generated::call::no_interface_repository;
 use crate::generated::{Call, InterfaceOf, LocalSlot, Replied};
 use crate::object::{OBJECT_ID, ObjectRef, TypedRef};
@@ -57,6 +62,13 @@ pub trait Servant: Send + Sync + 'static {
         std::ptr::from_ref(self).addr()
     }
 
+    /// Taken apart, if it is a skeleton.
+    #[doc(hidden)]
+    fn kept(&self, lookup: OperationLookup) -> Option<Kept> {
+        let _ = lookup;
+        None
+    }
+
     /// What implements it, for those who know its type.
     fn implementation(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         None
@@ -105,7 +117,15 @@ where
     R::Interface: InterfaceOf<S> + 'static,
     S: Send + Sync + 'static,
 {
-    Arc::new(Skeleton::<R::Interface, S> { servant, interface: PhantomData })
+    skeleton::<R::Interface, S>(servant)
+}
+
+fn skeleton<I, S>(servant: Arc<S>) -> Arc<dyn Servant>
+where
+    I: InterfaceOf<S> + ?Sized + 'static,
+    S: Send + Sync + 'static,
+{
+    Arc::new(Skeleton::<I, S> { servant, interface: PhantomData })
 }
 
 /// Joins an implementation to the operations of an interface.
@@ -133,6 +153,10 @@ where
 
     fn address(&self) -> usize {
         Arc::as_ptr(&self.servant).addr()
+    }
+
+    fn kept(&self, lookup: OperationLookup) -> Option<Kept> {
+        Some(Self::take_apart(self.servant.clone(), lookup))
     }
 
     fn implementation(&self) -> Option<Arc<dyn Any + Send + Sync>> {

@@ -80,7 +80,7 @@ impl Table {
     }
 
     /// What was in the making is there for all, or is not made; which is told.
-    pub(super) fn finish(&mut self, path: &[u8]) -> bool {
+    pub(super) fn finish(&mut self, path: &[u8], tell: impl Fn(&[u8], &Arc<PoaInner>)) -> bool {
         self.in_the_making.remove(path);
         // What is below another path that is still in the making stays unseen.
         let still: Vec<Vec<u8>> = self.in_the_making.keys().cloned().collect();
@@ -92,6 +92,7 @@ impl Table {
             .collect();
         for path in done {
             if let Some(poa) = self.unfinished.remove(&path) {
+                tell(&path, &poa);
                 self.by_path.insert(path, poa);
             }
         }

@@ -184,15 +184,17 @@ impl Adapter {
         drop(probe);
         let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
         let call = Call::new(request.operation, arguments, responder);
-        let _current = upcall.enter();
+        let current = upcall.enter();
         if let Some(interception) = responder.interception()
-            && let Some(outcome) = interception.found(target_of(&upcall))
+            && let Some(outcome) = interception.found(target_of())
         {
             responder.end_instead(&outcome);
             return Ok(());
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            upcall.servant().dispatch(call);
+            if let Some(upcall) = current.upcall() {
+                upcall.servant().dispatch(call);
+            }
         }));
         if outcome.is_err() && !responder.is_answered() {
             responder.raise(Raised::System(&servant_panicked()));
@@ -320,11 +322,9 @@ fn incompatible_code_sets() -> SystemException {
 
 /// What interceptors may know of the servant that this thread is about to call.
 #[cold]
-fn target_of(upcall: &Upcall) -> Target {
-    let repository_id = match current_object() {
-        Some(object) => object.primary_interface().into_owned(),
-        None => upcall.servant().repository_ids().first().copied().unwrap_or_default().to_owned(),
-    };
+fn target_of() -> Target {
+    let repository_id =
+        current_object().map(|object| object.primary_interface().into_owned()).unwrap_or_default();
     Target {
         object_id: PoaCurrent.object_id().map(|id| id.as_bytes().to_vec()).unwrap_or_default(),
         adapter_name: PoaCurrent.poa().map(|poa| poa.adapter_name()).unwrap_or_default(),

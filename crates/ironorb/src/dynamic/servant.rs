@@ -12,7 +12,7 @@ use super::server_request::ServerRequest;
 use crate::generated::call::no_interface_repository;
 use crate::generated::{Call, Replied};
 use crate::object::{OBJECT_ID, ObjectRef};
-use crate::poa::{ObjectId, Poa, current_object};
+use crate::poa::{ObjectId, Poa, PoaCurrent};
 use crate::probe::{self, Stage};
 use crate::servant::Servant;
 
@@ -191,10 +191,8 @@ impl<S: DynamicServant> DynamicSkeleton<S> {
 
 /// The object that the thread's servant is being.
 fn current_id() -> ObjectId {
-    match current_object() {
-        Some(object) => object.id.clone(),
-        None => ObjectId::from(Vec::new()), // called without an adapter
-    }
+    // Called without an adapter?
+    PoaCurrent.object_id().unwrap_or_else(|| ObjectId::from(""))
 }
 
 #[cold]

@@ -421,114 +421,11 @@ pub fn check_results(
         .map_err(|e| e.with_minor(MinorCode::UNSENDABLE_RESULT).with_completed(CompletionStatus::Yes))
 }
 
-/// The operations of one interface, its own and the inherited ones, in a hash table.
-///
-/// `SLOTS` is a power of two. The generator finds a seed for which no two names share a slot, so that one look decides.
-/// Of the names of very large interfaces, for which it does not search, some stand in the next free slot.
-#[derive(Debug)]
-pub struct OperationTable<const SLOTS: usize> {
-    multiplier: u64,
-    names: &'static [&'static str],
-    /// Positions in `names`; [`NO_OPERATION`] where a slot is empty.
-    slots: [u16; SLOTS],
-    /// How far behind its own slot a name stands at most.
-    behind_max: usize,
-}
-
-impl<const SLOTS: usize> OperationTable<SLOTS> {
-    /// A table in which each name has its position in `names`.
-    ///
-    /// # Panics
-    ///
-    /// When there are more names than slots, at compile time: generated code holds its tables in statics.
-    pub const fn new(seed: u64, names: &'static [&'static str]) -> Self {
-        assert!(SLOTS.is_power_of_two(), "the number of slots is a power of two");
-        assert!(names.len() <= SLOTS, "each name has a slot");
-        let multiplier = operation_multiplier(seed);
-        let mut slots = [NO_OPERATION; SLOTS];
-        let mut behind_max = 0;
-        let mut position = 0;
-        while position < names.len() {
-            let first = operation_slot(names[position].as_bytes(), multiplier, SLOTS);
-            let mut behind = 0;
-            while slots[(first + behind) % SLOTS] != NO_OPERATION {
-                behind += 1;
-            }
-            slots[(first + behind) % SLOTS] = position as u16;
-            if behind > behind_max {
-                behind_max = behind;
-            }
-            position += 1;
-        }
-        OperationTable { multiplier, names, slots, behind_max }
-    }
-
-    /// The position of a name, or `None` when the interface has no such operation.
-    #[inline]
-    pub fn find(&self, name: &[u8]) -> Option<u16> {
-        let _probe = probe::enter(Stage::OperationLookup);
-        let first = operation_slot(name, self.multiplier, SLOTS);
-        let mut behind = 0;
-        loop {
-            let position = self.slots[(first + behind) % SLOTS];
-            let known = self.names.get(usize::from(position))?;
-            if known.as_bytes() == name {
-                return Some(position);
-            }
-            if behind == self.behind_max {
-                return None;
-            }
-            behind += 1;
-        }
-    }
-}
-
-/// The slot of a name in an [`OperationTable`]; `ironorb-build` computes the same one to find seeds.
-///
-/// Folds the name in chunks of eight bytes, little-endian, the last one padded with zeros. The slot is in the highest
-/// bits, which every bit of the name reaches.
-#[inline]
-pub const fn operation_slot(name: &[u8], multiplier: u64, slots: usize) -> usize {
-    let mut hash = name.len() as u64;
-    let mut rest = name;
-    while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        hash = fold(hash, u64::from_le_bytes(*chunk), multiplier);
-        rest = tail;
-    }
-    if !rest.is_empty() {
-        let mut last = 0;
-        let mut at = 0;
-        while at < rest.len() {
-            last |= (rest[at] as u64) << (8 * at);
-            at += 1;
-        }
-        hash = fold(hash, last, multiplier);
-    }
-    // With a power of two it is one shift.
-    (((hash >> 32) * slots as u64) >> 32) as usize
-}
-
-/// The odd number behind a seed, so that seeds may be small.
-pub const fn operation_multiplier(seed: u64) -> u64 {
-    let mixed = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    (mixed ^ (mixed >> 32)) | 1
-}
-
-#[inline]
-const fn fold(hash: u64, chunk: u64, multiplier: u64) -> u64 {
-    let hash = (hash ^ chunk).wrapping_mul(multiplier);
-    hash ^ (hash >> 29)
-}
-
 /// A string's length for comparison with a bound, in characters. Counts only when the bytes are too many.
 #[inline]
 fn str_length(text: &str, bound: u32) -> usize {
     if text.len() <= bound as usize { text.len() } else { text.chars().count() }
 }
-
-/// Marks an empty slot.
-const NO_OPERATION: u16 = u16::MAX;
 
 /// Elements for which memory is taken before they have been read.
 const PREALLOCATE_ELEMENTS_MAX: usize = 1024;

@@ -172,12 +172,20 @@ macro_rules! __ironorb_interface {
             fn dispatch(servant: &__S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
                 static OPERATIONS: $crate::generated::OperationTable<$slots> =
                     $crate::generated::OperationTable::new($seed, &[$($name),*]);
-                match OPERATIONS.find(call.operation()) {
-                    $(::std::option::Option::Some($index) => $upcall(servant, call),)*
-                    _ => call.standard_operation(
-                        <Self as $crate::generated::InterfaceOf<__S>>::REPOSITORY_IDS,
-                    ),
-                }
+                let position = OPERATIONS.find(call.operation());
+                $crate::__ironorb_dispatch! { position servant call __S [$($index => $upcall),*] }
+            }
+
+            #[cold]
+            fn dispatch_by(
+                lookup: $crate::generated::OperationLookup,
+                servant: &__S,
+                call: $crate::generated::Call<'_>,
+            ) -> $crate::generated::Replied {
+                static SEARCH: $crate::generated::OperationSearch =
+                    $crate::generated::OperationSearch::new(&[$($name),*]);
+                let position = SEARCH.find(lookup, call.operation());
+                $crate::__ironorb_dispatch! { position servant call __S [$($index => $upcall),*] }
             }
 
             fn provide(servant: &::std::sync::Arc<__S>, slot: &mut $crate::generated::LocalSlot<'_>) {
@@ -240,6 +248,20 @@ macro_rules! __ironorb_interface {
             ) {
                 // A caller in this process waits for the message that answers it.
             }
+        }
+    };
+}
+
+/// Goes on with a request whose operation has been found.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_dispatch {
+    ($position:ident $servant:ident $call:ident $implementation:ident [$($index:literal => $upcall:path),*]) => {
+        match $position {
+            $(::std::option::Option::Some($index) => $upcall($servant, $call),)*
+            _ => $call.standard_operation(
+                <Self as $crate::generated::InterfaceOf<$implementation>>::REPOSITORY_IDS,
+            ),
         }
     };
 }

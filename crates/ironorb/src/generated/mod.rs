@@ -9,6 +9,7 @@ mod codec;
 mod interface_macros;
 mod interpreted_macros;
 mod macros;
+mod operations;
 mod reply;
 mod value_macros;
 mod value_support;
@@ -18,10 +19,12 @@ pub use call::{Call, Replied, in_upcall};
 pub use codec::*;
 pub use interface_macros::*;
 pub use macros::*;
+pub use operations::*;
 pub use reply::{Deferred, Reply};
 pub use value_macros::*;
 pub use value_support::*;
 
+pub use crate::config::OperationLookup;
 pub use crate::context::{get_context, pass_context, put_context};
 pub use crate::invoke::{invoke, invoke_oneway};
 pub use crate::marshal_profile::Use;
@@ -29,6 +32,7 @@ pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::pending::{Pending, invoke_async};
 pub use crate::poa::PoaError;
+pub use crate::servant::Kept;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
     BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded,
@@ -107,6 +111,12 @@ pub trait InterfaceOf<S>: 'static {
 
     /// Carries out one request.
     fn dispatch(servant: &S, call: Call<'_>) -> Replied;
+
+    /// The same by another way to look for the operation; where there is none, as [`dispatch`](Self::dispatch).
+    fn dispatch_by(lookup: OperationLookup, servant: &S, call: Call<'_>) -> Replied {
+        let _ = lookup;
+        Self::dispatch(servant, call)
+    }
 
     /// Offers the servant, as each of its interfaces, to a caller in the same process.
     fn provide(servant: &Arc<S>, slot: &mut LocalSlot<'_>);

@@ -12,7 +12,7 @@ use ironorb_giop::exception::SystemException;
 use super::Orb;
 use super::core::OrbCore;
 use super::settings::{CommandLineOption, SettingError, Settings, split_options};
-use crate::config::{OrbConfig, ServerConcurrency, Waiting};
+use crate::config::{Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Waiting};
 use crate::endpoint::BadAddress;
 use crate::interceptor::{ClientInterceptor, IorInterceptor, ServerInterceptor};
 use crate::messaging::OnewayBatching;
@@ -169,6 +169,21 @@ impl OrbBuilder {
     /// Whether oneways wait for others to leave with. Default: no.
     pub fn oneway_batching(mut self, batching: Option<OnewayBatching>) -> Self {
         self.settings.config.oneway_batching = batching;
+        self
+    }
+
+    /// How requests find their operations and objects; see the fields of [`OrbConfig`](crate::OrbConfig). The default is the
+    /// fastest, the others are there to be compared with it.
+    pub fn demultiplexing(
+        mut self,
+        operations: OperationLookup,
+        objects: ObjectLookup,
+        layers: Demultiplexing,
+    ) -> Self {
+        let config = &mut self.settings.config;
+        config.operation_lookup = operations;
+        config.object_lookup = objects;
+        config.demultiplexing = layers;
         self
     }
 

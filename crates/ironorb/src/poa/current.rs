@@ -1,27 +1,44 @@
 //! `PortableServer::Current` (CORBA 3.3 part 1, 15.3.10): which object a servant is being; and what else a thread is in
 //! the middle of, so that it never waits for itself.
 
-use std::cell::RefCell;
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{ActiveObject, ObjectId, Poa, PoaInner};
+use super::{ActiveObject, ObjectId, Poa, PoaInner, Upcall};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::servant::Servant;
 
 thread_local! {
-    /// The object that the thread's servant is being; nearly always all there is to know.
-    static CURRENT: RefCell<Option<Arc<ActiveObject>>> = const { RefCell::new(None) };
-    /// The upcalls around it, the innermost last.
-    static OUTER: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    static STACK: Stack = const { Stack { depth: Cell::new(0), frames: RefCell::new(Vec::new()) } };
 }
 
-/// What a thread is in.
+/// What a thread is in, the innermost last.
+struct Stack {
+    depth: Cell<usize>,
+    /// Those above the depth are empty and there to be used again, so that an upcall takes no memory.
+    frames: RefCell<Vec<Rc<RefCell<Frame>>>>,
+}
+
+#[derive(Default)]
 enum Frame {
+    #[default]
+    Nothing,
     /// A servant.
-    Object(Arc<ActiveObject>),
+    Object(Upcall),
     /// A servant manager or an adapter activator.
     Adapter(Arc<PoaInner>),
+}
+
+impl Frame {
+    #[inline]
+    fn upcall(&self) -> Option<&Upcall> {
+        match self {
+            Frame::Object(upcall) => Some(upcall),
+            Frame::Adapter(_) | Frame::Nothing => None,
+        }
+    }
 }
 
 /// Tells a servant, during an upcall, which object it is. Answers are `None` outside an upcall, which the standard calls
@@ -32,12 +49,12 @@ pub struct PoaCurrent;
 impl PoaCurrent {
     /// The object's id (`get_object_id`).
     pub fn object_id(&self) -> Option<ObjectId> {
-        current_object().map(|object| object.id.clone())
+        current_upcall(Upcall::object_id)
     }
 
     /// The object's adapter (`get_POA`).
     pub fn poa(&self) -> Option<Poa> {
-        current_object().map(|object| Poa(object.poa.clone()))
+        current_upcall(|upcall| Poa(upcall.poa().clone()))
     }
 
     /// The object's reference (`get_reference`).
@@ -48,13 +65,23 @@ impl PoaCurrent {
 
     /// The object's servant (`get_servant`).
     pub fn servant(&self) -> Option<Arc<dyn Servant>> {
-        current_object().map(|object| object.servant.clone())
+        current_upcall(|upcall| upcall.servant().whole())
     }
 }
 
 /// The object that this thread's servant is being.
-pub(crate) fn current_object() -> Option<Arc<ActiveObject>> {
-    CURRENT.with_borrow(Clone::clone)
+pub(crate) fn current_object() -> Option<ActiveObject> {
+    current_upcall(Upcall::object)
+}
+
+/// Asks about the upcall that this thread's servant is in.
+pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
+    STACK.with(|stack| {
+        let innermost = stack.depth.get().checked_sub(1)?;
+        let frame = stack.frames.borrow().get(innermost)?.clone();
+        let frame = frame.borrow();
+        frame.upcall().map(ask)
+    })
 }
 
 /// Whether this thread is in an upcall of an ORB.
@@ -69,91 +96,69 @@ pub(super) fn is_in_upcall_of_poa(poa: &Arc<PoaInner>) -> bool {
 
 /// Whether this thread's servant, or one further out, is being an object.
 pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
-    any(|other, object| Arc::ptr_eq(other, poa) && object == Some(id))
+    any(|other, upcall| Arc::ptr_eq(other, poa) && upcall.is_some_and(|upcall| upcall.object_id() == *id))
 }
 
-/// Whether something is so of an adapter, and the object if it is a servant's, that this thread is in an upcall of.
-fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&ObjectId>) -> bool) -> bool {
-    let is_so_of = |object: &Arc<ActiveObject>| is_so(&object.poa, Some(&object.id));
-    CURRENT.with_borrow(|current| current.as_ref().is_some_and(is_so_of))
-        || OUTER.with_borrow(|outer| {
-            outer.iter().any(|frame| match frame {
-                Frame::Object(object) => is_so_of(object),
-                Frame::Adapter(poa) => is_so(poa, None),
-            })
+/// Whether something is so of an adapter, and the upcall if it is a servant's, that this thread is in an upcall of.
+fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
+    STACK.with(|stack| {
+        stack.frames.borrow().iter().take(stack.depth.get()).any(|frame| match &*frame.borrow() {
+            Frame::Object(upcall) => is_so(upcall.poa(), Some(upcall)),
+            Frame::Adapter(poa) => is_so(poa, None),
+            Frame::Nothing => false,
         })
+    })
 }
 
-/// Ends the thread's innermost upcall to a servant.
-#[derive(Debug)]
+/// The thread's innermost upcall, until it is dropped.
 #[must_use]
-pub(crate) struct CurrentGuard {
-    /// Whether there is one around it.
-    is_inner: bool,
+pub(crate) struct Current {
+    frame: Rc<RefCell<Frame>>,
+    depth: usize,
+}
+
+/// Begins an upcall to a servant.
+#[inline]
+pub(super) fn enter(upcall: Upcall) -> Current {
+    push(Frame::Object(upcall))
+}
+
+/// Begins an upcall to a servant manager or an adapter activator.
+pub(super) fn enter_adapter(poa: &Arc<PoaInner>) -> Current {
+    push(Frame::Adapter(poa.clone()))
 }
 
 #[inline]
-pub(super) fn enter(object: Arc<ActiveObject>) -> CurrentGuard {
-    match CURRENT.replace(Some(object)) {
-        None => CurrentGuard { is_inner: false },
-        Some(outer) => {
-            push(Frame::Object(outer));
-            CurrentGuard { is_inner: true }
-        }
+fn push(entered: Frame) -> Current {
+    STACK.with(|stack| {
+        let depth = stack.depth.get();
+        let frame = {
+            let mut frames = stack.frames.borrow_mut();
+            if frames.len() == depth {
+                frames.push(Rc::default());
+            }
+            frames[depth].clone()
+        };
+        frame.replace(entered);
+        stack.depth.set(depth + 1);
+        Current { frame, depth }
+    })
+}
+
+impl Current {
+    /// The upcall, if it is one to a servant.
+    #[inline]
+    pub(crate) fn upcall(&self) -> Option<Ref<'_, Upcall>> {
+        Ref::filter_map(self.frame.borrow(), Frame::upcall).ok()
     }
 }
 
-impl Drop for CurrentGuard {
+impl Drop for Current {
     #[inline]
     fn drop(&mut self) {
-        let outer = if self.is_inner { pop_object() } else { None };
-        // The thread may be going down; then nobody asks any more. What was current is dropped outside of the borrow: it
-        // may be the last of an adapter, and servants go with it.
-        let _ended = CURRENT.try_with(|current| current.replace(outer));
-    }
-}
-
-/// Ends the thread's innermost upcall to a servant manager or an adapter activator.
-#[derive(Debug)]
-#[must_use]
-pub(super) struct AdapterGuard {
-    /// Whether a servant has called it.
-    is_in_servant: bool,
-}
-
-/// Before an upcall to a servant manager or an adapter activator.
-pub(super) fn enter_adapter(poa: &Arc<PoaInner>) -> AdapterGuard {
-    let servant = CURRENT.take();
-    let is_in_servant = servant.is_some();
-    if let Some(object) = servant {
-        push(Frame::Object(object));
-    }
-    push(Frame::Adapter(poa.clone()));
-    AdapterGuard { is_in_servant }
-}
-
-impl Drop for AdapterGuard {
-    fn drop(&mut self) {
-        drop(pop());
-        let outer = if self.is_in_servant { pop_object() } else { None };
-        let _none = CURRENT.try_with(|current| current.replace(outer));
-    }
-}
-
-#[cold]
-fn push(frame: Frame) {
-    OUTER.with_borrow_mut(|outer| outer.push(frame));
-}
-
-#[cold]
-fn pop() -> Option<Frame> {
-    OUTER.try_with(|outer| outer.borrow_mut().pop()).ok().flatten()
-}
-
-#[cold]
-fn pop_object() -> Option<Arc<ActiveObject>> {
-    match pop() {
-        Some(Frame::Object(object)) => Some(object),
-        Some(Frame::Adapter(_)) | None => None,
+        // The thread may be going down; then nobody asks any more.
+        let _ended = STACK.try_with(|stack| stack.depth.set(self.depth));
+        // Outside of it: it may be the last of an adapter, and servants go with it.
+        drop(self.frame.take());
     }
 }

@@ -7,9 +7,11 @@ use std::sync::{Arc, PoisonError};
 
 use super::current::{enter_adapter, is_in_upcall_of};
 use super::gate::{Gate, GateKeeper};
+use super::object_map::Ended;
 use super::turn::Turn;
 use super::upcall::Farewell;
-use super::{ActiveObject, ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
+use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
+use crate::servant::Kept;
 use crate::sync::{lock, read, write};
 
 /// How far an adapter is from its end.
@@ -64,17 +66,20 @@ impl Poa {
         self.check_retains()?;
         let activator = self.0.activator();
         let keeper = activator.is_some().then(Gate::of_any_thread);
+        let farewell = farewell(activator, false, keeper);
         let removed = {
-            let mut objects = write(&self.0.objects);
+            let mut objects = self.0.objects.open();
             // Counted before the object is out: a destruction waits for it.
             self.0.leaving.fetch_add(1, Ordering::SeqCst);
-            objects.remove(id.as_bytes(), keeper.as_ref())
+            objects.remove(id.as_bytes(), farewell)
         };
         match removed {
-            Some(object) => {
-                object.leave(farewell(activator, false, keeper));
+            Some(Some(ended)) => {
+                self.0.say_farewell(ended);
                 Ok(())
             }
+            // Its last request will.
+            Some(None) => Ok(()),
             None => {
                 self.0.go();
                 Err(PoaError::ObjectNotActive)
@@ -165,18 +170,8 @@ impl PoaInner {
             for child in children {
                 child.0.begin_destroy(etherealize_objects);
             }
-            let removed = {
-                let mut objects = write(&self.objects);
-                let removed = objects.remove_all();
-                self.leaving.fetch_add(removed.len(), Ordering::SeqCst);
-                removed
-            };
-            if etherealize_objects && self.activator().is_some() {
-                lock(&self.doomed).clone_from(&removed);
-            }
-            for object in removed {
-                object.leave(Farewell::LeaveToAdapter);
-            }
+            let is_doomed = etherealize_objects && self.activator().is_some();
+            self.remove_all(|| Farewell::LeaveToAdapter, is_doomed);
         }
         self.go();
     }
@@ -203,8 +198,8 @@ impl PoaInner {
         self.on_its_thread(move || {
             let doomed = std::mem::take(&mut *lock(&poa.doomed));
             if let Some(activator) = poa.activator() {
-                for object in doomed {
-                    poa.etherealize(&activator, &object, true);
+                for (id, servant) in doomed {
+                    poa.etherealize(&activator, &id, &servant, true);
                 }
             }
             // They may hold this adapter, directly or not.
@@ -232,33 +227,35 @@ impl PoaInner {
 
     /// What is left to do for an object after its last request.
     #[cold]
-    pub(super) fn say_farewell(self: &Arc<Self>, object: &Arc<ActiveObject>, farewell: Farewell) {
+    pub(super) fn say_farewell(self: &Arc<Self>, ended: Ended) {
+        let Ended { id, servant, farewell } = ended;
         match farewell {
             Farewell::Drop => {
                 if self.policies.retains() {
-                    write(&self.objects).release(&object.servant);
+                    self.objects.open().release(&servant);
                 }
+                drop(servant);
             }
-            Farewell::LeaveToAdapter => {}
+            Farewell::LeaveToAdapter => drop(servant),
             Farewell::Etherealize { activator, cleanup_in_progress, keeper } => {
-                let (poa, object) = (self.clone(), object.clone());
+                let poa = self.clone();
                 return self.on_its_thread(move || {
-                    poa.etherealize(&activator, &object, cleanup_in_progress);
+                    poa.etherealize(&activator, &id, &servant, cleanup_in_progress);
                     if keeper.is_some() {
-                        write(&poa.objects).end_busy(&object.id);
+                        poa.objects.open().end_busy(&id);
                     }
                     drop(keeper);
                     poa.go();
                 });
             }
             Farewell::Postinvoke { locator, operation, cookie } => {
-                let (poa, object) = (self.clone(), object.clone());
+                let poa = self.clone();
                 return self.on_its_thread(move || {
                     {
                         let _current = enter_adapter(&poa);
                         let handle = Poa(poa.clone());
-                        let servant = object.servant.clone();
-                        let tell = || locator.postinvoke(&object.id, &handle, &operation, cookie, servant);
+                        let servant = servant.whole();
+                        let tell = || locator.postinvoke(&id, &handle, &operation, cookie, servant);
                         // The request has been answered; nobody is left to hear of a panic.
                         let _panicked = catch_unwind(AssertUnwindSafe(tell));
                     }
@@ -272,14 +269,15 @@ impl PoaInner {
     fn etherealize(
         self: &Arc<Self>,
         activator: &Arc<dyn ServantActivator>,
-        object: &Arc<ActiveObject>,
+        id: &ObjectId,
+        servant: &Kept,
         cleanup_in_progress: bool,
     ) {
-        let remains = write(&self.objects).release(&object.servant);
+        let remains = self.objects.open().release(servant);
         let _current = enter_adapter(self);
         let poa = Poa(self.clone());
-        let servant = object.servant.clone();
-        let tell = || activator.etherealize(&object.id, &poa, servant, cleanup_in_progress, remains);
+        let servant = servant.whole();
+        let tell = || activator.etherealize(id, &poa, servant, cleanup_in_progress, remains);
         // Nobody waits for an answer that could tell of a panic.
         let _panicked = catch_unwind(AssertUnwindSafe(tell));
     }
@@ -300,14 +298,24 @@ impl PoaInner {
     /// Ends all objects and etherealises them, for a manager that is being deactivated.
     pub(super) fn end_all_objects(self: &Arc<Self>) {
         let Some(activator) = self.activator() else { return };
-        let removed = {
-            let mut objects = write(&self.objects);
-            let removed = objects.remove_all();
-            self.leaving.fetch_add(removed.len(), Ordering::SeqCst);
-            removed
+        self.remove_all(|| farewell(Some(activator.clone()), true, None), false);
+    }
+
+    /// Takes all objects out; those that have no request end here. The doomed are to be etherealised later.
+    fn remove_all(self: &Arc<Self>, farewell: impl Fn() -> Farewell, are_doomed: bool) {
+        let idle: Vec<Ended> = {
+            let mut objects = self.objects.open();
+            let ids = objects.ids();
+            // Before any of them may end: that needs the map.
+            self.leaving.fetch_add(ids.len(), Ordering::SeqCst);
+            if are_doomed {
+                let servant = |id: &ObjectId| Some((id.clone(), self.objects.servant_of(id.as_bytes())?));
+                lock(&self.doomed).extend(ids.iter().filter_map(servant));
+            }
+            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), farewell()).flatten()).collect()
         };
-        for object in removed {
-            object.leave(farewell(Some(activator.clone()), true, None));
+        for ended in idle {
+            self.say_farewell(ended);
         }
     }
 }

@@ -55,6 +55,8 @@ pub enum PoaError {
     WouldDeadlock,
     /// The path of the adapter is too long for an object key.
     NameTooLong,
+    /// The adapter has an object for each number of 32 bits but two (NO_RESOURCES).
+    TooManyObjects,
 }
 
 impl fmt::Display for PoaError {
@@ -81,6 +83,7 @@ impl fmt::Display for PoaError {
             PoaError::NoServant => "no default servant has been set",
             PoaError::ServantManagerAlreadySet => "a servant manager has been set already",
             PoaError::WouldDeadlock => "the call would wait for the upcall that makes it",
+            PoaError::TooManyObjects => "the adapter has as many objects as it can have",
             PoaError::NameTooLong => "the adapter's path is longer than 65,535 bytes",
         })
     }
@@ -106,6 +109,7 @@ impl From<PoaError> for SystemException {
             PoaError::Destroyed => (S::BadInvOrder, MinorCode::BAD_INV_ORDER_POA_DESTROYED),
             PoaError::ForeignId => (S::BadParam, MinorCode::BAD_PARAM_FOREIGN_ID),
             PoaError::AdapterActivatorFailed => (S::ObjAdapter, MinorCode::OBJ_ADAPTER_ACTIVATOR_FAILED),
+            PoaError::TooManyObjects => (S::NoResources, MinorCode::NONE),
             PoaError::InvalidPolicy { .. } => (S::InvPolicy, MinorCode::NONE),
             _ => (S::ObjAdapter, MinorCode::WRONG_POLICY),
         };

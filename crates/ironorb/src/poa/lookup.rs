@@ -11,15 +11,17 @@ use ironorb_giop::minor::MinorCode;
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
 use super::gate::{Gate, GateKeeper};
 use super::key::Slot;
-use super::object_map::{Found, ObjectMap};
+use super::object_map::Found;
+use super::slots::Visit;
 use super::turn::Turn;
-use super::upcall::{Farewell, refusal};
+use super::upcall::{Farewell, Reached, refusal};
 use super::{
-    ActiveObject, ObjectId, OnHold, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator,
-    ServantManager, ThreadModel, Unavailable, Upcall, not_exist,
+    ObjectId, OnHold, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
+    ThreadModel, Unavailable, Upcall, not_exist,
 };
 use crate::invoke::servant_panicked;
-use crate::sync::{read, write};
+use crate::servant::{Kept, Servant};
+use crate::sync::read;
 
 /// How a key names an object within its adapter.
 #[derive(Debug, Clone, Copy)]
@@ -39,47 +41,44 @@ impl PoaInner {
         operation: &[u8],
         on_hold: OnHold<'_>,
     ) -> Result<Upcall, Refusal> {
-        self.manager.enter(on_hold)?;
-        let found = self.find(naming, operation);
-        if found.is_err() {
-            self.manager.leave();
+        let entered = self.manager.enter(on_hold)?;
+        match self.find(naming, operation) {
+            Ok((reached, servant)) => Ok(Upcall::new(self.clone(), servant, reached, entered)),
+            Err(refusal) => {
+                self.manager.leave(entered);
+                Err(refusal)
+            }
         }
-        found
     }
 
     /// The same where nothing is in the way; `None` when the manager does not let it through at once, the object is
     /// not active, or its thread matters. Never waits, so that the caller may hold a lock.
     #[inline]
-    pub(crate) fn begin_upcall_now(
-        &self,
-        find: impl FnOnce(&ObjectMap) -> Option<&Arc<ActiveObject>>,
-    ) -> Option<Upcall> {
-        if !self.manager.enter_now() {
+    pub(crate) fn begin_upcall_now(self: &Arc<Self>, naming: Naming<'_>) -> Option<Upcall> {
+        if self.policies.thread != ThreadModel::OrbControl {
             return None;
         }
-        let objects = read(&self.objects);
-        match find(&objects) {
-            // Counted under the lock: whoever takes the object out of the map sees the count.
-            Some(object) if object.is_unbound => Some(Upcall::new(count_in(object))),
-            _ => {
-                drop(objects);
-                self.manager.leave();
+        let entered = self.manager.enter_now()?;
+        match self.find_active(naming) {
+            Some((visit, servant)) => Some(Upcall::new(self.clone(), servant, Reached::Slot(visit), entered)),
+            None => {
+                self.manager.leave(entered);
                 None
             }
         }
     }
 
-    fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<Upcall, Refusal> {
+    fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<(Reached, Kept), Refusal> {
         loop {
             let Some(turn) = Turn::wait(self) else { return Err(Refusal::NotThisThread(self.clone())) };
             let found = match self.find_active(naming) {
-                Some(object) => Ok(object),
+                Some((visit, servant)) => Ok((Reached::Slot(visit), servant)),
                 None => self.find_inactive(naming, operation),
             };
             match found {
-                Ok(object) => {
+                Ok(found) => {
                     turn.leave_to_upcall();
-                    return Ok(Upcall::new(object));
+                    return Ok(found);
                 }
                 Err(Missing::Refused(refusal)) => return Err(refusal),
                 Err(Missing::Busy(gate, id)) => {
@@ -91,13 +90,12 @@ impl PoaInner {
         }
     }
 
-    fn find_active(&self, naming: Naming<'_>) -> Option<Arc<ActiveObject>> {
-        let objects = read(&self.objects);
-        let object = match naming {
-            Naming::Slot(slot) => objects.in_slot(slot),
-            Naming::Id(id) => objects.by_id(id),
-        };
-        object.map(count_in)
+    #[inline]
+    fn find_active(&self, naming: Naming<'_>) -> Option<(Visit, Kept)> {
+        match naming {
+            Naming::Slot(slot) => self.objects.enter_slot(slot),
+            Naming::Id(id) => self.objects.enter_id(id),
+        }
     }
 
     /// Asks the servant manager or takes the default servant.
@@ -106,11 +104,11 @@ impl PoaInner {
         self: &Arc<Self>,
         naming: Naming<'_>,
         operation: &[u8],
-    ) -> Result<Arc<ActiveObject>, Missing> {
+    ) -> Result<(Reached, Kept), Missing> {
         let id = match naming {
             Naming::Id(id) => ObjectId::from(id),
-            Naming::Slot(slot) => match read(&self.objects).id_in_slot(slot) {
-                Some(id) => id.clone(),
+            Naming::Slot(slot) => match self.objects.id_in_slot(slot) {
+                Some(id) => id,
                 None => return Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::STALE_KEY)).into()),
             },
         };
@@ -125,7 +123,8 @@ impl PoaInner {
                     })
                 })?;
                 self.come()?;
-                Ok(ActiveObject::for_one_request(self.clone(), id, servant, Farewell::Drop))
+                let servant = self.keep(servant);
+                Ok((Reached::once(id, servant.clone(), Farewell::Drop), servant))
             }
             RequestProcessing::ServantManager if self.policies.retains() => self.incarnate(&id),
             RequestProcessing::ServantManager => Ok(self.locate(id, operation)?),
@@ -134,16 +133,16 @@ impl PoaInner {
 
     /// Asks the activator for a servant and keeps it, unless another thread is at that, or the object's last servant has
     /// not gone yet.
-    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<Arc<ActiveObject>, Missing> {
+    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<(Reached, Kept), Missing> {
         // Before the id is busy, for a destruction that has begun would wait for it; and before the map is locked, for the
         // last that goes may complete one.
         self.come()?;
         let begun = self.begin_incarnation(id);
         let (activator, _keeper) = match begun {
             Ok(Incarnation::Begun(activator, keeper)) => (activator, keeper),
-            Ok(Incarnation::NotNeeded(object)) => {
+            Ok(Incarnation::NotNeeded(visit, servant)) => {
                 self.go();
-                return Ok(object);
+                return Ok((Reached::Slot(visit), servant));
             }
             Err(missing) => {
                 self.go();
@@ -160,54 +159,61 @@ impl PoaInner {
             Err(_) => Err(Refusal::Exception(servant_panicked())),
         };
         let kept = servant.and_then(|servant| {
-            let mut objects = write(&self.objects);
-            if self.policies.is_unique() && objects.by_servant(&servant).is_some() {
+            let mut objects = self.objects.open();
+            if self.policies.is_unique() && objects.by_servant(servant.address()).is_some() {
                 let bad = MinorCode::OBJ_ADAPTER_BAD_INCARNATION;
                 return Err(refusal(SystemExceptionKind::ObjAdapter, bad));
             }
-            let object = ActiveObject::new(self.clone(), id.clone(), servant);
             match (self.absence(), objects.slot_of(id.as_bytes())) {
                 (None, Some(slot)) => {
-                    let counted = count_in(&object);
-                    objects.activate(slot, object);
-                    Ok(counted)
+                    objects.activate(slot, self.keep(servant));
+                    // While the map is open nobody takes it out again.
+                    let entered = self.objects.enter_slot(slot);
+                    entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))
                 }
                 // Destroyed meanwhile: nobody else knows the servant, so it is etherealised here.
                 (absence, _) => {
                     drop(objects);
                     let _current = enter_adapter(self);
                     let poa = Poa(self.clone());
-                    let tell = || activator.etherealize(id, &poa, object.servant.clone(), true, false);
+                    let tell = || activator.etherealize(id, &poa, servant.clone(), true, false);
                     let _panicked = catch_unwind(AssertUnwindSafe(tell));
                     Err(absence.unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)))
                 }
             }
         });
         if kept.is_err() {
-            write(&self.objects).end_busy(id);
+            self.objects.open().end_busy(id);
         }
         self.go();
-        Ok(kept?)
+        let (visit, servant) = kept?;
+        Ok((Reached::Slot(visit), servant))
     }
 
     /// Says that this thread is at the object, unless it need not be.
     fn begin_incarnation(&self, id: &ObjectId) -> Result<Incarnation, Missing> {
-        let mut objects = write(&self.objects);
+        let mut objects = self.objects.open();
         match objects.find(id.as_bytes()) {
-            Found::Active(object) => return Ok(Incarnation::NotNeeded(count_in(object))),
-            Found::Busy(gate) => return Err(Missing::Busy(gate.clone(), id.clone())),
+            Found::Active => {
+                let entered = self.objects.enter_id(id.as_bytes());
+                let (visit, servant) = entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))?;
+                return Ok(Incarnation::NotNeeded(visit, servant));
+            }
+            Found::Busy(gate) => return Err(Missing::Busy(gate, id.clone())),
             Found::Nothing => {}
         }
         let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone() else {
             return Err(self.lacks_servant_manager().into());
         };
         let keeper = Gate::of_this_thread();
-        objects.begin_busy(id, &keeper);
+        if objects.begin_busy(id, &keeper).is_none() {
+            return Err(refusal(SystemExceptionKind::NoResources, MinorCode::NONE).into());
+        }
         Ok(Incarnation::Begun(activator, keeper))
     }
 
     /// Asks the locator for a servant for this request.
-    fn locate(self: &Arc<Self>, id: ObjectId, operation: &[u8]) -> Result<Arc<ActiveObject>, Refusal> {
+    fn locate(self: &Arc<Self>, id: ObjectId, operation: &[u8]) -> Result<(Reached, Kept), Refusal> {
         let Some(ServantManager::Locator(locator)) = read(&self.servant_manager).clone() else {
             return Err(self.lacks_servant_manager());
         };
@@ -221,13 +227,19 @@ impl PoaInner {
         let refused = match located {
             Ok(Ok((servant, cookie))) => {
                 let farewell = Farewell::Postinvoke { locator, operation, cookie };
-                return Ok(ActiveObject::for_one_request(self.clone(), id, servant, farewell));
+                let servant = self.keep(servant);
+                return Ok((Reached::once(id, servant.clone(), farewell), servant));
             }
             Ok(Err(unavailable)) => unavailable.into(),
             Err(_) => Refusal::Exception(servant_panicked()),
         };
         self.go();
         Err(refused)
+    }
+
+    /// A servant as this adapter keeps it.
+    pub(super) fn keep(&self, servant: Arc<dyn Servant>) -> Kept {
+        Kept::new(servant, self.orb.config.operation_lookup)
     }
 
     /// Whether what happens to an object cannot end before this thread's upcalls do.
@@ -284,7 +296,7 @@ impl PoaInner {
 enum Incarnation {
     Begun(Arc<dyn ServantActivator>, GateKeeper),
     /// Another thread was quicker.
-    NotNeeded(Arc<ActiveObject>),
+    NotNeeded(Visit, Kept),
 }
 
 /// Why no servant is found.
@@ -307,10 +319,4 @@ impl From<Unavailable> for Refusal {
             Unavailable::Forward(reference) => Refusal::Forward(reference.ior().clone()),
         }
     }
-}
-
-#[inline]
-fn count_in(object: &Arc<ActiveObject>) -> Arc<ActiveObject> {
-    object.in_flight.fetch_add(1, Ordering::SeqCst);
-    object.clone()
 }

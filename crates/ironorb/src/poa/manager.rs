@@ -1,9 +1,10 @@
 //! POA managers: whether requests flow (CORBA 3.3 part 1, 15.3.2). Those that do not are in `held`.
 
 mod held;
+mod in_flight;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use ironorb_giop::exception::SystemExceptionKind;
@@ -15,6 +16,8 @@ use super::{PoaError, PoaInner, Refusal};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use held::Held;
+use in_flight::InFlight;
+pub(crate) use in_flight::{STRIPES, Stripe};
 
 /// The state of a manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +89,7 @@ pub(super) struct ManagerInner {
     state: AtomicU8,
     /// Requests being served. Counted before the state is looked at, so that whoever changes the state and then
     /// sees 0 knows that nobody is inside.
-    in_flight: AtomicUsize,
+    in_flight: InFlight,
     /// Requests that wait for the state to change.
     held: Mutex<Held>,
     /// Notified when the state has changed, and when a request is done while it is not active.
@@ -111,7 +114,7 @@ impl PoaManager {
         PoaManager(Arc::new(ManagerInner {
             id,
             state: AtomicU8::new(state as u8),
-            in_flight: AtomicUsize::new(0),
+            in_flight: InFlight::default(),
             held: Mutex::default(),
             changed: Condvar::new(),
             held_max,
@@ -240,35 +243,38 @@ impl PoaManager {
 
     fn wait_while(&self, state: ManagerState) {
         let mut held = lock(&self.0.held);
-        while self.0.in_flight.load(Ordering::SeqCst) > 0 && self.state() == state {
+        while self.0.in_flight.any() && self.state() == state {
             held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Counts a request in, or waits, or refuses it, as the state says.
     #[inline]
-    pub(crate) fn enter(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
-        if self.enter_now() { Ok(()) } else { self.enter_slowly(on_hold) }
+    pub(crate) fn enter(&self, on_hold: OnHold<'_>) -> Result<Stripe, Refusal> {
+        match self.enter_now() {
+            Some(stripe) => Ok(stripe),
+            None => self.enter_slowly(on_hold),
+        }
     }
 
     /// Counts a request in if requests are served. Never waits.
     #[inline]
-    pub(crate) fn enter_now(&self) -> bool {
-        self.0.in_flight.fetch_add(1, Ordering::SeqCst);
+    pub(crate) fn enter_now(&self) -> Option<Stripe> {
+        let stripe = self.0.in_flight.come();
         if self.0.state.load(Ordering::SeqCst) == ACTIVE {
-            return true;
+            return Some(stripe);
         }
-        self.leave();
-        false
+        self.leave(stripe);
+        None
     }
 
     /// Counts another share of a request that is in already.
-    pub(crate) fn enter_again(&self) {
-        self.0.in_flight.fetch_add(1, Ordering::SeqCst);
+    pub(crate) fn enter_again(&self) -> Stripe {
+        self.0.in_flight.come()
     }
 
     #[cold]
-    fn enter_slowly(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
+    fn enter_slowly(&self, on_hold: OnHold<'_>) -> Result<Stripe, Refusal> {
         let discarded = || refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
         let mut held = lock(&self.0.held);
         loop {
@@ -282,8 +288,7 @@ impl PoaManager {
                 }
                 (ManagerState::Active, _) => {
                     // Under the lock that a change needs: the state holds until the request is counted.
-                    self.0.in_flight.fetch_add(1, Ordering::SeqCst);
-                    return Ok(());
+                    return Ok(self.0.in_flight.come());
                 }
                 (ManagerState::Inactive, _) => {
                     return Err(refusal(SystemExceptionKind::ObjAdapter, MinorCode::MANAGER_INACTIVE));
@@ -309,9 +314,9 @@ impl PoaManager {
 
     /// Counts a request out.
     #[inline]
-    pub(crate) fn leave(&self) {
-        let last = self.0.in_flight.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && self.0.state.load(Ordering::SeqCst) != ACTIVE {
+    pub(crate) fn leave(&self, stripe: Stripe) {
+        self.0.in_flight.go(stripe);
+        if self.0.state.load(Ordering::SeqCst) != ACTIVE {
             let _held = lock(&self.0.held);
             self.0.changed.notify_all();
         }
@@ -328,7 +333,7 @@ impl fmt::Debug for ManagerInner {
 mod tests {
     use super::*;
 
-    fn enter(manager: &PoaManager) -> Result<(), (SystemExceptionKind, MinorCode)> {
+    fn enter(manager: &PoaManager) -> Result<Stripe, (SystemExceptionKind, MinorCode)> {
         manager.enter(OnHold::Wait).map_err(|refusal| match refusal {
             Refusal::Exception(e) => (e.kind, e.minor),
             _ => panic!("threads wait"),
@@ -338,21 +343,21 @@ mod tests {
     #[test]
     fn states_let_through_hold_or_refuse() {
         let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
-        enter(&manager).unwrap();
+        let entered = enter(&manager).unwrap();
         manager.discard_requests(false).unwrap();
         assert_eq!(enter(&manager).unwrap_err().0, SystemExceptionKind::Transient);
-        manager.leave();
+        manager.leave(entered);
         manager.hold_requests(true).unwrap();
-        std::thread::scope(|scope| {
+        let entered = std::thread::scope(|scope| {
             let held = scope.spawn(|| enter(&manager));
             while lock(&manager.0.held).threads == 0 {
                 std::thread::yield_now();
             }
             assert_eq!(enter(&manager).unwrap_err().1, MinorCode::TRANSIENT_DISCARDED);
             manager.activate().unwrap();
-            held.join().unwrap().unwrap();
+            held.join().unwrap().unwrap()
         });
-        manager.leave();
+        manager.leave(entered);
         manager.deactivate(false, true).unwrap();
         assert_eq!(enter(&manager).unwrap_err().0, SystemExceptionKind::ObjAdapter);
         assert_eq!(manager.activate(), Err(PoaError::AdapterInactive));
@@ -361,14 +366,14 @@ mod tests {
     #[test]
     fn waiting_for_completion_waits() {
         let manager = PoaManager::new("m".to_owned(), ManagerState::Active, 1, Weak::new());
-        enter(&manager).unwrap();
+        let entered = enter(&manager).unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| manager.hold_requests(true));
             while manager.state() != ManagerState::Holding {
                 std::thread::yield_now();
             }
             assert!(!waiter.is_finished());
-            manager.leave();
+            manager.leave(entered);
             waiter.join().unwrap().unwrap();
         });
     }

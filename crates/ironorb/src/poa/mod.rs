@@ -1,7 +1,7 @@
 //! The portable object adapter (CORBA 3.3 part 1, clause 15): from object keys to servants.
 //!
 //! - the tree of adapters: this file, `destroy`, `servant_manager` (what applications implement)
-//! - objects and references: `objects`, `object_map`, `key`
+//! - objects and references: `objects`, `object_map` (over `slots`, `ids`, `numbers`), `object_id`, `key`
 //! - requests: `manager` (may they pass), `lookup` (to which servant), `upcall` (what is counted), `turn` and `main_thread`
 //!   (on which thread), `current` (what the servant is told)
 //!
@@ -11,16 +11,20 @@ mod current;
 mod destroy;
 mod error;
 mod gate;
+mod ids;
 pub(crate) mod key;
 mod lookup;
 mod main_thread;
 mod manager;
 mod manager_factory;
+mod numbers;
+mod object_id;
 mod object_map;
 mod objects;
 mod path;
 mod policies;
 mod servant_manager;
+mod slots;
 mod turn;
 mod upcall;
 
@@ -33,9 +37,10 @@ pub(crate) use lookup::Naming;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
 pub(crate) use manager::OnHold;
 pub use manager::{ManagerState, PoaManager};
+pub(crate) use manager::{STRIPES, Stripe};
 pub(crate) use manager_factory::Managers;
 pub use manager_factory::PoaManagerFactory;
-pub use objects::ObjectId;
+pub use object_id::ObjectId;
 pub use policies::{
     IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, PoaPolicies, PoaPolicy, PoaPolicyType,
     RequestProcessing, ServantRetention, ThreadModel,
@@ -56,8 +61,9 @@ use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
 use crate::adapter::Activation;
+use crate::config::{Demultiplexing, ObjectLookup};
 use crate::orb::OrbCore;
-use crate::servant::Servant;
+use crate::servant::{Kept, Servant};
 use crate::sync::{lock, read, write};
 use current::enter_adapter;
 use destroy::Life;
@@ -84,7 +90,11 @@ pub(crate) struct PoaInner {
     manager: PoaManager,
     /// Locked before those of an adapter further down, and before the table of all adapters.
     children: Mutex<BTreeMap<String, Poa>>,
-    objects: RwLock<ObjectMap>,
+    objects: ObjectMap,
+    /// Ids are made from slots, which is shortest.
+    ids_are_slots: bool,
+    /// Keys name slots, and not paths and ids.
+    keys_are_slots: bool,
     /// The next id of the adapter's own making, where ids are not slots.
     next_id: AtomicU64,
     servant_manager: RwLock<Option<ServantManager>>,
@@ -98,7 +108,7 @@ pub(crate) struct PoaInner {
     /// What a destruction waits for: objects on their way out and in, and children.
     leaving: AtomicUsize,
     /// Objects to be etherealised when the last request is done.
-    doomed: Mutex<Vec<Arc<ActiveObject>>>,
+    doomed: Mutex<Vec<(ObjectId, Kept)>>,
     /// Notified when objects or the adapter have ended.
     ended: (Mutex<()>, Condvar),
     /// Those who wait for that.
@@ -353,6 +363,7 @@ impl PoaInner {
         slot: Slot,
         instance: u32,
     ) -> PoaInner {
+        let ids_are_slots = policies.may_use_slots() && orb.config.object_lookup == ObjectLookup::Active;
         PoaInner {
             orb: orb.clone(),
             name: name.to_owned(),
@@ -364,7 +375,9 @@ impl PoaInner {
             components,
             manager,
             children: Mutex::default(),
-            objects: RwLock::new(ObjectMap::new(&policies)),
+            objects: ObjectMap::new(&policies, ids_are_slots, orb.config.object_lookup),
+            ids_are_slots,
+            keys_are_slots: ids_are_slots && orb.config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),
             servant_manager: RwLock::default(),
             default_servant: RwLock::default(),
@@ -399,14 +412,25 @@ impl PoaInner {
         nonce == self.nonce() && instance == self.key_instance()
     }
 
+    /// The adapter at a path, one name after the other from this one.
+    pub(crate) fn descendant(self: &Arc<Self>, path: &[u8]) -> Option<Arc<PoaInner>> {
+        let mut found = self.clone();
+        let mut at = 0;
+        while let Some((name, end)) = key::name_at(path, at) {
+            let child = lock(&found.children).get(std::str::from_utf8(name).ok()?)?.0.clone();
+            (found, at) = (child, end);
+        }
+        Some(found)
+    }
+
     pub(crate) fn manager(&self) -> &PoaManager {
         &self.manager
     }
 
     /// Returns when the manager does not hold requests, at once if it is active, or waits in another way.
     pub(crate) fn wait_while_holding(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
-        self.manager.enter(on_hold)?;
-        self.manager.leave();
+        let entered = self.manager.enter(on_hold)?;
+        self.manager.leave(entered);
         Ok(())
     }
 
@@ -422,23 +446,19 @@ impl PoaInner {
             return Err(refusal);
         }
         let Some(activator) = read(&self.adapter_activator).clone() else { return Ok(None) };
-        let is_counted = match activation {
+        let counted = match activation {
             // 15.3.2.1: what the manager says of requests holds for this as well.
-            Activation::ForRequest(on_hold) => {
-                self.manager.enter(on_hold)?;
-                true
-            }
-            Activation::Direct => false,
+            Activation::ForRequest(on_hold) => Some(self.manager.enter(on_hold)?),
+            Activation::Direct => None,
         };
-        Ok(Some(Inquiry { parent: self.clone(), activator, is_counted }))
+        Ok(Some(Inquiry { parent: self.clone(), activator, counted }))
     }
 
     /// What can be said of an object without asking anybody.
     pub(crate) fn may_have(&self, naming: Naming<'_>) -> Result<(), Refusal> {
-        let objects = read(&self.objects);
         let is_active = match naming {
-            Naming::Slot(slot) => objects.in_slot(slot).is_some(),
-            Naming::Id(id) => objects.by_id(id).is_some(),
+            Naming::Slot(slot) => self.objects.has_slot(slot),
+            Naming::Id(id) => self.objects.has_id(id),
         };
         if is_active || self.policies.request_processing != RequestProcessing::ActiveObjectMapOnly {
             return Ok(());
@@ -451,7 +471,7 @@ impl PoaInner {
 pub(crate) struct Inquiry {
     parent: Arc<PoaInner>,
     activator: Arc<dyn AdapterActivator>,
-    is_counted: bool,
+    counted: Option<Stripe>,
 }
 
 impl Inquiry {
@@ -471,8 +491,8 @@ impl Inquiry {
 
 impl Drop for Inquiry {
     fn drop(&mut self) {
-        if self.is_counted {
-            self.parent.manager.leave();
+        if let Some(counted) = self.counted {
+            self.parent.manager.leave(counted);
         }
     }
 }

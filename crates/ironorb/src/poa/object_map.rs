@@ -1,242 +1,361 @@
 //! The active object map of one adapter (CORBA 3.3 part 1, 15.2.3): objects by slot, id and servant.
 //!
-//! Nothing here waits or calls anybody: what is in progress is a gate at which the caller may wait.
+//! Requests touch only the slot of their object, and where its id is not made from the slot, one part of the ids. What else
+//! is known is under one lock, which no request takes. Nothing here waits or calls anybody: what is in progress is a gate at
+//! which the caller may wait.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::gate::{Gate, GateKeeper};
+use super::ids::Ids;
 use super::key::Slot;
-use super::{ActiveObject, ObjectId, PoaPolicies, RequestProcessing};
-use crate::servant::Servant;
+use super::numbers::{NUMBERS_MAX, Numbers};
+use super::slots::{Entry, Slots, Visit};
+use super::upcall::Farewell;
+use super::{ObjectId, PoaPolicies, RequestProcessing};
+use crate::config::ObjectLookup;
+use crate::servant::Kept;
+use crate::sync::lock;
 
 /// Objects by slot, id and servant.
 pub(crate) struct ObjectMap {
-    slots: Vec<Entry>,
-    /// Slots to be given out; those that are not [`State::Free`] any more are skipped.
+    slots: Slots,
+    /// `None` where ids are made from slots.
+    ids: Option<Ids>,
+    books: Mutex<Books>,
+}
+
+/// What is needed when objects come and go.
+struct Books {
+    /// Slots that there are.
+    slots: u32,
+    /// Slots to be given out; those that are taken meanwhile are skipped.
     free: Vec<u32>,
-    by_id: HashMap<ObjectId, u32>,
-    /// The slot of a servant by its address, where a servant is one object.
-    by_servant: Option<HashMap<usize, u32>>,
+    /// The slot of a servant, where a servant is one object.
+    by_servant: Option<Numbers>,
     /// Objects that each servant is, until they are etherealised, where that is asked.
     uses: Option<HashMap<usize, usize>>,
+    /// Slots whose object is being incarnated, or is on its way out and will be etherealised.
+    busy: HashMap<u32, Arc<Gate>>,
+    /// Objects that are not active any more and have requests.
+    leaving: HashMap<Visit, Leaving>,
 }
 
-struct Entry {
-    generation: u32,
-    /// Whether `free` has it.
-    is_listed: bool,
-    state: State,
+struct Leaving {
+    object: Ended,
+    requests: u32,
 }
 
-enum State {
-    Free,
-    /// A reference exists, a servant does not yet.
-    Reserved(ObjectId),
-    /// The object is being incarnated, or is on its way out and will be etherealised.
-    Busy(ObjectId, Arc<Gate>),
-    Active(Arc<ActiveObject>),
+/// An object that has been taken out and has no request, and what is to be done about that.
+pub(super) struct Ended {
+    pub(super) id: ObjectId,
+    pub(super) servant: Kept,
+    pub(super) farewell: Farewell,
+}
+
+/// The map, open for changes.
+pub(super) struct OpenMap<'m> {
+    map: &'m ObjectMap,
+    books: MutexGuard<'m, Books>,
 }
 
 /// What a map has for an id.
-pub(super) enum Found<'m> {
-    Active(&'m Arc<ActiveObject>),
+pub(super) enum Found {
+    Active,
     /// Somebody is at it: wait, then look again.
-    Busy(&'m Arc<Gate>),
+    Busy(Arc<Gate>),
     Nothing,
 }
 
 impl ObjectMap {
-    pub(super) fn new(policies: &PoaPolicies) -> ObjectMap {
+    /// For ids that are made from slots there is nothing to look up.
+    pub(super) fn new(policies: &PoaPolicies, ids_are_slots: bool, lookup: ObjectLookup) -> ObjectMap {
         let is_asked = policies.request_processing == RequestProcessing::ServantManager;
         let is_unique = policies.is_unique();
         ObjectMap {
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_id: HashMap::new(),
-            by_servant: is_unique.then(HashMap::new),
-            uses: (is_asked && !is_unique).then(HashMap::new),
+            slots: Slots::default(),
+            ids: (!ids_are_slots).then(|| Ids::new(lookup)),
+            books: Mutex::new(Books {
+                slots: 0,
+                free: Vec::new(),
+                by_servant: is_unique.then(Numbers::default),
+                uses: (is_asked && !is_unique).then(HashMap::new),
+                busy: HashMap::new(),
+                leaving: HashMap::new(),
+            }),
         }
     }
 
-    /// The object in a slot, if it is still the one that the slot was given out for.
+    pub(super) fn open(&self) -> OpenMap<'_> {
+        OpenMap { map: self, books: lock(&self.books) }
+    }
+
+    /// Counts a request in for the object in a slot, if it is active and still the one that the slot was given out for.
     #[inline]
-    pub(crate) fn in_slot(&self, slot: Slot) -> Option<&Arc<ActiveObject>> {
-        match self.slots.get(slot.index as usize) {
-            Some(Entry { generation, state: State::Active(object), .. })
-                if *generation == slot.generation =>
-            {
-                Some(object)
-            }
-            _ => None,
+    pub(super) fn enter_slot(&self, slot: Slot) -> Option<(Visit, Kept)> {
+        self.slots.enter(slot)
+    }
+
+    /// The same by its id.
+    #[inline]
+    pub(super) fn enter_id(&self, id: &[u8]) -> Option<(Visit, Kept)> {
+        match &self.ids {
+            None => self.slots.enter(ObjectId::slot_in(id)?),
+            // While the id is looked at, for its slot may become another's afterwards.
+            Some(ids) => ids.find(id, |index| self.slots.open(index)?.enter(index))?,
         }
+    }
+
+    /// Counts a request out. The last one of an object that has been taken out gives what is left to do.
+    #[inline]
+    pub(super) fn leave(&self, visit: Visit) -> Option<Ended> {
+        if self.slots.leave(visit) { None } else { self.leave_leaving(visit) }
+    }
+
+    #[cold]
+    fn leave_leaving(&self, visit: Visit) -> Option<Ended> {
+        let mut books = lock(&self.books);
+        let leaving = books.leaving.get_mut(&visit)?;
+        leaving.requests -= 1;
+        if leaving.requests > 0 {
+            return None;
+        }
+        books.leaving.remove(&visit).map(|leaving| leaving.object)
+    }
+
+    /// Counts another share of a request that is in.
+    pub(super) fn enter_again(&self, visit: Visit) {
+        if !self.slots.enter_again(visit)
+            && let Some(leaving) = lock(&self.books).leaving.get_mut(&visit)
+        {
+            leaving.requests += 1;
+        }
+    }
+
+    /// The id of an object that has a request.
+    #[cold]
+    pub(super) fn id_of(&self, visit: Visit) -> Option<ObjectId> {
+        let slot = Slot { index: visit.index, generation: visit.generation };
+        let Some(ids) = &self.ids else { return Some(ObjectId::of_slot(slot)) };
+        // Open, so that the slot does not become another's.
+        let books = lock(&self.books);
+        match books.leaving.get(&visit) {
+            Some(leaving) => Some(leaving.object.id.clone()),
+            None => ids.in_slot(visit.index),
+        }
+    }
+
+    /// Whether an object is active, without counting a request.
+    pub(super) fn has_slot(&self, slot: Slot) -> bool {
+        self.in_slot(slot, |entry| entry.servant().is_some()).unwrap_or(false)
+    }
+
+    /// The same by its id.
+    pub(super) fn has_id(&self, id: &[u8]) -> bool {
+        self.servant_of(id).is_some()
+    }
+
+    /// The servant of an active object.
+    pub(super) fn servant_of(&self, id: &[u8]) -> Option<Kept> {
+        let slot = self.slot_of(id)?;
+        self.in_slot(slot, |entry| entry.servant().cloned()).flatten()
     }
 
     /// The id in a slot, active or not.
-    pub(super) fn id_in_slot(&self, slot: Slot) -> Option<&ObjectId> {
-        let entry =
-            self.slots.get(slot.index as usize).filter(|entry| entry.generation == slot.generation)?;
-        match &entry.state {
-            State::Free => None,
-            State::Reserved(id) | State::Busy(id, _) => Some(id),
-            State::Active(object) => Some(&object.id),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn by_id(&self, id: &[u8]) -> Option<&Arc<ActiveObject>> {
-        match &self.slots.get(*self.by_id.get(id)? as usize)?.state {
-            State::Active(object) => Some(object),
-            _ => None,
-        }
-    }
-
-    pub(super) fn find(&self, id: &[u8]) -> Found<'_> {
-        match self.by_id.get(id).map(|index| &self.slots[*index as usize].state) {
-            Some(State::Active(object)) => Found::Active(object),
-            Some(State::Busy(_, gate)) => Found::Busy(gate),
-            _ => Found::Nothing,
-        }
+    pub(super) fn id_in_slot(&self, slot: Slot) -> Option<ObjectId> {
+        let _books = lock(&self.books);
+        self.in_slot(slot, |entry| entry.is_taken()).filter(|is_taken| *is_taken)?;
+        self.id_at(slot.index, slot.generation)
     }
 
     /// The slot that an id has, active or reserved.
     pub(super) fn slot_of(&self, id: &[u8]) -> Option<Slot> {
-        let index = *self.by_id.get(id)?;
-        Some(Slot { index, generation: self.slots[index as usize].generation })
+        let slot = match &self.ids {
+            None => ObjectId::slot_in(id)?,
+            Some(ids) => {
+                let of = |index| Some(Slot { index, generation: self.slots.open(index)?.generation() });
+                ids.find(id, of)??
+            }
+        };
+        self.in_slot(slot, |entry| entry.is_taken()).filter(|is_taken| *is_taken)?;
+        Some(slot)
+    }
+
+    fn in_slot<T>(&self, slot: Slot, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        let entry = self.slots.open(slot.index).filter(|entry| entry.generation() == slot.generation)?;
+        Some(look(&entry))
+    }
+
+    fn id_at(&self, index: u32, generation: u32) -> Option<ObjectId> {
+        match &self.ids {
+            None => Some(ObjectId::of_slot(Slot { index, generation })),
+            Some(ids) => ids.in_slot(index),
+        }
+    }
+}
+
+impl OpenMap<'_> {
+    pub(super) fn find(&self, id: &[u8]) -> Found {
+        let Some(slot) = self.map.slot_of(id) else { return Found::Nothing };
+        if let Some(gate) = self.books.busy.get(&slot.index) {
+            return Found::Busy(gate.clone());
+        }
+        if self.map.has_slot(slot) { Found::Active } else { Found::Nothing }
+    }
+
+    /// The slot that an id has, active or reserved.
+    pub(super) fn slot_of(&self, id: &[u8]) -> Option<Slot> {
+        self.map.slot_of(id)
     }
 
     /// The object of a servant that is one object.
-    pub(super) fn by_servant(&self, servant: &Arc<dyn Servant>) -> Option<&Arc<ActiveObject>> {
-        let index = *self.by_servant.as_ref()?.get(&servant.address())?;
-        match &self.slots.get(index as usize)?.state {
-            State::Active(object) => Some(object),
-            _ => None,
-        }
+    pub(super) fn by_servant(&self, address: usize) -> Option<ObjectId> {
+        let slots = &self.map.slots;
+        let is_it = |index| {
+            slots.open(index).is_some_and(|entry| entry.servant().is_some_and(|it| it.address() == address))
+        };
+        let index = self.books.by_servant.as_ref()?.find(hash_of_address(address), is_it)?;
+        let generation = slots.open(index)?.generation();
+        self.map.id_at(index, generation)
     }
 
-    /// Gives a slot to an id made from the slot.
-    pub(super) fn reserve_with(&mut self, id: impl FnOnce(Slot) -> ObjectId) -> (Slot, ObjectId) {
-        let index = self.take_free();
-        let entry = &mut self.slots[index as usize];
-        let slot = Slot { index, generation: entry.generation };
+    /// Gives a slot to an id made from the slot. `None` when there are no more: 4,294,967,293 at a time.
+    pub(super) fn reserve_with(&mut self, id: impl FnOnce(Slot) -> ObjectId) -> Option<(Slot, ObjectId)> {
+        let (index, generation) = self.take_free()?;
+        let slot = Slot { index, generation };
         let id = id(slot);
-        entry.state = State::Reserved(id.clone());
-        self.by_id.insert(id.clone(), index);
-        (slot, id)
+        if let Some(ids) = &self.map.ids {
+            ids.insert(&id, index);
+        }
+        Some((slot, id))
     }
 
     /// Gives the slot back to an id that was made from it and whose object has ended; `None` when it is another's by
     /// now.
-    pub(super) fn reserve_again(&mut self, id: &ObjectId, slot: Slot) -> Option<Slot> {
-        let entry = self.slots.get_mut(slot.index as usize)?;
-        if !matches!(entry.state, State::Free) || entry.generation != slot.generation.wrapping_add(1) {
-            return None;
-        }
-        entry.generation = slot.generation;
-        entry.state = State::Reserved(id.clone());
-        self.by_id.insert(id.clone(), slot.index);
-        Some(slot)
+    pub(super) fn reserve_again(&mut self, slot: Slot) -> Option<Slot> {
+        self.map.slots.open(slot.index)?.take_again(slot.generation).then_some(slot)
     }
 
-    fn take_free(&mut self) -> u32 {
-        while let Some(index) = self.free.pop() {
-            let entry = &mut self.slots[index as usize];
-            entry.is_listed = false;
-            if matches!(entry.state, State::Free) {
-                return index;
+    fn take_free(&mut self) -> Option<(u32, u32)> {
+        while let Some(index) = self.books.free.pop() {
+            let Some(mut entry) = self.map.slots.open(index) else { continue };
+            entry.set_listed(false);
+            if entry.take() {
+                return Some((index, entry.generation()));
             }
         }
-        self.slots.push(Entry { generation: 0, is_listed: false, state: State::Free });
-        (self.slots.len() - 1) as u32
+        if self.books.slots >= NUMBERS_MAX {
+            return None;
+        }
+        let index = self.books.slots;
+        self.books.slots += 1;
+        let mut entry = self.map.slots.make(index);
+        entry.take();
+        Some((index, entry.generation()))
     }
 
-    /// Puts an object into the slot of its id.
-    pub(super) fn activate(&mut self, slot: Slot, object: Arc<ActiveObject>) {
-        if let Some(by_servant) = &mut self.by_servant {
-            by_servant.insert(object.servant.address(), slot.index);
+    /// Puts an object into the slot of its id, and counts a request in if that is what it is for.
+    pub(super) fn activate(&mut self, slot: Slot, servant: Kept) {
+        let address = servant.address();
+        if let Some(by_servant) = &mut self.books.by_servant {
+            by_servant.insert(hash_of_address(address), slot.index);
         }
-        if let Some(uses) = &mut self.uses {
-            *uses.entry(object.servant.address()).or_default() += 1;
+        if let Some(uses) = &mut self.books.uses {
+            *uses.entry(address).or_default() += 1;
         }
-        self.slots[slot.index as usize].state = State::Active(object);
+        if !self.books.busy.is_empty() {
+            self.books.busy.remove(&slot.index);
+        }
+        if let Some(mut entry) = self.map.slots.open(slot.index) {
+            let visit = |stay| Visit { index: slot.index, generation: slot.generation, stay };
+            entry.fill(servant, |stay| self.books.leaving.contains_key(&visit(stay)));
+        }
     }
 
     /// Says that a thread incarnates the object of an id that is not active, until it calls
     /// [`activate`](Self::activate) or [`end_busy`](Self::end_busy).
-    pub(super) fn begin_busy(&mut self, id: &ObjectId, keeper: &GateKeeper) -> Slot {
+    pub(super) fn begin_busy(&mut self, id: &ObjectId, keeper: &GateKeeper) -> Option<Slot> {
         let slot = match self.slot_of(id.as_bytes()) {
             Some(slot) => slot,
-            None => self.reserve_with(|_| id.clone()).0,
+            None => self.reserve_with(|_| id.clone())?.0,
         };
-        self.slots[slot.index as usize].state = State::Busy(id.clone(), keeper.gate().clone());
-        slot
+        self.books.busy.insert(slot.index, keeper.gate().clone());
+        Some(slot)
     }
 
     /// Forgets an id that was busy.
     pub(super) fn end_busy(&mut self, id: &ObjectId) {
-        if let Some(index) = self.by_id.get(id.as_bytes()).copied()
-            && matches!(self.slots[index as usize].state, State::Busy(..))
+        if let Some(slot) = self.slot_of(id.as_bytes())
+            && self.books.busy.remove(&slot.index).is_some()
         {
-            self.free(id, index);
+            self.free(id, slot.index);
         }
     }
 
-    /// Takes an object out; its slot and generation are never given out together again, unless to its id. With a gate,
-    /// the id is busy until [`end_busy`](Self::end_busy).
-    pub(super) fn remove(&mut self, id: &[u8], keeper: Option<&GateKeeper>) -> Option<Arc<ActiveObject>> {
-        let index = *self.by_id.get(id)?;
-        let entry = &mut self.slots[index as usize];
-        if !matches!(entry.state, State::Active(_)) {
-            return None;
+    /// Takes an object out; its slot and generation are never given out together again, unless to its id. Where its farewell
+    /// has a gate, the id is busy until [`end_busy`](Self::end_busy). `None` when there is none; else what is to be done
+    /// about it at once, if it has no requests.
+    pub(super) fn remove(&mut self, id: &[u8], farewell: Farewell) -> Option<Option<Ended>> {
+        let slot = self.slot_of(id)?;
+        let mut entry = self.map.slots.open(slot.index)?;
+        let visit = entry.visit(slot.index);
+        let (servant, requests) = entry.empty()?;
+        drop(entry);
+        if let Some(by_servant) = &mut self.books.by_servant {
+            by_servant.remove(hash_of_address(servant.address()), slot.index);
         }
-        let State::Active(object) = std::mem::replace(&mut entry.state, State::Free) else { return None };
-        if let Some(by_servant) = &mut self.by_servant {
-            by_servant.remove(&object.servant.address());
-        }
-        match keeper {
-            Some(keeper) => {
-                let busy = State::Busy(object.id.clone(), keeper.gate().clone());
-                self.slots[index as usize].state = busy;
+        let object = Ended { id: ObjectId::from(id), servant, farewell };
+        match object.farewell.gate() {
+            Some(gate) => {
+                self.books.busy.insert(slot.index, gate.clone());
             }
-            None => self.free(&object.id, index),
+            None => self.free(&object.id, slot.index),
         }
-        Some(object)
+        if requests == 0 {
+            return Some(Some(object));
+        }
+        self.books.leaving.insert(visit, Leaving { object, requests });
+        Some(None)
     }
 
     fn free(&mut self, id: &ObjectId, index: u32) {
-        self.by_id.remove(id.as_bytes());
-        let entry = &mut self.slots[index as usize];
-        entry.state = State::Free;
-        entry.generation = entry.generation.wrapping_add(1);
-        if !std::mem::replace(&mut entry.is_listed, true) {
-            self.free.push(index);
+        if let Some(ids) = &self.map.ids {
+            ids.remove(id, index);
+        }
+        let Some(mut entry) = self.map.slots.open(index) else { return };
+        entry.give_up();
+        if !entry.set_listed(true) {
+            self.books.free.push(index);
         }
     }
 
-    /// Takes all objects out.
-    pub(super) fn remove_all(&mut self) -> Vec<Arc<ActiveObject>> {
-        self.ids().iter().filter_map(|id| self.remove(id.as_bytes(), None)).collect()
-    }
-
     pub(super) fn ids(&self) -> Vec<ObjectId> {
-        self.slots
-            .iter()
-            .filter_map(|entry| match &entry.state {
-                State::Active(object) => Some(object.id.clone()),
-                _ => None,
+        (0..self.books.slots)
+            .filter_map(|index| {
+                let entry = self.map.slots.open(index)?;
+                let generation = entry.servant().map(|_| entry.generation())?;
+                drop(entry);
+                self.map.id_at(index, generation)
             })
             .collect()
     }
 
     /// An object that was taken out is done; true when its servant is another object as well.
-    pub(super) fn release(&mut self, servant: &Arc<dyn Servant>) -> bool {
-        let Some(uses) = &mut self.uses else { return false };
-        let Some(count) = uses.get_mut(&servant.address()) else { return false };
+    pub(super) fn release(&mut self, servant: &Kept) -> bool {
+        let Some(uses) = &mut self.books.uses else { return false };
+        let address = servant.address();
+        let Some(count) = uses.get_mut(&address) else { return false };
         *count -= 1;
         let remains = *count > 0;
         if !remains {
-            uses.remove(&servant.address());
+            uses.remove(&address);
         }
         remains
     }
+}
+
+/// Addresses are apart by the size of what lies there, so the lowest bits tell little.
+fn hash_of_address(address: usize) -> u32 {
+    ((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }

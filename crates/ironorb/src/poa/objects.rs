@@ -1,24 +1,19 @@
 //! Objects of an adapter: activation, references, and the ways between ids, servants and references (CORBA 3.3 part 1,
 //! 15.3.9).
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::key::{self, Slot};
-use super::object_map::{Found, ObjectMap};
+use super::object_map::{Found, OpenMap};
 use super::{
-    ActiveObject, IdAssignment, ImplicitActivation, Lifespan, Poa, PoaError, RequestProcessing,
+    ActiveObject, IdAssignment, ImplicitActivation, Lifespan, ObjectId, Poa, PoaError, RequestProcessing,
     current_object,
 };
 use crate::generated::InterfaceOf;
 use crate::object::{ObjectRef, TypedRef};
-use crate::servant::{Servant, servant};
-use crate::sync::{read, write};
-
-/// What an adapter calls an object by: any octets, unique in the adapter.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectId(Box<[u8]>);
+use crate::servant::{Kept, Servant, servant};
+use crate::sync::read;
 
 /// Activation and references.
 impl Poa {
@@ -60,11 +55,11 @@ impl Poa {
     pub fn activate_object(&self, servant: Arc<dyn Servant>) -> Result<ObjectId, PoaError> {
         self.check_retains()?;
         self.check_system_ids("use activate_with_id")?;
-        let mut objects = write(&self.0.objects);
+        let servant = self.0.keep(servant);
+        let mut objects = self.0.objects.open();
         self.check_can_activate(&objects, &servant)?;
-        let (slot, id) = objects.reserve_with(|slot| self.new_id(slot));
-        let object = ActiveObject::new(self.0.clone(), id.clone(), servant);
-        objects.activate(slot, object);
+        let (slot, id) = objects.reserve_with(|slot| self.new_id(slot)).ok_or(PoaError::TooManyObjects)?;
+        objects.activate(slot, servant);
         Ok(id)
     }
 
@@ -76,18 +71,18 @@ impl Poa {
     /// [`PoaError::WouldDeadlock`].
     pub fn activate_object_with_id(&self, id: &ObjectId, servant: Arc<dyn Servant>) -> Result<(), PoaError> {
         self.check_retains()?;
+        let servant = self.0.keep(servant);
         loop {
             let gate = {
-                let mut objects = write(&self.0.objects);
+                let mut objects = self.0.objects.open();
                 self.check_can_activate(&objects, &servant)?;
                 match objects.find(id.as_bytes()) {
-                    Found::Active(_) => return Err(PoaError::ObjectAlreadyActive),
+                    Found::Active => return Err(PoaError::ObjectAlreadyActive),
                     Found::Busy(gate) if gate.is_ours() => return Err(PoaError::ObjectAlreadyActive),
-                    Found::Busy(gate) => gate.clone(),
+                    Found::Busy(gate) => gate,
                     Found::Nothing => {
                         let slot = self.slot_for(&mut objects, id)?;
-                        let object = ActiveObject::new(self.0.clone(), id.clone(), servant);
-                        objects.activate(slot, object);
+                        objects.activate(slot, servant);
                         return Ok(());
                     }
                 }
@@ -103,8 +98,8 @@ impl Poa {
     pub fn create_reference(&self, repository_id: &str) -> Result<ObjectRef, PoaError> {
         self.check_system_ids("use create_reference_with_id")?;
         self.check_alive()?;
-        let id = if self.0.policies.use_slot_keys() {
-            write(&self.0.objects).reserve_with(|slot| self.new_id(slot)).1
+        let id = if self.0.ids_are_slots {
+            self.0.objects.open().reserve_with(|slot| self.new_id(slot)).ok_or(PoaError::TooManyObjects)?.1
         } else {
             self.new_id(Slot { index: 0, generation: 0 })
         };
@@ -136,16 +131,15 @@ impl Poa {
                 "it has neither unique ids, implicit activation, nor a default servant",
             ));
         }
-        if let Some(object) = read(&self.0.objects).by_servant(servant) {
-            return Ok(object.id.clone());
+        if let Some(id) = self.0.objects.open().by_servant(servant.address()) {
+            return Ok(id);
         }
         if is_implicit {
             return match self.activate_object(servant.clone()) {
                 // Another thread was quicker.
                 Err(PoaError::ServantAlreadyActive) => {
-                    let objects = read(&self.0.objects);
-                    let object = objects.by_servant(servant).ok_or(PoaError::ServantNotActive)?;
-                    Ok(object.id.clone())
+                    let id = self.0.objects.open().by_servant(servant.address());
+                    id.ok_or(PoaError::ServantNotActive)
                 }
                 activated => activated,
             };
@@ -184,7 +178,7 @@ impl Poa {
                 key::ParsedKey::Slot { nonce, poa, object }
                     if nonce == adapter.nonce() && poa == self.0.slot =>
                 {
-                    read(&self.0.objects).id_in_slot(object).cloned()
+                    self.0.objects.id_in_slot(object)
                 }
                 key::ParsedKey::Path { nonce, instance, path, id }
                     if self.0.accepts(nonce, instance) && path == self.0.path =>
@@ -205,15 +199,15 @@ impl Poa {
     /// The reference of an active object (`id_to_reference`).
     pub fn id_to_reference(&self, id: &ObjectId) -> Result<ObjectRef, PoaError> {
         self.check_retains()?;
-        let object = read(&self.0.objects).by_id(id.as_bytes()).cloned().ok_or(PoaError::ObjectNotActive)?;
-        self.reference_of(&object)
+        let servant = self.0.objects.servant_of(id.as_bytes()).ok_or(PoaError::ObjectNotActive)?.whole();
+        self.reference_of(&ActiveObject { poa: self.0.clone(), id: id.clone(), servant })
     }
 
     /// The servant of an object (`id_to_servant`): of an active one, or else the default servant.
     pub fn id_to_servant(&self, id: &ObjectId) -> Result<Arc<dyn Servant>, PoaError> {
         self.check_knows_servants()?;
-        if let Some(object) = read(&self.0.objects).by_id(id.as_bytes()) {
-            return Ok(object.servant.clone());
+        if let Some(servant) = self.0.objects.servant_of(id.as_bytes()) {
+            return Ok(servant.whole());
         }
         let default = read(&self.0.default_servant).clone();
         default.ok_or(PoaError::ObjectNotActive)
@@ -227,14 +221,19 @@ impl Poa {
 
     /// The ids of all active objects, in no order.
     pub fn active_ids(&self) -> Vec<ObjectId> {
-        read(&self.0.objects).ids()
+        self.0.objects.open().ids()
     }
 
     /// The one place where an adapter makes references.
     fn reference(&self, id: &ObjectId, repository_id: &str) -> Result<ObjectRef, PoaError> {
         self.check_alive()?;
-        let key = if self.0.policies.use_slot_keys() {
-            let slot = read(&self.0.objects).slot_of(id.as_bytes()).ok_or(PoaError::ForeignId)?;
+        let slot = match self.0.ids_are_slots {
+            true => Some(self.0.objects.slot_of(id.as_bytes()).ok_or(PoaError::ForeignId)?),
+            false => None,
+        };
+        let key = if let Some(slot) = slot
+            && self.0.keys_are_slots
+        {
             key::slot_key(self.0.orb.adapter.nonce(), self.0.slot, slot)
         } else {
             key::path_key(self.0.nonce(), self.0.key_instance(), &self.0.path, id.as_bytes())
@@ -247,7 +246,7 @@ impl Poa {
     }
 
     /// The object of this adapter that a servant is being in this thread.
-    fn current_object_of(&self, servant: &Arc<dyn Servant>) -> Option<Arc<ActiveObject>> {
+    fn current_object_of(&self, servant: &Arc<dyn Servant>) -> Option<ActiveObject> {
         current_object().filter(|object| {
             Arc::ptr_eq(&object.poa, &self.0) && object.servant.address() == servant.address()
         })
@@ -273,48 +272,48 @@ impl Poa {
     }
 
     /// Under the map's lock, which a destruction needs to see all objects.
-    fn check_can_activate(&self, objects: &ObjectMap, servant: &Arc<dyn Servant>) -> Result<(), PoaError> {
+    fn check_can_activate(&self, objects: &OpenMap<'_>, servant: &Kept) -> Result<(), PoaError> {
         self.check_alive()?;
-        match objects.by_servant(servant) {
+        match objects.by_servant(servant.address()) {
             Some(_) => Err(PoaError::ServantAlreadyActive),
             None => Ok(()),
         }
     }
 
-    fn slot_for(&self, objects: &mut ObjectMap, id: &ObjectId) -> Result<Slot, PoaError> {
+    fn slot_for(&self, objects: &mut OpenMap<'_>, id: &ObjectId) -> Result<Slot, PoaError> {
         if let Some(slot) = objects.slot_of(id.as_bytes()) {
             return Ok(slot);
         }
-        if self.0.policies.use_slot_keys() {
-            let slot = slot_in(id).ok_or(PoaError::ForeignId)?;
-            return objects.reserve_again(id, slot).ok_or(PoaError::ForeignId);
+        if self.0.ids_are_slots {
+            let slot = ObjectId::slot_in(id.as_bytes()).ok_or(PoaError::ForeignId)?;
+            return objects.reserve_again(slot).ok_or(PoaError::ForeignId);
         }
         if self.0.policies.id_assignment == IdAssignment::System && !self.is_own_id(id) {
             return Err(PoaError::ForeignId);
         }
-        Ok(objects.reserve_with(|_| id.clone()).0)
+        Ok(objects.reserve_with(|_| id.clone()).ok_or(PoaError::TooManyObjects)?.0)
     }
 
     fn new_id(&self, slot: Slot) -> ObjectId {
-        let mut id = Vec::with_capacity(16);
-        if self.0.policies.lifespan == Lifespan::Persistent {
+        if self.0.ids_are_slots {
+            return ObjectId::of_slot(slot);
+        }
+        let number = self.0.next_id.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        match self.0.policies.lifespan {
+            Lifespan::Transient => ObjectId::from(&number[..]),
             // Ids of earlier runs may still be known to clients.
-            id.extend(self.0.orb.adapter.nonce().0.to_be_bytes());
+            Lifespan::Persistent => {
+                let run = self.0.orb.adapter.nonce().0.to_be_bytes();
+                ObjectId::from(&[run, number].concat()[..])
+            }
         }
-        if self.0.policies.use_slot_keys() {
-            id.extend(slot.index.to_be_bytes());
-            id.extend(slot.generation.to_be_bytes());
-        } else {
-            id.extend(self.0.next_id.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-        }
-        ObjectId(id.into_boxed_slice())
     }
 
     /// Whether an id looks like one of the adapter's own making, in this run or, if its objects are persistent, in an
     /// earlier one.
     fn is_own_id(&self, id: &ObjectId) -> bool {
-        if self.0.policies.use_slot_keys() {
-            return read(&self.0.objects).slot_of(id.as_bytes()).is_some();
+        if self.0.ids_are_slots {
+            return self.0.objects.slot_of(id.as_bytes()).is_some();
         }
         let number = match (self.0.policies.lifespan, id.as_bytes().split_last_chunk::<8>()) {
             (_, None) => return false,
@@ -328,56 +327,5 @@ impl Poa {
             }
         };
         u64::from_be_bytes(*number) < self.0.next_id.load(Ordering::Relaxed)
-    }
-}
-
-/// The slot that an id was made from.
-fn slot_in(id: &ObjectId) -> Option<Slot> {
-    let octets: [u8; 8] = id.as_bytes().try_into().ok()?;
-    let [index, generation] =
-        [0, 4].map(|at| u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]));
-    Some(Slot { index, generation })
-}
-
-impl ObjectId {
-    /// The octets.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<&str> for ObjectId {
-    fn from(text: &str) -> Self {
-        ObjectId(text.as_bytes().into())
-    }
-}
-
-impl From<String> for ObjectId {
-    fn from(text: String) -> Self {
-        ObjectId(text.into_bytes().into_boxed_slice())
-    }
-}
-
-impl From<&[u8]> for ObjectId {
-    fn from(bytes: &[u8]) -> Self {
-        ObjectId(bytes.into())
-    }
-}
-
-impl From<Vec<u8>> for ObjectId {
-    fn from(bytes: Vec<u8>) -> Self {
-        ObjectId(bytes.into_boxed_slice())
-    }
-}
-
-impl std::borrow::Borrow<[u8]> for ObjectId {
-    fn borrow(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for ObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ObjectId({})", self.0.escape_ascii())
     }
 }

@@ -248,9 +248,9 @@ impl PoaPolicies {
         self.retains() && self.id_uniqueness == IdUniqueness::Unique
     }
 
-    /// Whether references name slots, which is shortest. Not where an object can be had again under its id after it
-    /// has ended: the slot is then another's.
-    pub(super) fn use_slot_keys(&self) -> bool {
+    /// Whether ids may be made from slots. Not where an object can be had again under its id after it has ended: the slot is
+    /// then another's.
+    pub(super) fn may_use_slots(&self) -> bool {
         self.lifespan == Lifespan::Transient
             && self.id_assignment == IdAssignment::System
             && self.request_processing == RequestProcessing::ActiveObjectMapOnly

@@ -1,39 +1,26 @@
-//! Active objects, and requests in them: what is counted, and what happens after the last one.
+//! Requests that have reached their servants: where they are counted, and what happens after the last one of an object.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 
-use super::current::{CurrentGuard, current_object, enter};
-use super::gate::GateKeeper;
+use super::current::{Current, current_upcall, enter};
+use super::gate::{Gate, GateKeeper};
+use super::manager::Stripe;
+use super::object_map::Ended;
+use super::slots::Visit;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
 use crate::invoke::servant_panicked;
-use crate::servant::Servant;
+use crate::servant::{Kept, Servant};
 use crate::sync::lock;
 
-/// A servant with an id, in an adapter; or for one request, where the adapter does not keep it.
-pub(crate) struct ActiveObject {
-    pub(crate) poa: Arc<PoaInner>,
-    pub(crate) id: ObjectId,
-    pub(crate) servant: Arc<dyn Servant>,
-    /// Whether any thread may call it at any time.
-    pub(super) is_unbound: bool,
-    pub(super) in_flight: AtomicUsize,
-    /// It has been taken out of the map, or was never in it: its last request is its end.
-    is_leaving: AtomicBool,
-    /// So that it ends once, whoever finds it idle.
-    has_ended: AtomicBool,
-    /// Set before `is_leaving`.
-    farewell: Mutex<Farewell>,
-}
-
-/// What is done after the last request of an object that is leaving.
+/// What is done after the last request of an object that has been taken out of its adapter.
 pub(super) enum Farewell {
     /// Nothing: it is dropped.
     Drop,
@@ -50,52 +37,80 @@ pub(super) enum Farewell {
     Postinvoke { locator: Arc<dyn ServantLocator>, operation: String, cookie: Cookie },
 }
 
-impl ActiveObject {
-    pub(super) fn new(poa: Arc<PoaInner>, id: ObjectId, servant: Arc<dyn Servant>) -> Arc<Self> {
-        Arc::new(ActiveObject {
-            is_unbound: poa.policies.thread == ThreadModel::OrbControl,
-            poa,
-            id,
-            servant,
-            in_flight: AtomicUsize::new(0),
-            is_leaving: AtomicBool::new(false),
-            has_ended: AtomicBool::new(false),
-            farewell: Mutex::new(Farewell::Drop),
-        })
+impl Farewell {
+    /// Opens when the id can be used again.
+    pub(super) fn gate(&self) -> Option<&Arc<Gate>> {
+        match self {
+            Farewell::Etherealize { keeper: Some(keeper), .. } => Some(keeper.gate()),
+            _ => None,
+        }
+    }
+}
+
+/// Where a request that has been counted in is counted.
+#[derive(Clone)]
+pub(super) enum Reached {
+    /// In the slot of its object.
+    Slot(Visit),
+    /// With its object, which is there for it alone.
+    Once(Arc<OneRequest>),
+}
+
+/// An object that its adapter does not keep; and answers that come later are the same request's.
+pub(super) struct OneRequest {
+    id: ObjectId,
+    servant: Kept,
+    shares: AtomicUsize,
+    farewell: Mutex<Farewell>,
+}
+
+impl Reached {
+    /// An object for one request, which is counted in. The adapter has counted the object with [`PoaInner::come`].
+    pub(super) fn once(id: ObjectId, servant: Kept, farewell: Farewell) -> Reached {
+        let farewell = Mutex::new(farewell);
+        Reached::Once(Arc::new(OneRequest { id, servant, shares: AtomicUsize::new(1), farewell }))
     }
 
-    /// An object for one request, which is counted in. The adapter has counted the object with
-    /// [`PoaInner::come`].
-    pub(super) fn for_one_request(
-        poa: Arc<PoaInner>,
-        id: ObjectId,
-        servant: Arc<dyn Servant>,
-        farewell: Farewell,
-    ) -> Arc<Self> {
-        Arc::new(ActiveObject {
-            is_unbound: poa.policies.thread == ThreadModel::OrbControl,
-            poa,
-            id,
-            servant,
-            in_flight: AtomicUsize::new(1),
-            is_leaving: AtomicBool::new(true),
-            has_ended: AtomicBool::new(false),
-            farewell: Mutex::new(farewell),
-        })
-    }
-
-    /// It has been taken out of the map, and the adapter has counted it with [`PoaInner::come`]: ends it now, or after
-    /// its last request.
-    pub(super) fn leave(self: &Arc<Self>, farewell: Farewell) {
-        *lock(&self.farewell) = farewell;
-        // sync: leaving-or-last. Either the last request sees that the object is leaving, or this sees that there is
-        // no request.
-        self.is_leaving.store(true, Ordering::SeqCst);
-        if self.in_flight.load(Ordering::SeqCst) == 0 {
-            self.end();
+    fn enter_again(&self, poa: &PoaInner) {
+        match self {
+            Reached::Slot(visit) => poa.objects.enter_again(*visit),
+            Reached::Once(object) => {
+                object.shares.fetch_add(1, Ordering::SeqCst);
+            }
         }
     }
 
+    #[inline]
+    fn leave(&self, poa: &Arc<PoaInner>) {
+        let ended = match self {
+            Reached::Slot(visit) => poa.objects.leave(*visit),
+            Reached::Once(object) => object.leave(),
+        };
+        if let Some(ended) = ended {
+            poa.say_farewell(ended);
+        }
+    }
+}
+
+impl OneRequest {
+    fn leave(&self) -> Option<Ended> {
+        if self.shares.fetch_sub(1, Ordering::SeqCst) > 1 {
+            return None;
+        }
+        let farewell = std::mem::replace(&mut *lock(&self.farewell), Farewell::Drop);
+        Some(Ended { id: self.id.clone(), servant: self.servant.clone(), farewell })
+    }
+}
+
+/// An object and its servant, as they are told.
+#[derive(Clone)]
+pub(crate) struct ActiveObject {
+    pub(crate) poa: Arc<PoaInner>,
+    pub(crate) id: ObjectId,
+    pub(crate) servant: Arc<dyn Servant>,
+}
+
+impl ActiveObject {
     /// The repository id that references to it carry.
     pub(crate) fn primary_interface(&self) -> Cow<'static, str> {
         self.servant.primary_interface(&self.id, &Poa(self.poa.clone()))
@@ -108,26 +123,6 @@ impl ActiveObject {
     ) -> Result<Option<crate::object::ObjectRef>, SystemException> {
         crate::ifr::interface_of(&Poa(self.poa.clone()).orb(), &self.primary_interface())
     }
-
-    /// A request is done.
-    #[inline]
-    fn count_out(self: &Arc<Self>) {
-        let last = self.in_flight.fetch_sub(1, Ordering::SeqCst) == 1;
-        // sync: leaving-or-last
-        if last && self.is_leaving.load(Ordering::SeqCst) {
-            self.end();
-        }
-        self.poa.manager.leave();
-    }
-
-    #[cold]
-    fn end(self: &Arc<Self>) {
-        if self.has_ended.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let farewell = std::mem::replace(&mut *lock(&self.farewell), Farewell::Drop);
-        self.poa.say_farewell(self, farewell);
-    }
 }
 
 impl fmt::Debug for ActiveObject {
@@ -139,12 +134,17 @@ impl fmt::Debug for ActiveObject {
 /// A request that has reached its servant; counted in the object and its manager until dropped, and in its turn where the
 /// adapter makes one upcall at a time.
 pub(crate) struct Upcall {
-    object: Arc<ActiveObject>,
+    poa: Arc<PoaInner>,
+    servant: Kept,
+    reached: Reached,
+    stripe: Stripe,
 }
 
 /// Another share of a request, for an answer that comes later: counted as the upcall is, but without its turn.
 pub(crate) struct Share {
-    object: Arc<ActiveObject>,
+    poa: Arc<PoaInner>,
+    reached: Reached,
+    stripe: Stripe,
 }
 
 /// Why a request does not reach a servant.
@@ -168,43 +168,59 @@ impl From<SystemException> for Refusal {
 impl Upcall {
     /// A request that has been counted in. It is its turn, if that matters.
     #[inline]
-    pub(super) fn new(object: Arc<ActiveObject>) -> Upcall {
-        Upcall { object }
+    pub(super) fn new(poa: Arc<PoaInner>, servant: Kept, reached: Reached, stripe: Stripe) -> Upcall {
+        Upcall { poa, servant, reached, stripe }
     }
 
     #[inline]
-    pub(crate) fn servant(&self) -> &dyn Servant {
-        &*self.object.servant
+    pub(crate) fn servant(&self) -> &Kept {
+        &self.servant
+    }
+
+    #[inline]
+    pub(super) fn poa(&self) -> &Arc<PoaInner> {
+        &self.poa
     }
 
     #[cold]
-    pub(crate) fn object_id(&self) -> &ObjectId {
-        &self.object.id
+    pub(crate) fn object_id(&self) -> ObjectId {
+        match &self.reached {
+            // Its object is there as long as it has this request.
+            Reached::Slot(visit) => self.poa.objects.id_of(*visit).unwrap_or_else(|| ObjectId::from("")),
+            Reached::Once(object) => object.id.clone(),
+        }
+    }
+
+    #[cold]
+    pub(super) fn object(&self) -> ActiveObject {
+        ActiveObject { poa: self.poa.clone(), id: self.object_id(), servant: self.servant.whole() }
     }
 
     /// Asks the servant itself, as an upcall: a panic becomes UNKNOWN.
     pub(crate) fn ask<T>(
-        &self,
-        question: impl FnOnce(&dyn Servant) -> Result<T, SystemException>,
+        self,
+        question: impl FnOnce(&dyn Servant, &ObjectId) -> Result<T, SystemException>,
     ) -> Result<T, SystemException> {
+        let ActiveObject { id, servant, .. } = self.object();
         let _current = self.enter();
-        catch_unwind(AssertUnwindSafe(|| question(self.servant())))
+        catch_unwind(AssertUnwindSafe(|| question(&*servant, &id)))
             .unwrap_or_else(|_| Err(servant_panicked()))
     }
 
-    /// Makes the object the thread's current one while the guard lives.
+    /// Makes the object the thread's current one, until what this gives is dropped.
     #[inline]
-    pub(crate) fn enter(&self) -> CurrentGuard {
-        enter(self.object.clone())
+    pub(crate) fn enter(self) -> Current {
+        enter(self)
     }
 }
 
 impl Drop for Upcall {
     #[inline]
     fn drop(&mut self) {
-        self.object.count_out();
-        if !self.object.is_unbound {
-            self.object.poa.end_turn();
+        self.reached.leave(&self.poa);
+        self.poa.manager.leave(self.stripe);
+        if self.poa.policies.thread != ThreadModel::OrbControl {
+            self.poa.end_turn();
         }
     }
 }
@@ -212,17 +228,19 @@ impl Drop for Upcall {
 impl Share {
     /// A share of the request that this thread is carrying out; `None` outside an upcall.
     pub(crate) fn of_this_thread() -> Option<Share> {
-        let object = current_object()?;
-        // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
-        object.in_flight.fetch_add(1, Ordering::SeqCst);
-        object.poa.manager.enter_again();
-        Some(Share { object })
+        current_upcall(|upcall| {
+            // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
+            upcall.reached.enter_again(&upcall.poa);
+            let stripe = upcall.poa.manager.enter_again();
+            Share { poa: upcall.poa.clone(), reached: upcall.reached.clone(), stripe }
+        })
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.object.count_out();
+        self.reached.leave(&self.poa);
+        self.poa.manager.leave(self.stripe);
     }
 }
 

@@ -1,8 +1,8 @@
 //! The table of settings: names, what their values look like, what they decide. Nothing here reads a source.
 
 use super::values::{
-    assign, at_least_one, char_set, concurrency, duration, duration_or_never, mode, never_or, number,
-    oneway_batching, size, transports, version, waiting, yes,
+    assign, at_least_one, char_set, concurrency, demultiplexing, duration, duration_or_never, mode, never_or,
+    number, object_lookup, oneway_batching, operation_lookup, size, transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
@@ -155,6 +155,24 @@ pub(super) static SETTINGS: &[Setting] = &[
         "no | yes | SIZE,NUMBER,DURATION",
         "Whether oneways wait for others to leave with: at most so many bytes, requests, so long. Default: no.",
         |s, v| assign(&mut s.config.oneway_batching, oneway_batching(v)),
+    ),
+    once(
+        "operationLookup",
+        "perfectHash | hash | binary | linear",
+        "How operations are found, for objects activated here. Default: perfectHash, the fastest.",
+        |s, v| assign(&mut s.config.operation_lookup, operation_lookup(v)),
+    ),
+    once(
+        "objectLookup",
+        "active | hash | linear",
+        "How objects are found in the adapters made here. Default: active where ids allow it, the fastest.",
+        |s, v| assign(&mut s.config.object_lookup, object_lookup(v)),
+    ),
+    once(
+        "demultiplexing",
+        "delayered | layered",
+        "From object key to object in one step or adapter by adapter. Default: delayered, the faster.",
+        |s, v| assign(&mut s.config.demultiplexing, demultiplexing(v)),
     ),
     once("giopVersion", "1.0 | 1.1 | 1.2", "GIOP version of references, and the highest spoken.", |s, v| {
         assign(&mut s.config.giop_version, version(v))

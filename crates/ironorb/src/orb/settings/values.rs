@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use ironorb_giop::{CharSet, Version};
 
-use crate::config::{BadConcurrency, ServerConcurrency, Transport, Waiting};
+use crate::config::{
+    BadConcurrency, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency, Transport, Waiting,
+};
 use crate::messaging::OnewayBatching;
 
 pub(super) fn assign<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
@@ -154,4 +156,30 @@ pub(super) fn transports(text: &str) -> Result<Vec<Transport>, String> {
         transports.push(transport);
     }
     Ok(transports)
+}
+
+/// One of some words, whatever their case.
+fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+        Some((_, meant)) => Ok(*meant),
+        None => {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            Err(format!("{text:?} is none of {}", words.join(", ")))
+        }
+    }
+}
+
+pub(super) fn operation_lookup(text: &str) -> Result<OperationLookup, String> {
+    use OperationLookup::{Binary, Hash, Linear, PerfectHash};
+    one_of(text, &[("perfectHash", PerfectHash), ("hash", Hash), ("binary", Binary), ("linear", Linear)])
+}
+
+pub(super) fn object_lookup(text: &str) -> Result<ObjectLookup, String> {
+    use ObjectLookup::{Active, Hash, Linear};
+    one_of(text, &[("active", Active), ("hash", Hash), ("linear", Linear)])
+}
+
+pub(super) fn demultiplexing(text: &str) -> Result<Demultiplexing, String> {
+    use Demultiplexing::{Delayered, Layered};
+    one_of(text, &[("delayered", Delayered), ("layered", Layered)])
 }

@@ -1,0 +1,261 @@
+//! The places of an adapter's objects: what a request touches. A place is found by its number without any lock, and has one
+//! of its own, which is held for as long as it takes to count a request in or out.
+//!
+//! Knows neither ids nor what happens to objects.
+
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use super::key::Slot;
+use crate::servant::Kept;
+use crate::sync::lock;
+
+/// Objects by the numbers of their places.
+#[derive(Default)]
+pub(super) struct Slots(Places<Mutex<Entry>>);
+
+/// Places by their numbers. Memory is taken a quarter of what there is at a time, never moved, and kept.
+pub(super) struct Places<T> {
+    groups: [OnceLock<Box<Group<T>>>; GROUPS],
+}
+
+/// Places that double what was there before, in four parts.
+type Group<T> = [OnceLock<Box<[T]>>; 4];
+
+/// The places of the group before the first, were there one.
+const BASE: u64 = 16;
+
+/// For all numbers of 32 bits.
+const GROUPS: usize = 29;
+
+/// What is in a place.
+#[derive(Default)]
+pub(super) struct Entry {
+    /// Of the object that is active there.
+    servant: Option<Kept>,
+    generation: u32,
+    /// Requests in the lowest bits, above them the [`Stay`], then flags.
+    state: u32,
+}
+
+/// How often a place has been filled, so that requests of an object which has ended are told from those of one that has
+/// come back under its old key. Among those that have not all left it is unique.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Stay(u8);
+
+/// A request's object: a place, which object of those that have been there, and which of its stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Visit {
+    pub(super) index: u32,
+    pub(super) generation: u32,
+    pub(super) stay: Stay,
+}
+
+/// Requests of one object at a time, those included that are answered later; more are not let in. Worst case: what these
+/// many outstanding answers hold.
+pub(super) const REQUESTS_MAX: u32 = (1 << STAY_SHIFT) - 1;
+const STAY_SHIFT: u32 = 22;
+/// An id has the place, active or not.
+const TAKEN: u32 = 1 << 30;
+/// It stands in the list of free places, taken or not.
+const LISTED: u32 = 1 << 31;
+
+impl<T> Default for Places<T> {
+    fn default() -> Self {
+        Places { groups: [const { OnceLock::new() }; GROUPS] }
+    }
+}
+
+impl<T: Default> Places<T> {
+    /// The place of this number, if there has ever been one.
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> Option<&T> {
+        let (group, part, place) = locate(index);
+        self.groups.get(group)?.get()?[part].get()?.get(place)
+    }
+
+    /// The place of this number, made if it is not there.
+    pub(super) fn make(&self, index: u32) -> &T {
+        let (group, part, place) = locate(index);
+        let parts = self.groups[group].get_or_init(Box::default);
+        let size = 4_usize << group;
+        &parts[part].get_or_init(|| (0..size).map(|_| T::default()).collect())[place]
+    }
+}
+
+impl Slots {
+    /// What is in the place of this number, if there has ever been one; locked.
+    #[inline]
+    pub(super) fn open(&self, index: u32) -> Option<MutexGuard<'_, Entry>> {
+        self.0.get(index).map(lock)
+    }
+
+    /// The same; made if it is not there.
+    pub(super) fn make(&self, index: u32) -> MutexGuard<'_, Entry> {
+        lock(self.0.make(index))
+    }
+
+    /// Counts a request in for the object in a place, if it is active there.
+    #[inline]
+    pub(super) fn enter(&self, slot: Slot) -> Option<(Visit, Kept)> {
+        let mut entry = self.open(slot.index)?;
+        if entry.generation != slot.generation {
+            return None;
+        }
+        entry.enter(slot.index)
+    }
+
+    /// Counts a request out; false when its object is not there any more.
+    #[inline]
+    pub(super) fn leave(&self, visit: Visit) -> bool {
+        let Some(mut entry) = self.open(visit.index) else { return false };
+        let is_there = entry.has(visit);
+        if is_there {
+            entry.state -= 1;
+        }
+        is_there
+    }
+
+    /// Counts another share of a request in; false when its object is not there any more.
+    pub(super) fn enter_again(&self, visit: Visit) -> bool {
+        let Some(mut entry) = self.open(visit.index) else { return false };
+        let is_there = entry.has(visit) && entry.requests() < REQUESTS_MAX;
+        if is_there {
+            entry.state += 1;
+        }
+        is_there
+    }
+}
+
+/// The group, the part and the place in it: places 0 to 15 are the first group, 16 to 47 the second, and so on.
+#[inline]
+fn locate(index: u32) -> (usize, usize, usize) {
+    let position = u64::from(index) + BASE;
+    let log = u64::BITS - 1 - position.leading_zeros();
+    let quarter = log - 2;
+    let part = (position >> quarter) & 3;
+    let place = position & ((1 << quarter) - 1);
+    ((log - BASE.ilog2()) as usize, part as usize, place as usize)
+}
+
+impl Entry {
+    /// The servant of the object that is active here.
+    #[inline]
+    pub(super) fn servant(&self) -> Option<&Kept> {
+        self.servant.as_ref()
+    }
+
+    pub(super) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Whether an id has this place.
+    pub(super) fn is_taken(&self) -> bool {
+        self.state & TAKEN != 0
+    }
+
+    pub(super) fn requests(&self) -> u32 {
+        self.state & REQUESTS_MAX
+    }
+
+    pub(super) fn visit(&self, index: u32) -> Visit {
+        Visit { index, generation: self.generation, stay: self.stay() }
+    }
+
+    /// Counts a request in, if an object is active here.
+    #[inline]
+    pub(super) fn enter(&mut self, index: u32) -> Option<(Visit, Kept)> {
+        let servant = self.servant.clone()?;
+        if self.requests() == REQUESTS_MAX {
+            return None;
+        }
+        self.state += 1;
+        Some((self.visit(index), servant))
+    }
+
+    /// Gives the place to an id, without a servant; false when one has it.
+    pub(super) fn take(&mut self) -> bool {
+        let is_free = !self.is_taken();
+        self.state |= TAKEN;
+        is_free
+    }
+
+    /// The same in place of the object that has just ended here.
+    pub(super) fn take_again(&mut self, generation: u32) -> bool {
+        let is_next = self.generation == generation.wrapping_add(1);
+        if is_next && self.take() {
+            self.generation = generation;
+            return true;
+        }
+        false
+    }
+
+    /// Nobody has the place any more.
+    pub(super) fn give_up(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        self.state &= !TAKEN;
+    }
+
+    /// An object is active from now on. `is_elsewhere` tells stays whose requests have not all left.
+    pub(super) fn fill(&mut self, servant: Kept, is_elsewhere: impl Fn(Stay) -> bool) {
+        let mut stay = self.stay();
+        loop {
+            stay = Stay(stay.0.wrapping_add(1));
+            if !is_elsewhere(stay) {
+                break;
+            }
+        }
+        self.state = self.state & (TAKEN | LISTED) | u32::from(stay.0) << STAY_SHIFT;
+        self.servant = Some(servant);
+    }
+
+    /// The object is not active any more; gives its servant and the requests that it still has.
+    pub(super) fn empty(&mut self) -> Option<(Kept, u32)> {
+        let servant = self.servant.take()?;
+        let requests = self.requests();
+        self.state &= !REQUESTS_MAX;
+        Some((servant, requests))
+    }
+
+    /// Notes whether the list of free places has it; gives whether it had.
+    pub(super) fn set_listed(&mut self, is_listed: bool) -> bool {
+        let was_listed = self.state & LISTED != 0;
+        self.state = if is_listed { self.state | LISTED } else { self.state & !LISTED };
+        was_listed
+    }
+
+    #[inline]
+    fn has(&self, visit: Visit) -> bool {
+        self.servant.is_some() && self.generation == visit.generation && self.stay() == visit.stay
+    }
+
+    #[inline]
+    fn stay(&self) -> Stay {
+        Stay((self.state >> STAY_SHIFT) as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_has_a_place_of_its_own() {
+        let mut next = (0, 0, 0);
+        for index in 0..100_000 {
+            let place = locate(index);
+            assert_eq!(place, next, "{index}");
+            let size = 4 << place.0;
+            next = match place {
+                (group, 3, last) if last + 1 == size => (group + 1, 0, 0),
+                (group, part, last) if last + 1 == size => (group, part + 1, 0),
+                (group, part, place) => (group, part, place + 1),
+            };
+        }
+        assert!(locate(u32::MAX).0 < GROUPS);
+    }
+
+    #[test]
+    fn a_place_takes_forty_bytes() {
+        assert!(size_of::<Mutex<Entry>>() <= 40, "{}", size_of::<Mutex<Entry>>());
+    }
+}
