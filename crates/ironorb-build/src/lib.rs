@@ -31,6 +31,7 @@ mod profile;
 mod select;
 mod tree;
 mod unsupported;
+mod wire;
 
 use std::path::{Path, PathBuf};
 

@@ -21,6 +21,7 @@ use crate::marshalling::{Choice, Ways};
 use crate::names::{Names, camel, side_by_side, snake};
 use crate::select::Selection;
 use crate::tree::{self, Text};
+use crate::wire;
 use types::joined;
 
 /// What lowering reads. It changes nothing, so that several threads may lower parts of a file.
@@ -173,8 +174,16 @@ impl<'a> Lowerer<'a> {
             fields: s.members.iter().map(&mut field).collect(),
             defaults,
             exception: is_exception.then(|| self.scoped(def).into()),
-            way: self.way(def.id),
+            way: match self.way(def.id) {
+                None if self.is_as_on_the_wire(def) => Some("wire"),
+                way => way,
+            },
         })
+    }
+
+    fn is_as_on_the_wire(&self, def: &Definition) -> bool {
+        matches!(def.kind, DefKind::Struct(_))
+            && wire::is_as_on_the_wire(self.model, self.config, &self.ways, def.id)
     }
 
     /// The words for how a type is marshalled.

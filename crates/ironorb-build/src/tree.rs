@@ -100,7 +100,7 @@ pub(crate) struct Struct<'t> {
     pub(crate) defaults: Option<Vec<Text<'t>>>,
     /// The scoped IDL name, when it is an exception.
     pub(crate) exception: Option<Text<'t>>,
-    /// What says that it leaves its marshalling to the interpreter.
+    /// What says that it leaves its marshalling to the interpreter, or that it lies in memory as on the wire.
     pub(crate) way: Option<&'static str>,
 }
 

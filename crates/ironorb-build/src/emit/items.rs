@@ -8,6 +8,9 @@ use crate::tree::{Alias, Case, CaseKind, Described, Enum, Original, Struct, Text
 impl Printer {
     pub(super) fn structure(&mut self, s: &Struct<'_>, support: &str) {
         self.put(&["#[derive(", &s.derives.join(", "), ")]"]);
+        if s.way == Some("wire") {
+            self.line("#[repr(C)]");
+        }
         if s.fields.is_empty() {
             self.put(&["pub struct ", &s.name, " {}"]);
         } else {

@@ -117,6 +117,11 @@ impl BlockLayout {
         self.fields as usize <= SINGLE_FIELDS_MAX && self.size_at(1) <= SINGLE_BYTES_MAX
     }
 
+    /// How deep arrays of other things than numbers are nested.
+    pub(super) const fn levels(self) -> u16 {
+        self.levels
+    }
+
     /// The largest alignment of a member.
     pub const fn alignment(self) -> usize {
         self.alignment as usize
@@ -210,7 +215,7 @@ pub struct BlockReader<'a> {
 
 impl<'a> BlockReader<'a> {
     #[inline(always)]
-    fn new(bytes: &'a [u8], phase: usize, is_swapped: bool) -> Self {
+    pub(super) fn new(bytes: &'a [u8], phase: usize, is_swapped: bool) -> Self {
         BlockReader { bytes, phase, at: phase, is_swapped }
     }
 
@@ -369,6 +374,13 @@ impl Reader<'_> {
         items
     }
 
+    /// For types of which none is ever borrowed: gives `None`.
+    #[inline(always)]
+    pub fn borrow_nothing<T>(&mut self, count: usize) -> Option<&'static [T]> {
+        let _ = count;
+        None
+    }
+
     #[inline(never)]
     fn get_all_blocks<T: Unmarshal>(&mut self, count: usize) -> Option<Vec<T>> {
         let stride = const { T::LAYOUT.stride() };
@@ -393,7 +405,7 @@ impl Reader<'_> {
 
     /// Whether arrays may nest so deep here.
     #[inline(always)]
-    fn has_levels(&self, levels: u16) -> bool {
+    pub(super) fn has_levels(&self, levels: u16) -> bool {
         self.depth + levels <= NESTING_MAX
     }
 }

@@ -14,6 +14,7 @@ mod reader;
 mod segments;
 mod wide;
 mod wide_form;
+mod wire;
 mod writer;
 
 pub use block::{BlockLayout, BlockReader, BlockWriter};
@@ -25,8 +26,11 @@ pub use nillable::{MarshalNillable, UnmarshalNillable};
 pub use reader::{NESTING_MAX, Number, Reader};
 pub(crate) use segments::{NO_CHUNK, Place};
 pub use wide::WString;
+pub use wire::{Elements, WireImage, WireLayout};
 pub use writer::Writer;
 pub(crate) use writer::{RUN_BYTES_MIN, Run, TakeRun};
+
+pub use bytemuck::{AnyBitPattern, Zeroable};
 
 use crate::error::{Malformed, MalformedKind, Misuse};
 
@@ -83,6 +87,14 @@ pub trait Unmarshal: Sized {
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
         r.get_elements(count)
+    }
+
+    /// Borrows `count` elements where they lie as they would in memory; `None` where they must be read, and then none is.
+    /// Types of which that can be say so here.
+    #[inline]
+    fn borrow_elements<'a>(r: &mut Reader<'a>, count: usize) -> Option<&'a [Self]> {
+        let _ = (r, count);
+        None
     }
 
     /// Reads `N` elements of an array.

@@ -261,6 +261,18 @@ impl<'b> Writer<'b> {
         &mut self.buf[at..]
     }
 
+    /// The bytes written so far, and what was there before: to append to.
+    #[inline]
+    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+        self.buf
+    }
+
+    /// Takes the last bytes back, which are the padding of something.
+    #[inline]
+    pub(super) fn take_back(&mut self, bytes: usize) {
+        self.buf.truncate(self.buf.len().saturating_sub(bytes));
+    }
+
     /// Makes room for so many bytes.
     #[inline]
     pub(super) fn reserve(&mut self, bytes: usize) {

@@ -59,7 +59,7 @@ macro_rules! __ironorb_hold {
         $r.read_numbers::<$number>()?
     };
     (sequence, $r:ident) => {
-        $r.get::<::std::vec::Vec<_>>()?
+        $r.read_elements()?
     };
     (reference, $r:ident) => {
         $r.get::<::std::option::Option<_>>()?

@@ -210,6 +210,49 @@ macro_rules! __ironorb_cdr_struct {
 #[macro_export]
 macro_rules! __ironorb_members {
     ([] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
+        $crate::__ironorb_compiled_members! {
+            put_block_elements get_block_elements borrow_nothing $name { $($member: $codec),* }
+        }
+    };
+    ([wire] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
+        $crate::__ironorb_compiled_members! {
+            put_wire_elements get_wire_elements borrow_wire_elements $name { $($member: $codec),* }
+        }
+
+        // Neither of these is believed beyond what is looked at here: that there are no other members, and that each is
+        // a number or a struct or array of such. It holds whatever Rust makes of the struct.
+        const _: fn($name) = |value| {
+            fn is_known<T: $crate::generated::WireLayout>(_: T) {}
+            let $name { $($member),* } = value;
+            $(is_known::<$codec>($member);)*
+        };
+        // SAFETY: all members are numbers, structs or arrays of such (see above), of which all are values when they are
+        // zeros, and whatever their bits are; and the image names no other bytes than theirs.
+        unsafe impl $crate::generated::Zeroable for $name {}
+        // SAFETY: as above.
+        unsafe impl $crate::generated::AnyBitPattern for $name {}
+        // SAFETY: as above.
+        unsafe impl $crate::generated::WireLayout for $name {
+            const IMAGE: $crate::generated::WireImage = $crate::generated::WireImage::EMPTY
+                $(.with(
+                    ::std::mem::offset_of!($name, $member),
+                    <$codec as $crate::generated::WireLayout>::IMAGE,
+                ))*;
+        }
+    };
+    ($how:tt $($rest:tt)*) => {
+        $crate::__ironorb_interpreted_members! { $how $($rest)* }
+    };
+}
+
+/// The same where it is not left to the interpreter. How sequences go stands first.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_compiled_members {
+    (
+        $put_elements:ident $get_elements:ident $borrow_elements:ident
+        $name:ident { $($member:ident: $codec:ty),* }
+    ) => {
         $crate::__ironorb_whole! { $name = $name { $($member: $crate::generated::Blank::blank()),* } }
 
         impl $crate::generated::Marshal for $name {
@@ -230,7 +273,7 @@ macro_rules! __ironorb_members {
                 items: &[Self],
                 w: &mut $crate::generated::Writer<'_>,
             ) -> ::std::result::Result<(), $crate::generated::Misuse> {
-                w.put_block_elements(items)
+                w.$put_elements(items)
             }
 
             #[inline(always)]
@@ -263,10 +306,18 @@ macro_rules! __ironorb_members {
                 r: &mut $crate::generated::Reader<'_>,
                 count: usize,
             ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::generated::Malformed> {
-                match r.get_block_elements(count) {
+                match r.$get_elements(count) {
                     ::std::option::Option::Some(items) => ::std::result::Result::Ok(items),
                     ::std::option::Option::None => r.get_elements(count),
                 }
+            }
+
+            #[inline]
+            fn borrow_elements<'a>(
+                r: &mut $crate::generated::Reader<'a>,
+                count: usize,
+            ) -> ::std::option::Option<&'a [Self]> {
+                r.$borrow_elements(count)
             }
 
             #[inline(always)]
@@ -278,9 +329,6 @@ macro_rules! __ironorb_members {
                 })
             }
         }
-    };
-    ($how:tt $($rest:tt)*) => {
-        $crate::__ironorb_interpreted_members! { $how $($rest)* }
     };
 }
 

@@ -35,8 +35,8 @@ pub use crate::poa::PoaError;
 pub use crate::servant::Kept;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
-    BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, UnmarshalNillable, WString, bounded,
-    check_bound,
+    AnyBitPattern, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, UnmarshalNillable,
+    WString, WireImage, WireLayout, Zeroable, bounded, check_bound,
 };
 pub use ironorb_giop::fixed::Fixed;
 pub use ironorb_giop::interpret::{self, Blank, Interpret, Label};

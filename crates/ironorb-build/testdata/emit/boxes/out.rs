@@ -34,12 +34,13 @@ pub mod boxes {
 
     /// IDL struct `boxes::Point`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct Point {
         pub x: i32,
         pub y: i32,
     }
 
-    g::cdr_struct! { Point: TC_POINT = "IDL:boxes/Point:1.0" { x: i32, y: i32 } }
+    g::cdr_struct! { [wire] Point: TC_POINT = "IDL:boxes/Point:1.0" { x: i32, y: i32 } }
 
     /// IDL typedef `boxes::Words`.
     pub type Words = Vec<String>;

@@ -20,12 +20,13 @@ pub mod blocks {
 
     /// IDL struct `blocks::Point`.
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    #[repr(C)]
     pub struct Point {
         pub x: f64,
         pub y: f64,
     }
 
-    g::cdr_struct! { Point: TC_POINT = "IDL:blocks/Point:1.0" { x: f64, y: f64 } }
+    g::cdr_struct! { [wire] Point: TC_POINT = "IDL:blocks/Point:1.0" { x: f64, y: f64 } }
 
     /// What a caller may do.
     ///
@@ -112,12 +113,13 @@ pub mod blocks {
 
     /// IDL struct `blocks::Base`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct Base {
         pub small: i8,
         pub byte: u8,
     }
 
-    g::cdr_struct! { Base: TC_BASE = "IDL:blocks/Base:1.0" { small: i8, byte: u8 } }
+    g::cdr_struct! { [wire] Base: TC_BASE = "IDL:blocks/Base:1.0" { small: i8, byte: u8 } }
 
     /// IDL struct `blocks::Derived`.
     #[derive(Debug, Clone, PartialEq, Default)]
@@ -259,6 +261,7 @@ pub mod blocks {
 
     /// IDL struct `blocks::One`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[repr(C)]
     pub struct One {
         pub n: i16,
     }
@@ -269,7 +272,7 @@ pub mod blocks {
         }
     }
 
-    g::cdr_struct! { One: TC_ONE = "IDL:blocks/One:1.0" { n: i16 } }
+    g::cdr_struct! { [wire] One: TC_ONE = "IDL:blocks/One:1.0" { n: i16 } }
 
     /// IDL union `blocks::ByByte`.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -16,6 +16,7 @@ pub mod docs {
     ///
     /// IDL struct `docs::Noted`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct Noted {
         /// The first.
         pub first: i32,
@@ -25,7 +26,7 @@ pub mod docs {
     }
 
     g::cdr_struct! {
-        Noted: TC_NOTED = "IDL:docs/Noted:1.0" { first: i32, second: i32, third: i32 }
+        [wire] Noted: TC_NOTED = "IDL:docs/Noted:1.0" { first: i32, second: i32, third: i32 }
     }
 
     /// Bang.

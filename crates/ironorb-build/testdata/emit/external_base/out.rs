@@ -7,12 +7,13 @@ pub mod base {
 
     /// IDL struct `base::Point`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct Point {
         pub x: i32,
         pub y: i32,
     }
 
-    g::cdr_struct! { Point: TC_POINT = "IDL:base/Point:1.0" { x: i32, y: i32 } }
+    g::cdr_struct! { [wire] Point: TC_POINT = "IDL:base/Point:1.0" { x: i32, y: i32 } }
 
     /// IDL typedef `base::Points`.
     pub type Points = Vec<Point>;

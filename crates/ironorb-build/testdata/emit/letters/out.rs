@@ -13,35 +13,39 @@ pub mod letters {
 
         /// IDL struct `letters::structs::R`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[repr(C)]
         pub struct R {
             pub x: i32,
         }
 
-        g::cdr_struct! { R: TC_R = "IDL:letters/structs/R:1.0" { x: i32 } }
+        g::cdr_struct! { [wire] R: TC_R = "IDL:letters/structs/R:1.0" { x: i32 } }
 
         /// IDL struct `letters::structs::S`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[repr(C)]
         pub struct S {
             pub x: i32,
         }
 
-        g::cdr_struct! { S: TC_S = "IDL:letters/structs/S:1.0" { x: i32 } }
+        g::cdr_struct! { [wire] S: TC_S = "IDL:letters/structs/S:1.0" { x: i32 } }
 
         /// IDL struct `letters::structs::T`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[repr(C)]
         pub struct T {
             pub x: i32,
         }
 
-        g::cdr_struct! { T: TC_T = "IDL:letters/structs/T:1.0" { x: i32 } }
+        g::cdr_struct! { [wire] T: TC_T = "IDL:letters/structs/T:1.0" { x: i32 } }
 
         /// IDL struct `letters::structs::W`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[repr(C)]
         pub struct W {
             pub x: i32,
         }
 
-        g::cdr_struct! { W: TC_W = "IDL:letters/structs/W:1.0" { x: i32 } }
+        g::cdr_struct! { [wire] W: TC_W = "IDL:letters/structs/W:1.0" { x: i32 } }
 
         /// IDL exception `letters::structs::H`.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -34,11 +34,12 @@ pub mod cold {
 
     /// IDL struct `cold::Hot`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct Hot {
         pub a: i32,
     }
 
-    g::cdr_struct! { Hot: TC_HOT = "IDL:cold/Hot:1.0" { a: i32 } }
+    g::cdr_struct! { [wire] Hot: TC_HOT = "IDL:cold/Hot:1.0" { a: i32 } }
 
     /// IDL enum `cold::Mood`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -141,11 +142,12 @@ pub mod usual {
 
     /// IDL struct `usual::Own`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct Own {
         pub a: i32,
     }
 
-    g::cdr_struct! { Own: TC_OWN = "IDL:usual/Own:1.0" { a: i32 } }
+    g::cdr_struct! { [wire] Own: TC_OWN = "IDL:usual/Own:1.0" { a: i32 } }
 
     /// IDL struct `usual::Once`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -9,6 +9,7 @@ pub mod type_ {
 
     /// IDL struct `type::String`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct String_ {
         pub type_: i32,
         pub self_: i32,
@@ -17,26 +18,28 @@ pub mod type_ {
     }
 
     g::cdr_struct! {
-        String_ "String": TC_STRING = "IDL:type/String:1.0" {
+        [wire] String_ "String": TC_STRING = "IDL:type/String:1.0" {
             type_ "type": i32, self_ "self": i32, box_ "Box": i32, url_string "URLString": i32,
         }
     }
 
     /// IDL struct `type::foo_bar`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct FooBar_ {
         pub x: i32,
     }
 
-    g::cdr_struct! { FooBar_ "foo_bar": TC_FOO_BAR = "IDL:type/foo_bar:1.0" { x: i32 } }
+    g::cdr_struct! { [wire] FooBar_ "foo_bar": TC_FOO_BAR = "IDL:type/foo_bar:1.0" { x: i32 } }
 
     /// IDL struct `type::FooBar`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct FooBar {
         pub x: i32,
     }
 
-    g::cdr_struct! { FooBar: TC_FOO_BAR_ = "IDL:type/FooBar:1.0" { x: i32 } }
+    g::cdr_struct! { [wire] FooBar: TC_FOO_BAR_ = "IDL:type/FooBar:1.0" { x: i32 } }
 
     /// IDL enum `type::Result`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -80,20 +83,24 @@ pub mod type_ {
 
     /// IDL struct `type::ThingRef`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct ThingRef {
         pub x: i32,
     }
 
-    g::cdr_struct! { ThingRef: TC_THING_REF = "IDL:type/ThingRef:1.0" { x: i32 } }
+    g::cdr_struct! { [wire] ThingRef: TC_THING_REF = "IDL:type/ThingRef:1.0" { x: i32 } }
 
     /// IDL struct `type::thing_skeleton`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct ThingSkeleton {
         pub x: i32,
     }
 
     g::cdr_struct! {
-        ThingSkeleton "thing_skeleton": TC_THING_SKELETON = "IDL:type/thing_skeleton:1.0" { x: i32 }
+        [wire] ThingSkeleton "thing_skeleton": TC_THING_SKELETON = "IDL:type/thing_skeleton:1.0" {
+            x: i32,
+        }
     }
 
     /// IDL interface `type::clash`.
@@ -182,11 +189,12 @@ pub mod type_ {
 
         /// IDL struct `type::clash::g`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[repr(C)]
         pub struct G {
             pub option: i32,
         }
 
-        g::cdr_struct! { G "g": TC_G = "IDL:type/clash/g:1.0" { option "Option": i32 } }
+        g::cdr_struct! { [wire] G "g": TC_G = "IDL:type/clash/g:1.0" { option "Option": i32 } }
     }
 
     /// IDL interface `type::derived`.
@@ -221,11 +229,14 @@ pub mod type_ {
 
         /// IDL struct `type::str::Self`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[repr(C)]
         pub struct Self_ {
             pub crate_: i32,
         }
 
-        g::cdr_struct! { Self_ "Self": TC_SELF = "IDL:type/str/Self:1.0" { crate_ "crate": i32 } }
+        g::cdr_struct! {
+            [wire] Self_ "Self": TC_SELF = "IDL:type/str/Self:1.0" { crate_ "crate": i32 }
+        }
     }
 
     /// IDL module `type::V1_0`.
@@ -250,19 +261,23 @@ pub mod type_ {
     ///
     /// IDL struct `type::ThingAsync`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct ThingAsync {
         pub x: i32,
     }
 
-    g::cdr_struct! { ThingAsync: TC_THING_ASYNC = "IDL:type/ThingAsync:1.0" { x: i32 } }
+    g::cdr_struct! { [wire] ThingAsync: TC_THING_ASYNC = "IDL:type/ThingAsync:1.0" { x: i32 } }
 
     /// IDL struct `type::DeferredThing`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct DeferredThing {
         pub x: i32,
     }
 
-    g::cdr_struct! { DeferredThing: TC_DEFERRED_THING = "IDL:type/DeferredThing:1.0" { x: i32 } }
+    g::cdr_struct! {
+        [wire] DeferredThing: TC_DEFERRED_THING = "IDL:type/DeferredThing:1.0" { x: i32 }
+    }
 
     /// IDL constant `type::TC_THING`.
     pub const TC_THING: i32 = 1;
@@ -271,11 +286,12 @@ pub mod type_ {
 
     /// IDL struct `type::Point`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct Point {
         pub x: i32,
     }
 
-    g::cdr_struct! { Point: TC_POINT_ = "IDL:type/Point:1.0" { x: i32 } }
+    g::cdr_struct! { [wire] Point: TC_POINT_ = "IDL:type/Point:1.0" { x: i32 } }
 
     /// IDL interface `type::Twice`.
     pub trait Twice: Send + Sync + 'static {
@@ -341,19 +357,23 @@ pub mod type_ {
 
     /// IDL struct `type::NodeOperations`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct NodeOperations {
         pub x: i32,
     }
 
-    g::cdr_struct! { NodeOperations: TC_NODE_OPERATIONS = "IDL:type/NodeOperations:1.0" { x: i32 } }
+    g::cdr_struct! {
+        [wire] NodeOperations: TC_NODE_OPERATIONS = "IDL:type/NodeOperations:1.0" { x: i32 }
+    }
 
     /// IDL struct `type::NodeFactory`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(C)]
     pub struct NodeFactory {
         pub x: i32,
     }
 
-    g::cdr_struct! { NodeFactory: TC_NODE_FACTORY = "IDL:type/NodeFactory:1.0" { x: i32 } }
+    g::cdr_struct! { [wire] NodeFactory: TC_NODE_FACTORY = "IDL:type/NodeFactory:1.0" { x: i32 } }
 
     /// IDL valuetype `type::Node`.
     #[derive(Debug, Clone, PartialEq, Default)]

@@ -17,12 +17,13 @@ pub mod shapes {
 
     /// IDL struct `shapes::Point`.
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    #[repr(C)]
     pub struct Point {
         pub x: f64,
         pub y: f64,
     }
 
-    g::cdr_struct! { Point: TC_POINT = "IDL:shapes/Point:1.0" { x: f64, y: f64 } }
+    g::cdr_struct! { [wire] Point: TC_POINT = "IDL:shapes/Point:1.0" { x: f64, y: f64 } }
 
     /// IDL struct `shapes::Everything`.
     #[derive(Debug, Clone, PartialEq)]
@@ -80,13 +81,14 @@ pub mod shapes {
 
         /// IDL struct `shapes::Outer::Inner`.
         #[derive(Debug, Clone, Copy, PartialEq, Default)]
+        #[repr(C)]
         pub struct Inner {
             pub tag: u8,
             pub at: super::Point,
         }
 
         g::cdr_struct! {
-            Inner: TC_INNER = "IDL:shapes/Outer/Inner:1.0" {
+            [wire] Inner: TC_INNER = "IDL:shapes/Outer/Inner:1.0" {
                 tag: u8 = &g::TypeDef::Char, at: super::Point,
             }
         }

@@ -95,12 +95,15 @@ pub mod unions {
 
         /// IDL struct `unions::ByLong::Pair`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        #[repr(C)]
         pub struct Pair {
             pub first: i32,
             pub second: i32,
         }
 
-        g::cdr_struct! { Pair: TC_PAIR = "IDL:unions/ByLong/Pair:1.0" { first: i32, second: i32 } }
+        g::cdr_struct! {
+            [wire] Pair: TC_PAIR = "IDL:unions/ByLong/Pair:1.0" { first: i32, second: i32 }
+        }
     }
 
     /// IDL union `unions::ByChar`.
