@@ -7,7 +7,7 @@ use ironorb::{
     CompletionStatus, MinorCode, Orb, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef,
     Version, giop,
 };
-use ironorb_tests::testing::{self, Derived, Probe, ProbeRef};
+use ironorb_tests::testing::{self, Derived, Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Deriving, Probing, eventually};
 
 fn server(concurrency: ServerConcurrency) -> Orb {
@@ -209,19 +209,42 @@ fn values_that_cannot_be_sent_are_refused_on_either_side() {
 }
 
 #[test]
-fn a_message_above_the_limit_is_refused() {
-    let server =
-        Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().message_bytes_max(10_000).build().unwrap();
-    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
-    let client = Orb::builder().no_endpoint().build().unwrap();
-    let remote = elsewhere(&client, &local);
-    assert_eq!(remote.reflect(&[0; 9000]).unwrap().len(), 9000);
-    let e = remote.reflect(&[0; 11_000]).unwrap_err();
-    assert_eq!(e.kind, SystemExceptionKind::CommFailure);
-    remote.ping().unwrap();
-    let small = Orb::builder().no_endpoint().message_bytes_max(1000).build().unwrap();
-    let e = elsewhere(&small, &local).reflect(&[0; 2000]).unwrap_err();
-    assert_eq!((e.kind, e.completed), (SystemExceptionKind::ImpLimit, CompletionStatus::No));
+fn a_message_above_the_limit_is_refused_and_the_connection_goes_on() {
+    for concurrency in [ServerConcurrency::ThreadPerConnection, ServerConcurrency::Reactor] {
+        let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+        let server = server.message_bytes_max(10_000).build().unwrap();
+        let probing = Arc::new(Probing::default());
+        let local: ProbeRef = server.root_poa().activate_shared(probing).unwrap();
+        let mut builder = Orb::builder().no_endpoint();
+        builder.config().connections_per_endpoint_max = 1;
+        let client = builder.build().unwrap();
+        let remote = elsewhere(&client, &local);
+        assert_eq!(remote.reflect(&[0; 9000]).unwrap().len(), 9000);
+        for length in [11_000, 100_000, 20 << 20] {
+            // The calls beside it do not suffer.
+            let beside = remote.add_async(2, length as i32);
+            let e = remote.reflect(&vec![0; length]).unwrap_err();
+            let refused = (SystemExceptionKind::ImpLimit, MinorCode::REQUEST_TOO_LARGE, CompletionStatus::No);
+            assert_eq!((e.kind, e.minor, e.completed), refused, "{e}");
+            assert_eq!(beside.wait().unwrap(), 2 + length as i32);
+        }
+        remote.tick().unwrap();
+        assert_eq!(remote.ticks().unwrap(), 1);
+
+        let small = Orb::builder().no_endpoint().message_bytes_max(1000).build().unwrap();
+        let e = elsewhere(&small, &local).reflect(&[0; 2000]).unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::ImpLimit, CompletionStatus::No));
+        // What comes back may be too large as well.
+        local.set_label(&"x".repeat(5000)).unwrap();
+        let remote = elsewhere(&small, &local);
+        let beside = remote.add_async(3, 4);
+        let e = remote.label().unwrap_err();
+        let refused = (SystemExceptionKind::ImpLimit, MinorCode::REPLY_TOO_LARGE, CompletionStatus::Yes);
+        assert_eq!((e.kind, e.minor, e.completed), refused, "{e}");
+        assert_eq!(beside.wait().unwrap(), 7);
+        local.set_label("short").unwrap();
+        assert_eq!(remote.label().unwrap(), "short");
+    }
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Bytes in, whole messages out: finds message boundaries and joins fragments.
 
+mod refused;
+
+pub use refused::Refused;
+
 use crate::error::{Malformed, MalformedKind};
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, read_request_id};
 use crate::probe;
@@ -8,7 +12,9 @@ use crate::version::{TransmissionCodeSets, Version};
 /// Bounds on what a peer can make us hold for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramerLimits {
-    /// Largest message accepted, header and all fragments included, in bytes. Default 128 MiB. Memory follows
+    /// Largest message accepted, header and all fragments included, in bytes. Default 128 MiB. A larger request is
+    /// answered with IMP_LIMIT, a larger reply ends its call with it, and their bytes are dropped as they come; one in
+    /// fragments ends the connection. Memory follows
     /// what has arrived, so an announced size alone costs nothing; worst case about twice this per connection, and
     /// 16 MiB for a moment after the last large message.
     pub message_bytes_max: usize,
@@ -60,6 +66,10 @@ pub struct Framer {
     /// How often more has been waited for since.
     waits: usize,
     assemblies: Vec<Assembly>,
+    /// What of a refused message has been dropped, and what of it is still to come.
+    dropped: usize,
+    to_drop: usize,
+    refused: Option<Refused>,
     limits: FramerLimits,
 }
 
@@ -110,6 +120,9 @@ impl Framer {
             expected: 0,
             waits: 0,
             assemblies: Vec::new(),
+            dropped: 0,
+            to_drop: 0,
+            refused: None,
             limits,
         }
     }
@@ -228,7 +241,9 @@ impl Framer {
 
     /// True when bytes of an unfinished message are held.
     pub fn is_mid_message(&self) -> bool {
-        self.filled > self.taken || self.assemblies.iter().any(|assembly| !assembly.cancelled)
+        self.filled > self.taken
+            || self.to_drop > 0
+            || self.assemblies.iter().any(|assembly| !assembly.cancelled)
     }
 
     /// Bytes held of messages that are not complete.
@@ -237,12 +252,20 @@ impl Framer {
         self.filled - self.taken + assembled
     }
 
+    /// Bytes that have come of messages that are not complete: those held, and those dropped of one that is refused.
+    pub fn unfinished_bytes(&self) -> usize {
+        self.held_bytes() + if self.to_drop > 0 { self.dropped } else { 0 }
+    }
+
     /// The next whole message, if it has arrived. After an error the stream is lost and the connection is to
-    /// be closed.
+    /// be closed, unless [`take_refused`](Self::take_refused) gives something.
     #[inline(always)] // a step of every call
     #[allow(clippy::should_implement_trait)] // fallible, and the driver feeds it between calls
     pub fn next(&mut self) -> Result<Option<Message>, Malformed> {
         loop {
+            if self.to_drop > 0 && !self.drop_arrived() {
+                return Ok(None);
+            }
             let arrived = &self.buf[self.taken..self.filled];
             let Some(header) = arrived.first_chunk::<HEADER_BYTES>() else {
                 return Ok(None);
@@ -250,7 +273,7 @@ impl Framer {
             let header = MessageHeader::parse(header)?;
             let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
             if length > self.limits.message_bytes_max {
-                return Err(Malformed::new(MalformedKind::TooLarge, 8));
+                return self.refuse(header, length);
             }
             if arrived.len() < length {
                 return Ok(None);
@@ -267,13 +290,19 @@ impl Framer {
 
     /// True when a whole message, or the error that a malformed one is, waits to be taken.
     pub fn has_message(&self) -> bool {
+        if self.to_drop > 0 {
+            return self.filled - self.taken > self.to_drop;
+        }
         let arrived = &self.buf[self.taken..self.filled];
         match arrived.first_chunk::<HEADER_BYTES>().map(MessageHeader::parse) {
             None => false,
             Some(Err(_)) => true,
             Some(Ok(header)) => {
                 let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
-                length > self.limits.message_bytes_max || arrived.len() >= length
+                if length > self.limits.message_bytes_max {
+                    return self.refusal(header).is_some();
+                }
+                arrived.len() >= length
             }
         }
     }
@@ -284,7 +313,7 @@ impl Framer {
         if buffer.len() > BUFFER_BYTES {
             return self.recycle_large(buffer);
         }
-        if self.spares.len() < SPARES_MAX {
+        if self.spares.len() < SPARES_MAX && !buffer.is_empty() {
             self.spares.push(buffer);
         }
     }
@@ -337,7 +366,7 @@ impl Framer {
     /// Gives up all buffers of a connection at rest, unless something has arrived that is incomplete; one of them is given
     /// to the caller, for another framer's [`recycle`](Framer::recycle). New ones are taken when bytes come.
     pub fn rest(&mut self) -> Option<Vec<u8>> {
-        if self.filled > self.taken || !self.assemblies.is_empty() {
+        if self.filled > self.taken || self.to_drop > 0 || !self.assemblies.is_empty() {
             return None;
         }
         (self.taken, self.filled) = (0, 0);

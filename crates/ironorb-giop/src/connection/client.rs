@@ -472,7 +472,11 @@ impl<W> ClientConnection<W> {
                         Err(e) => break Err(e),
                     }
                 }
-                Err(e) => break Err(e),
+                Err(e) => {
+                    if let Err(e) = self.handle_refused(e, &mut framer, &mut wake) {
+                        break Err(e);
+                    }
+                }
             }
         };
         drop(probe);
@@ -533,6 +537,25 @@ impl<W> ClientConnection<W> {
             | MessageType::Fragment => return self.handle_request(message, framer),
         }
         Ok(())
+    }
+
+    /// A message is larger than we accept: whoever waits for it hears of that, and the connection goes on.
+    #[cold]
+    fn handle_refused(
+        &mut self,
+        error: Malformed,
+        framer: &mut Framer,
+        wake: &mut impl FnMut(W),
+    ) -> Result<(), Malformed> {
+        let refused = framer.take_refused().ok_or(error)?;
+        match (refused.kind, &mut self.incoming) {
+            (MessageType::Reply, _) => self.handle_message(refused.reply(), framer, wake),
+            (_, Some(incoming)) => {
+                incoming.push_back(Incoming::TooLarge(refused));
+                Ok(())
+            }
+            (_, None) => Err(error),
+        }
     }
 
     #[cold]

@@ -7,14 +7,14 @@ use super::{ConnectionConfig, LentMessage, Transmit, WriteBody};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::exception::SystemException;
-use crate::framer::Framer;
+use crate::framer::{Framer, Refused};
 use crate::message::{
     LocateStatus, Message, MessageStart, MessageType, RawBody, ReplyStatus, RequestId,
     write_close_connection, write_message_error, write_raw_reply,
 };
 use crate::probe::{self, Stage};
 use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
-use crate::version::{Encoding, Version};
+use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 /// What has come from the client.
 #[derive(Debug)]
@@ -28,6 +28,9 @@ pub enum Incoming {
     Reply(Message),
     /// The client no longer waits for this reply; it may be left out.
     CancelRequest(RequestId),
+    /// A Request that is larger than we accept. Its bytes are dropped; the client is told by
+    /// [`refuse`](ServerConnection::refuse).
+    TooLarge(Refused),
     /// The client says goodbye or did not understand us: close.
     Goodbye,
 }
@@ -69,7 +72,26 @@ impl ServerConnection {
                 Ok(Some(Incoming::Request(message)))
             }
             Ok(Some(message)) => ServerConnection::other_incoming(framer, message),
-            Err(malformed) => Err(malformed),
+            Err(malformed) => ServerConnection::refused(framer).ok_or(malformed),
+        }
+    }
+
+    #[cold]
+    fn refused(framer: &mut Framer) -> Option<Option<Incoming>> {
+        let refused = framer.take_refused()?;
+        Some(Some(match refused.kind {
+            MessageType::Reply => Incoming::Reply(refused.reply()),
+            _ => Incoming::TooLarge(refused),
+        }))
+    }
+
+    /// Tells a client that its request is larger than we accept: IMP_LIMIT.
+    #[cold]
+    pub fn refuse(&mut self, refused: Refused) {
+        if refused.wants_answer {
+            let encoding = Encoding::native(refused.version, TransmissionCodeSets::UNNEGOTIATED);
+            // A system exception can always be written.
+            let _ = self.raise(encoding, refused.id, EncodedContexts::EMPTY, &refused.exception());
         }
     }
 

@@ -81,7 +81,12 @@ fn an_announced_size_takes_no_memory() {
     header[8..12].copy_from_slice(&u32::MAX.to_ne_bytes());
     let mut framer = Framer::new(FramerLimits::default());
     framer.push(&header);
+    assert!(framer.next().unwrap().is_none() && !framer.has_message());
+    // Now it is known whose it is.
+    framer.push(&[0; 4]);
+    assert!(framer.has_message());
     assert_eq!(framer.next().unwrap_err().kind, MalformedKind::TooLarge);
+    assert!(framer.buf.capacity() <= BUFFER_BYTES);
 }
 
 #[test]

@@ -179,7 +179,7 @@ impl Connection {
             }
             if framer.is_mid_message() {
                 is_unfinished = true;
-                self.unfinished_bytes.store(framer.held_bytes(), Ordering::Relaxed);
+                self.unfinished_bytes.store(framer.unfinished_bytes(), Ordering::Relaxed);
             } else if framer.holds_spare_memory() {
                 self.release_if_idle(&mut framer);
             }
@@ -316,7 +316,7 @@ impl Connection {
     }
 
     fn note_unfinished_of(&self, framer: &Framer) {
-        self.note_unfinished(if framer.is_mid_message() { framer.held_bytes() } else { 0 });
+        self.note_unfinished(if framer.is_mid_message() { framer.unfinished_bytes() } else { 0 });
     }
 
     #[inline]
@@ -391,13 +391,13 @@ impl Connection {
         let request = Unanswered::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
         // to be sent again, or whoever stops it sees the request.
-        let message = if self.is_on(Detour::STOPPING) {
-            work.into_message()
+        let buffer = if self.is_on(Detour::STOPPING) {
+            work.into_buffer()
         } else {
             work.carry_out(&self.orb, &self.session, &request)
         };
         self.served.fetch_add(1, Ordering::Relaxed);
-        spare.0 = Some(message.into_buffer());
+        spare.0 = Some(buffer);
         request.settle();
         self.carried.fetch_sub(1, Ordering::SeqCst) == 1 && self.ending.load(Ordering::SeqCst)
     }

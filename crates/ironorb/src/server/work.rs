@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ironorb_giop::connection::{Incoming, ServerConnection};
-use ironorb_giop::framer::Framer;
+use ironorb_giop::framer::{Framer, Refused};
 use ironorb_giop::message::{Message, Response};
 
 use crate::adapter::{ReplySink, Session};
@@ -15,6 +15,8 @@ use crate::probe::{self, Stage};
 pub(crate) enum Work {
     Request(Message),
     Locate(Message),
+    /// A request that is larger than we accept.
+    TooLarge(Refused),
 }
 
 /// Why nothing more is taken from a connection.
@@ -60,6 +62,7 @@ impl Work {
         match incoming {
             Incoming::Request(message) => Ok(Some(Work::Request(message))),
             Incoming::LocateRequest(message) => Ok(Some(Work::Locate(message))),
+            Incoming::TooLarge(refused) => Ok(Some(Work::TooLarge(refused))),
             // The reply of a request that is being carried out is sent all the same, which is allowed.
             Incoming::CancelRequest(_) => Ok(None),
             Incoming::Reply(_) => Err(Stop::ProtocolError),
@@ -76,26 +79,32 @@ impl Work {
         }
     }
 
-    /// Does it, and gives the message back for its buffer.
+    /// Does it, and gives the message's buffer back.
     #[inline]
-    pub(crate) fn carry_out(self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) -> Message {
+    pub(crate) fn carry_out(self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) -> Vec<u8> {
         let _probe = probe::enter(Stage::Serve);
         match self {
             Work::Request(message) => {
                 orb.adapter.serve_request(&message, session, sink, orb);
-                message
+                message.into_buffer()
             }
             Work::Locate(message) => {
                 orb.adapter.serve_locate(&message, sink, orb);
-                message
+                message.into_buffer()
+            }
+            Work::TooLarge(refused) => {
+                sink.with(&mut |connection| connection.refuse(refused));
+                Vec::new()
             }
         }
     }
 
     /// Whether [`carry_out`](Self::carry_out) would wait for a manager that holds requests.
     pub(crate) fn is_held(&self, orb: &OrbCore) -> bool {
-        let (Work::Request(message) | Work::Locate(message)) = self;
-        orb.adapter.prospect_of(message).is_held
+        match self {
+            Work::Request(message) | Work::Locate(message) => orb.adapter.prospect_of(message).is_held,
+            Work::TooLarge(_) => false,
+        }
     }
 
     /// Whether anybody waits for an answer.
@@ -103,6 +112,7 @@ impl Work {
         match self {
             Work::Request(message) => message.parse_request().is_ok_and(|it| it.response != Response::None),
             Work::Locate(_) => true,
+            Work::TooLarge(refused) => refused.wants_answer,
         }
     }
 
@@ -110,13 +120,15 @@ impl Work {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Work::Request(message) | Work::Locate(message) => message.bytes().len(),
+            Work::TooLarge(_) => 0,
         }
     }
 
-    /// The message, when nothing is to be done about it.
-    pub(crate) fn into_message(self) -> Message {
+    /// The message's buffer, when nothing is to be done about it.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
         match self {
-            Work::Request(message) | Work::Locate(message) => message,
+            Work::Request(message) | Work::Locate(message) => message.into_buffer(),
+            Work::TooLarge(_) => Vec::new(),
         }
     }
 }

@@ -1,0 +1,209 @@
+//! Messages that are larger than we accept: whoever waits for an answer hears of it, their bytes are dropped as they come,
+//! and the connection goes on. A connection that was closed instead would take the other calls on it along, and say
+//! nothing to anybody.
+
+use super::Framer;
+use crate::error::{Malformed, MalformedKind};
+use crate::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use crate::message::{
+    HEADER_BYTES, Message, MessageHeader, MessageStart, MessageType, ReplyStatus, RequestId, read_request_id,
+};
+use crate::minor::MinorCode;
+use crate::service_context::ServiceContexts;
+use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
+
+/// A message that was too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// A Request or a Reply.
+    pub kind: MessageType,
+    /// The request, or the one that is answered.
+    pub id: RequestId,
+    /// GIOP version, in which the answer must be.
+    pub version: Version,
+    /// Whether somebody waits for an answer.
+    pub wants_answer: bool,
+}
+
+impl Refused {
+    /// What is wrong, for the client.
+    pub fn exception(&self) -> SystemException {
+        let (minor, completed) = match self.kind {
+            MessageType::Request => (MinorCode::REQUEST_TOO_LARGE, CompletionStatus::No),
+            _ => (MinorCode::REPLY_TOO_LARGE, CompletionStatus::Yes),
+        };
+        SystemException::new(SystemExceptionKind::ImpLimit, minor, completed)
+    }
+
+    /// The reply that takes the place of one that is too large.
+    pub(crate) fn reply(&self) -> Message {
+        let encoding = Encoding::native(self.version, TransmissionCodeSets::UNNEGOTIATED);
+        let mut buf = Vec::new();
+        let start = MessageStart::reply(&mut buf, encoding, self.id, ReplyStatus::SystemException);
+        // Neither can fail: an exception without words is short.
+        let _ = start.body(&mut buf).put(&self.exception());
+        let _ = start.finish(&mut buf, usize::MAX);
+        let header = MessageHeader {
+            version: self.version,
+            order: ByteOrder::NATIVE,
+            more_fragments: false,
+            kind: MessageType::Reply,
+            body_bytes: (buf.len() - HEADER_BYTES) as u32,
+        };
+        let (len, code_sets) = (buf.len(), TransmissionCodeSets::UNNEGOTIATED);
+        Message { header, code_sets, joints: Box::default(), len, buf }
+    }
+}
+
+/// In GIOP before 1.2 the request id stands behind the service contexts: it is waited for until so many bytes are there.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+
+impl Framer {
+    /// What the last error of [`next`](Framer::next) was about, if the stream can go on behind it.
+    pub fn take_refused(&mut self) -> Option<Refused> {
+        self.refused.take()
+    }
+
+    /// Refuses the message that begins with what has arrived, once it is known whose it is.
+    #[cold]
+    pub(super) fn refuse(
+        &mut self,
+        header: MessageHeader,
+        length: usize,
+    ) -> Result<Option<Message>, Malformed> {
+        let Some(refused) = self.refusal(header) else { return Ok(None) };
+        let refused = refused?;
+        let there = length.min(self.filled - self.taken);
+        self.refused = Some(refused);
+        (self.dropped, self.to_drop) = (there, length - there);
+        self.take(there);
+        Err(Malformed::new(MalformedKind::TooLarge, 8))
+    }
+
+    /// Whose the too large message is that begins with what has arrived; `None` until enough has come to tell. One in
+    /// fragments is an error: its sender need not have announced how large it is.
+    #[cold]
+    pub(super) fn refusal(&self, header: MessageHeader) -> Option<Result<Refused, Malformed>> {
+        let arrived = &self.buf[self.taken..self.filled];
+        let head = &arrived[..arrived.len().min(HEAD_BYTES_MAX)];
+        let is_answerable = matches!(header.kind, MessageType::Request | MessageType::Reply);
+        match refused(header, head) {
+            Ok(refused) if is_answerable && !header.more_fragments => Some(Ok(refused)),
+            Err(_) if is_answerable && !header.more_fragments && arrived.len() < HEAD_BYTES_MAX => None,
+            _ => Some(Err(Malformed::new(MalformedKind::TooLarge, 8))),
+        }
+    }
+
+    /// Drops what has come of a refused message; false when more of it is to come.
+    #[cold]
+    pub(super) fn drop_arrived(&mut self) -> bool {
+        let there = self.to_drop.min(self.filled - self.taken);
+        self.take(there);
+        self.to_drop -= there;
+        self.dropped += there;
+        self.to_drop == 0
+    }
+}
+
+fn refused(header: MessageHeader, head: &[u8]) -> Result<Refused, Malformed> {
+    let mut r = header.reader(head);
+    let id = read_request_id(header.kind, r.clone())?;
+    let wants_answer = match (header.kind, header.version) {
+        (MessageType::Request, Version::V1_2) => {
+            r.read_u32()?;
+            r.read_u8()? & RESPONSE_EXPECTED != 0
+        }
+        (MessageType::Request, _) => {
+            ServiceContexts::read(&mut r)?;
+            r.read_u32()?;
+            r.read_u8()? != 0
+        }
+        _ => false,
+    };
+    Ok(Refused { kind: header.kind, id, version: header.version, wants_answer })
+}
+
+/// Set in the response flags of a Request that is answered (9.4.2).
+const RESPONSE_EXPECTED: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::super::FramerLimits;
+    use super::*;
+    use crate::message::{RequestTarget, Response};
+    use crate::service_context::EncodedContexts;
+
+    const LIMITS: FramerLimits = FramerLimits { message_bytes_max: 2000, assemblies_max: 16 };
+
+    fn request(version: Version, id: u32, response: Response, body: usize) -> Vec<u8> {
+        let target = RequestTarget::new(version, None, b"key");
+        let mut buf = Vec::new();
+        let sets = TransmissionCodeSets::UNNEGOTIATED;
+        let contexts = [EncodedContexts::EMPTY];
+        let id = RequestId(id);
+        let start =
+            MessageStart::request(&mut buf, &target, sets, id, response, "operation", &contexts).unwrap();
+        start.body(&mut buf).write_bytes(&vec![7; body]);
+        start.finish(&mut buf, usize::MAX).unwrap();
+        buf
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_is_told_and_dropped() {
+        for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+            for (response, wants_answer) in [(Response::SyncWithTarget, true), (Response::None, false)] {
+                let large = request(version, 5, response, 100_000);
+                let small = request(version, 6, response, 100);
+                for step in [1, 7, 4096, 300_000] {
+                    let mut framer = Framer::new(LIMITS);
+                    let (mut refused, mut taken) = (Vec::new(), Vec::new());
+                    for part in [&small[..], &large, &large, &small].concat().chunks(step) {
+                        framer.push(part);
+                        loop {
+                            match framer.next() {
+                                Ok(None) => break,
+                                Ok(Some(message)) => taken.push(message.bytes().to_vec()),
+                                Err(_) => refused.push(framer.take_refused().unwrap()),
+                            }
+                        }
+                        assert!(framer.buf.capacity() <= 600_000 && !framer.has_message());
+                    }
+                    assert_eq!(taken, [&small[..], &small]);
+                    let told =
+                        Refused { kind: MessageType::Request, id: RequestId(5), version, wants_answer };
+                    assert_eq!(refused, [told, told]);
+                    assert!(!framer.is_mid_message() && framer.unfinished_bytes() == 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_takes_no_memory_and_counts_as_progress() {
+        let large = request(Version::V1_2, 1, Response::SyncWithTarget, 1 << 20);
+        let mut framer = Framer::new(LIMITS);
+        let mut came = 0;
+        for part in large[..1 << 20].chunks(4096) {
+            framer.push(part);
+            let _ = framer.next();
+            came += part.len();
+            assert!(framer.is_mid_message() && framer.unfinished_bytes() == came);
+            assert!(framer.buf.len() <= 32 << 10);
+        }
+    }
+
+    #[test]
+    fn whose_it_is_must_be_told_in_time() {
+        // A list of service contexts that goes on and on.
+        let mut bytes =
+            b"GIOP\x01\x00\x01\x00\xff\xff\xff\x7f\x01\x00\x00\x00\x09\x00\x00\x00\xff\xff\xff\x3f".to_vec();
+        bytes.resize(1 << 20, 0);
+        let mut framer = Framer::new(LIMITS);
+        let error = bytes.chunks(4096).find_map(|part| {
+            framer.push(part);
+            framer.next().err()
+        });
+        assert_eq!(error.unwrap().kind, MalformedKind::TooLarge);
+        assert!(framer.take_refused().is_none() && framer.buf.len() <= 256 << 10);
+    }
+}
