@@ -11,6 +11,7 @@
 
 mod adapter;
 mod batching;
+mod cancellations;
 mod client;
 mod codec;
 mod config;

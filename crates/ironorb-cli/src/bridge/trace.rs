@@ -31,6 +31,7 @@ struct Counts {
     oneways: AtomicU64,
     exceptions: AtomicU64,
     failed: AtomicU64,
+    given_up: AtomicU64,
     request_bytes: AtomicU64,
     reply_bytes: AtomicU64,
     rewritten: AtomicU64,
@@ -74,12 +75,13 @@ impl Trace {
         let counts = &self.counts;
         if self.shows_counts {
             eprintln!(
-                "{} calls, {} oneways, {} user exceptions, {} system exceptions; {} bytes there, {} bytes back; {} read \
-                 and written anew",
+                "{} calls, {} oneways, {} user exceptions, {} system exceptions; {} given up; {} bytes there, {} bytes \
+                 back; {} read and written anew",
                 of(&counts.calls),
                 of(&counts.oneways),
                 of(&counts.exceptions),
                 of(&counts.failed),
+                of(&counts.given_up),
                 of(&counts.request_bytes),
                 of(&counts.reply_bytes),
                 of(&counts.rewritten),
@@ -100,6 +102,7 @@ impl Counts {
         };
         add(&self.exceptions, usize::from(matches!(passed.outcome, Outcome::UserException(_))));
         add(&self.failed, usize::from(matches!(passed.outcome, Outcome::SystemException(_))));
+        add(&self.given_up, usize::from(matches!(passed.outcome, Outcome::GivenUp)));
         add(&self.request_bytes, passed.request_bytes);
         add(&self.reply_bytes, passed.reply_bytes);
         add(&self.rewritten, usize::from(passed.rewritten.0) + usize::from(passed.rewritten.1));
@@ -132,6 +135,7 @@ fn line(passed: &Passed<'_>) -> String {
         Outcome::Results => format!(" -> {results}"),
         Outcome::UserException(id) => format!(" -> raised {id} {results}"),
         Outcome::SystemException(e) => format!(" -> {e}"),
+        Outcome::GivenUp => " given up, its client no longer waits".to_owned(),
         Outcome::Sent => " sent".to_owned(),
     };
     let (theirs, ours) = passed.versions;

@@ -8,7 +8,8 @@
 //! [through](BridgeOptions::through) the bridge as well.
 //!
 //! Nothing here waits for an answer: calls are asynchronous, and no thread is kept by an object that does not answer.
-//! What is held of requests in progress is bounded ([`BridgeOptions::held_bytes_max`]).
+//! What is held of requests in progress is bounded ([`BridgeOptions::held_bytes_max`]). A call whose client says that it no
+//! longer waits, or is gone, is given up; the object is told so where the configuration of the ORB wants `cancel_requests`.
 //!
 //! ```no_run
 //! use ironorb::Orb;
@@ -187,6 +188,11 @@ impl Bridge {
         let mut published = through::write(&self.0.published);
         published.keys.retain(|_, other| other != key);
         published.targets.remove(key).is_some()
+    }
+
+    /// How many calls are on their way: their requests have come, and they have neither been answered nor given up.
+    pub fn calls_in_progress(&self) -> usize {
+        self.0.held.calls()
     }
 
     /// Passes requests for all keys under which nothing is published on to the server at this address, which finds the

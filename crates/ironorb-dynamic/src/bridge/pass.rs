@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ironorb::dynamic::{
-    DynamicServant, InterfaceDescription, LaterReply, RawReply, ReceivedRequest, ServerRequest,
+    DynamicServant, InterfaceDescription, LaterReply, Passing, RawReply, ReceivedRequest, ServerRequest,
 };
 use ironorb::giop::message::Response;
 use ironorb::giop::version::CharSet;
@@ -151,35 +151,31 @@ impl Pass {
 
     /// Sends it; nobody hears more of it.
     fn tell(self) {
-        let sent = self.send(&self.received, |_| {});
-        match sent {
+        let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
+        match send(&self.received, self.received.passing_to(&self.object), rewritten, |_| {}) {
             Ok(()) => self.show(Outcome::Sent, None, false),
             Err(e) => self.show(Outcome::SystemException(&e), None, false),
         }
     }
 
     fn call(self, reply: LaterReply) {
-        let (received, object) = (self.received.clone(), self.object.clone());
+        let received = self.received.clone();
+        let passing = received.passing_to(&self.object);
+        let handle = passing.handle();
+        reply.on_cancel(move || handle.give_up());
         let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
         let then = move |outcome| self.answer(reply, outcome);
         // An error would be one of a oneway's.
-        let _told_by_then = send(&received, &object, rewritten, then);
-    }
-
-    fn send(
-        &self,
-        received: &Arc<ReceivedRequest>,
-        then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
-    ) -> Result<(), SystemException> {
-        let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
-        send(received, &self.object, rewritten, then)
+        let _told_by_then = send(&received, passing, rewritten, then);
     }
 
     fn answer(self, later: LaterReply, outcome: Result<RawReply, SystemException>) {
         let reply = match outcome {
             Ok(reply) => reply,
             Err(e) => {
-                self.show(Outcome::SystemException(&e), None, false);
+                let is_given_up = e.minor == MinorCode::REPLY_GIVEN_UP && later.is_cancelled();
+                let outcome = if is_given_up { Outcome::GivenUp } else { Outcome::SystemException(&e) };
+                self.show(outcome, None, false);
                 return later.raise_system(e);
             }
         };
@@ -234,7 +230,7 @@ impl Pass {
 
 fn send(
     received: &Arc<ReceivedRequest>,
-    object: &ironorb::ObjectRef,
+    passing: Passing,
     rewritten: Option<(Option<Arc<Known>>, Arc<Inner>)>,
     then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
 ) -> Result<(), SystemException> {
@@ -245,9 +241,9 @@ fn send(
                 Some(r) => rewrite::write_arguments(&known.operation, r.with_environment(&environment), w),
                 None => Err(ironorb::giop::Misuse::MovedBody), // it has been read before
             };
-            received.pass_on_written(object, &write, then)
+            passing.begin_written(&write, then)
         }
-        _ => received.pass_on(object, then),
+        _ => passing.begin(then),
     }
 }
 

@@ -39,6 +39,8 @@ pub enum Outcome<'a> {
     UserException(&'a str),
     /// With a system exception, of the object's or of the bridge's.
     SystemException(&'a SystemException),
+    /// It was given up, since its client no longer waited.
+    GivenUp,
     /// It was sent, and nobody is told how it ends.
     Sent,
 }

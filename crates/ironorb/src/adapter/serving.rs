@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{LocateRequest, LocateStatus, Message, Request, Response};
+use ironorb_giop::message::{LocateRequest, LocateStatus, Message, Request, RequestId, Response};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
 use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
 
 use super::{Adapter, Postponed};
+use crate::cancellations::OnCancel;
 use crate::generated::call::Responder;
 use crate::generated::{Call, Raised};
 use crate::interceptor::{FreshSlots, Interception, Target};
@@ -39,6 +40,19 @@ pub(crate) trait ReplySink {
     /// The same place for an answer that is written after the upcall, from any thread. The connection counts the
     /// request as in progress until it is dropped. `None` when as many answers as it may owe are outstanding.
     fn later(&self) -> Option<Box<dyn ReplySink + Send>>;
+
+    /// Whether the client no longer waits for the answer to this request, or is gone. Only of places for
+    /// [`later`](Self::later) answers, as the next.
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        let _ = id;
+        false
+    }
+
+    /// Has `then` called when that is so: now if it is, else on the thread that runs callbacks.
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        let _ = id;
+        drop(then);
+    }
 
     /// A number for whoever sends the requests, the same for all from one connection: they keep their order when they
     /// must wait. `None` for a caller in this process, whose thread waits itself.

@@ -173,42 +173,57 @@ impl AsyncCall {
         AsyncCall::new(object, operation.lasting_name(), true, now).start(arguments, now)
     }
 
-    /// Passes a request on, with its own body or with what `arguments` write, and has the receiver's thread told what it
+    /// A call that will pass this request on, to be begun by [`relay`](Self::relay).
+    pub(crate) fn on_behalf_of(object: &ObjectRef, request: &Arc<ReceivedRequest>) -> Arc<AsyncCall> {
+        let operation = Cow::Owned(request.operation().to_owned());
+        let is_oneway = request.response() == Response::None;
+        Arc::new(AsyncCall {
+            on_behalf: Some(request.clone()),
+            ..AsyncCall::before(object, operation, is_oneway, Instant::now())
+        })
+    }
+
+    /// Passes its request on, with its own body or with what `arguments` write, and has the receiver's thread told what it
     /// has brought; of one that wants no reply only how its sending has failed, if this thread finds that out. Waits only
     /// while the target takes no bytes.
     pub(crate) fn relay(
-        object: &ObjectRef,
-        request: &Arc<ReceivedRequest>,
+        self: &Arc<Self>,
         arguments: Option<Arguments<'_>>,
         callback: Callback,
     ) -> Result<(), SystemException> {
-        let now = Instant::now();
-        let operation = Cow::Owned(request.operation().to_owned());
-        let is_oneway = request.response() == Response::None;
-        let call = Arc::new(AsyncCall {
-            on_behalf: Some(request.clone()),
-            ..AsyncCall::before(object, operation, is_oneway, now)
-        });
         {
-            let mut progress = call.lock();
-            if arguments.is_none() {
-                progress.arguments = Some(Kept::Raw(request.clone()));
+            let mut progress = self.lock();
+            if let Some(outcome) = progress.take_outcome() {
+                drop(progress);
+                self.run_soon(callback, outcome);
+                return Ok(());
             }
-            if !is_oneway {
+            if arguments.is_none() {
+                progress.arguments = self.on_behalf.clone().map(Kept::Raw);
+            }
+            if !self.is_oneway {
                 progress.listener = Listener::Callback(callback);
             }
         }
-        let connector = &object.core().connector;
-        let begun = match connector.receiver().start() {
-            Ok(()) => call.advance(arguments, now),
+        let begun = match self.object.core().connector.receiver().start() {
+            Ok(()) => self.advance(arguments, Instant::now()),
             Err(e) => Err(no_thread(&e)),
         };
         match begun {
-            Ok(()) => call.set_timer(),
-            Err(e) if is_oneway => return Err(e),
-            Err(e) => call.complete(call.lock(), Err(e)),
+            Ok(()) => self.set_timer(),
+            Err(e) if self.is_oneway => return Err(e),
+            Err(e) => self.complete(self.lock(), Err(e)),
         }
         Ok(())
+    }
+
+    /// Ends the call before its answer, and tells whoever has asked.
+    pub(crate) fn cut_short(&self) {
+        let e = match self.after_interceptors(Next::Fail(given_up()), None) {
+            Next::Fail(e) => e,
+            _ => given_up(), // nobody waits for anything else
+        };
+        self.complete(self.lock(), Err(e));
     }
 
     fn new(
@@ -417,7 +432,8 @@ impl AsyncCall {
     pub(crate) fn give_up(&self) {
         let mut progress = self.lock();
         let end = std::mem::replace(&mut progress.end, End::Gone);
-        progress.listener = Listener::Nobody;
+        // What a callback holds is not let go under the lock.
+        let _listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
         let attempt = progress.attempt.take();
         self.forget(progress);
         if let Some(attempt) = attempt {

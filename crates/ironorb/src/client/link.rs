@@ -509,6 +509,9 @@ impl Link {
         self.ended.store(true, Ordering::Relaxed);
         self.count_lost(state);
         self.unwatch(state);
+        if let Some(both_ways) = &self.both_ways {
+            both_ways.end().into_iter().for_each(|then| self.receiver.run_soon(then));
+        }
         // An accepted connection is the server's to close.
         if !self.is_accepted() {
             let _ = self.stream.shutdown(Shutdown::Both);

@@ -17,7 +17,7 @@ mod server_request;
 pub use deferred::{DeferredResponse, DeferredResponses, send_multiple_deferred, send_multiple_oneway};
 pub use description::{InterfaceDescription, OperationDescription, Parameter, ParameterMode};
 pub use error::{DynamicError, RequestError};
-pub use relay::ReceivedRequest;
+pub use relay::{Passing, PassingHandle, ReceivedRequest};
 pub use request::{Request, call_raw, send_raw};
 pub use results::{RawReply, Results};
 pub use servant::{DynamicServant, servant};

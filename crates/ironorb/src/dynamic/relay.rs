@@ -4,7 +4,7 @@
 //! ([`Misuse::MovedBody`]); who knows its types can read and write it instead.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException};
 use ironorb_giop::message::{Message, PADDING, RawBody, ReplyStatus, Request, Response};
@@ -112,36 +112,62 @@ impl ReceivedRequest {
         }
     }
 
-    /// Passes the request on to an object and returns; `then` is given what it brings, on the thread that receives for all
-    /// such calls, which it must not keep. Of a request that nobody waits for it is dropped. A forward is followed, and
-    /// what the reference's policies say holds: its deadline, and its [`Manner`](crate::object::Manner).
-    ///
-    /// Waits only while the target takes no bytes. An error is how a request without a reply could not be sent.
-    pub fn pass_on(
-        self: &Arc<Self>,
-        target: &ObjectRef,
-        then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
-    ) -> Result<(), SystemException> {
-        AsyncCall::relay(target, self, None, callback(target, then))
-    }
-
-    /// The same with arguments that `write` writes, in whatever encoding the connection has, before this returns.
-    pub fn pass_on_written(
-        self: &Arc<Self>,
-        target: &ObjectRef,
-        write: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
-        then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
-    ) -> Result<(), SystemException> {
-        AsyncCall::relay(target, self, Some(write), callback(target, then))
+    /// What will pass the request on to an object. Nothing is sent before it is begun; the time for the answer runs.
+    pub fn passing_to(self: &Arc<Self>, target: &ObjectRef) -> Passing {
+        Passing(AsyncCall::on_behalf_of(target, self))
     }
 }
 
-fn callback(
-    target: &ObjectRef,
-    then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
-) -> Callback {
-    let orb = target.core().clone();
-    Box::new(move |outcome| then(outcome.map(|answer| RawReply::new(answer.into_course(), &orb))))
+/// A request that is about to be passed on to an object.
+#[derive(Debug)]
+pub struct Passing(Arc<AsyncCall>);
+
+impl Passing {
+    /// Sends the request and returns; `then` is given what it brings, on the thread that receives for all such calls, which
+    /// it must not keep. Of a request that nobody waits for it is dropped. A forward is followed, and what the reference's
+    /// policies say holds: its deadline, and its [`Manner`](crate::object::Manner).
+    ///
+    /// Waits only while the target takes no bytes. An error is how a request without a reply could not be sent.
+    pub fn begin(
+        self,
+        then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
+    ) -> Result<(), SystemException> {
+        self.0.relay(None, self.callback(then))
+    }
+
+    /// The same with arguments that `write` writes, in whatever encoding the connection has, before this returns.
+    pub fn begin_written(
+        self,
+        write: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+        then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
+    ) -> Result<(), SystemException> {
+        self.0.relay(Some(write), self.callback(then))
+    }
+
+    /// To end the call before its answer.
+    pub fn handle(&self) -> PassingHandle {
+        PassingHandle(Arc::downgrade(&self.0))
+    }
+
+    fn callback(&self, then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static) -> Callback {
+        let orb = self.0.object().core().clone();
+        Box::new(move |outcome| then(outcome.map(|answer| RawReply::new(answer.into_course(), &orb))))
+    }
+}
+
+/// A request that is passed on, for whoever may want to end that. Keeps nothing of it.
+#[derive(Debug, Clone)]
+pub struct PassingHandle(Weak<AsyncCall>);
+
+impl PassingHandle {
+    /// Ends the call if it is not over: nothing is sent if nothing has been, the target is told that nobody waits where
+    /// [`cancel_requests`](crate::ConnectionConfig::cancel_requests) says so, and whoever was to hear of the answer hears
+    /// UNKNOWN, with the minor code [`REPLY_GIVEN_UP`](crate::MinorCode::REPLY_GIVEN_UP). Never waits.
+    pub fn give_up(&self) {
+        if let Some(call) = self.0.upgrade() {
+            call.cut_short();
+        }
+    }
 }
 
 impl fmt::Debug for ReceivedRequest {

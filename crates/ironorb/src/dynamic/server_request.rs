@@ -202,6 +202,16 @@ impl LaterReply {
     pub fn is_wanted(&self) -> bool {
         self.reply.is_wanted()
     }
+
+    /// True once the caller no longer waits, as [`Reply::is_cancelled`].
+    pub fn is_cancelled(&self) -> bool {
+        self.reply.is_cancelled()
+    }
+
+    /// Has `then` called when the caller no longer waits, as [`Reply::on_cancel`].
+    pub fn on_cancel(&self, then: impl FnOnce() + Send + 'static) {
+        self.reply.on_cancel(then);
+    }
 }
 
 /// Results on their way.

@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex};
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
+use ironorb_giop::message::RequestId;
 
 use super::{ConnectionId, Time, UpcallNumber};
 use crate::Orb;
 use crate::adapter::{ReplySink, Session};
+use crate::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
 use crate::orb::OrbCore;
-use crate::server::work::{Stop, Work};
+use crate::server::work::{Other, Stop, Work};
 use crate::sync::lock;
 
 /// What happens to a server.
@@ -152,7 +154,9 @@ impl ServerEngine {
                 if let Some(accepted) = self.connections.get_mut(&connection) {
                     lock(&accepted.sender.connection).handle_end();
                     accepted.ending = Some(Ending::Gone);
+                    let told = accepted.sender.cancellations.end();
                     self.end_if_idle(connection);
+                    told.into_iter().for_each(|then| then());
                 }
             }
             ServerEvent::CarryOut { upcall } => self.carry_out(upcall),
@@ -203,6 +207,7 @@ impl ServerEngine {
                 id: connection,
                 outstanding: AtomicUsize::new(0),
                 answered_later: self.answered_later.clone(),
+                cancellations: Cancellations::default(),
             }),
             session: Session::default(),
             waiting: 0,
@@ -219,11 +224,13 @@ impl ServerEngine {
     /// floods us fills its own connection and nothing else.
     fn take_requests(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
+        let mut told = Vec::new();
         while accepted.ending.is_none()
             && accepted.in_progress() < self.orb.config.connection.calls_in_flight_max
         {
             match Work::next(&mut accepted.framer) {
                 Ok(Some(work)) => {
+                    accepted.sender.cancellations.begins(work.id());
                     let upcall = UpcallNumber(self.next_upcall);
                     self.next_upcall += 1;
                     accepted.waiting += 1;
@@ -231,10 +238,20 @@ impl ServerEngine {
                     self.actions.push_back(ServerAction::Upcall { upcall, connection });
                 }
                 Ok(None) => break,
-                Err(stop) => accepted.ending = Some(Ending::Stopped(stop)),
+                Err(Other::Cancelled(id)) => {
+                    let is_in_progress = accepted.in_progress() > 0;
+                    if let Cancelled::Heard(then) = accepted.sender.cancellations.cancel(id, is_in_progress) {
+                        told.push(then);
+                    }
+                }
+                Err(Other::Stop(stop)) => {
+                    accepted.ending = Some(Ending::Stopped(stop));
+                    told.extend(accepted.sender.cancellations.end());
+                }
             }
         }
         self.end_if_idle(connection);
+        told.into_iter().for_each(|then| then());
     }
 
     /// Announces the requests that are held no longer, in the order in which they came to be held.
@@ -340,6 +357,7 @@ struct Sender {
     /// Answers that come after their upcalls.
     outstanding: AtomicUsize,
     answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
+    cancellations: Cancellations,
 }
 
 /// Where the replies of a connection are written.
@@ -352,27 +370,40 @@ impl ReplySink for Place {
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         self.0.outstanding.fetch_add(1, Ordering::SeqCst);
-        Some(Box::new(LaterPlace(self.0.clone())))
+        Some(Box::new(LaterPlace { sender: self.0.clone(), watch: Watch::default() }))
     }
 }
 
 /// The same for an answer after the upcall.
-struct LaterPlace(Arc<Sender>);
+struct LaterPlace {
+    sender: Arc<Sender>,
+    watch: Watch,
+}
 
 impl ReplySink for LaterPlace {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        write(&mut lock(&self.0.connection));
+        if !self.watch.end(&self.sender.cancellations) {
+            write(&mut lock(&self.sender.connection));
+        }
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        self.0.outstanding.fetch_add(1, Ordering::SeqCst);
-        Some(Box::new(LaterPlace(self.0.clone())))
+        Place(self.sender.clone()).later()
+    }
+
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        self.watch.is_cancelled(&self.sender.cancellations, id)
+    }
+
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        self.watch.on_cancel(&self.sender.cancellations, id, then);
     }
 }
 
 impl Drop for LaterPlace {
     fn drop(&mut self) {
-        self.0.outstanding.fetch_sub(1, Ordering::SeqCst);
-        lock(&self.0.answered_later).insert(self.0.id);
+        self.watch.end(&self.sender.cancellations);
+        self.sender.outstanding.fetch_sub(1, Ordering::SeqCst);
+        lock(&self.sender.answered_later).insert(self.sender.id);
     }
 }

@@ -12,6 +12,7 @@ use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 use super::reply::Reply;
 use super::{OperationError, Raised};
 use crate::adapter::ReplySink;
+use crate::cancellations::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
 use crate::poa::{Share, current_object};
@@ -554,6 +555,16 @@ pub(crate) struct Later {
 impl Later {
     pub(super) fn is_wanted(&self) -> bool {
         self.wanted
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.wanted && self.sink.is_cancelled(self.id)
+    }
+
+    pub(super) fn on_cancel(&self, then: OnCancel) {
+        if self.wanted {
+            self.sink.on_cancel(self.id, then);
+        }
     }
 
     /// Answers by `answer`, which is given the place to write to.

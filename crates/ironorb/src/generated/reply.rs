@@ -56,6 +56,24 @@ impl<T, E: OperationError> Reply<T, E> {
     pub fn is_wanted(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_wanted)
     }
+
+    /// True once the caller has said that it no longer waits (CORBA 3.3 part 2, 9.4.6), or its connection has ended: then
+    /// the answer need not be worked out, and is dropped. Learnt when the connection is next read. Always false for a
+    /// oneway, which nobody waits for from the start, and for callers in this process.
+    ///
+    /// Takes a little memory until the answer, the first time that it is asked.
+    pub fn is_cancelled(&self) -> bool {
+        self.later.as_ref().is_some_and(Later::is_cancelled)
+    }
+
+    /// Has `then` called once, when [`is_cancelled`](Self::is_cancelled) becomes true, unless the answer has been given by
+    /// then: at once and by this thread if it is true already, else by the ORB's thread for callbacks, which it must not
+    /// keep. An earlier one is forgotten. The request still wants its answer, which lets its connection and adapter go.
+    pub fn on_cancel(&self, then: impl FnOnce() + Send + 'static) {
+        if let Some(later) = &self.later {
+            later.on_cancel(Box::new(then));
+        }
+    }
 }
 
 impl<T, E> Drop for Reply<T, E> {

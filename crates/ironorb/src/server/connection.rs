@@ -1,10 +1,11 @@
 //! One accepted connection: what the threads that serve it share.
 //!
-//! How its bytes leave is in `sending`, where replies go in `answers`, and what it has on top when the client is called
-//! over it in `both_ways`.
+//! How its bytes leave is in `sending`, where replies go in `answers`, who is told that the client no longer waits in
+//! `cancelled`, and what it has on top when the client is called over it in `both_ways`.
 
 mod answers;
 mod both_ways;
+mod cancelled;
 mod sending;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -15,6 +16,7 @@ use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::framer::Framer;
 
 use crate::adapter::Session;
+use crate::cancellations::Cancellations;
 use crate::client::Link;
 use crate::net::{self, Moved, Shutdown, Stream};
 use crate::orb::OrbCore;
@@ -24,7 +26,7 @@ use crate::waiting::Waits;
 use super::Shared;
 use super::hybrid::KEPT_FOR;
 use super::watchdog::Activity;
-use super::work::{Stop, Work};
+use super::work::{Other, Stop, Work};
 use answers::Unanswered;
 use both_ways::Inbox;
 pub(super) use both_ways::Received;
@@ -50,7 +52,7 @@ pub(super) struct Connection {
     pub(super) served: AtomicU64,
     /// Threads that serve it now beside its own.
     pub(super) helpers: AtomicUsize,
-    /// Requests being carried out.
+    /// Requests that have been taken and are not done. Grows only under the lock of the place where they are taken from.
     carried: AtomicUsize,
     /// Those among them whose replies have not been written. Falls only under the lock of `sender` or after the
     /// servant is done.
@@ -63,6 +65,8 @@ pub(super) struct Connection {
     stalled: AtomicBool,
     /// Bytes that have come of messages that are not complete, as whoever received saw it last.
     unfinished_bytes: AtomicUsize,
+    /// Requests that the client no longer waits for.
+    cancellations: Cancellations,
     /// Our calls to the client, where it says that it can be called.
     calls: OnceLock<Arc<Link>>,
     /// Requests that another thread has received, once we have called the client.
@@ -91,6 +95,8 @@ enum NoWork {
     End,
     /// There is a [`Detour`].
     Detour,
+    /// Something else has come and been dealt with; there may be more.
+    Again,
 }
 
 /// What keeps threads from the straight way, as bits of `Connection::detours`.
@@ -104,6 +110,9 @@ impl Detour {
     /// The peer takes no bytes, and more than `transmit_bytes_max` of them wait. Changes only under the lock of
     /// `sender`; only where threads wait themselves.
     const CLOGGED: u8 = 4;
+    /// The client has cancelled a request that is in progress, and nobody has asked yet. The straight way goes on, and is
+    /// watched. Changes only under the lock of `receiver`.
+    const CANCELLED: u8 = 8;
 }
 
 /// The buffer of the message that a thread carried out last, to be used again when it next has a receiving part:
@@ -150,6 +159,7 @@ impl Connection {
             on_stall,
             stalled: AtomicBool::new(false),
             unfinished_bytes: AtomicUsize::new(0),
+            cancellations: Cancellations::default(),
             calls: OnceLock::new(),
             inbox: OnceLock::new(),
             listen_points: AtomicUsize::new(0),
@@ -168,9 +178,11 @@ impl Connection {
                     if is_unfinished {
                         self.unfinished_bytes.store(0, Ordering::Relaxed);
                     }
+                    self.carried.fetch_add(1, Ordering::SeqCst);
                     return Some(work);
                 }
                 Ok(None) => {}
+                Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return None,
                 Err(NoWork::Detour) => {
                     drop(framer);
@@ -200,9 +212,11 @@ impl Connection {
             match self.next_arrived(&mut framer) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
+                    self.carried.fetch_add(1, Ordering::SeqCst);
                     return Found::Work { work, more: false };
                 }
                 Ok(None) => {}
+                Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return Found::End,
                 Err(NoWork::Detour) => {
                     drop(framer);
@@ -284,9 +298,11 @@ impl Connection {
             match self.next_arrived(framer) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
+                    self.carried.fetch_add(1, Ordering::SeqCst);
                     return Found::Work { work, more: framer.has_message() };
                 }
                 Ok(None) => {}
+                Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return Found::End,
                 Err(NoWork::Detour) => return self.look_elsewhere(),
             }
@@ -346,15 +362,27 @@ impl Connection {
     /// What has arrived; `None` when more bytes are needed.
     #[inline(always)] // a step of every call
     fn next_arrived(&self, framer: &mut Framer) -> Result<Option<Work>, NoWork> {
-        if self.detours.load(Ordering::Relaxed) != 0 {
-            return Err(NoWork::Detour);
+        let detours = self.detours.load(Ordering::Relaxed);
+        if detours != 0 {
+            return self.next_on_detour(framer, detours);
         }
         match Work::next_or_reply(framer, |message| self.take_reply(message)) {
             Ok(work) => Ok(work),
-            Err(Stop::Goodbye) => Err(NoWork::End),
-            Err(Stop::ProtocolError) => {
+            Err(other) => Err(self.deal_with(other)),
+        }
+    }
+
+    #[cold]
+    fn deal_with(&self, other: Other) -> NoWork {
+        match other {
+            Other::Cancelled(id) => {
+                self.take_cancellation(id);
+                NoWork::Again
+            }
+            Other::Stop(Stop::Goodbye) => NoWork::End,
+            Other::Stop(Stop::ProtocolError) => {
                 self.with(ServerConnection::protocol_error);
-                Err(NoWork::End)
+                NoWork::End
             }
         }
     }
@@ -381,12 +409,11 @@ impl Connection {
         }
     }
 
-    /// Carries out a request and keeps its buffer. True when the connection has ended meanwhile and this was the last
+    /// Carries out a request that has been taken and keeps its buffer. True when the connection has ended meanwhile and this was the last
     /// one: the caller closes it.
     #[inline]
     #[must_use]
     pub(super) fn carry_out(&self, work: Work, spare: &mut Spare) -> bool {
-        self.carried.fetch_add(1, Ordering::SeqCst);
         self.unanswered.fetch_add(1, Ordering::SeqCst);
         let request = Unanswered::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
@@ -404,7 +431,7 @@ impl Connection {
 
     /// Nothing more will be received. True when nothing is being carried out: the caller closes.
     #[must_use]
-    pub(super) fn end(&self) -> bool {
+    fn end(&self) -> bool {
         if let Some(link) = self.calls.get() {
             link.peer_ended(); // servants may be waiting
         }

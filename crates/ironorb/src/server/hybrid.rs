@@ -111,7 +111,7 @@ impl Crew {
             Fate::Gone => shared.close(connection),
             Fate::Ends => {
                 pool.forget(connection);
-                if connection.end() {
+                if connection.found_end() {
                     shared.close(connection);
                 }
             }

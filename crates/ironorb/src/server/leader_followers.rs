@@ -45,7 +45,7 @@ fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut
         }
         Found::End => {
             pool.forget(connection);
-            if connection.end() {
+            if connection.found_end() {
                 shared.close(connection);
             }
         }

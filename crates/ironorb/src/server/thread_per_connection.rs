@@ -15,7 +15,7 @@ pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::R
             // Should it have ended meanwhile, this thread finds the end as well.
             let _ = connection.carry_out(work, &mut spare);
         }
-        if connection.end() {
+        if connection.found_end() {
             shared.close(&connection);
         }
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ironorb_giop::connection::{Incoming, ServerConnection};
 use ironorb_giop::framer::{Framer, Refused};
-use ironorb_giop::message::{Message, Response};
+use ironorb_giop::message::{Message, RequestId, Response};
 
 use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
@@ -28,10 +28,18 @@ pub(crate) enum Stop {
     ProtocolError,
 }
 
+/// What has come instead of work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Other {
+    /// The client no longer waits for this request. More may follow.
+    Cancelled(RequestId),
+    Stop(Stop),
+}
+
 impl Work {
     /// The next thing that has arrived; `None` when more bytes are needed.
     #[inline]
-    pub(crate) fn next(framer: &mut Framer) -> Result<Option<Work>, Stop> {
+    pub(crate) fn next(framer: &mut Framer) -> Result<Option<Work>, Other> {
         Work::next_or_reply(framer, |_| Err(Stop::ProtocolError))
     }
 
@@ -40,18 +48,21 @@ impl Work {
     pub(crate) fn next_or_reply(
         framer: &mut Framer,
         mut on_reply: impl FnMut(Message) -> Result<(), Stop>,
-    ) -> Result<Option<Work>, Stop> {
+    ) -> Result<Option<Work>, Other> {
         loop {
             match ServerConnection::poll_incoming(framer) {
                 Ok(Some(Incoming::Request(message))) => return Ok(Some(Work::Request(message))),
                 Ok(None) => return Ok(None),
-                Ok(Some(Incoming::Reply(message))) => on_reply(message)?,
+                Ok(Some(Incoming::Reply(message))) => on_reply(message).map_err(Other::Stop)?,
                 Ok(Some(other)) => {
-                    if let Some(work) = Work::of(other)? {
+                    if let Incoming::CancelRequest(id) = other {
+                        return Err(Other::Cancelled(id));
+                    }
+                    if let Some(work) = Work::of(other).map_err(Other::Stop)? {
                         return Ok(Some(work));
                     }
                 }
-                Err(_) => return Err(Stop::ProtocolError),
+                Err(_) => return Err(Other::Stop(Stop::ProtocolError)),
             }
         }
     }
@@ -63,7 +74,7 @@ impl Work {
             Incoming::Request(message) => Ok(Some(Work::Request(message))),
             Incoming::LocateRequest(message) => Ok(Some(Work::Locate(message))),
             Incoming::TooLarge(refused) => Ok(Some(Work::TooLarge(refused))),
-            // The reply of a request that is being carried out is sent all the same, which is allowed.
+            // Who wants to know has been told.
             Incoming::CancelRequest(_) => Ok(None),
             Incoming::Reply(_) => Err(Stop::ProtocolError),
             Incoming::Goodbye => Err(Stop::Goodbye),
@@ -113,6 +124,14 @@ impl Work {
             Work::Request(message) => message.parse_request().is_ok_and(|it| it.response != Response::None),
             Work::Locate(_) => true,
             Work::TooLarge(refused) => refused.wants_answer,
+        }
+    }
+
+    /// The number that its client has given it.
+    pub(crate) fn id(&self) -> Option<RequestId> {
+        match self {
+            Work::Request(message) | Work::Locate(message) => message.request_id().ok(),
+            Work::TooLarge(refused) => Some(refused.id),
         }
     }
 

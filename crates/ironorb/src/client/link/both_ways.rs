@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, ServerConnection};
-use ironorb_giop::message::Message;
+use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, Incoming, ServerConnection};
+use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ServiceContextList;
 
 use super::{Clock, Guard, Link, Woken};
 use crate::adapter::{ReplySink, Session};
+use crate::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
 use crate::client::Common;
 use crate::deadline::Deadline;
 use crate::net::Stream;
@@ -50,6 +51,8 @@ pub(super) struct BothWays {
     has_heard: AtomicBool,
     /// Requests of the peer that have come and have not been served.
     backlog: Mutex<Backlog>,
+    /// Those among them, and after, that it no longer waits for.
+    cancellations: Cancellations,
 }
 
 #[derive(Debug)]
@@ -74,6 +77,7 @@ impl BothWays {
             has_announced: AtomicBool::new(false),
             has_heard: AtomicBool::new(false),
             backlog: Mutex::default(),
+            cancellations: Cancellations::default(),
         }
     }
 
@@ -133,6 +137,13 @@ impl Backlog {
 
 fn requests_max(config: &ConnectionConfig) -> usize {
     BACKLOG_PER_CALL * config.calls_in_flight_max
+}
+
+impl BothWays {
+    /// The connection has ended: what is to be called.
+    pub(super) fn end(&self) -> Vec<OnCancel> {
+        self.cancellations.end()
+    }
 }
 
 impl Link {
@@ -212,7 +223,14 @@ impl Link {
     pub(super) fn take_requests(&self, state: &mut Guard<'_>, both_ways: &BothWays) {
         let Some(common) = both_ways.common() else { return };
         while let Some(incoming) = state.poll_incoming() {
+            if let Incoming::CancelRequest(id) = incoming {
+                if let Cancelled::Heard(then) = both_ways.cancellations.cancel(id, true) {
+                    self.receiver.run_soon(then);
+                }
+                continue;
+            }
             let Ok(Some(work)) = Work::of(incoming) else { continue };
+            both_ways.cancellations.begins(work.id());
             let has_room = {
                 let mut backlog = lock(&both_ways.backlog);
                 let has_room = backlog.has_room(work.bytes(), &common.config.connection);
@@ -225,7 +243,7 @@ impl Link {
             if !both_ways.has_heard.swap(true, Ordering::SeqCst)
                 && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
             {
-                work.take_note(&orb, &both_ways.session, &CalledBack(link.clone()));
+                work.take_note(&orb, &both_ways.session, &CalledBack::over(link.clone()));
             }
             if common.callback_threads.run(move || link.serve(work)).is_err() {
                 return self.end(state, ConnectionEnd::Lost);
@@ -239,7 +257,7 @@ impl Link {
         let bytes = work.bytes();
         let callbacks = both_ways.common().and_then(|common| common.callbacks.get());
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
-            drop(work.carry_out(&orb, &both_ways.session, &CalledBack(self.clone())));
+            drop(work.carry_out(&orb, &both_ways.session, &CalledBack::over(self.clone())));
         }
         lock(&both_ways.backlog).remove(bytes);
     }
@@ -249,15 +267,42 @@ impl Link {
 const CALLED_BACK: u64 = 1 << 63;
 
 /// Where the replies to a peer's requests go.
-struct CalledBack(Arc<Link>);
+struct CalledBack {
+    link: Arc<Link>,
+    watch: Watch,
+}
+
+impl CalledBack {
+    fn over(link: Arc<Link>) -> CalledBack {
+        CalledBack { link, watch: Watch::default() }
+    }
+
+    fn cancellations(&self) -> Option<&Cancellations> {
+        Some(&self.link.both_ways.as_ref()?.cancellations)
+    }
+
+    /// True when nobody would read an answer.
+    fn end_watch(&self) -> bool {
+        self.cancellations().is_some_and(|all| self.watch.end(all))
+    }
+}
+
+impl Drop for CalledBack {
+    fn drop(&mut self) {
+        self.end_watch();
+    }
+}
 
 impl ReplySink for CalledBack {
     fn client(&self) -> Option<u64> {
-        Some(CALLED_BACK | self.0.number)
+        Some(CALLED_BACK | self.link.number)
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        let link = &self.0;
+        if self.end_watch() {
+            return;
+        }
+        let link = &self.link;
         let Some(common) = link.both_ways.as_ref().and_then(|both_ways| both_ways.common()) else { return };
         let mut reply = ServerConnection::sending(common.config.connection);
         write(&mut reply);
@@ -281,6 +326,16 @@ impl ReplySink for CalledBack {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        Some(Box::new(CalledBack(self.0.clone())))
+        Some(Box::new(CalledBack::over(self.link.clone())))
+    }
+
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        self.cancellations().is_some_and(|all| self.watch.is_cancelled(all, id))
+    }
+
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        if let Some(all) = self.cancellations() {
+            self.watch.on_cancel(all, id, then);
+        }
     }
 }

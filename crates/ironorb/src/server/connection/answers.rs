@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
 use super::Connection;
 use crate::adapter::ReplySink;
+use crate::cancellations::{OnCancel, Watch};
 
 /// A request that is being carried out, as the place where its reply goes.
 pub(super) struct Unanswered<'c> {
@@ -69,7 +71,8 @@ impl ReplySink for Unanswered<'_> {
         connection.carried.fetch_add(1, Ordering::SeqCst);
         // The count of what is unanswered goes over.
         let answered = self.answered.replace(true);
-        Some(Box::new(AnswersLater { connection, answered: AtomicBool::new(answered) }))
+        let answered = AtomicBool::new(answered);
+        Some(Box::new(AnswersLater { connection, answered, watch: Watch::default() }))
     }
 }
 
@@ -77,6 +80,8 @@ impl ReplySink for Unanswered<'_> {
 struct AnswersLater {
     connection: Arc<Connection>,
     answered: AtomicBool,
+    /// Whether anybody waits for it, if its servant has asked.
+    watch: Watch,
 }
 
 impl AnswersLater {
@@ -103,21 +108,37 @@ impl ReplySink for AnswersLater {
     }
 
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        if self.watch.end(&self.connection.cancellations) {
+            return self.settle(); // nobody would read it
+        }
         self.connection.with(|sender| {
             write(sender);
             self.settle();
         });
     }
 
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        self.watch.is_cancelled(&self.connection.cancellations, id)
+    }
+
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        self.watch.on_cancel(&self.connection.cancellations, id, then);
+    }
+
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         self.connection.carried.fetch_add(1, Ordering::SeqCst);
         let answered = AtomicBool::new(self.answered.swap(true, Ordering::SeqCst));
-        Some(Box::new(AnswersLater { connection: self.connection.clone(), answered }))
+        Some(Box::new(AnswersLater {
+            connection: self.connection.clone(),
+            answered,
+            watch: Watch::default(),
+        }))
     }
 }
 
 impl Drop for AnswersLater {
     fn drop(&mut self) {
+        self.watch.end(&self.connection.cancellations);
         self.settle();
         let connection = &self.connection;
         // As in `Connection::carry_out`: whoever finishes the last request of a connection that has ended closes it.

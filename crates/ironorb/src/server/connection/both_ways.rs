@@ -5,17 +5,17 @@
 //! to the serving threads by way of an inbox. A connection whose client is never called has none of this.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use ironorb_giop::connection::{ConnectionConfig, ServerConnection};
-use ironorb_giop::message::Message;
+use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ListenPoint;
 
 use super::{Connection, Detour, Found};
 use crate::client::{Acceptor, Backlog};
 use crate::net::{self, Moved};
-use crate::server::work::{Stop, Work};
+use crate::server::work::{Other, Stop, Work};
 use crate::server::{spawn, watcher};
 use crate::sync::lock;
 
@@ -67,16 +67,34 @@ impl Inbox {
     pub(super) fn is_announced(&self) -> bool {
         lock(&self.state).is_announced
     }
+
+    /// Takes a request out that its client no longer waits for; false when it is not there.
+    pub(super) fn forget(&self, id: RequestId) -> bool {
+        lock(&self.state).forget(id)
+    }
 }
 
 impl Waiting {
     /// The next request, and whether receiving is to go on because it has been taken.
-    fn take(&mut self, config: &ConnectionConfig) -> Option<(Work, bool)> {
+    fn take(&mut self, config: &ConnectionConfig, carried: &AtomicUsize) -> Option<(Work, bool)> {
         let work = self.requests.pop_front()?;
+        carried.fetch_add(1, Ordering::SeqCst);
         self.backlog.remove(work.bytes());
         let resumes = self.is_paused && self.backlog.is_half_empty(config);
         self.is_paused &= !resumes;
         Some((work, resumes))
+    }
+
+    /// Takes a request out that its client no longer waits for; false when it is not there.
+    fn forget(&mut self, id: RequestId) -> bool {
+        let Waiting { requests, backlog, .. } = self;
+        match requests.iter().position(|work| work.id() == Some(id) && work.wants_answer()) {
+            Some(index) => {
+                requests.remove(index).iter().for_each(|work| backlog.remove(work.bytes()));
+                true
+            }
+            None => false,
+        }
     }
 
     /// Nobody is left to hear their answers, and their servants would call a client that is gone: threads that others need
@@ -182,6 +200,7 @@ impl Connection {
             }
             match Work::next_or_reply(&mut framer, |message| self.take_reply(message)) {
                 Ok(Some(work)) => {
+                    self.note_request(&work);
                     if !self.put(inbox, work) {
                         self.cut_off();
                         break Over::Gone;
@@ -189,8 +208,12 @@ impl Connection {
                     continue;
                 }
                 Ok(None) => {}
-                Err(Stop::Goodbye) => break Over::Gone,
-                Err(Stop::ProtocolError) => break Over::ProtocolError,
+                Err(Other::Cancelled(id)) => {
+                    self.take_cancellation(id);
+                    continue;
+                }
+                Err(Other::Stop(Stop::Goodbye)) => break Over::Gone,
+                Err(Other::Stop(Stop::ProtocolError)) => break Over::ProtocolError,
             }
             match net::receive_now(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
@@ -268,6 +291,7 @@ impl Connection {
             }
             (waiting.is_idle, std::mem::replace(&mut waiting.is_announced, true))
         };
+        self.tell_cancelled(self.cancellations.end());
         self.note_unfinished(0);
         if let Some(link) = self.calls.get() {
             link.peer_ended();
@@ -282,7 +306,7 @@ impl Connection {
                 self.wait_until_unclogged();
             }
             let mut waiting = lock(&inbox.state);
-            if let Some((work, resumes)) = waiting.take(&self.orb.config.connection) {
+            if let Some((work, resumes)) = waiting.take(&self.orb.config.connection, &self.carried) {
                 drop(waiting);
                 self.resume(resumes);
                 return Some(work);
@@ -304,7 +328,7 @@ impl Connection {
             return Found::Nothing;
         }
         let mut waiting = lock(&inbox.state);
-        if let Some((work, resumes)) = waiting.take(&self.orb.config.connection) {
+        if let Some((work, resumes)) = waiting.take(&self.orb.config.connection, &self.carried) {
             let more = !waiting.requests.is_empty() || waiting.over.is_some();
             waiting.is_announced = more;
             drop(waiting);

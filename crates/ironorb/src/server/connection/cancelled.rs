@@ -1,0 +1,71 @@
+//! Who is told that the client of an accepted connection no longer waits: for a request that it cancels, or for any when it
+//! is gone. Decides nothing about requests whose servants have not asked.
+
+use std::sync::atomic::Ordering;
+
+use ironorb_giop::framer::Framer;
+use ironorb_giop::message::RequestId;
+
+use super::{Connection, Detour, NoWork};
+use crate::cancellations::{Cancelled, OnCancel};
+use crate::net;
+use crate::server::work::Work;
+use crate::sync::lock;
+
+impl Connection {
+    /// The client no longer waits for this request. Called under the lock of `receiver`.
+    #[cold]
+    pub(super) fn take_cancellation(&self, id: RequestId) {
+        if self.inbox.get().is_some_and(|inbox| inbox.forget(id)) {
+            return;
+        }
+        match self.cancellations.cancel(id, self.carried.load(Ordering::SeqCst) > 0) {
+            Cancelled::Unheard => {}
+            Cancelled::Kept => drop(self.detours.fetch_or(Detour::CANCELLED, Ordering::SeqCst)),
+            Cancelled::Heard(then) => self.tell_cancelled(vec![then]),
+        }
+    }
+
+    /// What has arrived where there is a [`Detour`].
+    #[cold]
+    pub(super) fn next_on_detour(&self, framer: &mut Framer, detours: u8) -> Result<Option<Work>, NoWork> {
+        if detours != Detour::CANCELLED {
+            return Err(NoWork::Detour);
+        }
+        let work = Work::next_or_reply(framer, |message| self.take_reply(message));
+        let work = work.map_err(|other| self.deal_with(other))?;
+        work.iter().for_each(|work| self.note_request(work));
+        Ok(work)
+    }
+
+    /// A request has come: what the client has said before is not about this one. Called under the lock of `receiver`.
+    pub(super) fn note_request(&self, work: &Work) {
+        if !self.is_on(Detour::CANCELLED) {
+            return;
+        }
+        let is_idle = self.carried.load(Ordering::SeqCst) == 0;
+        if is_idle {
+            self.cancellations.forget_unclaimed();
+        }
+        if is_idle || !self.cancellations.begins(work.id()) {
+            self.detours.fetch_and(!Detour::CANCELLED, Ordering::SeqCst);
+        }
+    }
+
+    /// Whoever received has found the end: if it is the client's, all are told who want to know. One that we want to be rid
+    /// of may still wait for its answers. True when nothing is being carried out: the caller closes.
+    #[must_use]
+    pub(in crate::server) fn found_end(&self) -> bool {
+        let is_ours = self.is_on(Detour::STOPPING);
+        if !is_ours || lock(&self.sender).is_ended() || net::is_hung_up(&self.stream) {
+            self.tell_cancelled(self.cancellations.end());
+        }
+        self.end()
+    }
+
+    /// On the thread that runs callbacks: here locks may be held, and others may wait.
+    pub(super) fn tell_cancelled(&self, told: Vec<OnCancel>) {
+        let receiver = self.orb.connector.receiver();
+        told.into_iter().for_each(|then| receiver.run_soon(then));
+    }
+}

@@ -1,0 +1,362 @@
+//! Servants that answer later learn that nobody waits any more: the client says so, or is gone.
+
+use std::collections::HashSet;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
+use ironorb::generated::{Call, Replied};
+use ironorb::{
+    Orb, OrbBuilder, Reply, Servant, ServerConcurrency, SystemException, SystemExceptionKind, TypedRef,
+    with_timeout,
+};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{eventually, raw};
+
+type Parked = (i32, Reply<i32, SystemException>);
+
+/// Keeps what it is asked: of `add` it wants to know who no longer waits.
+#[derive(Default)]
+struct Parking {
+    parked: Mutex<Vec<Parked>>,
+    told: Arc<AtomicUsize>,
+    is_open: Mutex<bool>,
+    opened: Condvar,
+    blocked: AtomicUsize,
+}
+
+impl Parking {
+    fn parked(&self) -> usize {
+        self.parked.lock().unwrap().len()
+    }
+
+    fn take(&self) -> Vec<Parked> {
+        std::mem::take(&mut *self.parked.lock().unwrap())
+    }
+
+    fn told(&self) -> usize {
+        self.told.load(Ordering::SeqCst)
+    }
+
+    fn open(&self) {
+        *self.is_open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+}
+
+struct ParkingServant(Arc<Parking>);
+
+impl Servant for ParkingServant {
+    fn repository_ids(&self) -> &[&'static str] {
+        &[ProbeRef::REPOSITORY_ID]
+    }
+
+    fn dispatch(&self, mut call: Call<'_>) -> Replied {
+        let asks = call.operation() == b"add";
+        match call.operation() {
+            b"add" | b"raise_system" => call.deferred(
+                |r| Ok((r.get::<i32>()?, if asks { r.get::<i32>()? } else { 0 })),
+                |(a, b), reply: Reply<i32, SystemException>| {
+                    if asks {
+                        let told = self.0.told.clone();
+                        reply.on_cancel(move || {
+                            told.fetch_add(1, Ordering::SeqCst);
+                        });
+                    }
+                    self.0.parked.lock().unwrap().push((a + b, reply));
+                },
+                |w, sum| w.put(sum),
+            ),
+            b"block" => {
+                self.0.blocked.fetch_add(1, Ordering::SeqCst);
+                let is_open = self.0.is_open.lock().unwrap();
+                drop(self.0.opened.wait_while(is_open, |is_open| !*is_open).unwrap());
+                call.reply(|_| Ok(()))
+            }
+            b"ping" => call.reply(|_| Ok(())),
+            _ => {
+                let _ = call.arguments();
+                call.standard_operation(&[ProbeRef::REPOSITORY_ID])
+            }
+        }
+    }
+}
+
+const ALL: [ServerConcurrency; 4] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::LeaderFollowers { threads: 2 },
+    ServerConcurrency::Reactor,
+    ServerConcurrency::Hybrid { threads_max: 4 },
+];
+
+fn builder(concurrency: ServerConcurrency) -> OrbBuilder {
+    Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency)
+}
+
+fn serve(orb: &Orb) -> (Arc<Parking>, ProbeRef) {
+    let parking = Arc::new(Parking::default());
+    let poa = orb.root_poa();
+    let id = poa.activate_object(Arc::new(ParkingServant(parking.clone()))).unwrap();
+    (parking, poa.id_to_reference(&id).unwrap().narrow_unchecked())
+}
+
+fn cancelling_client() -> Orb {
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().connection.cancel_requests = true;
+    builder.build().unwrap()
+}
+
+fn short<T>(call: impl FnOnce() -> Result<T, SystemException>) {
+    let e = with_timeout(Some(Duration::from_millis(50)), call).err().unwrap();
+    assert_eq!(e.kind, SystemExceptionKind::Timeout);
+}
+
+const ADD: [u8; 8] = [0, 0, 0, 1, 0, 0, 0, 2];
+
+fn add(reference: &ProbeRef, id: u32) -> Vec<u8> {
+    numbered(raw::request(reference.object(), "add", &ADD), id)
+}
+
+fn numbered(mut request: Vec<u8>, id: u32) -> Vec<u8> {
+    request[12..16].copy_from_slice(&id.to_be_bytes());
+    request
+}
+
+fn cancel(id: u32) -> Vec<u8> {
+    raw::message(2, &id.to_be_bytes())
+}
+
+#[test]
+fn a_call_that_is_cancelled_is_known_to_be() {
+    for concurrency in ALL {
+        let server = builder(concurrency).build().unwrap();
+        let (parking, local) = serve(&server);
+        let client = cancelling_client();
+        let remote: ProbeRef = client.resolve(&local.object().to_ior_string()).unwrap();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| remote.add(20, 22));
+            eventually("it has arrived", || parking.parked() == 1);
+            short(|| remote.add(1, 2));
+            eventually("it is told", || parking.told() == 1);
+            for (sum, reply) in parking.take() {
+                assert_eq!(reply.is_cancelled(), sum == 3, "{concurrency:?}");
+                reply.send(Ok(sum));
+            }
+            assert_eq!(other.join().unwrap().unwrap(), 42);
+        });
+        remote.ping().unwrap();
+        assert_eq!(parking.told(), 1, "the others are not");
+        // Callers that wait can end a server.
+        client.shutdown(true).unwrap();
+        server.shutdown(true).unwrap();
+    }
+}
+
+#[test]
+fn with_its_connection_all_of_a_client_is_over() {
+    for concurrency in ALL {
+        let server = builder(concurrency).build().unwrap();
+        let (parking, local) = serve(&server);
+        let address = server.published_addresses()[0].clone();
+        let staying = cancelling_client();
+        let remote: ProbeRef = staying.resolve(&local.object().to_ior_string()).unwrap();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| remote.add(20, 22));
+            eventually("it has arrived", || parking.parked() == 1);
+            // One that closes in order, one that says goodbye, and one that sends nonsense.
+            for (round, last) in
+                [vec![], raw::message(raw::CLOSE, &[]), b"nonsense!".repeat(3)].iter().enumerate()
+            {
+                let mut stream = TcpStream::connect(&address).unwrap();
+                for id in 0..100 {
+                    stream.write_all(&add(&local, id)).unwrap();
+                }
+                eventually("all have arrived", || parking.parked() == 1 + 100 * (round + 1));
+                stream.write_all(last).unwrap();
+                let _open = (!last.is_empty()).then_some(stream);
+                eventually("all are told", || parking.told() == 100 * (round + 1));
+            }
+            // A client that another thread ends.
+            let gone = Orb::builder().no_endpoint().build().unwrap();
+            let remote: ProbeRef = gone.resolve(&local.object().to_ior_string()).unwrap();
+            let ended = scope.spawn(move || remote.add(1, 2));
+            eventually("it has arrived", || parking.parked() == 302);
+            gone.shutdown(false).unwrap();
+            assert!(ended.join().unwrap().is_err());
+            eventually("it is told", || parking.told() == 301);
+            for (sum, reply) in parking.take() {
+                assert_eq!(reply.is_cancelled(), sum == 3);
+                reply.send(Ok(sum));
+            }
+            assert_eq!(other.join().unwrap().unwrap(), 42);
+        });
+        // Nothing of them is left.
+        server.shutdown(true).unwrap();
+    }
+}
+
+/// What a client says of one request does not hold for the next with the same number, however late it has been said.
+#[test]
+fn a_number_may_be_used_again() {
+    for concurrency in ALL {
+        let server = builder(concurrency).build().unwrap();
+        let (parking, local) = serve(&server);
+        let mut stream = TcpStream::connect(&server.published_addresses()[0]).unwrap();
+        // Both at once: in a pool the second may be read before the servant has asked.
+        for round in 1..50 {
+            stream.write_all(&[add(&local, 7), cancel(7)].concat()).unwrap();
+            eventually("it is told", || parking.told() == round && parking.parked() == 1);
+            parking.take().into_iter().for_each(|(sum, reply)| {
+                assert!(reply.is_cancelled());
+                reply.send(Ok(sum));
+            });
+        }
+        // Beside one that is in progress, so that it is not clear by itself what is meant.
+        stream.write_all(&add(&local, 1)).unwrap();
+        eventually("it has arrived", || parking.parked() == 1);
+        let unasked = numbered(raw::request(local.object(), "raise_system", &[0, 0, 0, 5]), 7);
+        let mut seen = HashSet::new();
+        for late in [vec![], [cancel(7), cancel(7)].concat()] {
+            stream.write_all(&unasked).unwrap();
+            eventually("it has arrived", || parking.parked() == 2);
+            let (sum, reply) = parking.parked.lock().unwrap().pop().unwrap();
+            reply.send(Ok(sum));
+            seen.insert(raw::id_of(&raw::read_message(&mut stream)));
+            stream.write_all(&[late, add(&local, 7)].concat()).unwrap();
+            eventually("it has arrived", || parking.parked() == 2);
+            let (sum, reply) = parking.parked.lock().unwrap().pop().unwrap();
+            assert!(!reply.is_cancelled());
+            reply.send(Ok(sum));
+            seen.insert(raw::id_of(&raw::read_message(&mut stream)));
+        }
+        assert_eq!(seen, HashSet::from([[0, 0, 0, 7]]));
+        // One who asks late is told at once, and its answer is not sent.
+        stream.write_all(&[unasked, cancel(7)].concat()).unwrap();
+        stream.write_all(&numbered(raw::request(local.object(), "ping", &[]), 8)).unwrap();
+        assert_eq!(raw::id_of(&raw::read_message(&mut stream)), [0, 0, 0, 8]);
+        eventually("it has arrived", || parking.parked() == 2);
+        let (sum, reply) = parking.parked.lock().unwrap().pop().unwrap();
+        let told = parking.told();
+        let count = parking.told.clone();
+        reply.on_cancel(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        });
+        assert_eq!(parking.told(), told + 1);
+        reply.send(Ok(sum));
+        for (sum, reply) in parking.take() {
+            assert!(!reply.is_cancelled());
+            reply.send(Ok(sum));
+        }
+        assert_eq!(raw::id_of(&raw::read_message(&mut stream)), [0, 0, 0, 1]);
+    }
+}
+
+/// A thread that does not read for now finds out when it next does.
+#[test]
+fn what_is_said_while_nobody_reads_is_heard_later() {
+    let mut builder = builder(ServerConcurrency::ThreadPerConnection);
+    builder.config().threads_per_connection_max = 1;
+    let server = builder.build().unwrap();
+    let (parking, local) = serve(&server);
+    let mut stream = TcpStream::connect(&server.published_addresses()[0]).unwrap();
+    let block = numbered(raw::request(local.object(), "block", &[]), 9);
+    stream.write_all(&[add(&local, 1), add(&local, 2), block, cancel(1)].concat()).unwrap();
+    eventually("it blocks", || parking.blocked.load(Ordering::SeqCst) == 1 && parking.parked() == 2);
+    drop(stream);
+    assert_eq!(parking.told(), 0);
+    parking.open();
+    eventually("both are told", || parking.told() == 2);
+}
+
+/// A server that stops has its clients' answers sent, and nobody told that they are not wanted.
+#[test]
+fn a_server_that_stops_cancels_nothing() {
+    for concurrency in ALL {
+        let server = builder(concurrency).build().unwrap();
+        let (parking, local) = serve(&server);
+        let client = cancelling_client();
+        let remote: ProbeRef = client.resolve(&local.object().to_ior_string()).unwrap();
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| remote.add(20, 22));
+            eventually("it has arrived", || parking.parked() == 1);
+            let stopping = scope.spawn(|| server.shutdown(true));
+            let address = server.published_addresses()[0].clone();
+            eventually("it stops", || TcpStream::connect(&address).is_err());
+            let (sum, reply) = parking.take().pop().unwrap();
+            assert!(!reply.is_cancelled());
+            reply.send(Ok(sum));
+            assert_eq!(call.join().unwrap().unwrap(), 42);
+            stopping.join().unwrap().unwrap();
+        });
+        assert_eq!(parking.told(), 0);
+    }
+}
+
+/// A server that calls its client over the client's connection, and gives up; and the other way about on that connection.
+#[test]
+fn calls_in_both_directions_of_a_connection_can_be_cancelled() {
+    for concurrency in ALL {
+        let mut builder = builder(concurrency);
+        builder.config().bidirectional = true;
+        builder.config().connection.cancel_requests = true;
+        let server = builder.build().unwrap();
+        let (served, exported) = serve(&server);
+        let (listener, port) = raw::listen();
+        drop(listener);
+        let mut builder = Orb::builder().no_endpoint().publish(&format!("127.0.0.1:{port}"));
+        builder.config().bidirectional = true;
+        builder.config().connection.cancel_requests = true;
+        let client = builder.build().unwrap();
+        let (called_back, callback) = serve(&client);
+        let remote: ProbeRef = client.resolve(&exported.object().to_ior_string()).unwrap();
+        remote.ping().unwrap();
+        let back: ProbeRef = server.resolve(&callback.object().to_ior_string()).unwrap();
+        back.ping().unwrap();
+        short(|| back.add(1, 2));
+        eventually("the client is told", || called_back.told() == 1);
+        short(|| remote.add(1, 2));
+        eventually("the server is told", || served.told() == 1);
+        // And what is left is over with the connection, on both ends.
+        std::thread::scope(|scope| {
+            let one = scope.spawn(|| back.add(1, 2));
+            let other = scope.spawn(|| remote.add(1, 2));
+            eventually("both are there", || called_back.parked() == 2 && served.parked() == 2);
+            client.shutdown(false).unwrap();
+            assert!(one.join().unwrap().is_err() && other.join().unwrap().is_err());
+        });
+        eventually("both are told", || called_back.told() == 2 && served.told() == 2);
+    }
+}
+
+#[test]
+fn an_engine_tells_as_well() {
+    let orb = Orb::builder().no_endpoint().publish("127.0.0.1:1").build().unwrap();
+    let (parking, reference) = serve(&orb);
+    let mut engine = ServerEngine::new(&orb);
+    let (connection, now) = (ConnectionId(1), Time::ZERO);
+    engine.handle(ServerEvent::Accepted { connection }, now);
+    for id in 1..=2 {
+        engine.handle(ServerEvent::Received { connection, bytes: &add(&reference, id) }, now);
+        let Some(ServerAction::Upcall { upcall, .. }) = engine.poll_action() else { panic!() };
+        engine.handle(ServerEvent::CarryOut { upcall }, now);
+    }
+    engine.handle(ServerEvent::Received { connection, bytes: &cancel(2) }, now);
+    assert_eq!((parking.told(), parking.parked()), (1, 2));
+    let (sum, reply) = parking.parked.lock().unwrap().pop().unwrap();
+    assert!(reply.is_cancelled());
+    reply.send(Ok(sum));
+    assert_eq!(engine.poll_action(), None, "nobody would read it");
+    engine.handle(ServerEvent::Closed { connection }, now);
+    assert_eq!(parking.told(), 2);
+    // Announced and cancelled before it is carried out.
+    let connection = ConnectionId(2);
+    engine.handle(ServerEvent::Accepted { connection }, now);
+    let both = [add(&reference, 1), cancel(1)].concat();
+    engine.handle(ServerEvent::Received { connection, bytes: &both }, now);
+    let Some(ServerAction::Upcall { upcall, .. }) = engine.poll_action() else { panic!() };
+    engine.handle(ServerEvent::CarryOut { upcall }, now);
+    assert_eq!(parking.told(), 3);
+}
