@@ -532,6 +532,44 @@ fn values_are_never_cut_short() {
     }
 }
 
+/// Who is shown calls sees values of derived types as what they are, or not at all.
+#[test]
+fn values_are_shown_as_what_they_are() {
+    const IDL: &str = "module VV { valuetype Base { public long a; }; \
+        valuetype Tr : truncatable Base { public short b; }; interface T { Base id(in Base b); }; };";
+    let (listener, port) = raw::listen();
+    let mut types = Interfaces::new();
+    types.add_idl_text("test.idl", IDL, &Default::default()).unwrap();
+    let shown: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen_by = shown.clone();
+    let (orb, bridge) = bridge(BridgeOptions {
+        types: Some(Arc::new(types)),
+        show_values: true,
+        observer: Some(Arc::new(move |passed| {
+            let values = (&passed.arguments, &passed.results);
+            let text = |values: &Option<Vec<serde_json::Value>>| {
+                values.as_ref().map_or("none".to_owned(), |it| it[0].to_string())
+            };
+            seen_by.lock().unwrap().push(format!("{} {}", text(values.0), text(values.1)));
+        })),
+        ..BridgeOptions::default()
+    });
+    let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", port, b"k", &[]).unwrap();
+    let target = orb.ior_to_object(Ior::with_profile("IDL:VV/T:1.0", profile)).unwrap();
+    bridge.publish(b"k", &target).unwrap();
+    let mut client = TcpStream::connect(&orb.published_addresses()[0]).unwrap();
+    let derived = chunked_value(&["Tr", "Base"], &[0, 0, 0, 1, 0, 2]);
+    let unknown = chunked_value(&["Other", "Base"], &[0, 0, 0, 1, 0, 2]);
+    client.write_all(&Wire::request(2, false, b"k", "id", &derived)).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let got = seen(&raw::read_message(&mut server));
+    assert_eq!(got.body, derived);
+    server.write_all(&Wire::reply(2, false, got.id, 0, false, &unknown)).unwrap();
+    assert_eq!(seen(&raw::read_message(&mut client)).body, unknown);
+    let shown = shown.lock().unwrap();
+    assert_eq!(*shown, [r#"{"@type":"IDL:VV/Tr:1.0","a":1,"b":2} none"#]);
+}
+
 fn assert_is_unknown_value(reply: &Seen, completed: CompletionStatus) {
     assert_eq!(reply.status, 2, "{reply:?}");
     let mut expected = Wire { little: reply.little, bytes: Vec::new() };

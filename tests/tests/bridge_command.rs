@@ -2,11 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use ironorb::{Orb, TypedRef as _};
-use ironorb_tests::Probing;
-use ironorb_tests::command::{ironorb, run};
+use ironorb_tests::command::{ServingProcess, ironorb, run};
 use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Probing, raw};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PROBE_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
@@ -105,6 +106,57 @@ fn large_bodies_leave_nothing_behind() {
     let kib: usize = peak.strip_suffix(" kB").unwrap().parse().unwrap();
     // One call alone takes up to three: as it comes, as it is kept, and what the target's socket has not taken.
     assert!(kib >> 10 < 5 * (OCTETS >> 20), "{peak}");
+    drop(bridge.stdin.take());
+    assert!(bridge.wait().unwrap().success());
+}
+
+/// Types from a repository that is not there at first: calls pass, and are shown with values once it is.
+#[test]
+fn types_come_from_a_repository_when_it_is_there() {
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let target = format!("probe={}", probe.object().to_ior_string());
+    let (reserved, port) = raw::listen();
+    drop(reserved);
+    let place = format!("127.0.0.1:{port}");
+    let mut bridge = Command::new(ironorb())
+        .args([
+            "bridge",
+            "--with-parent",
+            "--listen",
+            "iiop://127.0.0.1:0",
+            "--trace",
+            "--ifr",
+            &place,
+            &target,
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(bridge.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let published = lines.next().unwrap();
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    let through: ProbeRef = client.resolve(published.strip_prefix("probe ").unwrap()).unwrap();
+    assert_eq!(through.add(20, 22).unwrap(), 42);
+    let endpoint = format!("iiop://{place}");
+    let repository =
+        ServingProcess::start(["ifr", "serve", "--memory", "--listen", &endpoint, "--load", PROBE_IDL]);
+    // How long it was looked for in vain passes before it is looked for again.
+    let told = std::thread::scope(|scope| {
+        let mut told = BufReader::new(bridge.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let first = told.find(|line| line.contains("add(")).unwrap();
+        assert!(first.contains("add(…) -> …"), "{first}");
+        let calling = scope.spawn(move || told.find(|line| line.contains("add(30, 3) -> 33")));
+        while !calling.is_finished() {
+            assert_eq!(through.add(30, 3).unwrap(), 33);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        calling.join().unwrap()
+    });
+    assert!(told.is_some());
+    drop(repository);
     drop(bridge.stdin.take());
     assert!(bridge.wait().unwrap().success());
 }

@@ -9,6 +9,7 @@ mod bridge;
 mod call;
 mod calling;
 mod completions;
+mod definitions;
 mod demo;
 mod failure;
 mod idl;

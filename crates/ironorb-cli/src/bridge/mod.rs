@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ironorb::{ObjectRef, Orb, ServerConcurrency, Version};
+use ironorb_dynamic::Interfaces;
 use ironorb_dynamic::bridge::{Bridge, BridgeOptions};
-use ironorb_dynamic::{DefinitionError, Interfaces};
 
 use crate::call;
+use crate::definitions;
 use crate::failure::Failure;
 use crate::idl;
 use crate::seconds::seconds;
@@ -28,10 +29,12 @@ use trace::Trace;
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
+    group = ArgGroup::new("types").args(["idl", "ifr"]).multiple(true),
     after_help = "Examples:\n  \
         ironorb bridge bank=corbaname::inside#bank/main\n  \
         ironorb bridge --listen iiop://:2810 --giop 1.0 file:old.ior\n  \
         ironorb bridge --to inside:2809 --trace --idl CosNaming.idl\n  \
+        ironorb bridge --to inside:2809 --trace --ifr inside:2900\n  \
         ironorb bridge --to inside:2809 --through --idl bank.idl --publish gateway.example.org"
 )]
 pub(crate) struct Arguments {
@@ -58,8 +61,12 @@ pub(crate) struct Arguments {
     idl: Vec<PathBuf>,
     #[command(flatten)]
     settings: idl::Settings,
+    /// An interface repository that has them: a reference, or just HOST[:PORT] of `ironorb ifr serve`. It is asked at the
+    /// first call of an object whose types matter.
+    #[arg(long, value_name = "REF")]
+    ifr: Option<String>,
     /// Let references in arguments and results lead through the bridge as well, as far as types are known.
-    #[arg(long, requires = "idl")]
+    #[arg(long, requires = "types")]
     through: bool,
     /// Tell every call on standard error: how long it took, object, operation, bytes, outcome; with arguments and results
     /// as JSON where types are known.
@@ -89,8 +96,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut signals = serving::signals()?;
-    let types = arguments.types()?;
     let orb = arguments.orb()?;
+    let types = arguments.types(&orb)?;
     let trace = Trace::start(arguments.trace, arguments.stats);
     let options = BridgeOptions {
         giop: arguments.giop,
@@ -155,19 +162,15 @@ fn publish(orb: &Orb, bridge: &Bridge, target: &str) -> Result<(String, ObjectRe
 }
 
 impl Arguments {
-    fn types(&self) -> Result<Option<Arc<Interfaces>>, Failure> {
-        if self.idl.is_empty() {
+    fn types(&self, orb: &Orb) -> Result<Option<Arc<Interfaces>>, Failure> {
+        if self.idl.is_empty() && self.ifr.is_none() {
             return Ok(None);
         }
-        let mut known = Interfaces::new();
-        match known.add_idl(&self.idl, &self.settings.options()) {
-            // `ironorb idl check` is there for warnings.
-            Ok(_warnings) => Ok(Some(Arc::new(known))),
-            Err(DefinitionError::Idl { path, diagnostics }) => {
-                Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
-            }
-            Err(other) => Err(Failure::new(other)),
+        let mut known = definitions::read(&self.idl, &self.settings)?;
+        if let Some(text) = &self.ifr {
+            definitions::add_repository(&mut known, orb, text)?;
         }
+        Ok(Some(Arc::new(known)))
     }
 
     fn orb(&self) -> Result<Orb, Failure> {

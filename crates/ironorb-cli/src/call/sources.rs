@@ -6,11 +6,11 @@ use std::sync::Arc;
 use clap::Args;
 use ironorb::dynamic::InterfaceDescription;
 use ironorb::{ObjectRef, Orb, ifr};
-use ironorb_dynamic::{DefinitionError, Interfaces, Source, UnknownInterface};
+use ironorb_dynamic::{Interfaces, Source, UnknownInterface};
 
 use super::{explain, operation};
 use crate::failure::Failure;
-use crate::{idl, ifr as repository};
+use crate::{definitions, idl};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sources {
@@ -31,26 +31,13 @@ pub(crate) struct Sources {
 impl Sources {
     /// What the IDL files define.
     pub(super) fn read(&self) -> Result<Interfaces, Failure> {
-        let mut known = Interfaces::new();
-        match known.add_idl(&self.idl, &self.settings.options()) {
-            // `ironorb idl check` is there for warnings.
-            Ok(_warnings) => Ok(known),
-            Err(DefinitionError::Idl { path, diagnostics }) => {
-                Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
-            }
-            Err(other) => Err(Failure::new(other)),
-        }
+        definitions::read(&self.idl, &self.settings)
     }
 
     /// The repository that was named, or that the ORB has. It is not called before something is not known.
     pub(super) fn add_repository(&self, known: &mut Interfaces, orb: &Orb) -> Result<(), Failure> {
         match &self.ifr {
-            Some(text) => {
-                let object = orb.string_to_object(&repository::with_scheme(text)).map_err(|e| {
-                    Failure::new(format!("--ifr {text}: {e}")).with_help("for example `--ifr localhost:2900`")
-                })?;
-                known.add_repository(&object.narrow_unchecked());
-            }
+            Some(text) => definitions::add_repository(known, orb, text)?,
             None => {
                 if let Ok(configured) = ifr::repository(orb) {
                     known.add_repository(&configured);

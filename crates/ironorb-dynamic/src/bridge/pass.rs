@@ -14,7 +14,7 @@ use ironorb::{CompletionStatus, MinorCode, Replied, SystemException, SystemExcep
 use super::Inner;
 use super::held::Share;
 use super::passed::{Outcome, Passed};
-use super::rewrite::{self, ThroughBridge};
+use super::rewrite::{self, InBridge};
 use super::target::{Known, Target};
 
 /// The servant of all objects behind a bridge.
@@ -191,7 +191,7 @@ impl Pass {
         self.show(outcome, Some(&reply), rewrites);
         match &self.known {
             Some(known) if rewrites => {
-                let environment = ThroughBridge(self.inner.clone());
+                let environment = InBridge::passing(self.inner.clone());
                 later.reply_with(reply.is_user_exception(), |w| {
                     let r = reply.reader().with_environment(&environment);
                     rewrite::write_results(&known.operation, reply.is_user_exception(), r, w)
@@ -206,12 +206,15 @@ impl Pass {
         let options = &self.inner.options;
         let Some(observer) = &options.observer else { return };
         let shown = self.known.as_ref().filter(|_| options.show_values);
+        let types = shown.and(options.types.as_ref()).map(|types| types.as_told_by(&self.object));
+        let environment = InBridge::looking(self.inner.clone());
         let arguments = shown.and_then(|known| {
-            rewrite::show_arguments(&known.operation, self.received.reader()?, options.types.as_deref()?)
+            let (r, types) = (self.received.reader()?, types.as_ref()?);
+            rewrite::show_arguments(&known.operation, r, types, &environment)
         });
         let results = shown.zip(reply).and_then(|(known, reply)| {
-            let (is_exception, types) = (reply.is_user_exception(), options.types.as_deref()?);
-            rewrite::show_results(&known.operation, is_exception, reply.reader(), types)
+            let (is_exception, types) = (reply.is_user_exception(), types.as_ref()?);
+            rewrite::show_results(&known.operation, is_exception, reply.reader(), types, &environment)
         });
         observer(&Passed {
             key: self.key.as_bytes(),
@@ -236,7 +239,7 @@ fn send(
 ) -> Result<(), SystemException> {
     match rewritten {
         Some((Some(known), inner)) => {
-            let environment = ThroughBridge(inner);
+            let environment = InBridge::passing(inner);
             let write = |w: &mut ironorb::giop::Writer<'_>| match received.reader() {
                 Some(r) => rewrite::write_arguments(&known.operation, r.with_environment(&environment), w),
                 None => Err(ironorb::giop::Misuse::MovedBody), // it has been read before

@@ -46,12 +46,14 @@ pub(super) fn write_results(
     copy_all(members.collect::<Vec<_>>().iter(), &mut r, w)
 }
 
-/// The arguments as JSON; `None` when they are not what the types say.
+/// The arguments as JSON; `None` when they are not what the types say, or hold a value of a type that nobody knows.
 pub(super) fn show_arguments(
     operation: &OperationDescription,
-    mut r: Reader<'_>,
+    r: Reader<'_>,
     types: &Interfaces,
+    environment: &InBridge,
 ) -> Option<Vec<Value>> {
+    let mut r = r.with_environment(environment);
     operation.sent().map(|(_, parameter)| show(&parameter.type_code, &mut r, types)).collect()
 }
 
@@ -59,9 +61,11 @@ pub(super) fn show_arguments(
 pub(super) fn show_results(
     operation: &OperationDescription,
     is_exception: bool,
-    mut r: Reader<'_>,
+    r: Reader<'_>,
     types: &Interfaces,
+    environment: &InBridge,
 ) -> Option<Vec<Value>> {
+    let mut r = r.with_environment(environment);
     if !is_exception {
         return types_of_results(operation).map(|type_code| show(type_code, &mut r, types)).collect();
     }
@@ -94,17 +98,21 @@ fn copy_all<'t>(
     Ok(())
 }
 
-/// What readers of such bodies are given, so that references lead through the bridge.
+/// What readers of such bodies are given: values stay of the types that they are.
 #[derive(Clone)]
-pub(super) struct ThroughBridge(pub(super) Arc<Inner>);
+pub(super) struct InBridge {
+    pub(super) inner: Arc<Inner>,
+    /// Whether references that are read lead through the bridge, as they do for the receiver.
+    pub(super) changes_references: bool,
+}
 
-impl Environment for ThroughBridge {
+impl Environment for InBridge {
     fn value_factory(&self, _: &str) -> Option<Arc<dyn ValueFactory>> {
         None
     }
 
     fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
-        self.0.orb.lookup_value_type(repository_id)
+        self.inner.orb.lookup_value_type(repository_id)
     }
 
     fn share(&self) -> Option<Arc<dyn Environment>> {
@@ -119,33 +127,44 @@ impl Environment for ThroughBridge {
     /// What leads to the bridge already leads to the object again, which need not know of the bridge; anything else
     /// leads to the bridge.
     fn pass_reference(&self, ior: Ior) -> Ior {
-        if ior.is_nil() || !self.0.options.through {
+        if ior.is_nil() || !self.changes_references {
             return ior;
         }
         if let Some(original) = self.original(&ior) {
             return original;
         }
-        let published = through::read(&self.0.published).key(&ior).cloned();
-        let key = published.unwrap_or_else(|| self.0.through.key(&ior));
-        self.0.ior(&key, &ior).unwrap_or(ior)
+        let published = through::read(&self.inner.published).key(&ior).cloned();
+        let key = published.unwrap_or_else(|| self.inner.through.key(&ior));
+        self.inner.ior(&key, &ior).unwrap_or(ior)
     }
 }
 
-impl ThroughBridge {
+impl InBridge {
+    /// For bodies that are written anew.
+    pub(super) fn passing(inner: Arc<Inner>) -> InBridge {
+        let changes_references = inner.options.through;
+        InBridge { inner, changes_references }
+    }
+
+    /// For bodies that are only looked at.
+    pub(super) fn looking(inner: Arc<Inner>) -> InBridge {
+        InBridge { inner, changes_references: false }
+    }
+
     /// What a reference of the bridge's own stands for.
     fn original(&self, ior: &Ior) -> Option<Ior> {
         let profile = ior.iiop_profiles().next()?;
         let is_ours = profile.addresses().any(|address| {
-            self.0.addresses.iter().any(|ours| ours.0 == address.host && ours.1 == address.port)
+            self.inner.addresses.iter().any(|ours| ours.0 == address.host && ours.1 == address.port)
         });
         if !is_ours {
             return None;
         }
         let key = profile.object_key();
-        let published = through::read(&self.0.published).targets.get(key).cloned();
-        match published.or_else(|| self.0.through.target(key, |_| None)) {
+        let published = through::read(&self.inner.published).targets.get(key).cloned();
+        match published.or_else(|| self.inner.through.target(key, |_| None)) {
             Some(target) => Some(target.object().ior().clone()),
-            None => self.0.through.ior(key),
+            None => self.inner.through.ior(key),
         }
     }
 }

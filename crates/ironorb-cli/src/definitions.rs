@@ -1,0 +1,31 @@
+//! Where the commands that need types get them: IDL files and interface repositories.
+
+use std::path::PathBuf;
+
+use ironorb::Orb;
+use ironorb_dynamic::{DefinitionError, Interfaces};
+
+use crate::failure::Failure;
+use crate::{idl, ifr};
+
+/// What IDL files define.
+pub(crate) fn read(files: &[PathBuf], settings: &idl::Settings) -> Result<Interfaces, Failure> {
+    let mut known = Interfaces::new();
+    match known.add_idl(files, &settings.options()) {
+        // `ironorb idl check` is there for warnings.
+        Ok(_warnings) => Ok(known),
+        Err(DefinitionError::Idl { path, diagnostics }) => {
+            Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
+        }
+        Err(other) => Err(Failure::new(other)),
+    }
+}
+
+/// Has the repository that `--ifr` names asked for what is not known. It is not called before.
+pub(crate) fn add_repository(known: &mut Interfaces, orb: &Orb, text: &str) -> Result<(), Failure> {
+    let object = orb.string_to_object(&ifr::with_scheme(text)).map_err(|e| {
+        Failure::new(format!("--ifr {text}: {e}")).with_help("for example `--ifr localhost:2900`")
+    })?;
+    known.add_repository(&object.narrow_unchecked());
+    Ok(())
+}
