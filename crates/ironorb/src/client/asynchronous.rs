@@ -37,6 +37,7 @@ use crate::sync::lock;
 /// One asynchronous call.
 pub(crate) struct AsyncCall {
     object: ObjectRef,
+    /// Empty where a request is passed on, which has it.
     operation: Cow<'static, str>,
     /// The request that is passed on with it.
     on_behalf: Option<Arc<ReceivedRequest>>,
@@ -175,7 +176,7 @@ impl AsyncCall {
 
     /// A call that will pass this request on, to be begun by [`relay`](Self::relay).
     pub(crate) fn on_behalf_of(object: &ObjectRef, request: &Arc<ReceivedRequest>) -> Arc<AsyncCall> {
-        let operation = Cow::Owned(request.operation().to_owned());
+        let operation = Cow::Borrowed(""); // the request has it
         let is_oneway = request.response() == Response::None;
         Arc::new(AsyncCall {
             on_behalf: Some(request.clone()),
@@ -273,7 +274,7 @@ impl AsyncCall {
     }
 
     pub(crate) fn operation(&self) -> &str {
-        &self.operation
+        self.on_behalf.as_ref().map_or(&self.operation, |request| request.operation())
     }
 
     pub(super) fn is_oneway(&self) -> bool {
@@ -533,7 +534,7 @@ impl fmt::Debug for AsyncCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncCall")
             .field("object", &self.object)
-            .field("operation", &self.operation)
+            .field("operation", &self.operation())
             .finish_non_exhaustive()
     }
 }

@@ -23,6 +23,7 @@ pub struct ReceivedRequest {
     /// One that has been parsed before.
     message: Message,
     operation: String,
+    response: Response,
     code_sets: TransmissionCodeSets,
 }
 
@@ -30,9 +31,9 @@ impl ReceivedRequest {
     /// A copy of the request whose arguments are about to be read.
     pub(super) fn keep(arguments: &Reader<'_>, operation: &str) -> Result<Self, Malformed> {
         let message = Message::copied_from(arguments)?;
-        message.parse_request()?;
+        let response = message.parse_request()?.response;
         let code_sets = arguments.encoding().code_sets();
-        Ok(ReceivedRequest { message, operation: operation.to_owned(), code_sets })
+        Ok(ReceivedRequest { message, operation: operation.to_owned(), response, code_sets })
     }
 
     fn parsed<T>(&self, then: impl FnOnce(Request<'_>) -> T, otherwise: T) -> T {
@@ -54,7 +55,7 @@ impl ReceivedRequest {
 
     /// What the client wants to hear.
     pub fn response(&self) -> Response {
-        self.parsed(|request| request.response, Response::SyncWithTarget)
+        self.response
     }
 
     /// The code sets that the client has chosen; `None` where it has not told any, or could not in GIOP 1.0.
@@ -73,6 +74,14 @@ impl ReceivedRequest {
     /// Those that are about the call, and not about the connection it came over.
     pub(crate) fn contexts_to_pass_on(&self) -> impl Iterator<Item = ServiceContext<'_>> {
         self.contexts().filter(is_about_the_call)
+    }
+
+    /// The same and the body, looked for once.
+    pub(crate) fn parts_to_pass_on(
+        &self,
+    ) -> Option<(impl Iterator<Item = ServiceContext<'_>>, Option<RawBody<'_>>)> {
+        let request = self.message.parse_request().ok()?;
+        Some((request.contexts.filter(is_about_the_call), request.body.raw()))
     }
 
     /// The bytes of its arguments; `None` where they came in fragments of GIOP 1.1 that are aligned each by itself.

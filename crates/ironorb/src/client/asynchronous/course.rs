@@ -1,6 +1,7 @@
 //! An asynchronous call on its way: what its [`Invocation`](crate::invocation::Invocation) decides, carried out by
 //! whichever thread has come upon it. Tells nobody of the end: `complete` does.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -37,14 +38,14 @@ impl AsyncCall {
         let fits = Cell::new(true);
         let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
         let written = match arguments {
-            Kept::Raw(request) => send(&self.operation, contexts.encoded(), ToSend::Raw(request)),
+            Kept::Raw(request) => send(self.operation(), contexts.encoded(), ToSend::Raw(request)),
             Kept::Written(arguments) => {
                 let write = |w: &mut Writer<'_>| {
                     fits.set(arguments.write(w));
                     // What is written of the message is taken back.
                     if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
                 };
-                send(&self.operation, contexts.encoded(), ToSend::Written(&write))
+                send(self.operation(), contexts.encoded(), ToSend::Written(&write))
             }
         };
         if !fits.get() {
@@ -123,12 +124,20 @@ impl AsyncCall {
         if self.lock().attempt.is_some() {
             return Ok(()); // it goes on, to another address
         }
-        match Attempt::begin(&self.object, self.operation.clone(), !self.is_oneway) {
+        match Attempt::begin(&self.object, self.lasting_operation(), !self.is_oneway) {
             Ok(attempt) => {
                 self.lock().attempt = Some(attempt);
                 Ok(())
             }
             Err(interrupt) => Err(self.lock().invocation.on_interrupt(interrupt)),
+        }
+    }
+
+    #[cold]
+    fn lasting_operation(&self) -> Cow<'static, str> {
+        match &self.on_behalf {
+            None => self.operation.clone(),
+            Some(request) => Cow::Owned(request.operation().to_owned()),
         }
     }
 
@@ -350,7 +359,7 @@ impl AsyncCall {
             Kept::Written(_) => Err(Misuse::NotInCharSet),
         };
         if self.is_oneway {
-            let _unheard = loopback_oneway(core, key, &self.operation, &write);
+            let _unheard = loopback_oneway(core, key, self.operation(), &write);
             return;
         }
         let call = self.clone();
@@ -358,6 +367,6 @@ impl AsyncCall {
             Ok(message) => call.on_message(call.lock(), message, None),
             Err(next) => call.follow_elsewhere(next),
         };
-        loopback_later(core, key, &self.operation, encoding, &write, Box::new(heard));
+        loopback_later(core, key, self.operation(), encoding, &write, Box::new(heard));
     }
 }

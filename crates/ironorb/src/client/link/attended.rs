@@ -122,8 +122,9 @@ impl Link {
             };
             let id = match body {
                 ToSend::Raw(request) => {
-                    let contexts: Vec<_> = request.contexts_to_pass_on().chain(contexts.iter()).collect();
-                    let body = request.body().ok_or(BeginError::Misuse(Misuse::MovedBody))?;
+                    let moved = BeginError::Misuse(Misuse::MovedBody);
+                    let Some((theirs, Some(body))) = request.parts_to_pass_on() else { return Err(moved) };
+                    let contexts: Vec<_> = theirs.chain(contexts.iter()).collect();
                     let send = |pieces: &[&[u8]; 2]| self.send_pieces(pieces);
                     match state.begin_raw(target, operation, response, &contexts, body, send)? {
                         Some(id) => id,
