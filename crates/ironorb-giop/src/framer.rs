@@ -1,7 +1,9 @@
 //! Bytes in, whole messages out: finds message boundaries and joins fragments.
 
+mod plain;
 mod refused;
 
+pub use plain::{PlainReply, ShortReply};
 pub use refused::Refused;
 
 use crate::error::{Malformed, MalformedKind};
@@ -30,7 +32,7 @@ impl Default for FramerLimits {
 }
 
 /// Bytes of a fresh receive buffer: holds a hundred small requests.
-const BUFFER_BYTES: usize = 16 << 10;
+pub const BUFFER_BYTES: usize = 16 << 10;
 /// Bytes of the receive buffer once as many have come of a message in fragments, each of which may be as small as it
 /// likes.
 const ASSEMBLY_BUFFER_BYTES: usize = 128 << 10;
@@ -239,11 +241,29 @@ impl Framer {
         }
     }
 
+    /// True when all that has arrived has been taken.
+    #[inline]
+    pub fn is_drained(&self) -> bool {
+        self.filled == 0 && self.to_drop == 0
+    }
+
+    /// True when nothing is held, of messages or for them, but the buffers that there always are.
+    #[inline]
+    pub fn is_at_rest(&self) -> bool {
+        self.is_drained() && self.assemblies.is_empty() && self.expected <= KEEP_BYTES_MAX
+    }
+
     /// True when bytes of an unfinished message are held.
+    #[inline]
     pub fn is_mid_message(&self) -> bool {
         self.filled > self.taken
             || self.to_drop > 0
-            || self.assemblies.iter().any(|assembly| !assembly.cancelled)
+            || !self.assemblies.is_empty() && self.has_assembly()
+    }
+
+    #[cold]
+    fn has_assembly(&self) -> bool {
+        self.assemblies.iter().any(|assembly| !assembly.cancelled)
     }
 
     /// Bytes held of messages that are not complete.
@@ -542,5 +562,7 @@ impl Framer {
     }
 }
 
+#[cfg(test)]
+mod plain_tests;
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,17 @@
 //! nowhere else.
 
 mod address;
+mod operation;
 mod read;
 mod relay;
 mod write;
 
 pub use address::{AddressingDisposition, TargetAddress};
+pub use operation::{OperationName, OperationTail};
+pub(crate) use read::PLAIN_REPLY_BYTES;
 pub use read::{
-    Body, LocateReply, LocateRequest, LocateStatus, Reply, ReplyStatus, Request, Response, read_request_id,
+    Body, LocateReply, LocateRequest, LocateStatus, PlainRequest, Reply, ReplyStatus, Request, Response,
+    read_request_id,
 };
 pub(crate) use relay::write_raw_request_head;
 pub use relay::{PADDING, RawBody, write_raw_reply, write_raw_request};
@@ -185,10 +189,20 @@ impl Message {
     /// A reader at an offset, aligned as the message is; see [`Reader::position`].
     #[inline]
     pub fn reader_at(&self, at: usize) -> Reader<'_> {
+        Reader::of_joined(self.bytes(), &self.joints, at, self.encoding())
+    }
+
+    /// The same under other code sets.
+    #[inline]
+    pub fn reader_under(&self, code_sets: TransmissionCodeSets, at: usize) -> Reader<'_> {
+        Reader::of_joined(self.bytes(), &self.joints, at, self.encoding().with_code_sets(code_sets))
+    }
+
+    #[inline]
+    fn encoding(&self) -> Encoding {
         let MessageHeader { order, version, .. } = self.header;
         let TransmissionCodeSets { char_set, wide_set } = self.code_sets;
-        let encoding = Encoding { order, version, char_set, wide_set, bare_exceptions: false };
-        Reader::of_joined(self.bytes(), &self.joints, at, encoding)
+        Encoding { order, version, char_set, wide_set, bare_exceptions: false }
     }
 
     /// The buffer, to be given back to the framer it came from.
@@ -198,5 +212,7 @@ impl Message {
     }
 }
 
+#[cfg(test)]
+mod plain_tests;
 #[cfg(test)]
 mod tests;

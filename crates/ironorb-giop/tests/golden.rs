@@ -544,7 +544,7 @@ fn rewrite(message: &Message) -> Option<Vec<u8>> {
                 sets.unwrap_or(TransmissionCodeSets::UNNEGOTIATED),
                 request.id,
                 request.response,
-                operation,
+                operation.into(),
                 &[contexts],
             )
             .unwrap()

@@ -33,7 +33,7 @@ pub(crate) fn add(
     let target = targets.first()?;
     let link = target.links.link_for_more(thread_ordinal())?;
     let deadline = |now| deadline(object, now);
-    match link.add_oneway(&target.request, operation.name(), arguments, batching, deadline) {
+    match link.add_oneway(&target.request, operation.wire_name(), arguments, batching, deadline) {
         Added::Waits | Added::Done(Ok(())) => Some(Ok(())),
         Added::Done(Err(failure)) => failed(failure),
         Added::NotHere => None,

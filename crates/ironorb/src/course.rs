@@ -12,7 +12,8 @@ use ironorb_giop::service_context::EncodedContexts;
 
 use crate::client::asynchronous::AsyncCall;
 use crate::client::{ConnectFailure, EndpointLinks, Link, thread_ordinal};
-use crate::deadline::{Deadline, Passed};
+use crate::coarse::Coarse;
+use crate::deadline::{CallTime, Deadline, Passed};
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
 use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
@@ -47,7 +48,6 @@ pub(crate) struct Course<'c> {
 }
 
 impl<'c> Course<'c> {
-    #[inline(always)] // a step of every call
     pub(crate) fn begin(
         object: &'c ObjectRef,
         operation: &'c Operation<'c>,
@@ -72,6 +72,78 @@ impl<'c> Course<'c> {
         })
     }
 
+    /// The rest of a call with a reply whose request has gone to its first address, and what has come of that.
+    #[cold]
+    pub(crate) fn resume(
+        object: &ObjectRef,
+        operation: &Operation<'_>,
+        arguments: Arguments<'_>,
+        time: CallTime,
+        link: Arc<Link>,
+        heard: Result<Message, CallFailure>,
+    ) -> Result<Answer, SystemException> {
+        let mut course = Course::begun(object, operation, arguments, time)?;
+        let next = match heard {
+            Ok(message) => match course.invocation.on_reply(&message) {
+                Answered::Body { at, user_exception } => {
+                    return Ok(Answer { message, link: Some(link), body_at: at, user_exception });
+                }
+                Answered::Next(next) => next,
+            },
+            Err(failure) => course.failed(failure),
+        };
+        drop(link);
+        course.follow(next)?;
+        course.answered(Response::SyncWithTarget)
+    }
+
+    /// The same of a call without a reply.
+    #[cold]
+    pub(crate) fn resume_oneway(
+        object: &ObjectRef,
+        operation: &Operation<'_>,
+        arguments: Arguments<'_>,
+        time: CallTime,
+        failure: CallFailure,
+    ) -> Result<(), SystemException> {
+        let mut course = Course::begun(object, operation, arguments, time)?;
+        let next = course.failed(failure);
+        course.follow(next)?;
+        course.tell()
+    }
+
+    /// A call that has gone the straight way.
+    fn begun(
+        object: &'c ObjectRef,
+        operation: &'c Operation<'c>,
+        arguments: Arguments<'c>,
+        time: CallTime,
+    ) -> Result<Self, SystemException> {
+        let config = &object.core().config;
+        let (now, deadline) = time.settle();
+        let mut attempts = Attempts::default();
+        attempts.mark(0);
+        Ok(Course {
+            object,
+            operation,
+            arguments,
+            now,
+            deadline,
+            invocation: Invocation::new(config.forwards_max, config.resends_max, false),
+            route: CurrentRoute::Original(object.routes().original(object)?),
+            attempts,
+            is_free: false,
+        })
+    }
+
+    /// The first address has not done it.
+    fn failed(&mut self, failure: CallFailure) -> Next {
+        match self.route.route() {
+            Route::Remote(targets) => failed(&mut self.invocation, failure, &targets[0].links),
+            Route::Local(_) => self.invocation.on_failure(failure),
+        }
+    }
+
     /// A whole call with a reply.
     pub(crate) fn twoway(
         object: &ObjectRef,
@@ -81,7 +153,6 @@ impl<'c> Course<'c> {
         Course::begin(object, operation, arguments)?.answered(Response::SyncWithTarget)
     }
 
-    #[inline(always)] // a step of every call
     fn answered(&mut self, response: Response) -> Result<Answer, SystemException> {
         if !self.object.core().interceptors.client.is_empty() {
             return self.answered_before_interceptors(response);
@@ -144,7 +215,6 @@ impl<'c> Course<'c> {
     }
 
     /// Sends the request once and waits for its reply.
-    #[inline(always)] // a step of every call
     fn request(
         &mut self,
         response: Response,
@@ -160,7 +230,7 @@ impl<'c> Course<'c> {
                 .map(|message| (message, None));
         }
         let options = RequestOptions { response, contexts };
-        let (operation, arguments) = (self.operation.name(), self.arguments);
+        let (operation, arguments) = (self.operation.wire_name(), self.arguments);
         let (message, link) = self.send(|link, target, now, deadline| {
             link.call(target, options, operation, arguments, now, deadline)
         })?;
@@ -218,10 +288,10 @@ impl<'c> Course<'c> {
 
     #[inline]
     fn send_oneway(&mut self, contexts: EncodedContexts<'_>) -> Result<(), Next> {
-        let (operation, arguments) = (self.operation.name(), self.arguments);
+        let (operation, arguments) = (self.operation.wire_name(), self.arguments);
         let batching = self.object.oneway_batching();
         match self.route.route() {
-            Route::Local(key) => loopback_oneway(self.object.core(), key, operation, arguments),
+            Route::Local(key) => loopback_oneway(self.object.core(), key, operation.text(), arguments),
             Route::Remote(_) => self
                 .send(|link, target, now, deadline| {
                     link.oneway(target, contexts, operation, arguments, batching, now, deadline)
@@ -268,7 +338,6 @@ impl<'c> Course<'c> {
     }
 
     /// Sends once, over the first address that answers.
-    #[inline(always)] // a step of every call
     fn send<T>(
         &mut self,
         send: impl FnOnce(&Link, &RequestTarget, Instant, Deadline) -> Result<T, CallFailure>,
@@ -281,7 +350,7 @@ impl<'c> Course<'c> {
         };
         // Mostly the first address is connected.
         let first = match targets.first() {
-            Some(target) if attempts.is_fresh() => target.links.open_link(thread_ordinal(), *now),
+            Some(target) if attempts.is_fresh() => target.links.open_link(thread_ordinal(), Coarse::now()),
             _ => None,
         };
         let (target, link) = match first {

@@ -8,7 +8,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::messaging::{InvocationPolicies, set_thread_policies, thread_policies};
+use crate::coarse::Coarse;
+use crate::messaging::{
+    InvocationPolicies, set_thread_policies, thread_has_spoken, thread_policies, thread_speaks,
+};
 
 /// A setting that may be absent, infinite or finite.
 pub(crate) type TimeoutSetting = Option<Option<Duration>>;
@@ -30,8 +33,41 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
             CALL.set(self.0);
         }
     }
+    thread_speaks();
     let _restore = Restore(CALL.replace(Some(timeout)));
     body()
+}
+
+/// How long a call may take that begins now; `None` is for ever.
+#[inline]
+pub(crate) fn call_timeout(
+    object: TimeoutSetting,
+    orb: impl FnOnce() -> Option<Duration>,
+) -> Option<Duration> {
+    let nearest = if thread_has_spoken() { nearest_timeout(object) } else { object };
+    nearest.unwrap_or_else(orb)
+}
+
+#[cold]
+fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
+    CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout)
+}
+
+/// What a call knows of time while nothing has kept it: when it began, nearly, and how long it may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallTime {
+    pub(crate) begun: Coarse,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl CallTime {
+    /// The true time, and when the call gives up: for one that has been kept, or may be.
+    #[cold]
+    pub(crate) fn settle(self) -> (Instant, Deadline) {
+        let now = Instant::now();
+        let begun = now.checked_sub(Coarse::now().since(self.begun)).unwrap_or(now);
+        (now, Deadline(self.timeout.and_then(|timeout| begun.checked_add(timeout))))
+    }
 }
 
 /// The moment at which a call gives up; fixed once when it begins.
@@ -49,9 +85,7 @@ impl Deadline {
         object: TimeoutSetting,
         orb: impl FnOnce() -> Option<Duration>,
     ) -> Deadline {
-        let timeout =
-            CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout).unwrap_or_else(orb);
-        Deadline(timeout.and_then(|timeout| now.checked_add(timeout)))
+        Deadline(call_timeout(object, orb).and_then(|timeout| now.checked_add(timeout)))
     }
 
     /// What is left; `Ok(None)` for ever, `Err` when it has passed.

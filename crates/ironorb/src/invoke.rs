@@ -7,16 +7,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::framer::{PlainReply, ShortReply};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::batching;
+use crate::client::{Heard, Link, thread_ordinal};
+use crate::coarse::Coarse;
 use crate::course::{Answer, Course};
+use crate::deadline::{CallTime, call_timeout};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
 use crate::loopback;
+use crate::messaging::SyncScope;
 use crate::object::ObjectRef;
 use crate::probe::{self, Stage};
+use crate::route::RemoteTarget;
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
 
@@ -119,25 +125,65 @@ pub(crate) fn remote<T, E: OperationError>(
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
     let _probe = probe::enter(Stage::Call);
-    let answer = match twoway(object, operation, arguments) {
+    let mut short = ShortReply::default();
+    let answer = match twoway(object, operation, arguments, &mut short) {
         Ok(answer) => answer,
         Err(e) => return Err(about(object, operation, e).into()),
     };
-    let r = answer.message.reader_at(answer.body_at).with_environment(&**object.core());
-    let result = read_answer(r, answer.user_exception, results);
-    if let Some(link) = answer.link {
-        link.recycle(answer.message);
+    let (r, user_exception) = match &answer {
+        None => (short.results(), false),
+        Some(answer) => (answer.message.reader_at(answer.body_at), answer.user_exception),
+    };
+    let result = read_answer(r.with_environment(&**object.core()), user_exception, results);
+    if let Some(answer) = answer {
+        recycle(answer);
     }
     result
 }
 
-/// The course of every call whose arguments are written, compiled once and beside what it calls.
+#[inline(never)]
+fn recycle(answer: Answer) {
+    if let Some(link) = answer.link {
+        link.recycle(answer.message);
+    }
+}
+
+/// The course of every call whose arguments are written, compiled once and beside what it calls: straight, or with a
+/// [`Course`] where that does not do. `None` when its results are in `short`.
+#[inline(never)]
 fn twoway(
     object: &ObjectRef,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
-) -> Result<Answer, SystemException> {
-    Course::twoway(object, operation, arguments)
+    short: &mut ShortReply,
+) -> Result<Option<Answer>, SystemException> {
+    let Some((target, link, time)) = straight(object) else {
+        return Course::twoway(object, operation, arguments).map(Some);
+    };
+    match link.call_straight(&target.request, operation.wire_name(), arguments, time, short) {
+        Heard::Plain(PlainReply::Short) => Ok(None),
+        Heard::Plain(PlainReply::Long(message)) => Ok(Some(Answer {
+            message,
+            link: Some(link),
+            body_at: PlainReply::BODY_AT,
+            user_exception: false,
+        })),
+        Heard::Other(heard) => Course::resume(object, operation, arguments, time, link, heard).map(Some),
+    }
+}
+
+/// The way of nearly every call, if there is nothing to find out, to make or to tell anybody first.
+#[inline(always)] // a step of every call
+fn straight(object: &ObjectRef) -> Option<(&RemoteTarget, Arc<Link>, CallTime)> {
+    let orb = object.core();
+    if !orb.interceptors.client.is_empty() {
+        return None;
+    }
+    let target = object.routes().straight()?;
+    let timeout = call_timeout(object.timeout(), || orb.call_timeout());
+    let time = CallTime { begun: Coarse::now(), timeout };
+    let link = target.links.open_link(thread_ordinal(), time.begun)?;
+    Some((target, link, time))
 }
 
 /// The same of a oneway.
@@ -147,12 +193,20 @@ fn oneway(
     arguments: Arguments<'_>,
 ) -> Result<(), SystemException> {
     let _probe = probe::enter(Stage::Call);
-    if let Some(batching) = object.oneway_batching()
-        && let Some(added) = batching::add(object, operation, arguments, &batching)
-    {
-        return added;
+    if let Some(batching) = object.oneway_batching() {
+        return match batching::add(object, operation, arguments, &batching) {
+            Some(added) => added,
+            None => Course::begin(object, operation, arguments)?.oneway(),
+        };
     }
-    Course::begin(object, operation, arguments)?.oneway()
+    if object.sync_scope() != SyncScope::WithTransport {
+        return Course::begin(object, operation, arguments)?.oneway();
+    }
+    let Some((target, link, time)) = straight(object) else {
+        return Course::begin(object, operation, arguments)?.oneway();
+    };
+    link.tell_straight(&target.request, operation.wire_name(), arguments, time)
+        .or_else(|failure| Course::resume_oneway(object, operation, arguments, time, failure))
 }
 
 /// Calls a twoway operation of an object wherever it is, in this process by a message too.

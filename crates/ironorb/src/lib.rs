@@ -13,6 +13,7 @@ mod adapter;
 mod batching;
 mod cancellations;
 mod client;
+mod coarse;
 mod codec;
 mod config;
 mod context;

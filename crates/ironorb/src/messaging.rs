@@ -112,10 +112,24 @@ impl Default for OnewayBatching {
 
 thread_local! {
     static THREAD: Cell<InvocationPolicies> = const { Cell::new(InvocationPolicies::NONE) };
+    /// Whether the thread has ever said anything about its calls. Nearly none has, and is asked but this.
+    static HAS_SPOKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// False when neither the thread's policies nor anything else that only it knows says anything about its calls.
+#[inline(always)] // a step of every call
+pub(crate) fn thread_has_spoken() -> bool {
+    HAS_SPOKEN.get()
+}
+
+/// From now on this thread is asked.
+pub(crate) fn thread_speaks() {
+    HAS_SPOKEN.set(true);
 }
 
 /// Sets the policies of this thread's calls, all at once: what was set before is forgotten.
 pub fn set_thread_policies(policies: InvocationPolicies) {
+    thread_speaks();
     THREAD.set(policies);
 }
 

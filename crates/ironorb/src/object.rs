@@ -308,8 +308,13 @@ impl ObjectRef {
 
     /// The object in this process, ready for an upcall; `None` when it is elsewhere, or wants another thread: it is then to
     /// be called by message.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(crate) fn local(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
+        if self.routes().straight().is_some() { Ok(None) } else { self.local_or_not(operation) }
+    }
+
+    #[inline(never)]
+    fn local_or_not(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
         match self.routes().current(self)?.route() {
             Route::Remote(_) => Ok(None),
             Route::Local(key) => match self.0.orb.adapter.begin_upcall_now(key) {

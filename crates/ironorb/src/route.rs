@@ -156,6 +156,19 @@ impl Routes {
         self.original(object).map(CurrentRoute::Original)
     }
 
+    /// The address of a call that begins now, where there is nothing to be found out first: the best of a reference
+    /// that leads to another process, has been called and was never forwarded.
+    #[inline]
+    pub(crate) fn straight(&self) -> Option<&RemoteTarget> {
+        if self.state.load(Ordering::Acquire) != 0 {
+            return None;
+        }
+        match self.original.get() {
+            Some(Ok(Route::Remote(targets))) => targets.first(),
+            _ => None,
+        }
+    }
+
     /// The way for a call that begins now, and whether it is the reference's first.
     #[inline]
     pub(crate) fn begin(&self, object: &ObjectRef) -> Result<(CurrentRoute<'_>, bool), SystemException> {
@@ -168,8 +181,9 @@ impl Routes {
         }
     }
 
+    /// The way that the reference itself tells.
     #[inline]
-    fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
+    pub(crate) fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
         let original =
             self.original.get_or_init(|| Route::of(object, object.ior(), AddressingDisposition::Key));
         match original {

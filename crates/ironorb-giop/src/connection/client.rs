@@ -1,5 +1,7 @@
 //! The client's side of a connection: calls in flight, replies matched to them.
 
+mod plain;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
@@ -9,8 +11,8 @@ use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::Framer;
 use crate::message::{
-    Message, MessageStart, MessageType, RawBody, RequestId, RequestTarget, Response, write_cancel_request,
-    write_close_connection, write_message_error, write_raw_request_head,
+    Message, MessageStart, MessageType, OperationName, RawBody, RequestId, RequestTarget, Response,
+    write_cancel_request, write_close_connection, write_message_error, write_raw_request_head,
 };
 use crate::probe::{self, Stage};
 use crate::service_context::{
@@ -27,6 +29,12 @@ impl CallId {
     /// call given up does not answer the next one.
     fn new(index: u16, generation: u16) -> Self {
         CallId(RequestId(u32::from(generation) << 16 | u32::from(index)))
+    }
+
+    /// What the request carries, and the reply repeats.
+    #[inline]
+    pub fn request_id(self) -> RequestId {
+        self.0
     }
 
     fn index(self) -> usize {
@@ -85,6 +93,8 @@ pub struct ClientConnection<W> {
     end: Option<ConnectionEnd>,
     /// The code sets, once a request has told the server.
     code_sets: Option<TransmissionCodeSets>,
+    /// What replies of GIOP 1.2 are read with under them.
+    reply_code_sets: TransmissionCodeSets,
     /// Which request ids are ours, on a connection that may be used both ways.
     side: Option<Side>,
     /// Slots whose ids are the peer's; they are never free.
@@ -132,6 +142,7 @@ impl<W> ClientConnection<W> {
             free: Vec::new(),
             end: None,
             code_sets: None,
+            reply_code_sets: readable(TransmissionCodeSets::UNNEGOTIATED),
             side: None,
             foreign_slots: 0,
             announcement: None,
@@ -177,10 +188,10 @@ impl<W> ClientConnection<W> {
 
     /// Writes a request that wants a reply. On an error nothing has been written.
     #[inline]
-    pub fn begin_call(
+    pub fn begin_call<'o>(
         &mut self,
         target: &RequestTarget,
-        operation: &str,
+        operation: impl Into<OperationName<'o>>,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<CallId, BeginError> {
         self.begin_request(target, operation, RequestOptions::TWOWAY, arguments)
@@ -189,15 +200,15 @@ impl<W> ClientConnection<W> {
     /// Writes a request that wants a reply, with options of its own. A caller that does not want one uses
     /// [`begin_oneway`](Self::begin_oneway).
     #[inline]
-    pub fn begin_request(
+    pub fn begin_request<'o>(
         &mut self,
         target: &RequestTarget,
-        operation: &str,
+        operation: impl Into<OperationName<'o>>,
         options: RequestOptions<'_>,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<CallId, BeginError> {
         let call = self.take_slot()?;
-        match self.write_request(target, call.0, options, operation, Whole(arguments)) {
+        match self.write_request(target, call.0, options, operation.into(), Whole(arguments)) {
             Ok(()) => Ok(call),
             Err(NotWritten::Misuse(misuse)) => {
                 self.release(call);
@@ -208,15 +219,15 @@ impl<W> ClientConnection<W> {
 
     /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
     #[inline]
-    pub fn begin_lending(
+    pub fn begin_lending<'o>(
         &mut self,
         target: &RequestTarget,
-        operation: &str,
+        operation: impl Into<OperationName<'o>>,
         options: RequestOptions<'_>,
         arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<CallId, NotWhole<CallId>> {
         let call = self.take_slot()?;
-        match self.write_request(target, call.0, options, operation, Lending(arguments)) {
+        match self.write_request(target, call.0, options, operation.into(), Lending(arguments)) {
             Ok(()) => Ok(call),
             Err(NotWritten::Lent(message)) => Err(NotWhole::Lent(call, message)),
             Err(NotWritten::Misuse(misuse)) => {
@@ -228,10 +239,10 @@ impl<W> ClientConnection<W> {
 
     /// Writes a request that wants no reply.
     #[inline]
-    pub fn begin_oneway(
+    pub fn begin_oneway<'o>(
         &mut self,
         target: &RequestTarget,
-        operation: &str,
+        operation: impl Into<OperationName<'o>>,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), BeginError> {
         self.begin_oneway_with(target, operation, EncodedContexts::EMPTY, arguments)
@@ -239,33 +250,33 @@ impl<W> ClientConnection<W> {
 
     /// The same with service contexts.
     #[inline]
-    pub fn begin_oneway_with(
+    pub fn begin_oneway_with<'o>(
         &mut self,
         target: &RequestTarget,
-        operation: &str,
+        operation: impl Into<OperationName<'o>>,
         contexts: EncodedContexts<'_>,
         arguments: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), BeginError> {
         // The id must be unlike those of calls in flight: a slot lends its next one.
         let call = self.take_slot()?;
         let options = RequestOptions { response: Response::None, contexts };
-        let result = self.write_request(target, call.0, options, operation, Whole(arguments));
+        let result = self.write_request(target, call.0, options, operation.into(), Whole(arguments));
         self.release(call);
         result.map_err(|NotWritten::Misuse(misuse)| BeginError::Misuse(misuse))
     }
 
     /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
     #[inline]
-    pub fn begin_lending_oneway(
+    pub fn begin_lending_oneway<'o>(
         &mut self,
         target: &RequestTarget,
-        operation: &str,
+        operation: impl Into<OperationName<'o>>,
         contexts: EncodedContexts<'_>,
         arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), NotWhole<()>> {
         let call = self.take_slot()?;
         let options = RequestOptions { response: Response::None, contexts };
-        let result = self.write_request(target, call.0, options, operation, Lending(arguments));
+        let result = self.write_request(target, call.0, options, operation.into(), Lending(arguments));
         self.release(call);
         result.map_err(|e| match e {
             NotWritten::Lent(message) => NotWhole::Lent((), message),
@@ -301,7 +312,7 @@ impl<W> ClientConnection<W> {
             self.release(call);
             return Err(BeginError::Misuse(misuse));
         }
-        self.code_sets = self.code_sets.or(chosen);
+        self.agree_on(chosen);
         match self.config.fragment_bytes {
             None => self.transmit.append_lending(body.bytes, send),
             Some(fragment_bytes) => {
@@ -356,7 +367,7 @@ impl<W> ClientConnection<W> {
         target: &RequestTarget,
         id: RequestId,
         options: RequestOptions<'_>,
-        operation: &str,
+        operation: OperationName<'_>,
         arguments: B,
     ) -> Result<(), NotWritten<B::Lent>> {
         let (code_sets, chosen) = self.code_sets_for(target);
@@ -374,7 +385,7 @@ impl<W> ClientConnection<W> {
         target: &RequestTarget,
         id: RequestId,
         options: RequestOptions<'_>,
-        operation: &str,
+        operation: OperationName<'_>,
         arguments: B,
     ) -> Result<(), NotWritten<B::Lent>> {
         let (code_sets, chosen) = self.code_sets_for(target);
@@ -395,7 +406,7 @@ impl<W> ClientConnection<W> {
             self.announcement = self.announcement.take().or(listen_points);
             return written;
         }
-        self.code_sets = self.code_sets.or(chosen);
+        self.agree_on(chosen);
         if listen_points.is_some() {
             self.incoming.get_or_insert_default();
         }
@@ -410,7 +421,7 @@ impl<W> ClientConnection<W> {
         id: RequestId,
         code_sets: TransmissionCodeSets,
         response: Response,
-        operation: &str,
+        operation: OperationName<'_>,
         contexts: &[EncodedContexts<'_>],
         arguments: B,
     ) -> Result<(), NotWritten<B::Lent>> {
@@ -423,11 +434,7 @@ impl<W> ClientConnection<W> {
         written.map_err(|e| match e {
             NotWritten::Misuse(misuse) => {
                 self.transmit.buffer().truncate(origin);
-                NotWritten::Misuse(match misuse {
-                    // 7.10.2.4 tells a reference without the component from one whose component does not help.
-                    Misuse::WideNotNegotiated if target.code_sets().is_none() => Misuse::WideWithoutComponent,
-                    other => other,
-                })
+                NotWritten::Misuse(wide_misuse(misuse, target))
             }
             lent => lent,
         })
@@ -494,15 +501,20 @@ impl<W> ClientConnection<W> {
         })
     }
 
-    /// What replies are read with. Where nothing was agreed on, a server that sends wide characters nevertheless is
-    /// taken to mean UTF-16, as everybody does.
+    /// What replies are read with.
     #[inline]
     fn code_sets_of_replies(&self, version: Version) -> TransmissionCodeSets {
-        let sets = match self.code_sets {
-            Some(sets) if version > Version::V1_0 => sets,
-            _ => TransmissionCodeSets::UNNEGOTIATED,
-        };
-        TransmissionCodeSets { wide_set: sets.wide_set.or(Some(WideCharSet::Utf16)), ..sets }
+        match version {
+            Version::V1_0 => readable(TransmissionCodeSets::UNNEGOTIATED),
+            _ => self.reply_code_sets,
+        }
+    }
+
+    /// The server has been told these, if any.
+    #[cold]
+    fn agree_on(&mut self, chosen: Option<TransmissionCodeSets>) {
+        self.code_sets = self.code_sets.or(chosen);
+        self.reply_code_sets = readable(self.code_sets.unwrap_or(TransmissionCodeSets::UNNEGOTIATED));
     }
 
     #[inline(always)] // a step of every call
@@ -736,6 +748,21 @@ impl<W> ClientConnection<W> {
             slot.waker = None;
             self.free.push(call.index() as u16);
         }
+    }
+}
+
+/// Where nothing was agreed on, a server that sends wide characters nevertheless is taken to mean UTF-16, as everybody
+/// does.
+fn readable(sets: TransmissionCodeSets) -> TransmissionCodeSets {
+    TransmissionCodeSets { wide_set: sets.wide_set.or(Some(WideCharSet::Utf16)), ..sets }
+}
+
+/// 7.10.2.4 tells a reference without the component from one whose component does not help.
+#[cold]
+fn wide_misuse(misuse: Misuse, target: &RequestTarget) -> Misuse {
+    match misuse {
+        Misuse::WideNotNegotiated if target.code_sets().is_none() => Misuse::WideWithoutComponent,
+        other => other,
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::transmit::NotWritten;
 use super::{ConnectionConfig, LentMessage, Transmit, WriteBody};
-use crate::cdr::Writer;
+use crate::cdr::{Run, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::exception::SystemException;
 use crate::framer::{Framer, Refused};
@@ -178,11 +178,35 @@ impl ServerConnection {
             return Ok(()); // nobody reads it
         }
         let _probe = probe::enter(Stage::Marshal);
-        let message = MessageStart::reply_with(self.transmit.buffer(), encoding, id, status, contexts);
-        match self.transmit.complete_lending(message, &self.config, &body) {
+        let buf = self.transmit.buffer();
+        let message = MessageStart::reply_with(buf, encoding, id, status, contexts);
+        if self.config.fragment_bytes.is_some() {
+            return self.transmit.complete(message, &self.config, body);
+        }
+        let mut w = message.sparse_body(buf);
+        let written = body(&mut w);
+        match (written, w.into_runs()) {
+            (Ok(()), None) => message.finish(buf, self.config.framer.message_bytes_max),
+            (Ok(()), Some(runs)) => self.lend(message, runs, &body, send),
+            (Err(misuse), _) => {
+                message.abandon(buf);
+                Err(misuse)
+            }
+        }
+    }
+
+    #[cold]
+    fn lend(
+        &mut self,
+        message: MessageStart,
+        runs: Vec<Run>,
+        body: WriteBody<'_>,
+        send: impl FnMut(&[&[u8]]) -> usize,
+    ) -> Result<(), Misuse> {
+        match self.transmit.lend_or_complete(message, runs, &self.config, body) {
             Ok(()) => Ok(()),
             Err(NotWritten::Misuse(misuse)) => Err(misuse),
-            Err(NotWritten::Lent(message)) => self.send_lent(message, &body, send),
+            Err(NotWritten::Lent(message)) => self.send_lent(message, body, send),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{ConnectionConfig, LentMessage};
+use super::{ConnectionConfig, LentMessage, WriteBody};
 use crate::cdr::{RUN_BYTES_MIN, Run, Writer};
 use crate::error::Misuse;
 use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
@@ -113,18 +113,30 @@ impl Transmit {
                 None => {
                     message.finish(&mut self.buf, config.framer.message_bytes_max).map_err(NotWritten::Misuse)
                 }
-                Some(runs) if !self.is_lending() => Err(self.lend(message, runs, config)),
-                // Behind another that is on its way all is kept, and so all is written.
-                Some(_) => {
-                    message.forget_body(&mut self.buf);
-                    self.complete(message, config, body).map_err(NotWritten::Misuse)
-                }
+                Some(runs) => self.lend_or_complete(message, runs, config, &body),
             },
             Err(misuse) => {
                 message.abandon(&mut self.buf);
                 Err(NotWritten::Misuse(misuse))
             }
         }
+    }
+
+    /// A message at the end of the buffer lacks some runs.
+    #[cold]
+    pub(super) fn lend_or_complete(
+        &mut self,
+        message: MessageStart,
+        runs: Vec<Run>,
+        config: &ConnectionConfig,
+        body: WriteBody<'_>,
+    ) -> Result<(), NotWritten<LentMessage>> {
+        if !self.is_lending() {
+            return Err(self.lend(message, runs, config));
+        }
+        // Behind another that is on its way all is kept, and so all is written.
+        message.forget_body(&mut self.buf);
+        self.complete(message, config, body).map_err(NotWritten::Misuse)
     }
 
     /// Gives away a message at the end of the buffer that lacks some runs, with all that waits before it. Until
@@ -248,6 +260,11 @@ impl Transmit {
     /// The same; `None` while a lent message is on its way, which everything else has to wait for.
     #[inline]
     pub fn poll_unlent(&self) -> Option<&[u8]> {
+        if self.cuts.is_empty() { Some(&self.buf[self.sent..]) } else { self.poll_before_cut() }
+    }
+
+    #[cold]
+    fn poll_before_cut(&self) -> Option<&[u8]> {
         match self.cuts.front() {
             None => Some(&self.buf[self.sent..]),
             Some(Cut { form: CutForm::Lent, .. }) => None,
@@ -261,13 +278,20 @@ impl Transmit {
     }
 
     /// Says that the first `count` bytes have been sent.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub fn transmitted(&mut self, count: usize) {
         self.sent += count;
         self.sent_total += count as u64;
         if self.sent >= self.buf.len() {
             self.rewind(); // nothing is cut any more: what is not cut yet cannot have been sent
-        } else if !self.cuts.is_empty() {
+        } else {
+            self.go_on_sending();
+        }
+    }
+
+    #[cold]
+    fn go_on_sending(&mut self) {
+        if !self.cuts.is_empty() {
             self.begin_fragment();
         } else if self.sent > KEEP_BYTES_MAX && self.sent > self.buf.len() / 2 {
             // A peer that never quite catches up must not make the buffer grow for ever.

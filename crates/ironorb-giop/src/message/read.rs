@@ -18,6 +18,15 @@ pub enum Response {
 }
 
 impl Response {
+    #[inline]
+    fn of_flags(flags: u8) -> Response {
+        match flags & 3 {
+            0 => Response::None,
+            1 => Response::SyncWithServer,
+            _ => Response::SyncWithTarget,
+        }
+    }
+
     pub(crate) fn flags(self) -> u8 {
         match self {
             Response::None => 0,
@@ -74,6 +83,21 @@ pub struct Request<'a> {
     pub contexts: ServiceContexts<'a>,
     /// The arguments.
     pub body: Body<'a>,
+}
+
+/// A Request header of GIOP 1.2 that says no more than it must.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlainRequest<'a> {
+    /// To be repeated in the reply.
+    pub id: RequestId,
+    /// What the caller wants to hear.
+    pub response: Response,
+    /// The object asked.
+    pub object_key: &'a [u8],
+    /// The operation, without the final NUL.
+    pub operation: &'a [u8],
+    /// Where in the message the arguments begin.
+    pub body_at: usize,
 }
 
 /// A Reply header (9.4.3).
@@ -169,16 +193,58 @@ impl Message {
 
     /// Parses a Request.
     pub fn parse_request(&self) -> Result<Request<'_>, Malformed> {
+        match self.plain_request() {
+            Some(PlainRequest { id, response, object_key, operation, body_at }) => Ok(Request {
+                id,
+                version: Version::V1_2,
+                response,
+                addressing: AddressingDisposition::Key,
+                object_key,
+                operation,
+                contexts: ServiceContexts::none(),
+                body: Body { message: self, at: body_at, encoding: self.encoding() },
+            }),
+            None => self.parse_any_request(),
+        }
+    }
+
+    /// What nearly every request is: one of GIOP 1.2 that names its object by the key and has no service contexts. `None`
+    /// when it is another one, or is malformed.
+    #[inline(always)] // a step of every call
+    pub fn plain_request(&self) -> Option<PlainRequest<'_>> {
+        let MessageHeader { version, order, kind, .. } = self.header;
+        if version != Version::V1_2 || kind != MessageType::Request {
+            return None;
+        }
+        let bytes = self.bytes();
+        let (fixed, _) = bytes.split_first_chunk::<KEY_AT>()?;
+        let [.., i0, i1, i2, i3, flags, _, _, _, 0, 0, _, _, k0, k1, k2, k3] = *fixed else { return None };
+        let key_end = KEY_AT.checked_add(order.number([k0, k1, k2, k3]) as usize)?;
+        let object_key = bytes.get(KEY_AT..key_end)?;
+        let name_at = key_end.next_multiple_of(4) + 4;
+        let size = bytes.get(name_at - 4..)?.first_chunk::<4>()?;
+        let name_end = name_at.checked_add(order.number(*size) as usize)?;
+        let [operation @ .., 0] = bytes.get(name_at..name_end)? else { return None };
+        let contexts_end = name_end.next_multiple_of(4) + 4;
+        if bytes.get(contexts_end - 4..)?.first_chunk() != Some(&[0; 4]) {
+            return None;
+        }
+        Some(PlainRequest {
+            id: RequestId(order.number([i0, i1, i2, i3])),
+            response: Response::of_flags(flags),
+            object_key,
+            operation,
+            body_at: contexts_end.next_multiple_of(8).min(bytes.len()),
+        })
+    }
+
+    pub(super) fn parse_any_request(&self) -> Result<Request<'_>, Malformed> {
         self.expect_kind(MessageType::Request)?;
         let mut r = self.reader();
         let version = self.header().version;
         if version == Version::V1_2 {
             let id = RequestId(r.read_u32()?);
-            let response = match r.read_u8()? & 3 {
-                0 => Response::None,
-                1 => Response::SyncWithServer,
-                _ => Response::SyncWithTarget,
-            };
+            let response = Response::of_flags(r.read_u8()?);
             r.read_bytes(3)?;
             let (addressing, object_key) = address::read_target(&mut r)?;
             let operation = read_operation(&mut r)?;
@@ -291,8 +357,11 @@ impl Message {
     }
 }
 
+/// Where in a request of GIOP 1.2 the object key is that names its object.
+const KEY_AT: usize = HEADER_BYTES + 16;
+
 /// A header of GIOP 1.2 with a request id, a status and no service contexts.
-pub(super) const PLAIN_REPLY_BYTES: usize = HEADER_BYTES + 12;
+pub(crate) const PLAIN_REPLY_BYTES: usize = HEADER_BYTES + 12;
 
 /// The request id at the start of a message body; `r` stands after the fixed header.
 pub fn read_request_id(kind: MessageType, mut r: Reader<'_>) -> Result<RequestId, Malformed> {

@@ -13,7 +13,7 @@ fn request(version: Version) -> Vec<u8> {
         TransmissionCodeSets::UNNEGOTIATED,
         RequestId(7),
         Response::SyncWithTarget,
-        "ping",
+        "ping".into(),
         &[EncodedContexts::EMPTY],
     )
     .unwrap();
@@ -190,7 +190,7 @@ fn every_addressing_disposition_both_ways() {
         let mut buf = Vec::new();
         let sets = TransmissionCodeSets::UNNEGOTIATED;
         let (id, response) = (RequestId(7), Response::SyncWithTarget);
-        let start = MessageStart::request(&mut buf, &target, sets, id, response, "ping", &[]).unwrap();
+        let start = MessageStart::request(&mut buf, &target, sets, id, response, "ping".into(), &[]).unwrap();
         start.body(&mut buf).write_f64(1.5);
         start.finish(&mut buf, 1000).unwrap();
         if ByteOrder::NATIVE == ByteOrder::Little {
@@ -253,9 +253,16 @@ fn contexts_of_requests_and_replies_go_both_ways() {
         let mut buf = Vec::new();
         let target = RequestTarget::new(version, None, b"key");
         let (sets, contexts) = (TransmissionCodeSets::UNNEGOTIATED, [list.encoded(), list.encoded()]);
-        let start =
-            MessageStart::request(&mut buf, &target, sets, RequestId(3), Response::None, "op", &contexts)
-                .unwrap();
+        let start = MessageStart::request(
+            &mut buf,
+            &target,
+            sets,
+            RequestId(3),
+            Response::None,
+            "op".into(),
+            &contexts,
+        )
+        .unwrap();
         start.body(&mut buf).write_u64(5);
         start.finish(&mut buf, 1000).unwrap();
         let read = message(buf);

@@ -1,7 +1,9 @@
 //! Headers of outgoing messages. We send in the order of this processor.
 
 use super::read::{LocateStatus, PLAIN_REPLY_BYTES, ReplyStatus, Response};
-use super::{AddressingDisposition, HEADER_BYTES, MessageHeader, MessageType, RequestId, TargetAddress};
+use super::{
+    AddressingDisposition, HEADER_BYTES, MessageHeader, MessageType, OperationName, RequestId, TargetAddress,
+};
 use crate::cdr::Writer;
 use crate::error::Misuse;
 use crate::service_context::EncodedContexts;
@@ -17,6 +19,10 @@ pub struct RequestTarget {
     object_key: Vec<u8>,
     /// GIOP 1.2: the message up to the target with its padding; id, flags and size are patched.
     template: Vec<u8>,
+    /// The same once more where it fits, for copies whose size the compiler knows.
+    head: [u8; PIECE_BYTES],
+    /// Bytes of `head`; 0 where it does not fit.
+    head_length: usize,
     /// Where in the template the target ends and the padding begins.
     target_end: usize,
     /// The target in the order that is not this processor's, where it is more than the key.
@@ -26,6 +32,9 @@ pub struct RequestTarget {
 const ID_AT: usize = HEADER_BYTES;
 const FLAGS_AT: usize = HEADER_BYTES + 4;
 const TARGET_AT: usize = HEADER_BYTES + 8;
+
+/// Halves of headers up to this size are copied as so many bytes: less than finding out how many there are.
+pub(super) const PIECE_BYTES: usize = 64;
 
 impl RequestTarget {
     /// A template for requests to one object, named by its key. `code_sets` is what was chosen from the sets that
@@ -38,6 +47,8 @@ impl RequestTarget {
             disposition: AddressingDisposition::Key,
             object_key: object_key.to_vec(),
             template: Vec::new(),
+            head: [0; PIECE_BYTES],
+            head_length: 0,
             target_end: 0,
             swapped_address: Vec::new(),
         };
@@ -98,6 +109,19 @@ impl RequestTarget {
     fn end_template(&mut self) {
         self.target_end = self.template.len();
         self.template.resize(self.target_end.next_multiple_of(4), 0);
+        (self.head, self.head_length) = ([0; PIECE_BYTES], 0);
+        if self.version == Version::V1_2
+            && let Some(head) = self.head.get_mut(..self.template.len())
+        {
+            head.copy_from_slice(&self.template);
+            self.head_length = self.template.len();
+        }
+    }
+
+    /// Whether requests to it for this operation are two constants, but for service contexts.
+    #[inline]
+    pub(crate) fn is_plain(&self, operation: OperationName<'_>) -> bool {
+        self.head_length > 0 && operation.tail.length > 0
     }
 
     /// The GIOP version spoken to this target.
@@ -158,11 +182,72 @@ impl MessageStart {
         code_sets: TransmissionCodeSets,
         id: RequestId,
         response: Response,
+        operation: OperationName<'_>,
+        contexts: &[EncodedContexts<'_>],
+    ) -> Result<MessageStart, Misuse> {
+        let encoding = target.encoding(code_sets);
+        if target.is_plain(operation) && contexts.iter().all(EncodedContexts::is_empty) {
+            let message = MessageStart::plain_request(buf, target, operation, encoding);
+            message.identify(buf, id, response);
+            return Ok(message);
+        }
+        MessageStart::any_request(buf, target, encoding, id, response, operation.text, contexts)
+    }
+
+    /// Appends nearly every request header: two constants, the reference's and the operation's. It lacks what
+    /// [`identify`](Self::identify) adds. Only where [`RequestTarget::is_plain`] says so.
+    #[inline(always)] // a step of every call
+    pub(crate) fn plain_request(
+        buf: &mut Vec<u8>,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        encoding: Encoding,
+    ) -> MessageStart {
+        let origin = buf.len();
+        append_piece(buf, &target.head, target.head_length);
+        append_piece(buf, &operation.tail.bytes, operation.tail.length);
+        Self::body_aligned(buf, origin, encoding)
+    }
+
+    /// Writes the id and the response flags of a request of GIOP 1.2.
+    pub(crate) fn identify(&self, buf: &mut [u8], id: RequestId, response: Response) {
+        buf[self.origin + ID_AT..self.origin + FLAGS_AT].copy_from_slice(&id.0.to_ne_bytes());
+        buf[self.origin + FLAGS_AT] = response.flags();
+    }
+
+    /// Does both, [`identify`](Self::identify) and [`finish`](Self::finish); the bytes of the message, whose bound is the
+    /// caller's to look at.
+    #[inline(always)] // a step of every call
+    pub(crate) fn finish_plain_request(
+        &self,
+        buf: &mut Vec<u8>,
+        id: RequestId,
+        response: Response,
+    ) -> Result<usize, Misuse> {
+        if buf.len() == self.body_at {
+            buf.truncate(self.body_at - self.padding); // a body that is empty needs no padding before it
+        }
+        let message = buf.get_mut(self.origin..).unwrap_or_default();
+        let length = message.len();
+        let Some(fixed) = message.first_chunk_mut::<TARGET_AT>() else { return Err(Misuse::TooLarge) };
+        let size = u32::try_from(length - HEADER_BYTES).map_err(|_| Misuse::TooLarge)?;
+        fixed[SIZE_AT..HEADER_BYTES].copy_from_slice(&size.to_ne_bytes());
+        fixed[ID_AT..FLAGS_AT].copy_from_slice(&id.0.to_ne_bytes());
+        fixed[FLAGS_AT] = response.flags();
+        Ok(length)
+    }
+
+    #[inline(never)]
+    fn any_request(
+        buf: &mut Vec<u8>,
+        target: &RequestTarget,
+        encoding: Encoding,
+        id: RequestId,
+        response: Response,
         operation: &str,
         contexts: &[EncodedContexts<'_>],
     ) -> Result<MessageStart, Misuse> {
         let origin = buf.len();
-        let encoding = target.encoding(code_sets);
         if target.version == Version::V1_2 {
             buf.extend_from_slice(&target.template);
             buf[origin + ID_AT..origin + ID_AT + 4].copy_from_slice(&id.0.to_ne_bytes());
@@ -194,7 +279,7 @@ impl MessageStart {
     }
 
     /// Appends a Reply header.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub fn reply_with(
         buf: &mut Vec<u8>,
         encoding: Encoding,
@@ -202,18 +287,29 @@ impl MessageStart {
         status: ReplyStatus,
         contexts: EncodedContexts<'_>,
     ) -> MessageStart {
-        let origin = buf.len();
-        let header = header(encoding.version, MessageType::Reply);
         if encoding.version == Version::V1_2 && contexts.is_empty() {
             // Nearly every reply: known as a whole, and the body begins where it ends.
+            let origin = buf.len();
             let mut bytes = [0; PLAIN_REPLY_BYTES];
-            bytes[..HEADER_BYTES].copy_from_slice(&header);
+            bytes[..HEADER_BYTES].copy_from_slice(&header(Version::V1_2, MessageType::Reply));
             bytes[HEADER_BYTES..HEADER_BYTES + 4].copy_from_slice(&id.0.to_ne_bytes());
             bytes[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&(status as u32).to_ne_bytes());
             buf.extend_from_slice(&bytes);
             return Self::body_here(buf, origin, encoding);
         }
-        buf.extend_from_slice(&header);
+        MessageStart::any_reply(buf, encoding, id, status, contexts)
+    }
+
+    #[inline(never)]
+    fn any_reply(
+        buf: &mut Vec<u8>,
+        encoding: Encoding,
+        id: RequestId,
+        status: ReplyStatus,
+        contexts: EncodedContexts<'_>,
+    ) -> MessageStart {
+        let origin = buf.len();
+        buf.extend_from_slice(&header(encoding.version, MessageType::Reply));
         let mut w = Writer::continuing(buf, origin, encoding);
         if encoding.version == Version::V1_2 {
             w.write_u32(id.0);
@@ -346,6 +442,7 @@ impl MessageStart {
     }
 
     /// Takes the message off the buffer again.
+    #[cold]
     pub fn abandon(self, buf: &mut Vec<u8>) {
         buf.truncate(self.origin);
     }
@@ -373,6 +470,14 @@ pub(super) fn write_operation(w: &mut Writer<'_>, operation: &str) -> Result<(),
     w.write_bytes(operation.as_bytes());
     w.write_u8(0);
     Ok(())
+}
+
+/// Appends the first `length` bytes of a piece.
+#[inline(always)] // a step of every call
+fn append_piece(buf: &mut Vec<u8>, piece: &[u8; PIECE_BYTES], length: usize) {
+    let end = buf.len() + length;
+    buf.extend_from_slice(piece);
+    buf.truncate(end);
 }
 
 /// A header whose size is impossible until it is patched.

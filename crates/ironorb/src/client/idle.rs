@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::EndpointLinks;
+use crate::coarse::Coarse;
 use crate::sync::lock;
 
 /// Who looks for idle connections.
@@ -79,7 +80,7 @@ impl Idler {
             let connects = state.connects;
             let endpoints: Vec<_> = state.endpoints.iter().filter_map(Weak::upgrade).collect();
             drop(state);
-            let now = Instant::now();
+            let now = Coarse::now();
             let connected: usize = endpoints.iter().map(|endpoint| endpoint.close_idle(now, limit)).sum();
             drop(endpoints);
             let mut state = lock(&self.state);

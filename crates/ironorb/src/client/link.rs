@@ -11,6 +11,7 @@ mod batch;
 mod both_ways;
 mod lending;
 mod lost;
+mod straight;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,13 +22,14 @@ use std::time::{Duration, Instant};
 use ironorb_giop::cdr::Writer;
 use ironorb_giop::connection::{CallId, CallState, ClientConnection, ConnectionEnd, RequestOptions, Side};
 use ironorb_giop::framer::Framer;
-use ironorb_giop::message::{Message, RequestTarget};
+use ironorb_giop::message::{Message, OperationName, RequestTarget};
 use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Misuse, Version};
 
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
 use super::{Common, Place};
+use crate::coarse::Coarse;
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::messaging::OnewayBatching;
@@ -40,6 +42,7 @@ pub(crate) use batch::Added;
 use batch::Batch;
 use both_ways::BothWays;
 pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
+pub(crate) use straight::Heard;
 
 /// One outgoing connection.
 #[derive(Debug)]
@@ -55,8 +58,10 @@ pub(crate) struct Link {
     receive_timeout_us: AtomicU64,
     /// Of whoever has the receiving part.
     waits: Waits,
-    /// When the connection was last asked for, in milliseconds since `made`.
-    used_ms: AtomicU64,
+    /// The last timeout for which that is near enough, in a form of its own.
+    timeout_that_fits: AtomicU64,
+    /// When the connection was last asked for, as [`Coarse`] counts.
+    used_ns: AtomicU64,
     made: Instant,
     transmit_bytes_max: usize,
     /// Oneways that have waited for others and were lost, for all connections to the endpoint.
@@ -110,7 +115,7 @@ impl DerefMut for LinkState {
 }
 
 /// An idle connection may have been closed by the peer meanwhile; after this time it is worth a look.
-const LOOK_AFTER_MS: u64 = 20;
+const LOOK_AFTER_NS: u64 = 20_000_000;
 
 /// How long the buffer of the last large reply is kept for the next, at least; looked at with what closes idle connections.
 const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
@@ -157,7 +162,8 @@ impl Link {
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
             waits: Waits::new(config.client_waiting, spinners),
-            used_ms: AtomicU64::new(0),
+            timeout_that_fits: AtomicU64::new(u64::MAX),
+            used_ns: AtomicU64::new(Coarse::now().0),
             made: Instant::now(),
             transmit_bytes_max: config.transmit_bytes_max,
             lost_oneways,
@@ -170,33 +176,20 @@ impl Link {
     }
 
     /// False when it has ended, also when the peer closed it while nobody used it. For a call that begins now.
-    #[inline]
-    pub(crate) fn is_usable(&self, now: Instant) -> bool {
-        let now_ms = self.elapsed_ms(now);
-        let is_alive = self.is_alive_at(now_ms);
-        self.used_ms.store(now_ms, Ordering::Relaxed);
+    #[inline(always)] // a step of every call
+    pub(crate) fn is_usable(&self, now: Coarse) -> bool {
+        let is_alive = self.is_alive(now);
+        self.used_ns.store(now.0, Ordering::Relaxed);
         is_alive
     }
 
     /// The same for one who does not want to call.
-    pub(crate) fn is_alive(&self, now: Instant) -> bool {
-        self.is_alive_at(self.elapsed_ms(now))
-    }
-
     #[inline]
-    fn is_alive_at(&self, now_ms: u64) -> bool {
-        let idle_ms = now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed));
-        if idle_ms > LOOK_AFTER_MS {
+    pub(crate) fn is_alive(&self, now: Coarse) -> bool {
+        if now.0.saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
             self.look();
         }
         !self.ended.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn elapsed_ms(&self, now: Instant) -> u64 {
-        let elapsed = now.saturating_duration_since(self.made);
-        // `as_millis` would divide 128 bits.
-        elapsed.as_secs() * 1000 + u64::from(elapsed.subsec_millis())
     }
 
     /// Takes note of what came while nobody waited: CloseConnection or the end of the stream.
@@ -215,12 +208,11 @@ impl Link {
     }
 
     /// Sends a request and waits for its answer. `arguments` writes the request's body.
-    #[inline(always)] // a step of every call
     pub(crate) fn call(
         &self,
         target: &RequestTarget,
         options: RequestOptions<'_>,
-        operation: &str,
+        operation: OperationName<'_>,
         arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
         now: Instant,
         deadline: Deadline,
@@ -253,7 +245,7 @@ impl Link {
         &self,
         target: &RequestTarget,
         contexts: EncodedContexts<'_>,
-        operation: &str,
+        operation: OperationName<'_>,
         arguments: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
         batching: Option<OnewayBatching>,
         now: Instant,
@@ -272,7 +264,18 @@ impl Link {
         {
             return Ok(());
         }
-        state = self
+        self.finish_oneway(state, begins_at, ends_at, clock, deadline)
+    }
+
+    fn finish_oneway(
+        &self,
+        state: Guard<'_>,
+        begins_at: u64,
+        ends_at: u64,
+        mut clock: Clock,
+        deadline: Deadline,
+    ) -> Result<(), CallFailure> {
+        let mut state = self
             .flush(state, &mut clock, deadline)
             .map_err(|Passed| CallFailure::TimedOut { written: true })?;
         let sent_position = state.transmit().sent_position();
@@ -282,7 +285,6 @@ impl Link {
         }
     }
 
-    #[inline(always)] // a step of every call
     fn finish_call(
         &self,
         state: Guard<'_>,
@@ -314,7 +316,6 @@ impl Link {
     }
 
     /// Locks, but not before the peer has read what others have written.
-    #[inline(always)] // a step of every call
     fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
         let mut state = lock(&self.state);
         while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
@@ -326,7 +327,6 @@ impl Link {
     }
 
     /// Sends until nothing waits or the connection has ended.
-    #[inline(always)] // a step of every call
     fn flush<'l>(
         &'l self,
         mut state: Guard<'l>,
@@ -393,7 +393,6 @@ impl Link {
         (state, left.map(drop))
     }
 
-    #[inline(always)] // a step of every call
     fn wait_for_answer<'l>(
         &'l self,
         mut state: Guard<'l>,
@@ -546,8 +545,19 @@ impl Link {
     }
 
     /// The socket's own timeout saves a system call to wait; it is left alone while it is near enough.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn set_receive_timeout(&self, left: Option<Duration>) {
+        // Differs for any two timeouts that are worth telling apart.
+        let wanted =
+            left.map_or(u64::MAX, |left| left.as_secs().wrapping_shl(30) | u64::from(left.subsec_nanos()));
+        if self.timeout_that_fits.load(Ordering::Relaxed) != wanted {
+            self.fit_receive_timeout(left, wanted);
+        }
+    }
+
+    #[inline(never)]
+    fn fit_receive_timeout(&self, left: Option<Duration>, wanted: u64) {
+        self.timeout_that_fits.store(wanted, Ordering::Relaxed);
         let now_us = self.receive_timeout_us.load(Ordering::Relaxed);
         let want_us = left.map_or(0, |left| (left.as_micros() as u64).max(1));
         let fits = if want_us == 0 {
@@ -572,14 +582,13 @@ impl Link {
     }
 
     /// How long nobody has asked for it.
-    pub(super) fn idle_time(&self, now: Instant) -> Duration {
-        let idle_ms = self.elapsed_ms(now).saturating_sub(self.used_ms.load(Ordering::Relaxed));
-        Duration::from_millis(idle_ms)
+    pub(super) fn idle_time(&self, now: Coarse) -> Duration {
+        now.since(Coarse(self.used_ns.load(Ordering::Relaxed)))
     }
 
     /// Closes the connection if nobody has asked for it for this long and nothing is in flight. True when it carries
     /// no more calls. A client needs no goodbye to close: what it wants it has heard.
-    pub(super) fn close_if_idle(&self, now: Instant, limit: Duration) -> bool {
+    pub(super) fn close_if_idle(&self, now: Coarse, limit: Duration) -> bool {
         let mut state = lock(&self.state);
         if state.end().is_some() {
             return true;

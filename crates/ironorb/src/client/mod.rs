@@ -9,7 +9,7 @@ mod receiver;
 mod resolver;
 
 pub(crate) use errands::Errands;
-pub(crate) use link::{Acceptor, Added, Backlog, Link};
+pub(crate) use link::{Acceptor, Added, Backlog, Heard, Link};
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -26,6 +26,7 @@ use self::idle::Idler;
 use self::link::Callbacks;
 use self::receiver::Receiver;
 use self::resolver::Resolver;
+use crate::coarse::Coarse;
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
 use crate::endpoint::Address;
@@ -78,7 +79,7 @@ impl Endpoints {
     /// Closes connections whose peers have gone, and forgets endpoints that no reference leads to and that have no
     /// connection. Done when the number of entries has doubled, so that it costs an entry a constant, and so that
     /// peers that come and go leave no more behind than there are others.
-    fn sweep(&mut self, now: Instant) {
+    fn sweep(&mut self, now: Coarse) {
         self.links.retain(|_, links| {
             let connected = links.drop_ended(now);
             connected > 0 || Arc::strong_count(links) > 1
@@ -135,7 +136,7 @@ impl Connector {
             return links.clone();
         }
         if endpoints.links.len() >= endpoints.sweep_at.max(SWEEP_MIN) {
-            endpoints.sweep(Instant::now());
+            endpoints.sweep(Coarse::now());
         }
         let links = Arc::new(EndpointLinks {
             address,
@@ -249,14 +250,14 @@ impl Common {
 
     /// A place for one connection more. Closes one that nobody uses, if there are as many as there may be; `None` when
     /// all are in use.
-    fn place(&self, now: Instant) -> Option<Place> {
+    fn place(&self, now: Coarse) -> Option<Place> {
         let place = Place(self.connected.clone());
         let is_free = self.connected.fetch_add(1, Ordering::Relaxed) < self.config.client_connections_max;
         (is_free || self.close_an_idle_one(now)).then_some(place)
     }
 
     #[cold]
-    fn close_an_idle_one(&self, now: Instant) -> bool {
+    fn close_an_idle_one(&self, now: Coarse) -> bool {
         let Some(endpoints) = self.endpoints.upgrade() else { return false };
         let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
         let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
@@ -303,7 +304,8 @@ struct Slot {
 }
 
 impl Slot {
-    fn open_in_turn(&self, now: Instant) -> Option<Arc<Link>> {
+    #[inline(always)] // a step of every call
+    fn open_in_turn(&self, now: Coarse) -> Option<Arc<Link>> {
         self.link.as_ref().filter(|link| self.waiting.is_none() && link.is_usable(now)).cloned()
     }
 }
@@ -379,7 +381,7 @@ impl EndpointLinks {
     }
 
     /// Closes connections that have ended; says how many are left.
-    fn drop_ended(&self, now: Instant) -> usize {
+    fn drop_ended(&self, now: Coarse) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
             let mut slot = lock(slot);
@@ -392,7 +394,7 @@ impl EndpointLinks {
     }
 
     /// How long each connection has not been asked for, and its slot.
-    fn idle_times(&self, now: Instant) -> Vec<(Duration, &EndpointLinks, usize)> {
+    fn idle_times(&self, now: Coarse) -> Vec<(Duration, &EndpointLinks, usize)> {
         let slots = self.slots.iter().enumerate();
         slots
             .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
@@ -400,7 +402,7 @@ impl EndpointLinks {
     }
 
     /// Closes one connection if it is in no use.
-    fn close_if_idle(&self, index: usize, now: Instant) -> bool {
+    fn close_if_idle(&self, index: usize, now: Coarse) -> bool {
         let mut slot = lock(&self.slots[index]);
         let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
         if is_closed {
@@ -410,7 +412,7 @@ impl EndpointLinks {
     }
 
     /// Closes connections over which nothing has been called for this long; says how many are left.
-    fn close_idle(&self, now: Instant, limit: Duration) -> usize {
+    fn close_idle(&self, now: Coarse, limit: Duration) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
             // Under the slot's lock, so that nobody takes the connection for a new call meanwhile.
@@ -427,7 +429,7 @@ impl EndpointLinks {
     /// The connection of the thread with this number, if there is one that has not ended. `None` also while calls
     /// wait for it or are being sent over it, which must not be overtaken. Makes none.
     #[inline(always)] // a step of every call
-    pub(crate) fn open_link(&self, ordinal: usize, now: Instant) -> Option<Arc<Link>> {
+    pub(crate) fn open_link(&self, ordinal: usize, now: Coarse) -> Option<Arc<Link>> {
         lock(&self.slots[ordinal % self.slots.len()]).open_in_turn(now)
     }
 
@@ -440,11 +442,10 @@ impl EndpointLinks {
     ) -> Result<Option<Arc<Link>>, ConnectFailure> {
         let mut slot = lock(&self.slots[ordinal % self.slots.len()]);
         loop {
-            let now = Instant::now();
             if slot.waiting.is_none() {
-                return Ok(slot.open_in_turn(now));
+                return Ok(slot.open_in_turn(Coarse::now()));
             }
-            let woken = match deadline.remaining(now) {
+            let woken = match deadline.remaining(Instant::now()) {
                 Ok(None) => self.sent.wait(slot).unwrap_or_else(PoisonError::into_inner),
                 Ok(Some(left)) => {
                     self.sent.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0
@@ -475,13 +476,12 @@ impl EndpointLinks {
     pub(crate) fn link_or_wait(
         self: &Arc<Self>,
         ordinal: usize,
-        now: Instant,
         may_connect: impl FnOnce() -> bool,
         (call, target): (&Arc<AsyncCall>, &RequestTarget),
     ) -> Way {
         let index = ordinal % self.slots.len();
         let mut slot = lock(&self.slots[index]);
-        if let Some(link) = slot.open_in_turn(now) {
+        if let Some(link) = slot.open_in_turn(Coarse::now()) {
             return Way::Open(link);
         }
         if let Some(waiting) = &mut slot.waiting {
@@ -528,7 +528,7 @@ impl EndpointLinks {
                 }
             };
             // Those that are sent again for it has ended come back here.
-            if connected.as_ref().is_ok_and(|link| !link.is_usable(Instant::now())) {
+            if connected.as_ref().is_ok_and(|link| !link.is_usable(Coarse::now())) {
                 connected = self.connect(slot, Instant::now(), Deadline::NEVER);
             }
             for (call, target) in waiting {
@@ -566,14 +566,14 @@ impl EndpointLinks {
     /// From now on calls to this endpoint that find no connection use this one.
     fn add_accepted(&self, link: &Arc<Link>) {
         let mut accepted = lock(&self.accepted);
-        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(Instant::now())));
+        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(Coarse::now())));
         if accepted.len() < ACCEPTED_MAX && !accepted.iter().any(|other| other.as_ptr() == Arc::as_ptr(link))
         {
             accepted.push(Arc::downgrade(link));
         }
     }
 
-    fn accepted_link(&self, now: Instant) -> Option<Arc<Link>> {
+    fn accepted_link(&self, now: Coarse) -> Option<Arc<Link>> {
         // The newest first: an older one may have lost its client without a word.
         lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
@@ -590,14 +590,14 @@ impl EndpointLinks {
             return Err(ConnectFailure::ShutDown);
         }
         if config.bidirectional
-            && let Some(link) = self.accepted_link(now)
+            && let Some(link) = self.accepted_link(Coarse::now())
         {
             lock(slot).link = Some(link.clone());
             return Ok(link);
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
-        let place = self.common.place(now).ok_or(ConnectFailure::TooMany)?;
+        let place = self.common.place(Coarse::now()).ok_or(ConnectFailure::TooMany)?;
         let connected = self.common.connect(&self.address, deadline);
         let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
         self.failed_ms.store(failed_ms, Ordering::Relaxed);
@@ -610,7 +610,7 @@ impl EndpointLinks {
         self.announce(&link);
         let mut slot = lock(slot);
         match &slot.link {
-            Some(other) if other.is_usable(now) => Ok(other.clone()), // another thread was faster
+            Some(other) if other.is_usable(Coarse::now()) => Ok(other.clone()), // another thread was faster
             _ => {
                 if closed.load(Ordering::Acquire) {
                     return Err(ConnectFailure::ShutDown);

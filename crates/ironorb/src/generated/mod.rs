@@ -49,6 +49,7 @@ pub use ironorb_giop::{
     Malformed, MalformedKind, Marshal, Misuse, Reader, SystemException, Unmarshal, Writer,
 };
 
+use ironorb_giop::message::{OperationName, OperationTail};
 use std::borrow::Cow;
 pub use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,30 +61,38 @@ pub struct Operation<'o> {
     oneway: bool,
     /// The name once more where it is a constant, for those who keep it.
     constant: Option<&'static str>,
+    /// What requests have from the name on.
+    tail: OperationTail,
 }
 
 impl Operation<'static> {
     /// An operation that answers. `name` is as on the wire, `_get_…` and `_set_…` for attributes.
     pub const fn twoway(name: &'static str) -> Self {
-        Operation { name, oneway: false, constant: Some(name) }
+        Operation { name, oneway: false, constant: Some(name), tail: OperationTail::new(name) }
     }
 
     /// An operation that does not answer.
     pub const fn oneway(name: &'static str) -> Self {
-        Operation { name, oneway: true, constant: Some(name) }
+        Operation { name, oneway: true, constant: Some(name), tail: OperationTail::new(name) }
     }
 }
 
 impl<'o> Operation<'o> {
     /// An operation whose name is known at run time only.
     pub(crate) fn named(name: &'o str, oneway: bool) -> Self {
-        Operation { name, oneway, constant: None }
+        Operation { name, oneway, constant: None, tail: OperationTail::NONE }
     }
 
     /// The name on the wire.
     #[inline]
     pub fn name(&self) -> &'o str {
         self.name
+    }
+
+    /// The name as a request is begun with.
+    #[inline]
+    pub(crate) fn wire_name(&self) -> OperationName<'_> {
+        OperationName::with_tail(self.name, &self.tail)
     }
 
     /// The name for one who outlives the call; a copy where it is not a constant.

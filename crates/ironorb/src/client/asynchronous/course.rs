@@ -15,6 +15,7 @@ use ironorb_giop::{Encoding, Misuse, Writer};
 use super::{Answer, AsyncCall, End, InFlight, Listener, Progress, Stage, Written, no_thread};
 use crate::client::kept::{Kept, KeptArguments, ToSend, expected_encoding};
 use crate::client::{ConnectFailure, Link, Way};
+use crate::coarse::Coarse;
 use crate::course::{may_connect, not_connected};
 use crate::deadline::Passed;
 use crate::interceptor::Attempt;
@@ -293,7 +294,7 @@ impl AsyncCall {
             };
             drop(progress);
             let target = &targets[index];
-            if let Some(link) = target.links.open_link(self.ordinal, now) {
+            if let Some(link) = target.links.open_link(self.ordinal, Coarse::now()) {
                 self.keep(arguments, link.encoding_for(&target.request))?;
                 let begun = match link.begin(self, &target.request, now) {
                     // Another's request has told the code set meanwhile.
@@ -308,7 +309,7 @@ impl AsyncCall {
             }
             self.keep(arguments, expected_encoding(&target.request))?;
             let may_connect = || may_connect(&self.object, self.is_free, &target.links);
-            match target.links.link_or_wait(self.ordinal, now, may_connect, (self, &target.request)) {
+            match target.links.link_or_wait(self.ordinal, may_connect, (self, &target.request)) {
                 Way::Open(link) => {
                     return link
                         .begin(self, &target.request, now)

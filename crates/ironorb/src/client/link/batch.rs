@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ironorb_giop::connection::NotWhole;
-use ironorb_giop::message::RequestTarget;
-use ironorb_giop::service_context::EncodedContexts;
+use ironorb_giop::message::{OperationName, RequestTarget};
 
-use super::{Clock, Guard, LOOK_AFTER_MS, Link};
+use super::{Clock, Guard, LOOK_AFTER_NS, Link};
+use crate::coarse::Coarse;
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::invoke::Arguments;
@@ -55,7 +55,7 @@ impl Link {
     pub(crate) fn add_oneway(
         &self,
         target: &RequestTarget,
-        operation: &str,
+        operation: OperationName<'_>,
         arguments: Arguments<'_>,
         batching: &OnewayBatching,
         deadline: impl FnOnce(Instant) -> Option<Deadline>,
@@ -69,8 +69,7 @@ impl Link {
             return Added::NotHere;
         }
         let begins_at = state.transmit().end_position();
-        if let Err(request) = state.begin_lending_oneway(target, operation, EncodedContexts::EMPTY, arguments)
-        {
+        if let Err(request) = state.begin_plain_oneway(target, operation, arguments) {
             return self.add_lending(state, begins_at, request, arguments, deadline);
         }
         let is_full = state.transmit().pending_bytes() >= batching.bytes_max
@@ -108,18 +107,17 @@ impl Link {
     /// connection for it, or a look at it is due.
     #[cold]
     fn may_begin(&self, state: &mut Guard<'_>, pending_bytes: usize, batching: &OnewayBatching) -> bool {
-        let now = Instant::now();
-        let now_ms = self.elapsed_ms(now);
-        let idle_ms = now_ms.saturating_sub(self.used_ms.load(Ordering::Relaxed));
+        let ticked = Coarse::now();
+        let idle_ns = ticked.0.saturating_sub(self.used_ns.load(Ordering::Relaxed));
         if self.is_accepted()
             || state.end().is_some()
-            || idle_ms > LOOK_AFTER_MS
+            || idle_ns > LOOK_AFTER_NS
             || pending_bytes > self.transmit_bytes_max
         {
             return false;
         }
-        self.used_ms.store(now_ms, Ordering::Relaxed);
-        self.set_due(state, now, pending_bytes == 0, batching)
+        self.used_ns.store(ticked.0, Ordering::Relaxed);
+        self.set_due(state, Instant::now(), pending_bytes == 0, batching)
     }
 
     /// Sees to it that what waits leaves in time. False when nobody could.
@@ -183,7 +181,7 @@ impl Link {
         deadline: impl FnOnce(Instant) -> Option<Deadline>,
     ) -> Result<(), CallFailure> {
         let now = Instant::now();
-        self.used_ms.store(self.elapsed_ms(now), Ordering::Relaxed);
+        self.used_ns.store(Coarse::now().0, Ordering::Relaxed);
         let ends_at = state.transmit().end_position();
         self.send_some(&mut state);
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {

@@ -1,0 +1,138 @@
+//! The requests and replies of nearly every call: whatever else a request may have to carry is left to the ways that
+//! write it piece by piece, before anything of it has been written.
+
+use super::{BeginError, CallId, ClientConnection, NotWhole, RequestOptions, SlotState};
+use crate::cdr::Run;
+use crate::connection::WriteBody;
+use crate::connection::transmit::NotWritten;
+use crate::error::Misuse;
+use crate::framer::Framer;
+use crate::message::{MessageStart, OperationName, RequestTarget, Response};
+use crate::probe::{self, Stage};
+use crate::service_context::EncodedContexts;
+use crate::version::{Encoding, TransmissionCodeSets};
+
+impl<W> ClientConnection<W> {
+    /// True when nobody sends or receives, and nothing is in the way of either.
+    #[inline]
+    pub fn is_at_rest(&self) -> bool {
+        self.transmit.pending_bytes() == 0 && self.framer.is_some() && self.end.is_none()
+    }
+
+    /// Writes a request without service contexts, as [`begin_lending`](Self::begin_lending) does. Compiled once, for all
+    /// operations.
+    #[inline(never)]
+    pub fn begin_plain(
+        &mut self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        response: Response,
+        arguments: WriteBody<'_>,
+    ) -> Result<CallId, NotWhole<CallId>> {
+        let Some(encoding) = self.plain_encoding(target, operation) else {
+            let options = RequestOptions { response, contexts: EncodedContexts::EMPTY };
+            return self.begin_lending(target, operation, options, arguments);
+        };
+        let call = self.take_slot()?;
+        let probe = probe::enter(Stage::Marshal);
+        let buf = self.transmit.buffer();
+        let message = MessageStart::plain_request(buf, target, operation, encoding);
+        let mut w = message.sparse_body(buf);
+        let written = arguments(&mut w);
+        let runs = w.into_runs();
+        let finished = match (written, runs) {
+            (Ok(()), None) => message.finish_plain_request(buf, call.0, response),
+            (Ok(()), Some(runs)) => return self.lend_plain(message, call, response, runs, arguments),
+            (Err(misuse), _) => Err(misuse),
+        };
+        drop(probe);
+        match finished {
+            Ok(length) if length <= self.config.framer.message_bytes_max => Ok(call),
+            Ok(_) => Err(self.give_up_plain(message, target, call, Misuse::TooLarge)),
+            Err(misuse) => Err(self.give_up_plain(message, target, call, misuse)),
+        }
+    }
+
+    /// The same for one that wants no reply.
+    #[inline]
+    pub fn begin_plain_oneway(
+        &mut self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        arguments: WriteBody<'_>,
+    ) -> Result<(), NotWhole<()>> {
+        match self.begin_plain(target, operation, Response::None, arguments) {
+            Ok(call) => {
+                self.release(call); // its slot lent its next id
+                Ok(())
+            }
+            Err(NotWhole::Failed(e)) => Err(NotWhole::Failed(e)),
+            Err(NotWhole::Lent(call, message)) => {
+                self.release(call);
+                Err(NotWhole::Lent((), message))
+            }
+        }
+    }
+
+    /// What the arguments of a request are written in that says nothing beside them; `None` if it has to say more, or to
+    /// leave in pieces.
+    #[inline(always)] // a step of every call
+    fn plain_encoding(&self, target: &RequestTarget, operation: OperationName<'_>) -> Option<Encoding> {
+        if !target.is_plain(operation) || self.announcement.is_some() || self.config.fragment_bytes.is_some()
+        {
+            return None;
+        }
+        match self.code_sets {
+            Some(code_sets) => Some(target.encoding(code_sets)),
+            None if target.code_sets().is_none() => Some(target.encoding(TransmissionCodeSets::UNNEGOTIATED)),
+            None => None,
+        }
+    }
+
+    #[cold]
+    fn lend_plain(
+        &mut self,
+        message: MessageStart,
+        call: CallId,
+        response: Response,
+        runs: Vec<Run>,
+        arguments: WriteBody<'_>,
+    ) -> Result<CallId, NotWhole<CallId>> {
+        message.identify(self.transmit.buffer(), call.0, response);
+        match self.transmit.lend_or_complete(message, runs, &self.config, arguments) {
+            Ok(()) => Ok(call),
+            Err(NotWritten::Lent(message)) => Err(NotWhole::Lent(call, message)),
+            Err(NotWritten::Misuse(misuse)) => {
+                self.release(call);
+                Err(BeginError::Misuse(misuse).into())
+            }
+        }
+    }
+
+    #[cold]
+    fn give_up_plain(
+        &mut self,
+        message: MessageStart,
+        target: &RequestTarget,
+        call: CallId,
+        misuse: Misuse,
+    ) -> NotWhole<CallId> {
+        message.abandon(self.transmit.buffer());
+        self.release(call);
+        BeginError::Misuse(super::wide_misuse(misuse, target)).into()
+    }
+
+    /// Puts the receiving part back after its driver has itself taken the answer to this call from it, as a
+    /// [`PlainReply`](crate::framer::PlainReply): the call is over. Gives the code sets of the answer.
+    #[inline(always)] // a step of every call
+    pub fn handle_answer(&mut self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
+        self.framer = Some(framer);
+        if let Some(slot) = self.slots.get_mut(call.index()) {
+            slot.generation = call.generation().wrapping_add(1);
+            slot.state = SlotState::Free;
+            slot.waker = None;
+            self.free.push(call.index() as u16);
+        }
+        self.reply_code_sets
+    }
+}

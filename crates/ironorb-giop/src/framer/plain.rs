@@ -1,0 +1,149 @@
+//! The messages of nearly every call, recognised by what they must look like. Decides nothing about any other.
+
+use super::{BUFFER_BYTES, Framer};
+use crate::cdr::Reader;
+use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, PLAIN_REPLY_BYTES, RequestId};
+use crate::probe::{self, Stage};
+use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
+
+/// A reply of GIOP 1.2 in this processor's order, with results and without service contexts.
+#[derive(Debug)]
+pub enum PlainReply {
+    /// Copied out of the receive buffer.
+    Short,
+    /// With the buffer that it came in.
+    Long(Message),
+}
+
+impl PlainReply {
+    /// Where its results begin.
+    pub const BODY_AT: usize = PLAIN_REPLY_BYTES;
+}
+
+/// A place for a reply so short that copying it is less than changing buffers.
+#[derive(Debug)]
+pub struct ShortReply {
+    bytes: Aligned,
+    length: usize,
+    code_sets: TransmissionCodeSets,
+}
+
+/// As receive buffers are, so that what borrows from them can from this.
+#[derive(Debug)]
+#[repr(align(8))]
+struct Aligned([u8; SHORT_BYTES]);
+
+/// Bytes of the longest reply that is copied out.
+const SHORT_BYTES: usize = 64;
+
+/// How every plain request begins, but for its byte order.
+const REQUEST: [u8; 8] = [b'G', b'I', b'O', b'P', 1, 2, 0, MessageType::Request as u8];
+
+/// The bit that tells it.
+const ORDER: [u8; 8] = [0, 0, 0, 0, 0, 0, 1, 0];
+
+/// How every plain reply begins.
+const START: [u8; 8] =
+    [b'G', b'I', b'O', b'P', 1, 2, cfg!(target_endian = "little") as u8, MessageType::Reply as u8];
+
+impl Default for ShortReply {
+    #[inline]
+    fn default() -> Self {
+        let code_sets = TransmissionCodeSets::UNNEGOTIATED;
+        ShortReply { bytes: Aligned([0; SHORT_BYTES]), length: 0, code_sets }
+    }
+}
+
+impl ShortReply {
+    /// Says which code sets hold on the connection.
+    #[inline]
+    pub fn set_code_sets(&mut self, code_sets: TransmissionCodeSets) {
+        self.code_sets = code_sets;
+    }
+
+    /// A reader for its results.
+    #[inline]
+    pub fn results(&self) -> Reader<'_> {
+        let bytes = self.bytes.0.get(..self.length).unwrap_or_default();
+        Reader::at(bytes, PLAIN_REPLY_BYTES, Encoding::native(Version::V1_2, self.code_sets))
+    }
+}
+
+impl Framer {
+    /// Takes the reply to this request, if it is what comes next, has arrived as a whole, and is a plain one; a short one
+    /// to `short`.
+    #[inline(always)] // a step of every call
+    pub fn take_plain_reply(&mut self, id: RequestId, short: &mut ShortReply) -> Option<PlainReply> {
+        let _probe = probe::enter(Stage::Frame);
+        let arrived = &self.buf[self.taken..self.filled];
+        let [m0, m1, m2, m3, m4, m5, m6, m7, n0, n1, n2, n3, i0, i1, i2, i3, rest @ ..] =
+            arrived.first_chunk::<PLAIN_REPLY_BYTES>()?;
+        let is_plain = [*m0, *m1, *m2, *m3, *m4, *m5, *m6, *m7] == START
+            && u32::from_ne_bytes([*i0, *i1, *i2, *i3]) == id.0
+            && *rest == [0; 8];
+        let body_bytes = u32::from_ne_bytes([*n0, *n1, *n2, *n3]);
+        let length = HEADER_BYTES + body_bytes as usize;
+        let is_whole = (PLAIN_REPLY_BYTES..=arrived.len()).contains(&length);
+        if !is_plain || !is_whole || length > self.limits.message_bytes_max {
+            return None;
+        }
+        if length <= SHORT_BYTES
+            && let Some(bytes) = self.buf[self.taken..].first_chunk::<SHORT_BYTES>()
+        {
+            short.bytes.0 = *bytes;
+            short.length = length;
+            self.take(length);
+            return Some(PlainReply::Short);
+        }
+        Some(PlainReply::Long(self.take_long_reply(body_bytes, length)))
+    }
+
+    /// Takes the next message, if it has arrived as a whole, and is a Request of GIOP 1.2 that came in one piece. `spare`
+    /// is a buffer to go on with; without one the framer has its own.
+    #[inline(always)] // a step of every call
+    pub fn take_plain_request(&mut self, spare: &mut Option<Vec<u8>>) -> Option<Message> {
+        let _probe = probe::enter(Stage::Frame);
+        let arrived = &self.buf[self.taken..self.filled];
+        let [m0, m1, m2, m3, m4, m5, m6, m7, n0, n1, n2, n3] = *arrived.first_chunk::<HEADER_BYTES>()?;
+        let start = u64::from_ne_bytes([m0, m1, m2, m3, m4, m5, m6, m7]);
+        if start & !u64::from_ne_bytes(ORDER) != u64::from_ne_bytes(REQUEST) {
+            return None;
+        }
+        let order = if m6 == 0 { ByteOrder::Big } else { ByteOrder::Little };
+        let body_bytes = order.number([n0, n1, n2, n3]);
+        let length = HEADER_BYTES.saturating_add(body_bytes as usize);
+        if length > arrived.len() || length > self.limits.message_bytes_max {
+            return None;
+        }
+        let header = MessageHeader {
+            version: Version::V1_2,
+            order,
+            more_fragments: false,
+            kind: MessageType::Request,
+            body_bytes,
+        };
+        // Alone in a small buffer, as messages are that are waited for.
+        if self.filled == length
+            && length <= BUFFER_BYTES
+            && let Some(spare) = spare.take_if(|spare| spare.len() >= BUFFER_BYTES)
+        {
+            self.filled = 0;
+            let buf = std::mem::replace(&mut self.buf, spare);
+            let code_sets = TransmissionCodeSets::UNNEGOTIATED;
+            return Some(Message { header, code_sets, joints: Box::default(), buf, len: length });
+        }
+        Some(self.detach(header, length))
+    }
+
+    #[inline(never)]
+    fn take_long_reply(&mut self, body_bytes: u32, length: usize) -> Message {
+        let header = MessageHeader {
+            version: Version::V1_2,
+            order: ByteOrder::NATIVE,
+            more_fragments: false,
+            kind: MessageType::Reply,
+            body_bytes,
+        };
+        self.detach(header, length)
+    }
+}

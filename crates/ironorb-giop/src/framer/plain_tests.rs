@@ -1,0 +1,117 @@
+//! Messages taken by what they must look like are those that are found by looking at what they are.
+
+use super::*;
+use crate::message::ReplyStatus;
+use crate::message::{MessageStart, RequestTarget, Response};
+use crate::service_context::EncodedContexts;
+use crate::version::{Encoding, TransmissionCodeSets};
+
+fn reply(id: u32, length: usize) -> Vec<u8> {
+    let mut buf = Vec::new();
+    let start = MessageStart::reply(&mut buf, Encoding::NATIVE, RequestId(id), ReplyStatus::NoException);
+    let body: Vec<u8> = (0..length).map(|i| i as u8).collect();
+    start.body(&mut buf).write_bytes(&body);
+    start.finish(&mut buf, usize::MAX).unwrap();
+    buf
+}
+
+fn request(operation: &str) -> Vec<u8> {
+    let target = RequestTarget::new(Version::V1_2, None, b"key");
+    let mut buf = Vec::new();
+    let sets = TransmissionCodeSets::UNNEGOTIATED;
+    let contexts = [EncodedContexts::EMPTY];
+    let (id, response) = (RequestId(7), Response::SyncWithTarget);
+    let start =
+        MessageStart::request(&mut buf, &target, sets, id, response, operation.into(), &contexts).unwrap();
+    start.finish(&mut buf, usize::MAX).unwrap();
+    buf
+}
+
+#[test]
+fn replies_of_any_length_are_taken_and_what_follows_stays() {
+    let mut short = ShortReply::default();
+    for length in [0, 1, 39, 40, 41, 500, BUFFER_BYTES, 3 * BUFFER_BYTES] {
+        let (first, second) = (reply(5, length), reply(6, 3));
+        for cut in [1, 12, 23, first.len() - 1] {
+            let mut framer = Framer::new(FramerLimits::default());
+            framer.push(&first[..cut]);
+            assert!(framer.take_plain_reply(RequestId(5), &mut short).is_none(), "not all of it has come");
+        }
+        let mut framer = Framer::new(FramerLimits::default());
+        framer.push(&[first.clone(), second.clone()].concat());
+        assert!(framer.take_plain_reply(RequestId(6), &mut short).is_none(), "it is not the next");
+        let taken = framer.take_plain_reply(RequestId(5), &mut short).unwrap();
+        let mut r = match &taken {
+            PlainReply::Short => short.results(),
+            PlainReply::Long(message) => message.reader_at(PlainReply::BODY_AT),
+        };
+        assert_eq!(matches!(taken, PlainReply::Short), length <= 40);
+        assert_eq!(r.position(), PlainReply::BODY_AT);
+        assert_eq!(r.read_bytes(length).unwrap(), &first[PlainReply::BODY_AT..]);
+        assert_eq!(r.remaining(), 0);
+        assert!(!framer.is_drained());
+        assert_eq!(framer.next().unwrap().unwrap().bytes(), second);
+        assert!(framer.is_drained());
+    }
+}
+
+#[test]
+fn only_plain_replies_are_taken() {
+    let (plain, mut short) = (reply(5, 8), ShortReply::default());
+    for at in 0..24 {
+        for change in [1, 2, 0x80] {
+            // What is longer than it was announced is left for the next message, which is not looked at here.
+            if (8..12).contains(&at) {
+                continue;
+            }
+            let mut bytes = plain.clone();
+            bytes[at] ^= change;
+            let mut framer = Framer::new(FramerLimits::default());
+            framer.push(&bytes);
+            assert!(framer.take_plain_reply(RequestId(5), &mut short).is_none(), "changed at {at}");
+        }
+    }
+    let limits = FramerLimits { message_bytes_max: plain.len() - 1, ..FramerLimits::default() };
+    let mut framer = Framer::new(limits);
+    framer.push(&plain);
+    assert!(framer.take_plain_reply(RequestId(5), &mut short).is_none(), "it is refused");
+    assert!(framer.next().is_err());
+}
+
+#[test]
+fn plain_requests_are_taken_as_they_would_be_found() {
+    let stream = [request("one"), request("two"), request("a longer one")].concat();
+    for has_spare in [false, true] {
+        for cut in 0..=stream.len() {
+            let mut framer = Framer::new(FramerLimits::default());
+            let mut spare = has_spare.then(|| vec![0; BUFFER_BYTES]);
+            let mut got = Vec::new();
+            for part in [&stream[..cut], &stream[cut..]] {
+                framer.push(part);
+                while let Some(message) = framer.take_plain_request(&mut spare) {
+                    assert_eq!(
+                        message.header(),
+                        MessageHeader::parse(message.bytes().first_chunk().unwrap()).unwrap()
+                    );
+                    got.push(message.bytes().to_vec());
+                    spare = has_spare.then(|| message.into_buffer());
+                }
+            }
+            assert_eq!(got.concat(), stream);
+            assert!(framer.is_drained());
+        }
+    }
+}
+
+#[test]
+fn only_plain_requests_are_taken() {
+    for at in 0..8 {
+        for change in [2, 4, 0x80] {
+            let mut bytes = request("one");
+            bytes[at] ^= change;
+            let mut framer = Framer::new(FramerLimits::default());
+            framer.push(&bytes);
+            assert!(framer.take_plain_request(&mut None).is_none(), "changed at {at}");
+        }
+    }
+}

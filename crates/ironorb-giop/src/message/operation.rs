@@ -1,0 +1,67 @@
+//! Names of operations as requests carry them.
+
+use super::write::PIECE_BYTES;
+
+/// The name of an operation, and with it what requests have from there on, where somebody has worked that out.
+#[derive(Debug, Clone, Copy)]
+pub struct OperationName<'o> {
+    pub(super) text: &'o str,
+    pub(super) tail: &'o OperationTail,
+}
+
+impl<'o> OperationName<'o> {
+    /// A name with its own tail.
+    #[inline]
+    pub fn with_tail(text: &'o str, tail: &'o OperationTail) -> Self {
+        OperationName { text, tail }
+    }
+
+    /// The name on the wire.
+    #[inline]
+    pub fn text(&self) -> &'o str {
+        self.text
+    }
+}
+
+impl<'o> From<&'o str> for OperationName<'o> {
+    #[inline]
+    fn from(text: &'o str) -> Self {
+        OperationName { text, tail: &OperationTail::NONE }
+    }
+}
+
+/// The second half of a request header of GIOP 1.2 without service contexts: the operation, which begins at a multiple
+/// of 4 whatever the target is, and an empty list. In this processor's order. A constant for operations that are one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationTail {
+    pub(super) bytes: [u8; PIECE_BYTES],
+    /// 0 when the name is too long: then it is written piece by piece.
+    pub(super) length: usize,
+}
+
+impl OperationTail {
+    /// Says nothing.
+    pub const NONE: OperationTail = OperationTail { bytes: [0; PIECE_BYTES], length: 0 };
+
+    /// The tail of a name. Names of more than 55 octets have none.
+    pub const fn new(name: &str) -> OperationTail {
+        let name = name.as_bytes();
+        let length = 4 + (name.len() + 1).next_multiple_of(4) + 4;
+        if length > PIECE_BYTES {
+            return OperationTail::NONE;
+        }
+        let mut bytes = [0; PIECE_BYTES];
+        let size = (name.len() as u32 + 1).to_ne_bytes();
+        let mut at = 0;
+        while at < size.len() {
+            bytes[at] = size[at];
+            at += 1;
+        }
+        let mut at = 0;
+        while at < name.len() {
+            bytes[size.len() + at] = name[at];
+            at += 1;
+        }
+        OperationTail { bytes, length }
+    }
+}

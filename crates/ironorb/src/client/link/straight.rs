@@ -1,0 +1,188 @@
+//! The call that nothing keeps: nobody else uses the connection just now, the socket takes the request at once, and what
+//! comes first is the answer. Whatever turns out otherwise is left, where it stands, to the ways that can do everything.
+
+use std::io;
+
+use ironorb_giop::connection::{CallId, NotWhole, RequestOptions};
+use ironorb_giop::framer::{Framer, PlainReply, ShortReply};
+use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
+use ironorb_giop::service_context::EncodedContexts;
+
+use super::{Clock, Guard, Link};
+use crate::deadline::CallTime;
+use crate::invocation::CallFailure;
+use crate::invoke::Arguments;
+use crate::net::{self, Moved};
+use crate::sync::lock;
+
+/// What came of a call.
+pub(crate) enum Heard {
+    /// The results.
+    Plain(PlainReply),
+    /// What a call may lead to otherwise.
+    Other(Result<Message, CallFailure>),
+}
+
+impl Link {
+    /// Sends a request without service contexts and waits for its answer, as [`call`](Link::call) does; a short one comes
+    /// to `short`.
+    #[inline(never)]
+    pub(crate) fn call_straight(
+        &self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        arguments: Arguments<'_>,
+        time: CallTime,
+        short: &mut ShortReply,
+    ) -> Heard {
+        let mut state = lock(&self.state);
+        if !state.is_at_rest() || self.both_ways.is_some() {
+            return self.call_bent(state, target, operation, arguments, time);
+        }
+        let call = match state.begin_plain(target, operation, Response::SyncWithTarget, arguments) {
+            Ok(call) => call,
+            Err(request) => return self.lend_bent(state, target, request, arguments, time),
+        };
+        if !self.send_all(&mut state) {
+            return self.wait_bent(state, target, call, time);
+        }
+        let Some(mut framer) = state.take_framer() else {
+            return self.wait_bent(state, target, call, time);
+        };
+        drop(state);
+        let sleeps = || self.set_receive_timeout(time.timeout);
+        let mut result = self.waits.receive(&self.stream, framer.space(), time.timeout, sleeps);
+        if let Ok(Moved::Bytes(count)) = result {
+            framer.received(count);
+            if let Some(mut reply) = framer.take_plain_reply(call.request_id(), short) {
+                let is_drained = framer.is_drained();
+                let mut state = lock(&self.state);
+                let code_sets = state.handle_answer(call, framer);
+                match &mut reply {
+                    PlainReply::Short => short.set_code_sets(code_sets),
+                    PlainReply::Long(message) => message.set_code_sets(code_sets),
+                }
+                if !is_drained {
+                    self.take_rest(&mut state);
+                }
+                self.hand_over(&mut state);
+                return Heard::Plain(reply);
+            }
+            result = Ok(Moved::Nothing); // it is in the framer
+        }
+        self.receive_bent(target, call, framer, result, time)
+    }
+
+    /// Sends a request without service contexts that wants no answer, as [`oneway`](Link::oneway) does.
+    pub(crate) fn tell_straight(
+        &self,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        arguments: Arguments<'_>,
+        time: CallTime,
+    ) -> Result<(), CallFailure> {
+        let mut state = lock(&self.state);
+        if state.transmit().pending_bytes() > 0 || state.end().is_some() || self.both_ways.is_some() {
+            drop(state);
+            let (now, deadline) = time.settle();
+            return self.oneway(target, EncodedContexts::EMPTY, operation, arguments, None, now, deadline);
+        }
+        let begins_at = state.transmit().sent_position();
+        match state.begin_plain_oneway(target, operation, arguments) {
+            Ok(()) if self.send_all(&mut state) => Ok(()),
+            begun => self.tell_bent(state, begun, begins_at, arguments, time),
+        }
+    }
+
+    /// Sends what waits; false when the socket did not take all of it.
+    #[inline(always)] // a step of every call
+    fn send_all(&self, state: &mut Guard<'_>) -> bool {
+        match net::send_now(&self.stream, state.transmit().poll_transmit()) {
+            Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
+            // An error shows again at the next attempt.
+            Ok(Moved::Nothing | Moved::End) | Err(_) => return false,
+        }
+        state.transmit().pending_bytes() == 0
+    }
+
+    #[cold]
+    fn tell_bent<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        begun: Result<(), NotWhole<()>>,
+        begins_at: u64,
+        arguments: Arguments<'_>,
+        time: CallTime,
+    ) -> Result<(), CallFailure> {
+        let (now, deadline) = time.settle();
+        let mut clock = self.clock(now);
+        let ends_at = state.transmit().end_position();
+        if let Err(request) = begun {
+            (state, ()) = self.lend_request(state, request, arguments, &mut clock, deadline)?;
+        }
+        self.finish_oneway(state, begins_at, ends_at, clock, deadline)
+    }
+
+    #[cold]
+    fn call_bent(
+        &self,
+        state: Guard<'_>,
+        target: &RequestTarget,
+        operation: OperationName<'_>,
+        arguments: Arguments<'_>,
+        time: CallTime,
+    ) -> Heard {
+        drop(state);
+        let (now, deadline) = time.settle();
+        Heard::Other(self.call(target, RequestOptions::TWOWAY, operation, arguments, now, deadline))
+    }
+
+    #[cold]
+    fn lend_bent(
+        &self,
+        state: Guard<'_>,
+        target: &RequestTarget,
+        request: NotWhole<CallId>,
+        arguments: Arguments<'_>,
+        time: CallTime,
+    ) -> Heard {
+        let (now, deadline) = time.settle();
+        let mut clock = self.clock(now);
+        Heard::Other(
+            self.lend_request(state, request, arguments, &mut clock, deadline).and_then(|(state, call)| {
+                self.finish_call(state, call, || target.version(), clock, deadline)
+            }),
+        )
+    }
+
+    /// Some of it is still to be sent, or another thread receives.
+    #[cold]
+    fn wait_bent(&self, state: Guard<'_>, target: &RequestTarget, call: CallId, time: CallTime) -> Heard {
+        let (now, deadline) = time.settle();
+        Heard::Other(self.finish_call(state, call, || target.version(), self.clock(now), deadline))
+    }
+
+    /// What came is not the answer, or not as nearly all are, or not all of it.
+    #[cold]
+    fn receive_bent(
+        &self,
+        target: &RequestTarget,
+        call: CallId,
+        framer: Box<Framer>,
+        result: io::Result<Moved>,
+        time: CallTime,
+    ) -> Heard {
+        let (now, deadline) = time.settle();
+        let mut state = lock(&self.state);
+        self.take_input(&mut state, framer, result);
+        Heard::Other(self.wait_for_answer(state, call, || target.version(), Clock(now), deadline))
+    }
+
+    /// More has come than the answer.
+    #[cold]
+    fn take_rest(&self, state: &mut Guard<'_>) {
+        if let Some(framer) = state.take_framer() {
+            self.take_input(state, framer, Ok(Moved::Nothing));
+        }
+    }
+}
