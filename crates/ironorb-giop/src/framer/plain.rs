@@ -83,7 +83,7 @@ impl Framer {
             && *rest == [0; 8];
         let body_bytes = u32::from_ne_bytes([*n0, *n1, *n2, *n3]);
         let length = HEADER_BYTES + body_bytes as usize;
-        let is_whole = (PLAIN_REPLY_BYTES..=arrived.len()).contains(&length);
+        let is_whole = self.to_drop == 0 && (PLAIN_REPLY_BYTES..=arrived.len()).contains(&length);
         if !is_plain || !is_whole || length > self.limits.message_bytes_max {
             return None;
         }
@@ -112,7 +112,7 @@ impl Framer {
         let order = if m6 == 0 { ByteOrder::Big } else { ByteOrder::Little };
         let body_bytes = order.number([n0, n1, n2, n3]);
         let length = HEADER_BYTES.saturating_add(body_bytes as usize);
-        if length > arrived.len() || length > self.limits.message_bytes_max {
+        if length > arrived.len() || length > self.limits.message_bytes_max || self.to_drop > 0 {
             return None;
         }
         let header = MessageHeader {
@@ -132,7 +132,20 @@ impl Framer {
             let code_sets = TransmissionCodeSets::UNNEGOTIATED;
             return Some(Message { header, code_sets, joints: Box::default(), buf, len: length });
         }
-        Some(self.detach(header, length))
+        Some(self.detach_one_of_many(spare, header, length))
+    }
+
+    #[inline(never)]
+    fn detach_one_of_many(
+        &mut self,
+        spare: &mut Option<Vec<u8>>,
+        header: MessageHeader,
+        length: usize,
+    ) -> Message {
+        if let Some(spare) = spare.take() {
+            self.recycle(spare);
+        }
+        self.detach(header, length)
     }
 
     #[inline(never)]

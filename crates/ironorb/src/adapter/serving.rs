@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::message::{LocateRequest, LocateStatus, Message, Request, RequestId, Response};
+use ironorb_giop::message::{
+    LocateRequest, LocateStatus, Message, PlainRequest, Request, RequestId, Response,
+};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
 use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
@@ -16,10 +18,10 @@ use super::{Adapter, Postponed};
 use crate::cancellations::OnCancel;
 use crate::generated::call::Responder;
 use crate::generated::{Call, Raised};
-use crate::interceptor::{FreshSlots, Interception, Target};
+use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::invoke::servant_panicked;
 use crate::orb::OrbCore;
-use crate::poa::{OnHold, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
+use crate::poa::{Current, OnHold, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
 use crate::probe::{self, Stage};
 
 /// Where the replies of one connection are written.
@@ -86,9 +88,15 @@ impl Session {
     fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
         match request.contexts.find(CODE_SETS) {
             None if request.version == Version::V1_0 => Some(TransmissionCodeSets::UNNEGOTIATED),
-            None => Some(TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))),
+            None => Some(self.agreed_before()),
             Some(context) => self.agree(context),
         }
+    }
+
+    /// The code sets of a request that says nothing of them.
+    #[inline]
+    fn agreed_before(&self) -> TransmissionCodeSets {
+        TransmissionCodeSets::from_octet(self.code_sets.load(Ordering::Relaxed))
     }
 
     #[cold]
@@ -97,6 +105,15 @@ impl Session {
         self.code_sets.store(sets.to_octet(), Ordering::Relaxed);
         Some(sets)
     }
+}
+
+/// Where a request is from.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    message: &'p Message,
+    session: &'p Session,
+    sink: &'p dyn ReplySink,
+    orb: &'p Arc<OrbCore>,
 }
 
 impl Adapter {
@@ -109,7 +126,36 @@ impl Adapter {
         sink: &dyn ReplySink,
         orb: &Arc<OrbCore>,
     ) {
+        if let Some((request, upcall)) = self.begin_plainly(message, orb) {
+            let code_sets = session.agreed_before();
+            let encoding = Encoding {
+                bare_exceptions: orb.config.bare_exceptions,
+                ..Encoding::native(Version::V1_2, code_sets)
+            };
+            let wanted = request.response == Response::SyncWithTarget;
+            let responder = Responder::new(sink, encoding, request.id, wanted, None);
+            let arguments = message.reader_under(code_sets, request.body_at).with_environment(&**orb);
+            let call = Call::new(request.operation, arguments, &responder);
+            let current = upcall.enter();
+            return dispatch(&current, call, &responder);
+        }
         self.serve_begun(message, session, sink, orb, None);
+    }
+
+    /// A request, and its servant, where nothing else is to be looked at, as mostly nothing is.
+    #[inline(always)] // a step of every call
+    fn begin_plainly<'m>(&self, message: &'m Message, orb: &OrbCore) -> Option<(PlainRequest<'m>, Upcall)> {
+        if !orb.serves_plainly {
+            return None;
+        }
+        let probe = probe::enter(Stage::Frame);
+        let request = message.plain_request()?;
+        drop(probe);
+        if request.response == Response::SyncWithServer {
+            return None;
+        }
+        let _probe = probe::enter(Stage::ObjectLookup);
+        Some((request, self.begin_upcall_now(request.object_key)?))
     }
 
     /// Hears what a client tells of itself with a request, ahead of serving it.
@@ -143,17 +189,39 @@ impl Adapter {
             Err(_) => return sink.with(&mut ServerConnection::protocol_error),
         };
         drop(probe);
-        let agreed = session.code_sets(&request);
+        let place = Place { message, session, sink, orb };
+        if !orb.interceptors.server.is_empty() {
+            return self.serve_intercepted(&request, place, begun);
+        }
+        self.serve_before(&request, place, begun, None, None);
+    }
+
+    #[cold]
+    fn serve_intercepted(&self, request: &Request<'_>, place: Place<'_>, begun: Option<Upcall>) {
+        let _slots = FreshSlots::enter();
+        let (interception, instead) = Interception::begin(place.orb, request);
+        self.serve_before(request, place, begun, Some(&interception), instead);
+    }
+
+    /// The same before interceptors, who may have ended it `instead`.
+    #[inline(always)] // a step of every call
+    fn serve_before(
+        &self,
+        request: &Request<'_>,
+        place: Place<'_>,
+        begun: Option<Upcall>,
+        interception: Option<&Interception>,
+        instead: Option<Outcome>,
+    ) {
+        let Place { message, session, sink, orb } = place;
+        let agreed = session.code_sets(request);
         let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
         let encoding = Encoding {
             bare_exceptions: orb.config.bare_exceptions,
             ..Encoding::native(request.version, code_sets)
         };
         let wanted = request.response == Response::SyncWithTarget;
-        let is_intercepted = !orb.interceptors.server.is_empty();
-        let _slots = is_intercepted.then(FreshSlots::enter);
-        let (interception, instead) = is_intercepted.then(|| Interception::begin(orb, &request)).unzip();
-        let responder = Responder::new(sink, encoding, request.id, wanted, interception.as_ref());
+        let responder = Responder::new(sink, encoding, request.id, wanted, interception);
         if request.response == Response::SyncWithServer {
             responder.acknowledge();
         }
@@ -166,12 +234,12 @@ impl Adapter {
             return;
         }
         if orb.config.bidirectional && request.version == Version::V1_2 {
-            offer_both_ways(&request, sink);
+            offer_both_ways(request, sink);
         }
-        if let Some(Some(outcome)) = instead {
+        if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
-        if let Err(obstacle) = self.carry_out(&request, code_sets, &responder, orb, begun, None) {
+        if let Err(obstacle) = self.carry_out(request, code_sets, &responder, orb, begun, None) {
             postpone(obstacle, message, code_sets, &responder, orb);
         }
     }
@@ -205,14 +273,7 @@ impl Adapter {
             responder.end_instead(&outcome);
             return Ok(());
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(upcall) = current.upcall() {
-                upcall.servant().dispatch(call);
-            }
-        }));
-        if outcome.is_err() && !responder.is_answered() {
-            responder.raise(Raised::System(&servant_panicked()));
-        }
+        dispatch(&current, call, responder);
         Ok(())
     }
 
@@ -249,6 +310,19 @@ impl Adapter {
             found => found,
         };
         answer_locate(sink, &request, &found);
+    }
+}
+
+/// Has the servant carry out a request. A panic becomes UNKNOWN.
+#[inline(always)] // a step of every call
+fn dispatch(current: &Current, call: Call<'_>, responder: &Responder<'_>) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(upcall) = current.upcall() {
+            upcall.servant().dispatch(call);
+        }
+    }));
+    if outcome.is_err() && !responder.is_answered() {
+        responder.raise(Raised::System(&servant_panicked()));
     }
 }
 

@@ -277,8 +277,8 @@ impl ServerEngine {
         let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.waiting -= 1;
-        let buffer = work.carry_out(&self.orb, &accepted.session, &Place(accepted.sender.clone()));
-        accepted.framer.recycle(buffer);
+        work.carry_out(&self.orb, &accepted.session, &Place(accepted.sender.clone()));
+        accepted.framer.recycle(work.into_buffer());
         if lock(&accepted.sender.connection).is_ended() {
             // The request made no sense, or the client has gone.
             accepted.ending.get_or_insert(Ending::Stopped(Stop::ProtocolError));

@@ -40,6 +40,9 @@ pub(crate) struct OrbCore {
     /// What [`Orb::set_policies`](super::Orb::set_policies) has set.
     pub(crate) policies: OrbPolicies,
     pub(crate) interceptors: Interceptors,
+    /// Nothing of what the ORB was built with is to be looked at for each request: no interceptors of servers, no
+    /// connections used both ways, no form of address that is demanded.
+    pub(crate) serves_plainly: bool,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
     /// Where initial references are that nothing else names.
     pub(super) default_initial: Option<String>,
@@ -81,6 +84,9 @@ impl OrbCore {
             adapter: Adapter::new(fresh_nonce(), &config),
             connector: Connector::new(config.clone()),
             policies: OrbPolicies::default(),
+            serves_plainly: interceptors.server.is_empty()
+                && !config.bidirectional
+                && config.addressing_demanded.is_none(),
             config,
             initial: RwLock::default(),
             interceptors,

@@ -28,6 +28,7 @@ mod slots;
 mod turn;
 mod upcall;
 
+pub(crate) use current::Current;
 pub use current::PoaCurrent;
 pub(crate) use current::{current_object, is_in_upcall_of};
 pub use error::PoaError;

@@ -9,11 +9,11 @@ mod cancelled;
 mod sending;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
-use ironorb_giop::framer::Framer;
+use ironorb_giop::framer::{BUFFER_BYTES, Framer};
 
 use crate::adapter::Session;
 use crate::cancellations::Cancellations;
@@ -127,6 +127,14 @@ impl Spare {
             framer.recycle(buffer);
         }
     }
+
+    /// Gives a large one back, which may be wanted before the next message has come. A small one is kept until then.
+    #[inline]
+    fn give_large_to(&mut self, framer: &mut Framer) {
+        if self.0.as_ref().is_some_and(|buffer| buffer.len() > BUFFER_BYTES) {
+            self.give_to(framer);
+        }
+    }
 }
 
 impl Connection {
@@ -170,10 +178,29 @@ impl Connection {
     #[inline]
     pub(super) fn wait_for_work(&self, spare: &mut Spare) -> Option<Work> {
         let mut framer = lock(&self.receiver);
-        spare.give_to(&mut framer);
+        spare.give_large_to(&mut framer);
+        // Mostly nothing has come yet, and what comes then is a whole request.
+        if framer.is_at_rest() && self.detours.load(Ordering::Relaxed) == 0 {
+            match self.waits.receive(&self.stream, framer.space(), None, || {}) {
+                Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Nothing) => {}
+                Ok(Moved::End) | Err(_) => return None,
+            }
+            if self.detours.load(Ordering::Relaxed) == 0
+                && let Some(message) = framer.take_plain_request(&mut spare.0)
+            {
+                self.carried.fetch_add(1, Ordering::SeqCst);
+                return Some(Work::Request(message));
+            }
+        }
+        self.wait_for_any_work(framer, spare)
+    }
+
+    #[inline(never)]
+    fn wait_for_any_work(&self, mut framer: MutexGuard<'_, Framer>, spare: &mut Spare) -> Option<Work> {
         let mut is_unfinished = false;
         loop {
-            match self.next_arrived(&mut framer) {
+            match self.next_arrived(&mut framer, spare) {
                 Ok(Some(work)) => {
                     if is_unfinished {
                         self.unfinished_bytes.store(0, Ordering::Relaxed);
@@ -209,7 +236,7 @@ impl Connection {
         let mut framer = lock(&self.receiver);
         spare.give_to(&mut framer);
         loop {
-            match self.next_arrived(&mut framer) {
+            match self.next_arrived(&mut framer, spare) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
                     self.carried.fetch_add(1, Ordering::SeqCst);
@@ -295,7 +322,7 @@ impl Connection {
     fn look(&self, framer: &mut Framer, spare: &mut Spare) -> Found {
         spare.give_to(framer);
         loop {
-            match self.next_arrived(framer) {
+            match self.next_arrived(framer, spare) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
                     self.carried.fetch_add(1, Ordering::SeqCst);
@@ -360,12 +387,21 @@ impl Connection {
     }
 
     /// What has arrived; `None` when more bytes are needed.
-    #[inline(always)] // a step of every call
-    fn next_arrived(&self, framer: &mut Framer) -> Result<Option<Work>, NoWork> {
+    #[inline]
+    fn next_arrived(&self, framer: &mut Framer, spare: &mut Spare) -> Result<Option<Work>, NoWork> {
         let detours = self.detours.load(Ordering::Relaxed);
         if detours != 0 {
             return self.next_on_detour(framer, detours);
         }
+        match framer.take_plain_request(&mut spare.0) {
+            Some(message) => Ok(Some(Work::Request(message))),
+            None => self.next_of_any_kind(framer, spare),
+        }
+    }
+
+    #[inline(never)]
+    fn next_of_any_kind(&self, framer: &mut Framer, spare: &mut Spare) -> Result<Option<Work>, NoWork> {
+        spare.give_to(framer);
         match Work::next_or_reply(framer, |message| self.take_reply(message)) {
             Ok(work) => Ok(work),
             Err(other) => Err(self.deal_with(other)),
@@ -418,13 +454,11 @@ impl Connection {
         let request = Unanswered::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
         // to be sent again, or whoever stops it sees the request.
-        let buffer = if self.is_on(Detour::STOPPING) {
-            work.into_buffer()
-        } else {
-            work.carry_out(&self.orb, &self.session, &request)
-        };
+        if !self.is_on(Detour::STOPPING) {
+            work.carry_out(&self.orb, &self.session, &request);
+        }
         self.served.fetch_add(1, Ordering::Relaxed);
-        spare.0 = Some(buffer);
+        spare.0 = Some(work.into_buffer());
         request.settle();
         self.carried.fetch_sub(1, Ordering::SeqCst) == 1 && self.ending.load(Ordering::SeqCst)
     }

@@ -90,23 +90,14 @@ impl Work {
         }
     }
 
-    /// Does it, and gives the message's buffer back.
+    /// Does it.
     #[inline]
-    pub(crate) fn carry_out(self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) -> Vec<u8> {
+    pub(crate) fn carry_out(&self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) {
         let _probe = probe::enter(Stage::Serve);
         match self {
-            Work::Request(message) => {
-                orb.adapter.serve_request(&message, session, sink, orb);
-                message.into_buffer()
-            }
-            Work::Locate(message) => {
-                orb.adapter.serve_locate(&message, sink, orb);
-                message.into_buffer()
-            }
-            Work::TooLarge(refused) => {
-                sink.with(&mut |connection| connection.refuse(refused));
-                Vec::new()
-            }
+            Work::Request(message) => orb.adapter.serve_request(message, session, sink, orb),
+            Work::Locate(message) => orb.adapter.serve_locate(message, sink, orb),
+            Work::TooLarge(refused) => sink.with(&mut |connection| connection.refuse(*refused)),
         }
     }
 
@@ -143,7 +134,7 @@ impl Work {
         }
     }
 
-    /// The message's buffer, when nothing is to be done about it.
+    /// The message's buffer, when it is done, or nothing is to be done about it.
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         match self {
             Work::Request(message) | Work::Locate(message) => message.into_buffer(),

@@ -87,17 +87,14 @@ impl Connection {
     /// Sends everything that waits, or what the peer takes now if the rest is left to another thread.
     #[inline]
     fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection> {
-        loop {
-            let bytes = sender.transmit().poll_transmit();
-            if bytes.is_empty() {
-                return sender;
-            }
-            match net::send_now(&self.stream, bytes) {
+        while sender.transmit().pending_bytes() > 0 {
+            match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
                 Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
                 Ok(Moved::Nothing | Moved::End) => return self.flush_slowly(sender),
                 Err(_) => self.give_up(&mut sender),
             }
         }
+        sender
     }
 
     #[cold]
