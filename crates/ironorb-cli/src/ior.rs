@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use clap::{Args, Subcommand};
 use ironorb::giop::ior::{
     CodeSetComponent, IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
-    TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent, TaggedProfile,
+    TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent, TaggedProfile,
 };
 use ironorb::giop::url::{Corbaloc, CorbalocAddress, ObjectUrl};
 use ironorb::giop::{ByteOrder, Encoding, Malformed, Reader};
@@ -164,6 +164,12 @@ impl Out {
                 Some(Ok(address)) => self.line(1, "Unix socket", address),
                 other => self.bad_component("Unix socket", component, other.and_then(Result::err)),
             },
+            TAG_IRONORB_SHARED_MEMORY => match component.shared_memory_address() {
+                Some(Ok(address)) => {
+                    self.line(1, "shared mem", format_args!("shm://{} on {}", address.path, address.host));
+                }
+                other => self.bad_component("shared mem", component, other.and_then(Result::err)),
+            },
             TAG_SSL_SEC_TRANS => match ssl_port(&component.data) {
                 Ok(port) => self.line(1, "SSL", format_args!("port {port}")),
                 Err(e) => self.bad_component("SSL", component, Some(e)),
@@ -216,6 +222,9 @@ impl Out {
                 }
                 CorbalocAddress::Unix { version, path } => {
                     self.line(0, "Unix socket", format_args!("uiop://{path}, GIOP 1.{}", version.minor()));
+                }
+                CorbalocAddress::SharedMemory { version, path } => {
+                    self.line(0, "shared mem", format_args!("shm://{path}, GIOP 1.{}", version.minor()));
                 }
             }
         }

@@ -297,12 +297,13 @@ fn url() -> impl Strategy<Value = ObjectUrl> {
         host,
         port,
     });
-    let path = "/[ -~é]{0,12}".prop_map(|path| path.replace('\0', ""));
-    let unix = (prop_oneof![Just(Version::V1_1), Just(Version::V1_2)], path)
-        .prop_map(|(version, path)| CorbalocAddress::Unix { version, path });
+    let path = || "/[ -~é]{0,12}".prop_map(|path| path.replace('\0', ""));
+    let socket = || (prop_oneof![Just(Version::V1_1), Just(Version::V1_2)], path());
+    let unix = socket().prop_map(|(version, path)| CorbalocAddress::Unix { version, path });
+    let shared = socket().prop_map(|(version, path)| CorbalocAddress::SharedMemory { version, path });
     let addresses = prop_oneof![
         1 => Just(vec![CorbalocAddress::Rir]),
-        4 => proptest::collection::vec(prop_oneof![3 => iiop, 1 => unix], 1..4),
+        4 => proptest::collection::vec(prop_oneof![3 => iiop, 1 => unix, 1 => shared], 1..4),
     ];
     let corbaloc = |key_from| {
         (addresses.clone(), proptest::collection::vec(any::<u8>(), key_from..12))

@@ -176,6 +176,13 @@ impl<A: Area> End<A> {
         Ok(Moved { bytes: count, ring_bell: self.wake_other(Wanted::Bytes) })
     }
 
+    /// Tells the other how much has been taken, as a read does that finds nothing. True when its bell is to be rung.
+    #[inline]
+    #[must_use]
+    pub fn tell(&self) -> bool {
+        self.tell_taken(self.taken.load(Ordering::Relaxed))
+    }
+
     /// Whether a read or write would do something now. May be true in vain, when others are at it.
     #[inline]
     pub fn is_ready(&self, wanted: Wanted) -> bool {

@@ -9,6 +9,9 @@ use ironorb_giop::ior::CodeSetComponentInfo;
 use ironorb_giop::message::AddressingDisposition;
 use ironorb_giop::{CharSet, Version};
 
+use crate::net::Stream;
+use crate::waiting::Pace;
+
 use crate::messaging::OnewayBatching;
 
 /// Settings of one ORB; made by [`OrbBuilder`](crate::OrbBuilder).
@@ -40,8 +43,13 @@ pub struct OrbConfig {
     /// Who may connect to Unix domain sockets that this ORB listens at, as of chmod(1): a client needs the right to write.
     /// Default: `None`, what the umask leaves of all rights, so mostly this user alone.
     pub unix_socket_mode: Option<u32>,
-    /// By which transports references are followed, the best first; others are passed over. Default: Unix domain sockets,
-    /// where a server on this machine has one, then TCP.
+    /// Bytes of each of the two rings of a connection by shared memory that this ORB hands out, one each way: a power of two
+    /// from 4 KiB to 64 MiB. Default 256 KiB, about what the system queues on a Unix domain socket. What is larger goes in
+    /// pieces, and costs more waits. Worst case: twice this and 4 KiB for each connection, of which only what has been
+    /// written once takes memory.
+    pub shared_memory_bytes: usize,
+    /// By which transports references are followed, the best first; others are passed over. Default: shared memory and Unix
+    /// domain sockets, where a server on this machine has them, then TCP.
     pub client_transports: Vec<Transport>,
     /// Which thread runs a servant.
     pub concurrency: ServerConcurrency,
@@ -49,6 +57,9 @@ pub struct OrbConfig {
     pub client_waiting: Waiting,
     /// How threads that serve wait for requests. Default: [`Waiting::Block`].
     pub server_waiting: Waiting,
+    /// How both wait on connections by shared memory, where a wait that looks can cost a thirtieth of one that sleeps.
+    /// Default: [`Waiting::ADAPTIVE`].
+    pub shared_memory_waiting: Waiting,
     /// Whether oneways wait for others to leave with, where no [policy](crate::InvocationPolicies::oneway_batching) says
     /// otherwise. Default: no.
     pub oneway_batching: Option<OnewayBatching>,
@@ -130,6 +141,11 @@ pub struct OrbConfig {
 }
 
 impl OrbConfig {
+    /// How one waits on a connection where one would wait like this on a socket.
+    pub(crate) fn waiting_on(&self, stream: &Stream, on_sockets: Waiting) -> Waiting {
+        if stream.pace() == Pace::Memory { self.shared_memory_waiting } else { on_sockets }
+    }
+
     /// The code sets that this ORB speaks.
     pub fn code_sets(&self) -> CodeSetComponentInfo {
         CodeSetComponentInfo::with_native(self.native_char_set)
@@ -158,10 +174,12 @@ impl Default for OrbConfig {
             client_connections_max: 1000,
             server_connections_max: 10_000,
             unix_socket_mode: None,
-            client_transports: vec![Transport::Unix, Transport::Tcp],
+            shared_memory_bytes: 256 << 10,
+            client_transports: vec![Transport::SharedMemory, Transport::Unix, Transport::Tcp],
             concurrency: ServerConcurrency::ThreadPerConnection,
             client_waiting: Waiting::Block,
             server_waiting: Waiting::Block,
+            shared_memory_waiting: Waiting::ADAPTIVE,
             oneway_batching: None,
             threads_per_connection_max: 16,
             forwards_max: 16,
@@ -231,6 +249,8 @@ pub enum Transport {
     Tcp,
     /// A Unix domain socket, within one machine.
     Unix,
+    /// Shared memory, within one machine.
+    SharedMemory,
 }
 
 /// How a thread waits for what a peer sends, over every transport.

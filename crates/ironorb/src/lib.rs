@@ -50,7 +50,7 @@ pub use config::{
 };
 pub use context::Context;
 pub use deadline::{set_thread_timeout, with_timeout};
-pub use endpoint::{BadAddress, Endpoint};
+pub use endpoint::BadAddress;
 pub use generated::{Call, Deferred, Replied, Reply};
 pub use ironorb_giop as giop;
 pub use ironorb_giop::any::{Any, ExtractError};
@@ -65,6 +65,7 @@ pub use ironorb_giop::version::Version;
 pub use messaging::{
     InvocationPolicies, OnewayBatching, Rebind, SyncScope, set_thread_policies, thread_policies,
 };
+pub use net::Endpoint;
 pub use object::{Manner, ObjectRef, TypedRef, nil_reference};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,

@@ -1,16 +1,20 @@
 //! The system calls of the transports, and nothing that decides.
 //!
-//! How a connection comes about is a transport's own; once it is there all take the same calls, so drivers know one type
-//! of stream and one of listeners.
+//! How connections come about and how references tell of them is a [`Transport`]'s own. A made one is a [`Stream`], on which
+//! drivers do the same whatever it is.
 
+mod rings;
+pub(crate) mod shared;
 pub(crate) mod tcp;
+mod transport;
 pub(crate) mod unix;
 
 use std::io::{self, IoSlice};
-use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
+use ironorb_shm::Wanted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 pub(crate) use rustix::net::Shutdown;
@@ -21,68 +25,111 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
 use crate::config::OrbConfig;
 use crate::probe::{self, Stage};
+use crate::waiting::Pace;
+use rings::Rings;
+pub use transport::Endpoint;
+pub(crate) use transport::{Address, Dialling, Listener, Transport};
 
 /// One connection.
+///
+/// Each has a socket, which is what one waits on who waits for many; where the bytes go is one branch that is the same for as
+/// long as the connection lives. A trait object would put a call through a pointer into every send and receive, and a type
+/// parameter every driver into the binary once for each kind.
 #[derive(Debug)]
-pub(crate) struct Stream(OwnedFd);
+pub(crate) struct Stream {
+    socket: OwnedFd,
+    /// Where the bytes go, if not over the socket.
+    rings: Option<Arc<Rings>>,
+}
 
 impl Stream {
+    /// Over a socket.
+    fn over(socket: impl Into<OwnedFd>) -> Stream {
+        Stream { socket: socket.into(), rings: None }
+    }
+
+    /// By shared memory beside a socket.
+    fn beside(socket: impl Into<OwnedFd>, rings: Rings) -> Stream {
+        Stream { socket: socket.into(), rings: Some(Arc::new(rings)) }
+    }
+
     /// Ends one direction or both, for everybody who has the connection.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        Ok(rustix::net::shutdown(&self.0, how)?)
+        let result = rustix::net::shutdown(&self.socket, how);
+        if let Some(rings) = &self.rings {
+            rings.has_been_shut_down(how != Shutdown::Read);
+        }
+        Ok(result?)
     }
 
     /// How long [`receive`] blocks; `None` for ever.
     pub(crate) fn set_receive_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        Ok(set_socket_timeout(&self.0, Timeout::Recv, timeout)?)
+        match &self.rings {
+            None => Ok(set_socket_timeout(&self.socket, Timeout::Recv, timeout)?),
+            Some(rings) => {
+                rings.set_receive_timeout(timeout);
+                Ok(())
+            }
+        }
     }
 
     /// Makes the system's queues as long as the settings say, if they do.
     pub(crate) fn set_queues(&self, config: &OrbConfig) -> io::Result<()> {
+        if self.rings.is_some() {
+            return Ok(()); // they carry nothing
+        }
         if let Some(bytes) = config.send_queue_bytes {
-            set_socket_send_buffer_size(&self.0, bytes)?;
+            set_socket_send_buffer_size(&self.socket, bytes)?;
         }
         if let Some(bytes) = config.receive_queue_bytes {
-            set_socket_recv_buffer_size(&self.0, bytes)?;
+            set_socket_recv_buffer_size(&self.socket, bytes)?;
         }
         Ok(())
     }
 
     /// The same connection for another owner.
     pub(crate) fn try_clone(&self) -> io::Result<Stream> {
-        self.0.try_clone().map(Stream)
+        Ok(Stream { socket: self.socket.try_clone()?, rings: self.rings.clone() })
+    }
+
+    /// To be called before the connection is left to an `epoll`, for bytes to come or for room for more; an `epoll` for
+    /// readable or writable then tells it, where [`readiness_shows`](Self::readiness_shows) it, or for readable only. True
+    /// when there is something already that it will not tell: then the caller looks himself.
+    #[inline]
+    pub(crate) fn leave_to_epoll(&self, bytes: bool, room: bool) -> bool {
+        match &self.rings {
+            None => false,
+            Some(rings) => {
+                let wanted = match (bytes, room) {
+                    (true, true) => Wanted::Any,
+                    (true, false) => Wanted::Bytes,
+                    (false, true) => Wanted::Room,
+                    (false, false) => return false,
+                };
+                rings.want_bell(self.as_fd(), wanted)
+            }
+        }
+    }
+
+    /// Whether the socket is writable when there is room; else it is made readable for that as well.
+    #[inline]
+    pub(crate) fn readiness_shows(&self) -> bool {
+        self.rings.is_none()
+    }
+}
+
+impl Stream {
+    /// What asking it again and again costs.
+    #[inline]
+    pub(crate) fn pace(&self) -> Pace {
+        if self.rings.is_none() { Pace::SystemCall } else { Pace::Memory }
     }
 }
 
 impl AsFd for Stream {
     #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-/// Where connections come in.
-#[derive(Debug)]
-pub(crate) enum Listener {
-    Tcp(TcpListener),
-    Unix(unix::UnixListener),
-}
-
-impl Listener {
-    /// Waits for the next connection.
-    pub(crate) fn accept(&self) -> io::Result<Stream> {
-        match self {
-            Listener::Tcp(listener) => tcp::accept(listener),
-            Listener::Unix(listener) => listener.accept(),
-        }
-    }
-
-    /// Lets no more connections in. Wakes the thread that accepts.
-    pub(crate) fn close(&self) {
-        match self {
-            Listener::Tcp(listener) => drop(rustix::net::shutdown(listener, Shutdown::Both)),
-            Listener::Unix(listener) => listener.close(),
-        }
+        self.socket.as_fd()
     }
 }
 
@@ -101,6 +148,9 @@ pub(crate) enum Moved {
 #[inline]
 pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::receiving();
+    if let Some(rings) = &stream.rings {
+        return rings.receive(stream.as_fd(), space);
+    }
     moved(rustix::net::recv(stream, space, RecvFlags::empty()).map(|(_, count)| count))
 }
 
@@ -108,12 +158,18 @@ pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
 #[inline]
 pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Read);
+    if let Some(rings) = &stream.rings {
+        return rings.receive_now(stream.as_fd(), space);
+    }
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
 
-/// The same for one who does so again and again.
+/// The same for one who does so again and again: without a system call where there is shared memory, but for now and then.
 #[inline]
 pub(crate) fn poll_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
+    if let Some(rings) = &stream.rings {
+        return rings.poll(stream.as_fd(), space);
+    }
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
 
@@ -131,6 +187,9 @@ fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
 #[inline]
 pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
+    if let Some(rings) = &stream.rings {
+        return rings.send_now(stream.as_fd(), bytes);
+    }
     match rustix::net::send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Ok(count) => Ok(Moved::Bytes(count)),
         Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Nothing),
@@ -141,6 +200,9 @@ pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
 /// The same for what lies in pieces.
 pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
+    if let Some(rings) = &stream.rings {
+        return send_each(rings, stream, pieces);
+    }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     match rustix::net::sendmsg(stream, pieces, &mut SendAncillaryBuffer::default(), flags) {
         Ok(count) => Ok(Moved::Bytes(count)),
@@ -149,26 +211,53 @@ pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Re
     }
 }
 
-/// Waits until the socket takes bytes, has failed, or the time is over. `None` waits for ever.
+/// Until all are sent, or one is not sent as a whole.
+fn send_each(rings: &Rings, stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
+    let mut sent = 0;
+    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        match rings.send_now(stream.as_fd(), piece) {
+            Ok(Moved::Bytes(count)) => {
+                sent += count;
+                if count < piece.len() {
+                    break;
+                }
+            }
+            Ok(Moved::Nothing | Moved::End) => break,
+            // It shows again at the next send.
+            Err(_) if sent > 0 => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(if sent > 0 || pieces.iter().all(|piece| piece.is_empty()) {
+        Moved::Bytes(sent)
+    } else {
+        Moved::Nothing
+    })
+}
+
+/// Waits until the connection takes bytes, has failed, or the time is over. `None` waits for ever.
 pub(crate) fn wait_writable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
     let _probe = probe::enter(Stage::WaitToWrite);
-    wait(stream, PollFlags::OUT, timeout).map(drop)
+    wait_for(stream, PollFlags::OUT, Wanted::Room, timeout).map(drop)
 }
 
 /// The same, or until bytes have come.
 pub(crate) fn wait_writable_or_readable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
     let _probe = probe::enter(Stage::WaitToWrite);
-    wait(stream, PollFlags::OUT | PollFlags::IN, timeout).map(drop)
+    wait_for(stream, PollFlags::OUT | PollFlags::IN, Wanted::Any, timeout).map(drop)
 }
 
 /// True when a receive gives something within this time.
 pub(crate) fn wait_readable(stream: &Stream, timeout: Duration) -> io::Result<bool> {
-    wait(stream, PollFlags::IN, Some(timeout))
+    wait_for(stream, PollFlags::IN, Wanted::Bytes, Some(timeout))
 }
 
-/// True when a receive would give something now: bytes, an end or an error.
+/// True when a receive would give something now: bytes, or mostly also an end or an error.
 pub(crate) fn is_readable(stream: &Stream) -> bool {
-    wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true)
+    match &stream.rings {
+        None => wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true),
+        Some(rings) => rings.has_bytes(),
+    }
 }
 
 /// True when the peer sends no more, whatever has come before.
@@ -176,12 +265,24 @@ pub(crate) fn is_hung_up(stream: &Stream) -> bool {
     wait(stream, PollFlags::RDHUP, Some(Duration::ZERO)).unwrap_or(true)
 }
 
-fn wait(stream: &Stream, flags: PollFlags, timeout: Option<Duration>) -> io::Result<bool> {
+fn wait_for(
+    stream: &Stream,
+    flags: PollFlags,
+    wanted: Wanted,
+    timeout: Option<Duration>,
+) -> io::Result<bool> {
+    match &stream.rings {
+        None => wait(stream, flags, timeout),
+        Some(rings) => rings.wait_for(stream.as_fd(), wanted, timeout),
+    }
+}
+
+fn wait(socket: impl AsFd, flags: PollFlags, timeout: Option<Duration>) -> io::Result<bool> {
     let timeout = timeout.map(|t| Timespec {
         tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: t.subsec_nanos().into(),
     });
-    let mut fds = [PollFd::new(stream, flags)];
+    let mut fds = [PollFd::new(&socket, flags)];
     match poll(&mut fds, timeout.as_ref()) {
         Ok(count) => Ok(count > 0),
         Err(Errno::INTR) => Ok(false),
@@ -199,7 +300,7 @@ mod tests {
 
     #[test]
     fn queues_are_as_long_as_the_settings_say_and_else_as_they_were() {
-        let stream = || Stream(UnixStream::pair().unwrap().0.into());
+        let stream = || Stream::over(UnixStream::pair().unwrap().0);
         let lengths = |stream: &Stream| {
             (socket_send_buffer_size(stream).unwrap(), socket_recv_buffer_size(stream).unwrap())
         };

@@ -258,7 +258,11 @@ impl ObjectRef {
     pub(crate) fn address(&self) -> Option<String> {
         let profile = self.0.ior.iiop_profiles().next()?;
         let address = profile.addresses().next()?;
-        let socket = || profile.unix_addresses().next().map(|socket| socket.to_string());
+        let socket = || {
+            let unix = profile.unix_addresses().next().map(|socket| socket.to_string());
+            let shared = || profile.shared_memory_addresses().next();
+            unix.or_else(|| shared().map(|socket| format!("shm://{} on {}", socket.path, socket.host)))
+        };
         if address.port == 0
             && let Some(socket) = socket()
         {

@@ -9,10 +9,8 @@ use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress}
 use ironorb_giop::minor::MinorCode;
 
 use crate::client::EndpointLinks;
-use crate::config::Transport;
-use crate::endpoint::Address;
 use crate::invocation::Next;
-use crate::net::unix::{SocketPath, machine_name};
+use crate::net::Address;
 use crate::object::{Manner, ObjectRef};
 use crate::orb::OrbCore;
 use crate::sync::{read, write};
@@ -345,26 +343,7 @@ impl Route {
     }
 }
 
-/// Where a profile leads, the best first. What it says may come from anywhere: a socket is one that this machine's system
-/// can have, and counts only where the profile names this machine.
-fn addresses(orb: &OrbCore, profile: &IiopProfile) -> Vec<Address> {
-    let mut addresses = Vec::new();
-    for transport in &orb.config.client_transports {
-        match transport {
-            Transport::Tcp => addresses.extend(
-                profile
-                    .addresses()
-                    .filter(|address| address.port != 0)
-                    .map(|address| Address::Tcp { host: address.host.into_owned(), port: address.port }),
-            ),
-            Transport::Unix => addresses.extend(
-                profile
-                    .unix_addresses()
-                    .filter(|socket| socket.host == machine_name())
-                    .filter_map(|socket| SocketPath::new(&socket.path).ok())
-                    .map(Address::Unix),
-            ),
-        }
-    }
-    addresses
+/// Where a profile leads, the best first.
+fn addresses(orb: &OrbCore, profile: &IiopProfile) -> impl Iterator<Item = Address> {
+    orb.config.client_transports.iter().flat_map(|transport| Address::all_in(profile, *transport))
 }

@@ -51,7 +51,6 @@ pub(crate) enum Pace {
     /// A poll is a system call, besides which a look at the clock is nothing.
     SystemCall,
     /// A poll is a look into memory.
-    #[allow(dead_code)] // for transports that poll memory
     Memory,
 }
 
@@ -219,7 +218,7 @@ impl Waits {
         left: Option<Duration>,
         before_sleeping: impl FnOnce(),
     ) -> io::Result<Moved> {
-        if let Some(spin) = self.begin(Pace::SystemCall, left) {
+        if let Some(spin) = self.begin(stream.pace(), left) {
             match spin.receive(stream, space) {
                 Ok(Moved::Nothing) if self.policy == Waiting::Spin && left.is_some() => {
                     return Ok(Moved::Nothing); // whoever waits knows how much time is left

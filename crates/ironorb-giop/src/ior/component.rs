@@ -19,6 +19,10 @@ pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
 /// IronORB in the same way.
 pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
 
+/// Tag of a Unix domain socket at which the server hands shared memory to clients of its own machine. IronORB's own:
+/// `IOR` and a 1. Not registered with the OMG.
+pub const TAG_IRONORB_SHARED_MEMORY: u32 = 0x494F_5201;
+
 /// What our references carry in TAG_ORB_TYPE: `IORB`. Not registered with the OMG.
 pub const IRONORB_ORB_TYPE: u32 = 0x494F_5242;
 
@@ -56,10 +60,12 @@ impl<'a> TaggedComponent<'a> {
 
     /// TAG_OMNIORB_UNIX_TRANS: a machine, by the name that it has itself, and the path of a socket there.
     pub fn new_unix_address(host: &str, path: &str) -> Result<TaggedComponent<'static>, Misuse> {
-        encapsulate(TAG_OMNIORB_UNIX_TRANS, |w| {
-            w.write_str(host)?;
-            w.write_str(path)
-        })
+        encapsulate(TAG_OMNIORB_UNIX_TRANS, |w| write_unix_address(w, host, path))
+    }
+
+    /// TAG_IRONORB_SHARED_MEMORY: a machine and the path of a socket there, as in TAG_OMNIORB_UNIX_TRANS.
+    pub fn new_shared_memory_address(host: &str, path: &str) -> Result<TaggedComponent<'static>, Misuse> {
+        encapsulate(TAG_IRONORB_SHARED_MEMORY, |w| write_unix_address(w, host, path))
     }
 
     /// The number in TAG_ORB_TYPE; `None` when this is another component.
@@ -82,11 +88,19 @@ impl<'a> TaggedComponent<'a> {
         self.decode(TAG_OMNIORB_UNIX_TRANS, read_unix_address)
     }
 
-    /// The same for a component that is only a view, so that the address outlives it.
-    pub(super) fn into_unix_address(self) -> Option<Result<UnixAddress<'a>, Malformed>> {
+    /// The address in TAG_IRONORB_SHARED_MEMORY; `None` when this is another component.
+    pub fn shared_memory_address(&self) -> Option<Result<UnixAddress<'_>, Malformed>> {
+        self.decode(TAG_IRONORB_SHARED_MEMORY, read_unix_address)
+    }
+
+    /// The address of a socket in a component with this tag that is only a view, so that the address outlives it.
+    pub(super) fn into_address_of_socket(self, tag: u32) -> Option<Result<UnixAddress<'a>, Malformed>> {
         match self.data {
-            Cow::Borrowed(data) => decode(self.tag, data, TAG_OMNIORB_UNIX_TRANS, read_unix_address),
-            Cow::Owned(_) => self.unix_address().map(|address| address.map(UnixAddress::into_owned)),
+            Cow::Borrowed(data) => decode(self.tag, data, tag, read_unix_address),
+            Cow::Owned(_) => {
+                let address = self.decode(tag, read_unix_address);
+                address.map(|address| address.map(UnixAddress::into_owned))
+            }
         }
     }
 
@@ -176,6 +190,11 @@ fn read_address<'a>(r: &mut Reader<'a>) -> Result<IiopAddress<'a>, Malformed> {
 
 fn read_unix_address<'a>(r: &mut Reader<'a>) -> Result<UnixAddress<'a>, Malformed> {
     Ok(UnixAddress { host: r.read_str()?, path: r.read_str()? })
+}
+
+fn write_unix_address(w: &mut Writer<'_>, host: &str, path: &str) -> Result<(), Misuse> {
+    w.write_str(host)?;
+    w.write_str(path)
 }
 
 fn decode<'s, T>(

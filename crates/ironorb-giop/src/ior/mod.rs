@@ -12,7 +12,7 @@ mod text;
 pub use code_sets::{CodeSetComponent, CodeSetComponentInfo, CodeSetIncompatible};
 pub use component::{
     Components, IRONORB_ORB_TYPE, OMNIORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
-    TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent,
+    TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent,
 };
 pub use profile::{
     IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile, UnixAddress,
@@ -96,7 +96,8 @@ impl Ior {
     }
 
     fn sockets<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = UnixAddress<'a>> {
-        self.alike(first).flat_map(IiopProfile::unix_addresses)
+        // A path is one socket's, whatever it is for.
+        self.alike(first).flat_map(|it| it.unix_addresses().chain(it.shared_memory_addresses()))
     }
 
     /// All profiles that have the key of `first`.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::component::{Components, TaggedComponent};
+use super::component::{Components, TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TaggedComponent};
 use super::{CodeSetComponentInfo, CodeSetIncompatible, ENCODING};
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
@@ -168,7 +168,16 @@ impl IiopProfile {
 
     /// Each TAG_OMNIORB_UNIX_TRANS that is well-formed: sockets that count on the machine that they name, and there only.
     pub fn unix_addresses(&self) -> impl Iterator<Item = UnixAddress<'_>> {
-        self.components().filter_map(|component| component.into_unix_address()?.ok())
+        self.sockets(TAG_OMNIORB_UNIX_TRANS)
+    }
+
+    /// Each TAG_IRONORB_SHARED_MEMORY that is well-formed: sockets that likewise count on one machine only.
+    pub fn shared_memory_addresses(&self) -> impl Iterator<Item = UnixAddress<'_>> {
+        self.sockets(TAG_IRONORB_SHARED_MEMORY)
+    }
+
+    fn sockets(&self, tag: u32) -> impl Iterator<Item = UnixAddress<'_>> {
+        self.components().filter_map(move |component| component.into_address_of_socket(tag)?.ok())
     }
 
     /// The vendor that made the reference, from TAG_ORB_TYPE.

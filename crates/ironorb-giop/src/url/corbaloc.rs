@@ -44,12 +44,20 @@ pub enum CorbalocAddress {
         /// The path of the socket.
         path: String,
     },
+    /// `shm:1.2@/path|key`: shared memory, of the machine on which the text is used, that is handed out at this socket.
+    /// IronORB's own.
+    SharedMemory {
+        /// As of [`Unix`](Self::Unix).
+        version: Version,
+        /// The path of the socket.
+        path: String,
+    },
 }
 
 impl Corbaloc {
     /// The reference that this stands for: one IIOP profile for each address, and an empty type id,
-    /// since nobody has said what the object is. `None` for `rir:`, for Unix domain sockets, which need to know their
-    /// [machine](Self::to_ior_on), and when a host (not parsed but made by hand) holds a NUL.
+    /// since nobody has said what the object is. `None` for `rir:`, for Unix domain sockets and shared memory, which need to
+    /// know their [machine](Self::to_ior_on), and when a host (not parsed but made by hand) holds a NUL.
     pub fn to_ior(&self) -> Option<Ior> {
         self.to_ior_on(None)
     }
@@ -64,6 +72,11 @@ impl Corbaloc {
             }
             CorbalocAddress::Unix { version, path } => {
                 let socket = TaggedComponent::new_unix_address(machine?, path).ok()?;
+                let profile = IiopProfile::new(*version, machine?, 0, &self.object_key, &[socket]);
+                profile.ok().map(Profile::Iiop)
+            }
+            CorbalocAddress::SharedMemory { version, path } => {
+                let socket = TaggedComponent::new_shared_memory_address(machine?, path).ok()?;
                 let profile = IiopProfile::new(*version, machine?, 0, &self.object_key, &[socket]);
                 profile.ok().map(Profile::Iiop)
             }
@@ -182,6 +195,11 @@ impl fmt::Display for CorbalocAddress {
                 write_escaped_path(f, path)?;
                 f.write_str(":")
             }
+            CorbalocAddress::SharedMemory { version, path } => {
+                write!(f, "shm:1.{}@", version.minor())?;
+                write_escaped_path(f, path)?;
+                f.write_str(":")
+            }
         }
     }
 }
@@ -256,7 +274,12 @@ impl<'t> Scan<'t> {
             };
         }
         if self.eat("uiop:") || self.eat("omniunix:") {
-            return self.unix_address();
+            let (version, path) = self.path_of_socket()?;
+            return Ok(CorbalocAddress::Unix { version, path });
+        }
+        if self.eat("shm:") {
+            let (version, path) = self.path_of_socket()?;
+            return Ok(CorbalocAddress::SharedMemory { version, path });
         }
         if !(self.eat("iiop:") || self.eat(":")) {
             return Err(self.error(UrlErrorKind::UnknownProtocol));
@@ -268,7 +291,7 @@ impl<'t> Scan<'t> {
     }
 
     /// A path, and `|` or `:` or another address or the end behind it; a `|` is left for the key.
-    fn unix_address(&mut self) -> Result<CorbalocAddress, UrlError> {
+    fn path_of_socket(&mut self) -> Result<(Version, String), UrlError> {
         let start = self.at;
         let version = self.version()?.unwrap_or(Version::V1_2);
         if version == Version::V1_0 {
@@ -279,7 +302,7 @@ impl<'t> Scan<'t> {
         match String::from_utf8(path) {
             Ok(path) if path.starts_with('/') && !path.contains('\0') => {
                 self.eat(":");
-                Ok(CorbalocAddress::Unix { version, path })
+                Ok((version, path))
             }
             _ => Err(UrlError::new(UrlErrorKind::BadPath, start)),
         }

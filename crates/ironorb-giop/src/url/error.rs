@@ -76,7 +76,7 @@ kinds! {
         UnknownScheme "an object reference starts with IOR:, corbaloc: or corbaname:"
     }
     BAD_PARAM_URL_ADDRESS {
-        UnknownProtocol "an address starts with ':' or 'iiop:' (for a Unix socket 'uiop:' or 'omniunix:'), or is 'rir:' (for a host write corbaloc::host:port/key, with two colons)"
+        UnknownProtocol "an address starts with ':' or 'iiop:' (for a Unix socket 'uiop:' or 'omniunix:', for shared memory 'shm:'), or is 'rir:' (for a host write corbaloc::host:port/key, with two colons)"
         NoHost "a host name or an IP address is missing here"
         BadHost "a host has letters, digits, '-', '.' and '_' only; an IPv6 address stands in square brackets"
         UnclosedBracket "the IPv6 address lacks its closing ']'"

@@ -52,6 +52,14 @@ fn corbaloc_is_read_and_printed() {
         b"k|l",
         "corbaloc::1.2@h:1,omniunix:1.2@/a%3ab%7c%2c%20c:,omniunix:1.2@/x@y:/k%7cl",
     );
+    let shared = |version, path: &str| CorbalocAddress::SharedMemory { version, path: path.into() };
+    ok("corbaloc:shm:/tmp/s|k", &[shared(V1_2, "/tmp/s")], b"k", "corbaloc:shm:1.2@/tmp/s:/k");
+    ok(
+        "corbaloc:shm:1.1@/a:,uiop:/b|k",
+        &[shared(V1_1, "/a"), unix(V1_2, "/b")],
+        b"k",
+        "corbaloc:shm:1.1@/a:,omniunix:1.2@/b:/k",
+    );
     ok("corbaloc:rir:/NameService", &[CorbalocAddress::Rir], b"NameService", "corbaloc:rir:");
     ok("corbaloc:rir:", &[CorbalocAddress::Rir], b"NameService", "corbaloc:rir:");
     ok("corbaloc:rir:/RootPOA", &[CorbalocAddress::Rir], b"RootPOA", "corbaloc:rir:/RootPOA");

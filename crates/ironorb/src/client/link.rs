@@ -117,6 +117,9 @@ impl DerefMut for LinkState {
 /// An idle connection may have been closed by the peer meanwhile; after this time it is worth a look.
 const LOOK_AFTER_NS: u64 = 20_000_000;
 
+/// How long a caller who cannot send trusts that another receives. A server that is itself waiting to send reads nothing.
+const RECEIVER_GONE_AFTER: Duration = Duration::from_millis(20);
+
 /// How long the buffer of the last large reply is kept for the next, at least; looked at with what closes idle connections.
 const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -155,13 +158,14 @@ impl Link {
             attended: Attended::default(),
             batch: Batch::default(),
         };
+        let waiting = config.waiting_on(&stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
             stream,
             state: Mutex::new(state),
             lent: Condvar::new(),
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
-            waits: Waits::new(config.client_waiting, spinners),
+            waits: Waits::new(waiting, spinners),
             timeout_that_fits: AtomicU64::new(u64::MAX),
             used_ns: AtomicU64::new(Coarse::now().0),
             made: Instant::now(),
@@ -380,7 +384,11 @@ impl Link {
         // An error shows at the next send.
         let _ = match (left, &framer) {
             (Ok(left), Some(_)) => net::wait_writable_or_readable(&self.stream, left),
-            (Ok(left), None) => net::wait_writable(&self.stream, left),
+            // Whoever receives may have his answer before there is room, and leave.
+            (Ok(left), None) => {
+                let at_most = left.map_or(RECEIVER_GONE_AFTER, |left| left.min(RECEIVER_GONE_AFTER));
+                net::wait_writable(&self.stream, Some(at_most))
+            }
             (Err(Passed), _) => Ok(()),
         };
         clock.has_waited();
@@ -540,7 +548,9 @@ impl Link {
         let LinkState { connection, parked, .. } = &mut **state;
         match parked.iter().find_map(|call| connection.take_waker(*call)) {
             Some(Waiter::Thread(thread)) => thread.unpark(),
-            Some(Waiter::Call(..)) | None => self.attend(state),
+            Some(Waiter::Call(..)) | None if state.attended.calls > 0 => self.attend(state),
+            // All of them are awake already. What the socket has not taken is for whoever is sending it.
+            Some(Waiter::Call(..)) | None => {}
         }
     }
 

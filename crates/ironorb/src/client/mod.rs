@@ -25,12 +25,12 @@ use self::asynchronous::AsyncCall;
 use self::idle::Idler;
 use self::link::Callbacks;
 use self::receiver::Receiver;
-use self::resolver::Resolver;
+pub(crate) use self::resolver::Resolver;
 use crate::coarse::Coarse;
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
-use crate::endpoint::Address;
-use crate::net::{self, Stream};
+use crate::net::tcp::HostPort;
+use crate::net::{Address, Dialling, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use crate::waiting::{Spinners, Waits};
@@ -179,7 +179,7 @@ impl Connector {
     /// Calls objects at these addresses over a connection that their owner has made.
     pub(crate) fn use_accepted(&self, points: &[ListenPoint], link: &Arc<Link>) {
         for point in points.iter().filter(|point| point.port != 0 && !point.host.is_empty()) {
-            let address = Address::Tcp { host: point.host.clone(), port: point.port };
+            let address = Address::Tcp(HostPort { host: point.host.clone(), port: point.port });
             self.endpoint(address).add_accepted(link);
         }
     }
@@ -237,13 +237,7 @@ impl Drop for Place {
 
 impl Common {
     fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
-        let stream = match address {
-            Address::Tcp { host, port } => {
-                let addresses = self.resolver.resolve(host, *port, deadline)?;
-                net::tcp::connect(&addresses, deadline).inspect_err(|_| self.resolver.forget(host))?
-            }
-            Address::Unix(path) => net::unix::connect(path, deadline)?,
-        };
+        let stream = address.connect(&Dialling { deadline, resolver: &self.resolver })?;
         stream.set_queues(&self.config)?;
         Ok(stream)
     }

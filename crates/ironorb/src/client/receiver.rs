@@ -76,6 +76,8 @@ enum Work {
     Deliver(Delivery),
     /// A callback.
     Run(Box<dyn FnOnce() + Send>),
+    /// Something is there that no socket shows.
+    Look(Weak<Link>),
 }
 
 /// What has become of a call on its connection.
@@ -132,6 +134,15 @@ impl Receiver {
     /// Lets the thread run a callback.
     pub(crate) fn run_soon(self: &Arc<Self>, callback: Box<dyn FnOnce() + Send>) {
         self.put(std::iter::once(Work::Run(callback)));
+    }
+
+    /// Looks at a connection once more, after others have had their turn.
+    #[cold]
+    pub(super) fn look_again(&self, link: &Weak<Link>) {
+        let mut state = lock(&self.state);
+        // By this thread it cannot be done: it has the connection.
+        state.work.push(Work::Look(link.clone()));
+        self.wake(&mut state);
     }
 
     fn put(self: &Arc<Self>, work: impl Iterator<Item = Work>) {
@@ -352,6 +363,11 @@ impl Work {
         contained(|| match self {
             Work::Deliver((call, state)) => call.deliver(state),
             Work::Run(callback) => callback(),
+            Work::Look(link) => {
+                if let Some(link) = link.upgrade() {
+                    link.on_ready();
+                }
+            }
         });
     }
 }
@@ -361,6 +377,7 @@ impl std::fmt::Debug for Work {
         f.write_str(match self {
             Work::Deliver(_) => "Deliver",
             Work::Run(_) => "Run",
+            Work::Look(_) => "Look",
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::sync::lock;
 
 /// Asks the system for addresses, and remembers them.
 #[derive(Debug)]
-pub(super) struct Resolver {
+pub(crate) struct Resolver {
     errands: Arc<Errands>,
     names: Mutex<HashMap<String, Name>>,
     answered: Condvar,
@@ -49,7 +49,7 @@ impl Resolver {
     }
 
     /// The addresses of a machine, never none. Blocks until the deadline at most.
-    pub(super) fn resolve(
+    pub(crate) fn resolve(
         self: &Arc<Self>,
         host: &str,
         port: u16,
@@ -115,7 +115,7 @@ impl Resolver {
     }
 
     /// The addresses of a machine have led nowhere: the next to ask for them asks the system.
-    pub(super) fn forget(&self, host: &str) {
+    pub(crate) fn forget(&self, host: &str) {
         let mut names = lock(&self.names);
         if matches!(names.get(host), Some(Name::Known(..))) {
             names.remove(host);

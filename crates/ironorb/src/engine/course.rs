@@ -118,7 +118,7 @@ impl Course {
             Route::Local(key) => Way::Local(key.clone()),
             // The driver's network has no files, and so no sockets in them.
             Route::Remote(targets) => Way::Remote(
-                targets.iter().filter(|target| target.links.address().tcp().is_some()).cloned().collect(),
+                targets.iter().filter(|target| !target.links.address().is_local()).cloned().collect(),
             ),
         };
         Ok(())

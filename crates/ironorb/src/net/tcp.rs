@@ -1,15 +1,83 @@
 //! How TCP connections come about.
 
+use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Instant;
 
-use super::Stream;
+use ironorb_giop::ior::{IiopProfile, TaggedComponent};
+use rustix::net::Shutdown;
+
+use super::{Dialling, Stream, Transport};
+use crate::config::OrbConfig;
 use crate::deadline::Deadline;
+use crate::endpoint::{display_host_port, split_host_port, without_scheme};
+
+/// TCP over IPv4 or IPv6.
+pub(crate) struct Tcp;
+
+/// A host, which is a name, an IPv4 address or an IPv6 address without brackets, and a port.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct HostPort {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// `host:port`, with brackets where they are needed.
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&display_host_port(&self.host, self.port))
+    }
+}
+
+impl Transport for Tcp {
+    type Endpoint = HostPort;
+    type Address = HostPort;
+    type Listener = TcpListener;
+
+    fn read(text: &str) -> Option<Result<HostPort, &'static str>> {
+        let split = without_scheme(text).and_then(split_host_port);
+        Some(split.map(|(host, port)| HostPort { host: host.to_owned(), port: port.unwrap_or(0) }))
+    }
+
+    fn listen(at: &HostPort, _config: &OrbConfig) -> io::Result<(TcpListener, HostPort)> {
+        let listener = match at.host.as_str() {
+            // `::` takes IPv4 as well, where the machine has IPv6.
+            "" => TcpListener::bind(("::", at.port)).or_else(|_| TcpListener::bind(("0.0.0.0", at.port))),
+            host => TcpListener::bind((host, at.port)),
+        }?;
+        let address = published(&at.host, listener.local_addr()?);
+        Ok((listener, address))
+    }
+
+    fn accept(listener: &TcpListener) -> io::Result<Stream> {
+        made(listener.accept()?.0)
+    }
+
+    fn close(listener: &TcpListener) {
+        let _ = rustix::net::shutdown(listener, Shutdown::Both);
+    }
+
+    fn connect(address: &HostPort, dialling: &Dialling<'_>) -> io::Result<Stream> {
+        let HostPort { host, port } = address;
+        let addresses = dialling.resolver.resolve(host, *port, dialling.deadline)?;
+        connect(&addresses, dialling.deadline).inspect_err(|_| dialling.resolver.forget(host))
+    }
+
+    /// CORBA 3.3 part 2, 9.7.3: further addresses of IIOP 1.2. The first is in the profile itself.
+    fn component(address: &HostPort) -> Option<TaggedComponent<'static>> {
+        TaggedComponent::new_alternate_address(&address.host, address.port).ok()
+    }
+
+    fn addresses(profile: &IiopProfile) -> Vec<HostPort> {
+        let addresses = profile.addresses().filter(|address| address.port != 0);
+        addresses.map(|address| HostPort { host: address.host.into_owned(), port: address.port }).collect()
+    }
+}
 
 /// Connects to the first of several addresses of a machine that answers. One that does not answer takes its share of
 /// the time and no more.
-pub(crate) fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<Stream> {
+fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<Stream> {
     let mut last = None;
     for (index, &address) in addresses.iter().enumerate() {
         match connect_address(address, deadline.share(Instant::now(), addresses.len() - index)) {
@@ -18,11 +86,6 @@ pub(crate) fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Resul
         }
     }
     Err(last.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address")))
-}
-
-/// Waits for the next connection.
-pub(super) fn accept(listener: &TcpListener) -> io::Result<Stream> {
-    made(listener.accept()?.0)
 }
 
 fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<Stream> {
@@ -46,7 +109,7 @@ fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<Stream
 fn made(stream: TcpStream) -> io::Result<Stream> {
     stream.set_nodelay(true)?;
     rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
-    Ok(Stream(stream.into()))
+    Ok(Stream::over(stream))
 }
 
 /// Whether nobody can have the address: it is of those that are kept for no known use (240.0.0.0/4, RFC 1112 section 4),
@@ -54,4 +117,46 @@ fn made(stream: TcpStream) -> io::Result<Stream> {
 /// would try for as long as there is time.
 fn is_nobodys(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(host) if host.octets()[0] >= 240)
+}
+
+fn published(host: &str, bound: SocketAddr) -> HostPort {
+    let host = match host.parse::<IpAddr>() {
+        Ok(ip) if !ip.is_unspecified() => ip.to_string(),
+        Err(_) if !host.is_empty() => host.to_owned(),
+        _ => primary_address().to_string(),
+    };
+    HostPort { host, port: bound.port() }
+}
+
+/// The address from which this machine would reach others; the loopback address when there is none.
+fn primary_address() -> IpAddr {
+    let route = |local: &str, remote: &str| {
+        // Connecting a datagram socket sends nothing: the system only picks the route. The addresses are
+        // reserved for documentation (RFC 5737, RFC 3849).
+        let socket = UdpSocket::bind(local).ok()?;
+        socket.connect(remote).ok()?;
+        let ip = socket.local_addr().ok()?.ip();
+        (!ip.is_unspecified()).then_some(ip)
+    };
+    route("0.0.0.0:0", "192.0.2.1:9")
+        .or_else(|| route("[::]:0", "[2001:db8::1]:9"))
+        .unwrap_or(IpAddr::from([127, 0, 0, 1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_follows_the_endpoint() {
+        let host = |host: &str| {
+            let published = published(host, "127.0.0.1:77".parse().unwrap());
+            assert_eq!(published.port, 77);
+            published.host
+        };
+        assert_eq!(host("::1"), "::1");
+        assert_eq!(host("server.example"), "server.example");
+        assert!(!host("").parse::<IpAddr>().unwrap().is_unspecified());
+        assert!(!host("0.0.0.0").parse::<IpAddr>().unwrap().is_unspecified());
+    }
 }

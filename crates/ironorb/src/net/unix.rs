@@ -19,9 +19,67 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::Stream;
+use ironorb_giop::ior::{IiopProfile, TaggedComponent, UnixAddress};
+
+use super::{Dialling, Stream, Transport};
+use crate::config::OrbConfig;
 use crate::deadline::Deadline;
 use crate::sync::lock;
+
+/// Unix domain sockets, within one machine.
+pub(crate) struct Unix;
+
+impl Transport for Unix {
+    /// `None` for a socket of our choice.
+    type Endpoint = Option<SocketPath>;
+    type Address = SocketPath;
+    type Listener = UnixListener;
+
+    fn read(text: &str) -> Option<Result<Self::Endpoint, &'static str>> {
+        let path = text.strip_prefix("uiop://").or_else(|| text.strip_prefix("giop:unix:"))?;
+        Some(read_path(path))
+    }
+
+    fn listen(at: &Self::Endpoint, config: &OrbConfig) -> io::Result<(UnixListener, SocketPath)> {
+        match at {
+            Some(path) => Ok((UnixListener::bind(path, config.unix_socket_mode)?, path.clone())),
+            None => UnixListener::bind_privately(config.unix_socket_mode),
+        }
+    }
+
+    fn accept(listener: &UnixListener) -> io::Result<Stream> {
+        listener.accept().map(Stream::over)
+    }
+
+    fn close(listener: &UnixListener) {
+        listener.close();
+    }
+
+    fn connect(address: &SocketPath, dialling: &Dialling<'_>) -> io::Result<Stream> {
+        connect(address, dialling.deadline).map(Stream::over)
+    }
+
+    fn component(address: &SocketPath) -> Option<TaggedComponent<'static>> {
+        TaggedComponent::new_unix_address(&machine_name(), address.as_str()).ok()
+    }
+
+    fn addresses(profile: &IiopProfile) -> Vec<SocketPath> {
+        of_this_machine(profile.unix_addresses())
+    }
+}
+
+/// The path in an endpoint, which may be left out.
+pub(super) fn read_path(path: &str) -> Result<Option<SocketPath>, &'static str> {
+    (!path.is_empty()).then(|| SocketPath::new(path)).transpose()
+}
+
+/// Those that this machine's system can have, and that it is said to have.
+pub(super) fn of_this_machine<'a>(sockets: impl Iterator<Item = UnixAddress<'a>>) -> Vec<SocketPath> {
+    sockets
+        .filter(|socket| socket.host == machine_name())
+        .filter_map(|socket| SocketPath::new(&socket.path).ok())
+        .collect()
+}
 
 /// The path of a socket: absolute, without a NUL, and at most [`PATH_BYTES_MAX`] bytes long, which is what the system takes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,7 +91,7 @@ pub(crate) const PATH_BYTES_MAX: usize = 107;
 impl SocketPath {
     pub(crate) fn new(path: &str) -> Result<SocketPath, &'static str> {
         if !path.starts_with('/') {
-            return Err("the path of a Unix socket is absolute: uiop:///PATH");
+            return Err("the path of a Unix socket is absolute: uiop:///PATH, shm:///PATH");
         }
         if path.len() > PATH_BYTES_MAX {
             return Err("the path of a Unix socket has at most 107 bytes");
@@ -69,7 +127,7 @@ pub(crate) fn machine_name() -> String {
 }
 
 /// Connects to the server at a path.
-pub(crate) fn connect(path: &SocketPath, deadline: Deadline) -> io::Result<Stream> {
+pub(super) fn connect(path: &SocketPath, deadline: Deadline) -> io::Result<OwnedFd> {
     let socket = new_socket()?;
     match deadline.remaining(Instant::now()) {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
@@ -81,7 +139,7 @@ pub(crate) fn connect(path: &SocketPath, deadline: Deadline) -> io::Result<Strea
     }
     let address = path.address()?;
     match retry_on_intr(|| rustix::net::connect(&socket, &address)) {
-        Ok(()) => Ok(Stream(socket)),
+        Ok(()) => Ok(socket),
         Err(Errno::AGAIN) => Err(io::ErrorKind::TimedOut.into()),
         Err(e) => Err(e.into()),
     }
@@ -148,8 +206,8 @@ impl UnixListener {
     }
 
     /// Waits for the next connection.
-    pub(super) fn accept(&self) -> io::Result<Stream> {
-        Ok(Stream(retry_on_intr(|| rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC))?))
+    pub(super) fn accept(&self) -> io::Result<OwnedFd> {
+        Ok(retry_on_intr(|| rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC))?)
     }
 
     /// Lets no more connections in, wakes the thread that accepts, and takes the file away.

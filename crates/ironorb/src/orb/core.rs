@@ -20,12 +20,12 @@ use super::settings::Settings;
 use super::values::{ValueFactories, ValueTypes};
 use crate::adapter::{Adapter, Ownership};
 use crate::client::Connector;
-use crate::config::OrbConfig;
-use crate::endpoint::{Address, Endpoint};
+use crate::config::{OrbConfig, Transport};
 use crate::interceptor::Interceptors;
 use crate::marshal_profile::MarshalProfile;
 use crate::messaging::OrbPolicies;
-use crate::net::unix::{self, SocketPath};
+use crate::net::tcp::HostPort;
+use crate::net::{Address, Endpoint, unix};
 use crate::object::ObjectRef;
 use crate::poa::{ManagerState, Poa};
 use crate::server::{self, Server};
@@ -153,8 +153,8 @@ impl OrbCore {
         } else if !has_tcp && !published.is_empty() && self.config.giop_version == Version::V1_0 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "references of GIOP 1.0 have no place for a Unix socket: listen at an iiop:// address as well, or \
-                 let the GIOP version be 1.1 or 1.2",
+                "references of GIOP 1.0 have no place for a Unix socket or shared memory: listen at an iiop:// address \
+                 as well, or let the GIOP version be 1.1 or 1.2",
             ));
         }
         let _ = self.published.set(published);
@@ -175,8 +175,9 @@ impl OrbCore {
         self.published().iter().filter_map(Address::tcp)
     }
 
-    fn socket_paths(&self) -> impl Iterator<Item = &SocketPath> {
-        self.published().iter().filter_map(Address::unix)
+    /// Addresses that count on this machine only.
+    fn local_addresses(&self) -> impl Iterator<Item = &Address> {
+        self.published().iter().filter(|address| address.is_local())
     }
 
     pub(super) fn published_addresses(&self) -> Vec<String> {
@@ -189,9 +190,13 @@ impl OrbCore {
             host: host.to_owned(),
             port,
         });
-        let sockets = self.socket_paths().map(|path| CorbalocAddress::Unix {
-            version: self.config.giop_version,
-            path: path.as_str().to_owned(),
+        let version = self.config.giop_version;
+        let sockets = self.local_addresses().filter_map(|address| match address {
+            Address::Tcp(_) => None,
+            Address::Unix(path) => Some(CorbalocAddress::Unix { version, path: path.as_str().to_owned() }),
+            Address::SharedMemory(path) => {
+                Some(CorbalocAddress::SharedMemory { version, path: path.as_str().to_owned() })
+            }
         });
         let mut addresses: Vec<_> = tcp.collect();
         if addresses.is_empty() {
@@ -217,7 +222,7 @@ impl OrbCore {
         added: &[TaggedComponent<'static>],
     ) -> ObjectRef {
         let version = self.config.giop_version;
-        let machine = self.socket_paths().next().map(|_| unix::machine_name());
+        let machine = self.local_addresses().next().map(|_| unix::machine_name());
         let mut addresses: Vec<(&str, u16)> = self.tcp_addresses().collect();
         if addresses.is_empty() {
             // A server that listens at sockets alone says so by port 0, as omniORB's do.
@@ -235,10 +240,7 @@ impl OrbCore {
         for &(host, port) in alternates {
             components.extend(TaggedComponent::new_alternate_address(host, port));
         }
-        for path in self.socket_paths() {
-            let machine = machine.as_deref().unwrap_or_default();
-            components.extend(TaggedComponent::new_unix_address(machine, path.as_str()));
-        }
+        components.extend(self.local_addresses().filter_map(Address::component));
         components.extend_from_slice(added);
         let profiles = first.iter().chain(profiles);
         let ior = Ior {
@@ -272,8 +274,9 @@ impl OrbCore {
 
     /// Whether we listen at one of the sockets that a profile names.
     fn has_socket_of(&self, profile: &IiopProfile) -> bool {
-        let is_ours = |path: &str| self.socket_paths().any(|ours| ours.as_str() == path);
-        profile.unix_addresses().any(|socket| is_ours(&socket.path) && socket.host == unix::machine_name())
+        let is_ours = |address: Address| self.local_addresses().any(|ours| *ours == address);
+        let all_in = |transport| Address::all_in(profile, transport);
+        all_in(Transport::Unix).into_iter().chain(all_in(Transport::SharedMemory)).any(is_ours)
     }
 
     pub(super) fn corbaloc(self: &Arc<Self>, corbaloc: &Corbaloc) -> Result<ObjectRef, SystemException> {
@@ -371,7 +374,7 @@ pub(crate) fn shut_down() -> SystemException {
 fn made_up_address() -> Address {
     let [a, b, c, d, e, f, ..] = fresh_nonce().to_ne_bytes();
     let host = Ipv4Addr::new(240 | (a & 7), b, c, d).to_string();
-    Address::Tcp { host, port: u16::from_ne_bytes([e, f]).max(1) }
+    Address::Tcp(HostPort { host, port: u16::from_ne_bytes([e, f]).max(1) })
 }
 
 /// A number that no other run has, as far as chance allows; never 0, which stands for persistent keys.

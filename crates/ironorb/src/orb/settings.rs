@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use super::small_file;
 use crate::config::OrbConfig;
-use crate::endpoint::Endpoint;
 use crate::interceptor::Interceptors;
+use crate::net::Endpoint;
 
 pub use table::{Setting, settings};
 use table::{find, find_variable};

@@ -147,7 +147,8 @@ impl Connection {
     ) -> Self {
         let orb = server.orb.clone();
         let (sender, receiver) = ServerConnection::new(orb.config.connection);
-        let waits = Waits::new(orb.config.server_waiting, orb.connector.spinners());
+        let waiting = orb.config.waiting_on(&stream, orb.config.server_waiting);
+        let waits = Waits::new(waiting, orb.connector.spinners());
         Connection {
             id,
             stream,

@@ -17,8 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::config::ServerConcurrency;
-use crate::endpoint::{Address, Endpoint, split_host_port, without_scheme};
-use crate::net::{Listener, Stream};
+use crate::endpoint::{split_host_port, without_scheme};
+use crate::net::tcp::HostPort;
+use crate::net::{Address, Endpoint, Listener, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use connection::Connection;
@@ -52,7 +53,7 @@ impl Server {
         let mut listeners = Vec::new();
         let mut bound = Vec::new();
         for endpoint in endpoints {
-            let (listener, published) = endpoint.listen(orb.config.unix_socket_mode)?;
+            let (listener, published) = endpoint.listen(&orb.config)?;
             bound.push(published);
             listeners.push(Arc::new(listener));
         }
@@ -196,10 +197,10 @@ pub(crate) fn published(publish: &[String], bound: Vec<Address>) -> io::Result<V
         }
         // Port 0, or none, stands for the port that the system chose.
         let port = port.filter(|port| *port != 0).unwrap_or(port_bound);
-        Ok(Address::Tcp { host: host.to_owned(), port })
+        Ok(Address::Tcp(HostPort { host: host.to_owned(), port }))
     });
     let mut published = named.collect::<io::Result<Vec<_>>>()?;
-    published.extend(bound.into_iter().filter(|address| address.unix().is_some()));
+    published.extend(bound.into_iter().filter(Address::is_local));
     Ok(published)
 }
 

@@ -57,17 +57,31 @@ impl Pool {
 
     pub(super) fn add(&self, connection: &Arc<Connection>) -> io::Result<()> {
         let data = EventData::new_u64(connection.id);
-        Ok(epoll::add(&self.epoll, &connection.stream, data, self.delivery.flags())?)
+        epoll::add(&self.epoll, &connection.stream, data, self.delivery.flags())?;
+        self.leave(connection);
+        Ok(())
+    }
+
+    /// Leaves a connection to the `epoll`, or to a thread that looks at once where it would not tell. True in that case.
+    pub(super) fn leave(&self, connection: &Arc<Connection>) -> bool {
+        let is_ready = connection.stream.leave_to_epoll(true, false);
+        if is_ready {
+            self.push_ready(connection);
+        }
+        is_ready
     }
 
     /// Lets the threads see the connection's next bytes.
-    pub(super) fn rearm(&self, connection: &Connection) {
+    pub(super) fn rearm(&self, connection: &Arc<Connection>) {
+        if self.leave(connection) && self.delivery == Delivery::Once {
+            return;
+        }
         let data = EventData::new_u64(connection.id);
         let _ = epoll::modify(&self.epoll, &connection.stream, data, self.delivery.flags());
     }
 
     /// Looks for no bytes of a connection for which another thread waits until its peer takes some.
-    pub(super) fn leave_stalled(&self, connection: &Connection) {
+    pub(super) fn leave_stalled(&self, connection: &Arc<Connection>) {
         if self.delivery == Delivery::Always {
             let data = EventData::new_u64(connection.id);
             let _ = epoll::modify(&self.epoll, &connection.stream, data, EventFlags::empty());

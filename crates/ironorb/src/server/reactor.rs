@@ -32,7 +32,10 @@ fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut
     }
     for _ in 0..REQUESTS_A_TURN {
         match connection.look_for_work(spare) {
-            Found::Nothing => return,
+            Found::Nothing => {
+                pool.leave(connection);
+                return;
+            }
             Found::Work { work, .. } => {
                 if connection.carry_out(work, spare) {
                     return shared.close(connection);

@@ -22,7 +22,7 @@ use crate::client::kept::ToSend;
 use crate::client::receiver::Delivery;
 use crate::dynamic::ReceivedRequest;
 use crate::invocation::CallFailure;
-use crate::net::{self, Moved};
+use crate::net::{self, Moved, Stream};
 use crate::sync::lock;
 
 /// What calls without a thread have and need.
@@ -89,10 +89,14 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    fn flags(self) -> EventFlags {
+    fn flags(self, stream: &Stream) -> EventFlags {
         let mut flags = EventFlags::empty();
-        flags.set(EventFlags::IN, self.readable);
-        flags.set(EventFlags::OUT, self.writable);
+        if stream.readiness_shows() {
+            flags.set(EventFlags::IN, self.readable);
+            flags.set(EventFlags::OUT, self.writable);
+        } else {
+            flags.set(EventFlags::IN, self.readable || self.writable);
+        }
         flags
     }
 }
@@ -265,6 +269,9 @@ impl Link {
         }
         let want = Watched { readable, writable: state.is_blocked() };
         self.change_watch(state, want);
+        if self.stream.leave_to_epoll(want.readable, want.writable) {
+            self.receiver.look_again(&self.me);
+        }
         let is_unattended = state.attended.calls > 0 && !readable && state.has_framer();
         if (is_unattended || state.attended.held > 0)
             && !std::mem::replace(&mut state.attended.is_listed, true)
@@ -277,10 +284,11 @@ impl Link {
         if state.attended.watched == Some(want) {
             return;
         }
+        let flags = want.flags(&self.stream);
         let watched = match state.attended.watched {
-            _ if want.flags().is_empty() => return self.unwatch(state),
-            None => self.receiver.watch(self.number, &self.me, &self.stream, want.flags()),
-            Some(_) => self.receiver.watch_for(self.number, &self.stream, want.flags()),
+            _ if flags.is_empty() => return self.unwatch(state),
+            None => self.receiver.watch(self.number, &self.me, &self.stream, flags),
+            Some(_) => self.receiver.watch_for(self.number, &self.stream, flags),
         };
         match watched {
             Ok(()) => state.attended.watched = Some(want),

@@ -2,7 +2,7 @@
 
 use super::values::{
     assign, at_least_one, char_set, concurrency, demultiplexing, duration, duration_or_never, mode, never_or,
-    number, object_lookup, oneway_batching, operation_lookup, size, transports, version, waiting, yes,
+    number, object_lookup, oneway_batching, operation_lookup, ring, size, transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
@@ -91,7 +91,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     ),
     several(
         "endpoint",
-        "iiop://HOST:PORT | uiop:///PATH",
+        "iiop://HOST:PORT | uiop:///PATH | shm:///PATH",
         "Where to listen. Default: every address, any port.",
         |s, v| {
             s.add_endpoint(v.parse().map_err(|e: crate::BadAddress| e.to_string())?);
@@ -105,9 +105,21 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.unix_socket_mode, mode(v).map(Some)),
     ),
     once(
+        "sharedMemoryBytes",
+        "SIZE",
+        "Each ring of a connection by shared memory, a power of two. Default: 256KiB.",
+        |s, v| assign(&mut s.config.shared_memory_bytes, ring(v)),
+    ),
+    once(
+        "sharedMemoryWaiting",
+        "block | adaptive[:MICROSECONDS] | spin",
+        "How both sides wait by shared memory. Default: adaptive:50.",
+        |s, v| assign(&mut s.config.shared_memory_waiting, waiting(v)),
+    ),
+    once(
         "clientTransports",
-        "unix,tcp | tcp,unix | unix | tcp",
-        "What references are followed by, the best first. Default: unix,tcp.",
+        "shm,unix,tcp in any order, or some of them",
+        "What references are followed by, the best first. Default: shm,unix,tcp.",
         |s, v| assign(&mut s.config.client_transports, transports(v)),
     ),
     several(

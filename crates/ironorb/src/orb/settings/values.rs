@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ironorb_giop::{CharSet, Version};
+use ironorb_shm::RING_BYTES;
 
 use crate::config::{
     BadConcurrency, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency, Transport, Waiting,
@@ -77,6 +78,14 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("{text:?} is not a size in bytes: write 8192, 64KiB, 16MiB or 1GiB"))
 }
 
+/// Bytes of a ring.
+pub(super) fn ring(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        bytes if bytes.is_power_of_two() && RING_BYTES.contains(&bytes) => Ok(bytes),
+        _ => Err(format!("{text:?} is no size of a ring: write a power of two from 4KiB to 64MiB")),
+    }
+}
+
 pub(super) fn version(text: &str) -> Result<Version, String> {
     match text {
         "1.0" => Ok(Version::V1_0),
@@ -148,7 +157,12 @@ pub(super) fn transports(text: &str) -> Result<Vec<Transport>, String> {
         let transport = match name.trim().to_ascii_lowercase().as_str() {
             "tcp" => Transport::Tcp,
             "unix" => Transport::Unix,
-            _ => return Err(format!("{name:?} is not a transport: write unix, tcp, or both with a comma")),
+            "shm" => Transport::SharedMemory,
+            _ => {
+                return Err(format!(
+                    "{name:?} is not a transport: write shm, unix, tcp, or several with commas"
+                ));
+            }
         };
         if transports.contains(&transport) {
             return Err(format!("{} stands there twice", name.trim()));

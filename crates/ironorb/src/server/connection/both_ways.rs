@@ -217,6 +217,7 @@ impl Connection {
             }
             match net::receive_now(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Nothing) if self.stream.leave_to_epoll(true, false) => {}
                 Ok(Moved::Nothing) => {
                     self.note_unfinished_of(&framer);
                     return Received::All;

@@ -1,0 +1,247 @@
+//! A connection whose bytes go by shared memory. Its socket carries none of them: it is what tells that the peer is gone, and
+//! the bell by which threads are woken that wait for many things at once, or for long.
+//!
+//! A thread that waits for bytes first sleeps for a short while at a word of the shared memory, from where the peer wakes it
+//! at the least cost there is, and then at the socket, where it also sees the end of the peer at once and costs nothing while
+//! nothing happens.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ironorb_shm::{End, Mapping, Wanted};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+
+use super::{Moved, wait};
+
+/// The rings of one connection.
+#[derive(Debug)]
+pub(crate) struct Rings {
+    end: End<Mapping>,
+    /// How long [`receive`](Self::receive) blocks, in microseconds; 0 for ever.
+    receive_timeout_us: AtomicU64,
+    /// Polls so far, for now and then to be looked whether the peer is still there.
+    polls: AtomicU32,
+    /// No more is sent: the peer is gone, or we have closed. What has come before can still be received.
+    is_over: AtomicBool,
+}
+
+/// How long a thread sleeps in the shared memory before it sleeps at the socket. Those who call and are answered within this
+/// never come to the socket; those who do pay what a Unix socket costs.
+const BY_MEMORY: Duration = Duration::from_millis(10);
+
+/// A poll takes some nanoseconds, a look at the socket about a microsecond.
+const POLLS_PER_LOOK: u32 = 1 << 16;
+
+/// How often a thread that waits for room looks whether the peer is gone.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A peer that wakes us for nothing is not to have a processor for it.
+#[derive(Default)]
+struct Patience(u32);
+
+impl Patience {
+    /// After a sleep that began then.
+    fn was_woken_in_vain(&mut self, began: Instant) {
+        if began.elapsed() < REST {
+            self.0 += 1;
+            if self.0 > VAIN_MAX {
+                std::thread::sleep(REST);
+            }
+        }
+    }
+}
+
+/// Short sleeps in vain, one after the other, after which a thread takes a rest.
+const VAIN_MAX: u32 = 64;
+
+const REST: Duration = Duration::from_millis(1);
+
+impl Rings {
+    pub(super) fn new(end: End<Mapping>) -> Rings {
+        Rings {
+            end,
+            receive_timeout_us: AtomicU64::new(0),
+            polls: AtomicU32::new(0),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn set_receive_timeout(&self, timeout: Option<Duration>) {
+        let us = timeout.map_or(0, |it| u64::try_from(it.as_micros()).unwrap_or(u64::MAX).max(1));
+        self.receive_timeout_us.store(us, Ordering::Relaxed);
+    }
+
+    /// What one calls who does nothing else: looks at the rings, and only now and then whether the peer is still there.
+    #[inline]
+    pub(super) fn poll(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        if !self.has_bytes() {
+            let polls = self.polls.load(Ordering::Relaxed).wrapping_add(1);
+            self.polls.store(polls, Ordering::Relaxed);
+            if !polls.is_multiple_of(POLLS_PER_LOOK) {
+                // There may be nobody to fill the ring but one who believes that it is full.
+                if self.end.tell() {
+                    ring(socket);
+                }
+                return Ok(Moved::Nothing);
+            }
+        }
+        self.receive_now(socket, space)
+    }
+
+    /// Receives what is there, and looks at nothing but the rings.
+    #[inline]
+    fn receive_ready(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        let read = self.end.read(space)?;
+        if read.ring_bell {
+            ring(socket);
+        }
+        Ok(if read.bytes > 0 { Moved::Bytes(read.bytes) } else { Moved::Nothing })
+    }
+
+    /// Receives what has come; blocks while nothing has, at most for the timeout.
+    #[inline]
+    pub(super) fn receive(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        match self.receive_ready(socket, space)? {
+            Moved::Nothing => self.receive_slowly(socket, space),
+            moved => Ok(moved),
+        }
+    }
+
+    #[cold]
+    fn receive_slowly(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        let timeout = match self.receive_timeout_us.load(Ordering::Relaxed) {
+            0 => None,
+            us => Some(Duration::from_micros(us)),
+        };
+        self.sleep(Wanted::Bytes, timeout.map_or(BY_MEMORY, |left| left.min(BY_MEMORY)));
+        if let moved @ Moved::Bytes(_) = self.receive_ready(socket, space)? {
+            return Ok(moved);
+        }
+        // Most waits have ended by now, and have read no clock.
+        let until = timeout.map(|timeout| Instant::now() + timeout.saturating_sub(BY_MEMORY));
+        let mut patience = Patience::default();
+        loop {
+            let began = Instant::now();
+            let left = until.map(|until| until.saturating_duration_since(began));
+            if !self.end.want_bell(Wanted::Bytes) {
+                wait(socket, PollFlags::IN, left)?;
+            }
+            match self.receive_now(socket, space)? {
+                Moved::Nothing if left.is_some_and(|left| left.is_zero()) => return Ok(Moved::Nothing),
+                Moved::Nothing => patience.was_woken_in_vain(began),
+                moved => return Ok(moved),
+            }
+        }
+    }
+
+    /// Receives what has come; never blocks. Sees the end, and takes what the bell has left in the socket.
+    pub(super) fn receive_now(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
+        if let moved @ Moved::Bytes(_) = self.receive_ready(socket, space)? {
+            return Ok(moved);
+        }
+        let has_ended = self.take_bell(socket);
+        // What the peer has written before its end, or before it rang.
+        match self.receive_ready(socket, space)? {
+            Moved::Nothing if has_ended => Ok(Moved::End),
+            moved => Ok(moved),
+        }
+    }
+
+    /// Sends what there is room for; never blocks.
+    #[inline]
+    pub(super) fn send_now(&self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Moved> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let written = self.end.write(bytes)?;
+        if written.ring_bell {
+            ring(socket);
+        }
+        Ok(if written.bytes > 0 || bytes.is_empty() { Moved::Bytes(written.bytes) } else { Moved::Nothing })
+    }
+
+    /// Waits until there is what is wanted, the peer is gone, or the time is over. False in the last case.
+    pub(super) fn wait_for(
+        &self,
+        socket: BorrowedFd<'_>,
+        wanted: Wanted,
+        timeout: Option<Duration>,
+    ) -> io::Result<bool> {
+        let until = timeout.map(|timeout| Instant::now() + timeout);
+        let mut patience = Patience::default();
+        loop {
+            if self.end.is_ready(wanted) || self.is_over.load(Ordering::Acquire) {
+                return Ok(true);
+            }
+            if self.is_hung_up(socket) {
+                self.is_over.store(true, Ordering::Release);
+                return Ok(true);
+            }
+            let began = Instant::now();
+            let left = until.map(|until| until.saturating_duration_since(began));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+            self.sleep(wanted, left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)));
+            if !self.end.is_ready(wanted) {
+                patience.was_woken_in_vain(began);
+            }
+        }
+    }
+
+    /// Whether there is something to receive.
+    #[inline]
+    pub(super) fn has_bytes(&self) -> bool {
+        self.end.is_ready(Wanted::Bytes)
+    }
+
+    /// Has the socket become readable when there is what is wanted. True when there is something already, or the peer is
+    /// gone: then the caller is to look now.
+    pub(super) fn want_bell(&self, socket: BorrowedFd<'_>, wanted: Wanted) -> bool {
+        if self.end.is_bell_wanted(wanted) {
+            return self.end.is_ready(wanted);
+        }
+        // If it has been rung, what that has left would only wake somebody in vain.
+        self.take_bell(socket) || self.end.want_bell(wanted)
+    }
+
+    /// To be called when the socket has been shut down, in whatever direction, so that all see it who sleep.
+    pub(super) fn has_been_shut_down(&self, for_sending: bool) {
+        if for_sending {
+            self.is_over.store(true, Ordering::Release);
+        }
+        self.end.wake_all();
+    }
+
+    fn sleep(&self, wanted: Wanted, at_most: Duration) {
+        self.end.sleep(wanted, at_most, || self.is_over.load(Ordering::Acquire));
+    }
+
+    fn is_hung_up(&self, socket: BorrowedFd<'_>) -> bool {
+        wait(socket, PollFlags::RDHUP, Some(Duration::ZERO)).unwrap_or(true)
+    }
+
+    /// Takes what the bell has left in the socket. True when the peer sends no more.
+    fn take_bell(&self, socket: BorrowedFd<'_>) -> bool {
+        let mut scrap = [0; 64];
+        let has_ended = match rustix::net::recv(socket, &mut scrap[..], RecvFlags::DONTWAIT) {
+            Ok((_, count)) => count == 0,
+            Err(Errno::AGAIN | Errno::INTR) => false,
+            Err(_) => true,
+        };
+        if has_ended {
+            self.is_over.store(true, Ordering::Release);
+        }
+        has_ended
+    }
+}
+
+/// Makes the peer's socket readable. Where it takes no more bytes it is readable already.
+#[cold]
+fn ring(socket: BorrowedFd<'_>) {
+    let _ = rustix::net::send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+}
