@@ -24,7 +24,8 @@ use crate::probe::{self, Stage};
 ///
 /// A wait that does not look costs two loads and a store, and no clock. Waits are left out after one that looked in vain:
 /// twice as many each time, up to [`PAUSE_MAX`], and half as many after one that paid. So a peer that is slow, or idle,
-/// costs one vain look in so many waits.
+/// costs one vain look in so many waits. More are left out where others needed the processor: it may be long before a
+/// thread that has been at work, rather than asleep, has its turn again.
 #[derive(Debug)]
 pub(crate) struct Waits {
     policy: Waiting,
@@ -81,14 +82,14 @@ enum End {
 }
 
 /// Waits that are left out, at most, after one that has looked in vain.
-const PAUSE_MAX: u32 = 256;
+const PAUSE_MAX: u32 = 1024;
 /// Waits that are left out, at least, when the processor was needed by others.
 const PAUSE_NEEDED: u32 = 16;
+/// The same at most.
+const PAUSE_NEEDED_MAX: u32 = 8192;
 /// When so much time passes between two looks something else has run meanwhile.
 const GAP: Duration = Duration::from_micros(20);
-/// The same after the processor has been offered to others.
-const YIELD_GAP: Duration = Duration::from_micros(3);
-/// So that whoever can run on this processor has it soon, and offering it costs little.
+/// Who looks for ever offers the processor to others so often.
 const LOOKS_PER_YIELD: u32 = 4;
 /// A poll of memory takes 5 to 20 ns, a look some 30.
 const MEMORY_POLLS_PER_LOOK: u32 = 64;
@@ -202,7 +203,7 @@ impl Waits {
         let vain = match end {
             End::NotYet => vain / 2,
             End::Vain => (2 * vain).clamp(1, PAUSE_MAX),
-            End::Needed => (2 * vain).clamp(PAUSE_NEEDED, PAUSE_MAX),
+            End::Needed => (2 * vain).clamp(PAUSE_NEEDED, PAUSE_NEEDED_MAX),
         };
         self.vain.store(vain, Ordering::Relaxed);
         self.pause.store(if end == End::NotYet { 0 } else { vain }, Ordering::Relaxed);
@@ -242,28 +243,26 @@ impl Spin<'_> {
     }
 
     fn look(&mut self) -> bool {
-        self.looks += 1;
-        let mut gap_max = GAP;
-        if self.looks.is_multiple_of(LOOKS_PER_YIELD) {
-            let before = Instant::now();
-            if before - self.looked > GAP {
-                return self.ends(End::Needed);
-            }
-            self.looked = before;
-            thread::yield_now();
-            gap_max = YIELD_GAP;
-        }
         let now = Instant::now();
         let gap = now - self.looked;
         self.looked = now;
-        let is_learning = matches!(self.waits.policy, Waiting::Adaptive { .. });
         let others_wait = self.waits.spinners.arrivals.load(Ordering::Relaxed) != self.arrivals;
+        let is_needed = match self.waits.policy {
+            // It yields to nobody: for as long as it may look that would only cost it its turn.
+            Waiting::Adaptive { .. } => others_wait || gap > GAP,
+            Waiting::Spin | Waiting::Block => others_wait && now - self.begun > TURN,
+        };
         if now - self.begun >= self.limit {
             self.ends(End::Vain)
-        } else if (is_learning && (gap > gap_max || others_wait)) || (others_wait && now - self.begun > TURN)
-        {
+        } else if is_needed {
             self.ends(End::Needed)
         } else {
+            if self.waits.policy == Waiting::Spin {
+                self.looks += 1;
+                if self.looks.is_multiple_of(LOOKS_PER_YIELD) {
+                    thread::yield_now();
+                }
+            }
             true
         }
     }
@@ -344,9 +343,9 @@ mod tests {
     #[test]
     fn vain_looks_become_rare_and_what_pays_is_done() {
         let waits = Waits::new(NOT_AT_ALL, &Spinners::of(2));
-        let pauses: Vec<u32> = (0..11).map(|_| left_out(&waits)).collect();
-        assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 256]);
-        for _ in 0..256 {
+        let pauses: Vec<u32> = (0..13).map(|_| left_out(&waits)).collect();
+        assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024]);
+        for _ in 0..1024 {
             assert!(waits.begin(Pace::Memory, None).is_none());
         }
         // From here on each pays: it is dropped before anything has spoken against it.
