@@ -266,6 +266,12 @@ impl Framer {
         self.assemblies.iter().any(|assembly| !assembly.cancelled)
     }
 
+    /// True when bytes have arrived that have not left in messages, but for those of unfinished fragments.
+    #[inline]
+    pub fn holds_bytes(&self) -> bool {
+        self.filled > self.taken
+    }
+
     /// Bytes held of messages that are not complete.
     pub fn held_bytes(&self) -> usize {
         let assembled: usize = self.assemblies.iter().map(Assembly::held_bytes).sum();

@@ -25,6 +25,7 @@ use self::asynchronous::AsyncCall;
 use self::idle::Idler;
 use self::link::Callbacks;
 use self::receiver::Receiver;
+pub(crate) use self::receiver::Visited;
 pub(crate) use self::resolver::Resolver;
 use crate::coarse::Coarse;
 use crate::config::OrbConfig;

@@ -61,11 +61,17 @@ struct State {
     /// Connections that may have something to send then.
     flushes: BTreeMap<TimerKey, Weak<Link>>,
     /// Connections to look at.
-    listed: Vec<Weak<Link>>,
+    listed: Vec<Weak<dyn Visited>>,
     /// When; `None` when there has been nothing to look at for a while.
     look_at: Option<Instant>,
     /// Looks that have found nothing since one did.
     vain_looks: u32,
+}
+
+/// A connection at which the receiver comes by.
+pub(crate) trait Visited: Send + Sync + std::fmt::Debug {
+    /// Never waits.
+    fn on_look(&self);
 }
 
 /// When a call's deadline is, and a number that makes it the only one.
@@ -221,9 +227,9 @@ impl Receiver {
     }
 
     /// Looks at a connection within [`LOOK_EVERY`].
-    pub(super) fn look_soon(&self, link: &Weak<Link>) {
+    pub(crate) fn look_soon(&self, connection: &Weak<dyn Visited>) {
         let mut state = lock(&self.state);
-        state.listed.push(link.clone());
+        state.listed.push(connection.clone());
         if state.look_at.is_none() {
             let at = Instant::now() + LOOK_EVERY;
             state.look_at = Some(at);
@@ -269,7 +275,7 @@ impl Receiver {
             drop(state);
             due.iter().for_each(|call| contained(|| call.time_out()));
             flushes.iter().filter_map(Weak::upgrade).for_each(|link| link.on_flush_due());
-            listed.iter().filter_map(Weak::upgrade).for_each(|link| link.on_look());
+            listed.iter().filter_map(Weak::upgrade).for_each(|connection| connection.on_look());
             work.into_iter().for_each(Work::carry_out);
             self.wait(waits, &mut events, timeout.as_ref());
             lock(&self.state).is_waiting = false;
@@ -328,7 +334,7 @@ impl State {
         self.next_number
     }
 
-    fn take_listed(&mut self, now: Instant) -> Vec<Weak<Link>> {
+    fn take_listed(&mut self, now: Instant) -> Vec<Weak<dyn Visited>> {
         if self.look_at.is_none_or(|at| at > now) {
             return Vec::new();
         }

@@ -6,6 +6,8 @@
 mod answers;
 mod both_ways;
 mod cancelled;
+mod coalescing;
+mod progress;
 mod sending;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -30,6 +32,8 @@ use super::work::{Other, Stop, Work};
 use answers::Unanswered;
 use both_ways::Inbox;
 pub(super) use both_ways::Received;
+use coalescing::Coalescing;
+use progress::InProgress;
 
 /// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
 /// another thread waits for requests.
@@ -52,11 +56,10 @@ pub(super) struct Connection {
     pub(super) served: AtomicU64,
     /// Threads that serve it now beside its own.
     pub(super) helpers: AtomicUsize,
-    /// Requests that have been taken and are not done. Grows only under the lock of the place where they are taken from.
-    carried: AtomicUsize,
-    /// Those among them whose replies have not been written. Falls only under the lock of `sender` or after the
-    /// servant is done.
-    unanswered: AtomicUsize,
+    /// Requests that have been taken and are not done, and those among them that have not been answered. They are counted
+    /// under the lock of the place where they are taken from.
+    progress: InProgress,
+    coalescing: Coalescing,
     /// No more requests will come; whoever finishes the last one closes.
     ending: AtomicBool,
     /// What a thread of a pool does with a peer that takes no more bytes; `None` where threads wait themselves.
@@ -162,8 +165,8 @@ impl Connection {
             detours: AtomicU8::new(0),
             served: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
-            carried: AtomicUsize::new(0),
-            unanswered: AtomicUsize::new(0),
+            progress: InProgress::default(),
+            coalescing: Coalescing::default(),
             ending: AtomicBool::new(false),
             on_stall,
             stalled: AtomicBool::new(false),
@@ -182,6 +185,7 @@ impl Connection {
         spare.give_large_to(&mut framer);
         // Mostly nothing has come yet, and what comes then is a whole request.
         if framer.is_at_rest() && self.detours.load(Ordering::Relaxed) == 0 {
+            self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), None, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {}
@@ -190,7 +194,8 @@ impl Connection {
             if self.detours.load(Ordering::Relaxed) == 0
                 && let Some(message) = framer.take_plain_request(&mut spare.0)
             {
-                self.carried.fetch_add(1, Ordering::SeqCst);
+                self.coalescing.note(framer.holds_bytes(), || framer.has_message());
+                self.progress.begin();
                 return Some(Work::Request(message));
             }
         }
@@ -206,7 +211,7 @@ impl Connection {
                     if is_unfinished {
                         self.unfinished_bytes.store(0, Ordering::Relaxed);
                     }
-                    self.carried.fetch_add(1, Ordering::SeqCst);
+                    self.progress.begin();
                     return Some(work);
                 }
                 Ok(None) => {}
@@ -223,6 +228,7 @@ impl Connection {
             } else if framer.holds_spare_memory() {
                 self.release_if_idle(&mut framer);
             }
+            self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), None, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {}
@@ -240,7 +246,7 @@ impl Connection {
             match self.next_arrived(&mut framer, spare) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
-                    self.carried.fetch_add(1, Ordering::SeqCst);
+                    self.progress.begin();
                     return Found::Work { work, more: false };
                 }
                 Ok(None) => {}
@@ -252,6 +258,7 @@ impl Connection {
                 }
             }
             self.note_unfinished_of(&framer);
+            self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), Some(KEPT_FOR), || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => return Found::Nothing,
@@ -299,6 +306,7 @@ impl Connection {
         if self.is_on(Detour::STOPPING) {
             return None;
         }
+        self.send_what_is_held();
         if let Some(inbox) = self.inbox.get() {
             return self.wait_at(inbox);
         }
@@ -326,7 +334,7 @@ impl Connection {
             match self.next_arrived(framer, spare) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
-                    self.carried.fetch_add(1, Ordering::SeqCst);
+                    self.progress.begin();
                     return Found::Work { work, more: framer.has_message() };
                 }
                 Ok(None) => {}
@@ -334,6 +342,7 @@ impl Connection {
                 Err(NoWork::End) => return Found::End,
                 Err(NoWork::Detour) => return self.look_elsewhere(),
             }
+            self.send_what_is_held();
             match net::receive_now(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {
@@ -375,9 +384,7 @@ impl Connection {
         Activity {
             served: self.served.load(Ordering::Relaxed),
             // A client that may be called may have no other connection.
-            is_busy: self.carried.load(Ordering::SeqCst) > 0
-                || self.is_stalled()
-                || self.calls.get().is_some(),
+            is_busy: self.progress.carried() > 0 || self.is_stalled() || self.calls.get().is_some(),
             unfinished_bytes: self.unfinished_bytes.load(Ordering::Relaxed),
         }
     }
@@ -395,7 +402,10 @@ impl Connection {
             return self.next_on_detour(framer, detours);
         }
         match framer.take_plain_request(&mut spare.0) {
-            Some(message) => Ok(Some(Work::Request(message))),
+            Some(message) => {
+                self.coalescing.note(framer.holds_bytes(), || framer.has_message());
+                Ok(Some(Work::Request(message)))
+            }
             None => self.next_of_any_kind(framer, spare),
         }
     }
@@ -404,7 +414,10 @@ impl Connection {
     fn next_of_any_kind(&self, framer: &mut Framer, spare: &mut Spare) -> Result<Option<Work>, NoWork> {
         spare.give_to(framer);
         match Work::next_or_reply(framer, |message| self.take_reply(message)) {
-            Ok(work) => Ok(work),
+            Ok(work) => {
+                self.coalescing.note(framer.holds_bytes(), || framer.has_message());
+                Ok(work)
+            }
             Err(other) => Err(self.deal_with(other)),
         }
     }
@@ -451,7 +464,7 @@ impl Connection {
     #[inline]
     #[must_use]
     pub(super) fn carry_out(&self, work: Work, spare: &mut Spare) -> bool {
-        self.unanswered.fetch_add(1, Ordering::SeqCst);
+        self.before_upcall();
         let request = Unanswered::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
         // to be sent again, or whoever stops it sees the request.
@@ -460,8 +473,8 @@ impl Connection {
         }
         self.served.fetch_add(1, Ordering::Relaxed);
         spare.0 = Some(work.into_buffer());
-        request.settle();
-        self.carried.fetch_sub(1, Ordering::SeqCst) == 1 && self.ending.load(Ordering::SeqCst)
+        self.after_upcall();
+        self.progress.end(request.is_settled()) && self.ending.load(Ordering::SeqCst)
     }
 
     /// Nothing more will be received. True when nothing is being carried out: the caller closes.
@@ -471,7 +484,7 @@ impl Connection {
             link.peer_ended(); // servants may be waiting
         }
         self.ending.store(true, Ordering::SeqCst);
-        self.carried.load(Ordering::SeqCst) == 0
+        self.progress.carried() == 0
     }
 
     /// Lets no more requests in. Those being carried out are answered; who answers the last one closes.
@@ -500,7 +513,7 @@ impl Connection {
         {
             let mut sender = lock(&self.sender);
             // sync: carried-before-goodbye
-            if self.unanswered.load(Ordering::SeqCst) == 0 {
+            if self.progress.unanswered() == 0 {
                 sender.close(version);
             } else if only_if_answered {
                 return;

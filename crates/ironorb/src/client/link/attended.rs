@@ -7,7 +7,7 @@
 //! then it also sends requests that were held back in the hope that more would come.
 
 use std::io::IoSlice;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use ironorb_giop::connection::{BeginError, CallId, ConnectionEnd, RequestOptions};
@@ -19,7 +19,7 @@ use rustix::event::epoll::EventFlags;
 use super::{Guard, Link, LinkState, Waiter, Woken};
 use crate::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::client::kept::ToSend;
-use crate::client::receiver::Delivery;
+use crate::client::receiver::{Delivery, Visited};
 use crate::dynamic::ReceivedRequest;
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved, Stream};
@@ -276,7 +276,8 @@ impl Link {
         if (is_unattended || state.attended.held > 0)
             && !std::mem::replace(&mut state.attended.is_listed, true)
         {
-            self.receiver.look_soon(&self.me);
+            let visited: Weak<dyn Visited> = self.me.clone();
+            self.receiver.look_soon(&visited);
         }
     }
 
@@ -301,16 +302,6 @@ impl Link {
         if state.attended.watched.take().is_some() {
             self.receiver.unwatch(&self.stream);
         }
-    }
-
-    /// The receiver comes by. If nobody receives for calls that are still in flight, it does from now on.
-    pub(crate) fn on_look(&self) {
-        let mut state = lock(&self.state);
-        state.attended.is_listed = false;
-        self.send_some(&mut state);
-        let is_unattended = state.attended.calls > 0 && state.has_framer();
-        let readable = state.attended.is_watched() || is_unattended;
-        self.watch(&mut state, readable);
     }
 
     /// The receiver has seen something on the socket. Never waits. What it is to pass on stands behind what others have
@@ -348,6 +339,18 @@ impl Link {
     fn take_answers(&self, state: &mut Guard<'_>, woken: Woken) -> Vec<Delivery> {
         state.attended.have_gone(woken.0.len());
         woken.0.into_iter().map(|(call, id)| (call, state.poll_call(id))).collect()
+    }
+}
+
+impl Visited for Link {
+    /// If nobody receives for calls that are still in flight, the receiver does from now on.
+    fn on_look(&self) {
+        let mut state = lock(&self.state);
+        state.attended.is_listed = false;
+        self.send_some(&mut state);
+        let is_unattended = state.attended.calls > 0 && state.has_framer();
+        let readable = state.attended.is_watched() || is_unattended;
+        self.watch(&mut state, readable);
     }
 }
 

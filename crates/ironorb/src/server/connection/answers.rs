@@ -30,15 +30,21 @@ impl<'c> Unanswered<'c> {
     #[inline]
     pub(super) fn settle(&self) {
         if !self.answered.replace(true) {
-            self.connection.unanswered.fetch_sub(1, Ordering::SeqCst);
+            self.connection.progress.answer();
         }
+    }
+
+    /// Whether it need not.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.answered.get()
     }
 }
 
 impl ReplySink for Unanswered<'_> {
     #[inline]
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        self.connection.with(|sender| {
+        self.connection.with_reply(|sender| {
             write(sender);
             self.settle();
         });
@@ -65,10 +71,10 @@ impl ReplySink for Unanswered<'_> {
     #[cold]
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         let connection = self.connection.itself.upgrade()?;
-        if connection.carried.load(Ordering::SeqCst) > connection.orb.config.connection.calls_in_flight_max {
+        if connection.progress.carried() > connection.orb.config.connection.calls_in_flight_max {
             return None;
         }
-        connection.carried.fetch_add(1, Ordering::SeqCst);
+        connection.progress.share();
         // The count of what is unanswered goes over.
         let answered = self.answered.replace(true);
         let answered = AtomicBool::new(answered);
@@ -87,7 +93,7 @@ struct AnswersLater {
 impl AnswersLater {
     fn settle(&self) {
         if !self.answered.swap(true, Ordering::SeqCst) {
-            self.connection.unanswered.fetch_sub(1, Ordering::SeqCst);
+            self.connection.progress.answer();
         }
     }
 }
@@ -126,7 +132,7 @@ impl ReplySink for AnswersLater {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        self.connection.carried.fetch_add(1, Ordering::SeqCst);
+        self.connection.progress.share();
         let answered = AtomicBool::new(self.answered.swap(true, Ordering::SeqCst));
         Some(Box::new(AnswersLater {
             connection: self.connection.clone(),
@@ -142,8 +148,7 @@ impl Drop for AnswersLater {
         self.settle();
         let connection = &self.connection;
         // As in `Connection::carry_out`: whoever finishes the last request of a connection that has ended closes it.
-        if connection.carried.fetch_sub(1, Ordering::SeqCst) == 1 && connection.ending.load(Ordering::SeqCst)
-        {
+        if connection.progress.end(true) && connection.ending.load(Ordering::SeqCst) {
             match connection.server.upgrade() {
                 Some(server) => server.close(connection),
                 None => connection.close_now(),

@@ -5,13 +5,14 @@
 //! to the serving threads by way of an inbox. A connection whose client is never called has none of this.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use ironorb_giop::connection::{ConnectionConfig, ServerConnection};
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ListenPoint;
 
+use super::progress::InProgress;
 use super::{Connection, Detour, Found};
 use crate::client::{Acceptor, Backlog};
 use crate::net::{self, Moved};
@@ -76,9 +77,9 @@ impl Inbox {
 
 impl Waiting {
     /// The next request, and whether receiving is to go on because it has been taken.
-    fn take(&mut self, config: &ConnectionConfig, carried: &AtomicUsize) -> Option<(Work, bool)> {
+    fn take(&mut self, config: &ConnectionConfig, progress: &InProgress) -> Option<(Work, bool)> {
         let work = self.requests.pop_front()?;
-        carried.fetch_add(1, Ordering::SeqCst);
+        progress.begin();
         self.backlog.remove(work.bytes());
         let resumes = self.is_paused && self.backlog.is_half_empty(config);
         self.is_paused &= !resumes;
@@ -273,8 +274,7 @@ impl Connection {
             None => {
                 // Perhaps it is this that a servant waits for: then it must not wait for the watcher.
                 let threads = 1 + self.helpers.load(Ordering::SeqCst);
-                if self.carried.load(Ordering::SeqCst) >= threads
-                    && self.calls.get().is_some_and(|link| link.is_called())
+                if self.progress.carried() >= threads && self.calls.get().is_some_and(|link| link.is_called())
                 {
                     watcher::help(&server, &itself);
                 }
@@ -307,7 +307,7 @@ impl Connection {
                 self.wait_until_unclogged();
             }
             let mut waiting = lock(&inbox.state);
-            if let Some((work, resumes)) = waiting.take(&self.orb.config.connection, &self.carried) {
+            if let Some((work, resumes)) = waiting.take(&self.orb.config.connection, &self.progress) {
                 drop(waiting);
                 self.resume(resumes);
                 return Some(work);
@@ -329,7 +329,7 @@ impl Connection {
             return Found::Nothing;
         }
         let mut waiting = lock(&inbox.state);
-        if let Some((work, resumes)) = waiting.take(&self.orb.config.connection, &self.carried) {
+        if let Some((work, resumes)) = waiting.take(&self.orb.config.connection, &self.progress) {
             let more = !waiting.requests.is_empty() || waiting.over.is_some();
             waiting.is_announced = more;
             drop(waiting);

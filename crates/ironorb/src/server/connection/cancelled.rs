@@ -19,7 +19,7 @@ impl Connection {
         if self.inbox.get().is_some_and(|inbox| inbox.forget(id)) {
             return;
         }
-        match self.cancellations.cancel(id, self.carried.load(Ordering::SeqCst) > 0) {
+        match self.cancellations.cancel(id, self.progress.carried() > 0) {
             Cancelled::Unheard => {}
             Cancelled::Kept => drop(self.detours.fetch_or(Detour::CANCELLED, Ordering::SeqCst)),
             Cancelled::Heard(then) => self.tell_cancelled(vec![then]),
@@ -43,7 +43,7 @@ impl Connection {
         if !self.is_on(Detour::CANCELLED) {
             return;
         }
-        let is_idle = self.carried.load(Ordering::SeqCst) == 0;
+        let is_idle = self.progress.carried() == 0;
         if is_idle {
             self.cancellations.forget_unclaimed();
         }

@@ -22,6 +22,22 @@ impl Connection {
             sender = self.wait_for_room(sender);
         }
         write(&mut sender);
+        self.note_sent();
+        drop(self.flush(sender));
+    }
+
+    /// The same for a reply, which may wait for those of requests that have come with its own.
+    #[inline]
+    pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
+        let mut sender = lock(&self.sender);
+        if self.detours.load(Ordering::Relaxed) & Detour::CLOGGED != 0 {
+            sender = self.wait_for_room(sender);
+        }
+        write(&mut sender);
+        if self.holds(&mut sender) {
+            return;
+        }
+        self.note_sent();
         drop(self.flush(sender));
     }
 

@@ -1,0 +1,278 @@
+//! Replies that wait for those of requests which have come with theirs, to leave with them by one system call.
+//!
+//! A reply must not wait for a servant that takes long, and how long one will take nobody knows. So replies wait only where
+//! those before took little, on this connection and in a row; whether they wait on is decided before each servant is
+//! called, and never for longer than [`HELD_MAX`]. Should a servant take long all the same, the ORB's receiver thread comes
+//! by within a millisecond or so and sends them. Nothing is received while replies wait. A request that comes alone pays
+//! one look at a byte.
+
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ironorb_giop::connection::ServerConnection;
+
+use super::Connection;
+use crate::client::Visited;
+
+/// What a connection knows of requests that come together.
+#[derive(Debug)]
+pub(super) struct Coalescing {
+    /// [`State`]s, mostly none.
+    state: AtomicU8,
+    made: Instant,
+    /// When a reply was written last while there were more requests, in nanoseconds since `made`.
+    turn_ended_ns: AtomicU64,
+    /// When the first of the replies that wait was written.
+    held_since_ns: AtomicU64,
+    /// Replies in a row, each of which came soon after the one before.
+    short_turns: AtomicU32,
+    /// How many it takes to trust the next.
+    trust_at: AtomicU32,
+    /// The receiver will come by.
+    is_listed: AtomicBool,
+}
+
+/// As bits of `Coalescing::state`.
+struct State;
+
+impl State {
+    /// Another whole request has come.
+    const MORE: u8 = 1;
+    /// The next request is taken right after the last.
+    const IN_A_ROW: u8 = 2;
+    /// Replies wait. Changes only under the lock of `sender`.
+    const HELD: u8 = 4;
+}
+
+/// What takes no longer, from one reply to the next, is short: sending takes about as long.
+const SHORT_TURN: Duration = Duration::from_micros(20);
+/// Short turns in a row before replies wait.
+const TRUST_AT_MIN: u32 = 8;
+/// The same, at most, where that has been too few.
+const TRUST_AT_MAX: u32 = 1024;
+/// How long a reply may wait when the next servant is about to be called.
+const HELD_MAX: Duration = Duration::from_micros(50);
+/// Bytes of replies that wait.
+const HELD_BYTES_MAX: usize = 16 << 10;
+
+impl Default for Coalescing {
+    fn default() -> Self {
+        Coalescing {
+            state: AtomicU8::new(0),
+            made: Instant::now(),
+            turn_ended_ns: AtomicU64::new(0),
+            held_since_ns: AtomicU64::new(0),
+            short_turns: AtomicU32::new(0),
+            trust_at: AtomicU32::new(TRUST_AT_MIN),
+            is_listed: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Coalescing {
+    /// A request has been taken; `has_more` says whether another one has come, where `has_bytes`.
+    #[inline]
+    pub(super) fn note(&self, has_bytes: bool, has_more: impl FnOnce() -> bool) {
+        if has_bytes || self.state.load(Ordering::Relaxed) & State::MORE != 0 {
+            self.note_more(has_bytes && has_more());
+        }
+    }
+
+    #[cold]
+    fn note_more(&self, has_more: bool) {
+        if has_more {
+            self.state.fetch_or(State::MORE, Ordering::Relaxed);
+        } else {
+            self.state.fetch_and(!State::MORE, Ordering::Relaxed);
+        }
+    }
+
+    fn is(&self, state: u8) -> bool {
+        self.state.load(Ordering::Relaxed) & state != 0
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the next servant is expected to take little.
+    fn is_trusting(&self) -> bool {
+        self.short_turns.load(Ordering::Relaxed) >= self.trust_at.load(Ordering::Relaxed)
+    }
+
+    /// A reply has been written. Learns from how long it was since the last, if that was right before.
+    fn end_turn(&self, now_ns: u64) {
+        let ended_ns = self.turn_ended_ns.swap(now_ns, Ordering::Relaxed);
+        let was_in_a_row = self.is(State::IN_A_ROW);
+        if self.is(State::MORE) {
+            self.state.fetch_or(State::IN_A_ROW, Ordering::Relaxed);
+        } else {
+            self.state.fetch_and(!State::IN_A_ROW, Ordering::Relaxed);
+        }
+        if !was_in_a_row {
+            return;
+        }
+        let (mut short_turns, mut trust_at) =
+            (self.short_turns.load(Ordering::Relaxed), self.trust_at.load(Ordering::Relaxed));
+        if u128::from(now_ns.saturating_sub(ended_ns)) <= SHORT_TURN.as_nanos() {
+            short_turns = short_turns.saturating_add(1);
+            if short_turns >= FORGIVEN_AFTER * trust_at {
+                (short_turns, trust_at) = (trust_at, (trust_at / 2).max(TRUST_AT_MIN));
+            }
+        } else {
+            if short_turns >= trust_at {
+                trust_at = (2 * trust_at).min(TRUST_AT_MAX); // it was trusted
+            }
+            short_turns = 0;
+        }
+        self.short_turns.store(short_turns, Ordering::Relaxed);
+        self.trust_at.store(trust_at, Ordering::Relaxed);
+    }
+}
+
+/// How many times as many short turns as it takes to trust make it take fewer.
+const FORGIVEN_AFTER: u32 = 8;
+
+impl Connection {
+    /// A servant is called next: replies that wait are sent unless they may wait on.
+    #[inline]
+    pub(super) fn before_upcall(&self) {
+        if self.coalescing.is(State::HELD) {
+            self.decide();
+        }
+    }
+
+    #[cold]
+    fn decide(&self) {
+        let held_ns =
+            self.coalescing.now_ns().saturating_sub(self.coalescing.held_since_ns.load(Ordering::Relaxed));
+        if !self.coalescing.is_trusting() || u128::from(held_ns) > HELD_MAX.as_nanos() {
+            self.send_held();
+        }
+    }
+
+    /// The last of the requests that have come may be one that nobody answers.
+    #[inline]
+    pub(super) fn after_upcall(&self) {
+        let state = self.coalescing.state.load(Ordering::Relaxed);
+        if state & (State::HELD | State::MORE) == State::HELD {
+            self.send_held();
+        }
+    }
+
+    /// A reply has been written. True when it waits for others, false when it is to be sent now.
+    #[inline]
+    pub(super) fn holds(&self, sender: &mut ServerConnection) -> bool {
+        self.coalescing.state.load(Ordering::Relaxed) != 0 && self.hold(sender)
+    }
+
+    #[cold]
+    fn hold(&self, sender: &mut ServerConnection) -> bool {
+        let coalescing = &self.coalescing;
+        let now_ns = coalescing.now_ns();
+        coalescing.end_turn(now_ns);
+        if !coalescing.is_trusting()
+            || !coalescing.is(State::MORE)
+            || sender.transmit().pending_bytes() >= HELD_BYTES_MAX
+        {
+            return false;
+        }
+        if coalescing.is(State::HELD) {
+            return true;
+        }
+        coalescing.held_since_ns.store(now_ns, Ordering::Relaxed);
+        // sync: listed-before-held. Either the receiver, that comes by, sees what is held, or this sees that it has been.
+        coalescing.state.fetch_or(State::HELD, Ordering::SeqCst);
+        if !coalescing.is_listed.swap(true, Ordering::SeqCst) {
+            let receiver = self.orb.connector.receiver();
+            if receiver.start().is_err() {
+                return false; // nor will another reply wait
+            }
+            let visited: Weak<dyn Visited> = self.itself.clone();
+            receiver.look_soon(&visited);
+        }
+        true
+    }
+
+    /// Everything that has been written is being sent.
+    #[inline]
+    pub(super) fn note_sent(&self) {
+        if self.coalescing.is(State::HELD) {
+            self.coalescing.state.fetch_and(!State::HELD, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends replies that wait; to be called before anything is waited for.
+    #[inline]
+    pub(super) fn send_what_is_held(&self) {
+        if self.coalescing.is(State::HELD) {
+            self.send_held();
+        }
+    }
+
+    #[cold]
+    fn send_held(&self) {
+        self.with(|_| {});
+    }
+}
+
+/// The receiver comes by: a servant takes long.
+impl Visited for Connection {
+    fn on_look(&self) {
+        // sync: listed-before-held
+        self.coalescing.is_listed.store(false, Ordering::SeqCst);
+        if self.coalescing.state.load(Ordering::SeqCst) & State::HELD != 0 {
+            self.send_held();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Replies, each with another request behind it, and so many microseconds after the one before; whether the next servant
+    /// is trusted.
+    fn turns(coalescing: &Coalescing, at_us: &mut u64, micros: &[u64]) -> Vec<bool> {
+        let mut trusted = Vec::new();
+        for turn in micros {
+            *at_us += turn;
+            coalescing.note(true, || true);
+            coalescing.end_turn(*at_us * 1000);
+            trusted.push(coalescing.is_trusting());
+        }
+        trusted
+    }
+
+    #[test]
+    fn short_turns_in_a_row_are_trusted_until_one_is_long() {
+        let (coalescing, mut at_us) = (Coalescing::default(), 0);
+        let trusted = turns(&coalescing, &mut at_us, &[20; 12]);
+        assert_eq!(trusted, [vec![false; 8], vec![true; 4]].concat(), "the first follows nothing");
+        assert_eq!(turns(&coalescing, &mut at_us, &[21]), [false]);
+        // It had been trusted, so now it takes twice as many.
+        let trusted = turns(&coalescing, &mut at_us, &[1; 18]);
+        assert_eq!(trusted, [vec![false; 15], vec![true; 3]].concat());
+        // In the long run all is forgiven.
+        turns(&coalescing, &mut at_us, &[1; 400]);
+        turns(&coalescing, &mut at_us, &[21]);
+        let trusted = turns(&coalescing, &mut at_us, &[1; 18]);
+        assert_eq!(trusted, [vec![false; 15], vec![true; 3]].concat());
+    }
+
+    #[test]
+    fn pauses_between_requests_that_come_together_do_not_count() {
+        let (coalescing, mut at_us) = (Coalescing::default(), 0);
+        let mut trusted = Vec::new();
+        for _ in 0..6 {
+            trusted.extend(turns(&coalescing, &mut at_us, &[1_000_000, 5, 5]));
+            // The last of them has none behind it.
+            coalescing.note(false, || unreachable!());
+            at_us += 5;
+            coalescing.end_turn(at_us * 1000);
+            trusted.push(coalescing.is_trusting());
+        }
+        assert_eq!(trusted.iter().position(|trusted| *trusted), Some(10), "three of each four count");
+    }
+}

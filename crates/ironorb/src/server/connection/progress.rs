@@ -1,0 +1,76 @@
+//! How many requests of a connection are in progress. Two counts in one word, since most requests change both at once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Requests that are being carried out, and those among them whose replies have not been written.
+///
+/// The second falls only under the lock of the connection's sending part or after the servant is done.
+#[derive(Debug, Default)]
+pub(super) struct InProgress(AtomicU64);
+
+/// In the lower half.
+const CARRIED: u64 = 1;
+/// In the upper half.
+const UNANSWERED: u64 = 1 << 32;
+
+impl InProgress {
+    /// A request begins.
+    #[inline]
+    pub(super) fn begin(&self) {
+        self.0.fetch_add(CARRIED + UNANSWERED, Ordering::SeqCst);
+    }
+
+    /// A request that another has counted is carried on by someone else as well.
+    pub(super) fn share(&self) {
+        self.0.fetch_add(CARRIED, Ordering::SeqCst);
+    }
+
+    /// The reply has been written, or will never be.
+    #[inline]
+    pub(super) fn answer(&self) {
+        self.0.fetch_sub(UNANSWERED, Ordering::SeqCst);
+    }
+
+    /// The request is done, and its reply with it if that `was_answered` before. True when it was the last one.
+    #[inline]
+    #[must_use]
+    pub(super) fn end(&self, was_answered: bool) -> bool {
+        let both = if was_answered { CARRIED } else { CARRIED + UNANSWERED };
+        carried(self.0.fetch_sub(both, Ordering::SeqCst)) == 1
+    }
+
+    pub(super) fn carried(&self) -> usize {
+        carried(self.0.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn unanswered(&self) -> usize {
+        (self.0.load(Ordering::SeqCst) >> 32) as usize
+    }
+}
+
+#[inline]
+fn carried(both: u64) -> usize {
+    both as u32 as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_are_counted() {
+        let progress = InProgress::default();
+        let counts = |progress: &InProgress| (progress.carried(), progress.unanswered());
+        progress.begin();
+        progress.begin();
+        assert_eq!(counts(&progress), (2, 2));
+        progress.answer();
+        assert_eq!(counts(&progress), (2, 1));
+        assert!(!progress.end(true));
+        progress.share();
+        assert!(!progress.end(false));
+        assert_eq!(counts(&progress), (1, 0));
+        assert!(progress.end(true));
+        assert_eq!(counts(&progress), (0, 0));
+    }
+}

@@ -1,0 +1,142 @@
+//! Replies to requests that have come together: all of them, in order, and none of them waits for a servant that takes long.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use ironorb::{Orb, ServerConcurrency, TypedRef};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Probing, raw};
+
+const MODELS: [ServerConcurrency; 4] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::Hybrid { threads_max: 8 },
+    ServerConcurrency::Reactor,
+    ServerConcurrency::LeaderFollowers { threads: 3 },
+];
+
+fn server(concurrency: ServerConcurrency) -> (Orb, ProbeRef) {
+    let orb =
+        Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap();
+    let probe = orb.root_poa().activate(Probing::default()).unwrap();
+    (orb, probe)
+}
+
+fn connect(probe: &ProbeRef) -> TcpStream {
+    let profile = probe.object().ior().iiop_profiles().next().unwrap();
+    TcpStream::connect((profile.host(), profile.port())).unwrap()
+}
+
+/// A request with this id. Who does not want an answer has a oneway.
+fn request(probe: &ProbeRef, operation: &str, id: u32, is_answered: bool) -> Vec<u8> {
+    let mut bytes = raw::request(probe.object(), operation, &[]);
+    bytes[12..16].copy_from_slice(&id.to_be_bytes());
+    bytes[16] = if is_answered { 3 } else { 0 };
+    bytes
+}
+
+fn id_of_reply(stream: &mut TcpStream) -> u32 {
+    let reply = raw::read_message(stream);
+    assert_eq!(reply[7], 1, "a reply");
+    let id = reply[12..16].try_into().unwrap();
+    if reply[6] & 1 != 0 { u32::from_le_bytes(id) } else { u32::from_be_bytes(id) }
+}
+
+/// So many requests at once, and their replies. In a pool they may be served at the same time.
+fn exchange(stream: &mut TcpStream, probe: &ProbeRef, count: u32, is_ordered: bool) {
+    let bytes: Vec<u8> = (0..count).flat_map(|id| request(probe, "ping", id, true)).collect();
+    stream.write_all(&bytes).unwrap();
+    let mut ids: Vec<u32> = (0..count).map(|_| id_of_reply(stream)).collect();
+    if !is_ordered {
+        ids.sort_unstable();
+    }
+    assert!(ids.iter().copied().eq(0..count), "{ids:?}");
+}
+
+fn is_ordered(model: ServerConcurrency) -> bool {
+    !matches!(model, ServerConcurrency::LeaderFollowers { .. })
+}
+
+#[test]
+fn all_replies_come_in_order() {
+    for model in MODELS {
+        let (_orb, probe) = server(model);
+        let mut stream = connect(&probe);
+        for count in [1, 2, 100, 1, 3000, 7] {
+            exchange(&mut stream, &probe, count, is_ordered(model));
+        }
+    }
+}
+
+#[test]
+fn none_waits_for_a_servant_that_blocks() {
+    for model in MODELS.into_iter().filter(|model| *model != ServerConcurrency::Reactor) {
+        let (_orb, probe) = server(model);
+        let mut stream = connect(&probe);
+        for round in 0..4 {
+            // What comes next is expected to be as quick.
+            for _ in 0..40 {
+                exchange(&mut stream, &probe, 32, is_ordered(model));
+            }
+            let mut bytes: Vec<u8> = (0..8).flat_map(|id| request(&probe, "ping", id, true)).collect();
+            bytes.extend(request(&probe, "block", 8, true));
+            stream.write_all(&bytes).unwrap();
+            // Nobody releases it before these have come.
+            let mut ids: Vec<u32> = (0..8).map(|_| id_of_reply(&mut stream)).collect();
+            ids.sort_unstable();
+            assert!(ids.into_iter().eq(0..8), "{model:?} {round}");
+            while probe.blocked().unwrap() == 0 {
+                std::thread::yield_now();
+            }
+            probe.release().unwrap();
+            assert_eq!(id_of_reply(&mut stream), 8);
+        }
+    }
+}
+
+#[test]
+fn none_waits_for_what_is_not_answered() {
+    for model in MODELS {
+        let (_orb, probe) = server(model);
+        let mut stream = connect(&probe);
+        for _ in 0..40 {
+            exchange(&mut stream, &probe, 32, is_ordered(model));
+        }
+        for count in [1, 1000] {
+            let mut bytes: Vec<u8> = (0..3).flat_map(|id| request(&probe, "ping", id, true)).collect();
+            bytes.extend((0..count).flat_map(|id| request(&probe, "tick", id, false)));
+            stream.write_all(&bytes).unwrap();
+            let mut ids: Vec<u32> = (0..3).map(|_| id_of_reply(&mut stream)).collect();
+            ids.sort_unstable();
+            assert_eq!(ids, [0, 1, 2]);
+        }
+    }
+}
+
+#[test]
+fn replies_that_wait_are_sent_when_the_server_stops() {
+    for model in MODELS {
+        let (orb, probe) = server(model);
+        let mut stream = connect(&probe);
+        for _ in 0..40 {
+            exchange(&mut stream, &probe, 32, is_ordered(model));
+        }
+        let bytes: Vec<u8> = (0..2000).flat_map(|id| request(&probe, "ping", id, true)).collect();
+        stream.write_all(&bytes).unwrap();
+        orb.shutdown(true).unwrap();
+        // Those that were let in are answered, the first of them first; then comes the goodbye.
+        let mut ids = Vec::new();
+        loop {
+            let message = raw::read_message(&mut stream);
+            match message.get(7) {
+                Some(1) => ids.push(message[12..16].to_vec()),
+                kind => {
+                    assert_eq!(kind, Some(&raw::CLOSE), "{model:?}, after {} replies", ids.len());
+                    break;
+                }
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(ids.len() <= 2000);
+    }
+}
