@@ -12,7 +12,7 @@ use crate::options::EchoOptions;
 use crate::process::{Process, find_program};
 use crate::raw::Exchange;
 use crate::report::CountsRow;
-use crate::rows::{Operation, Row, Server};
+use crate::rows::{self, Operation, Row, Server};
 use crate::sizes;
 
 /// Counts for both sides of each row, and for a plain socket with the same bytes.
@@ -135,7 +135,8 @@ impl Subject<'_> {
         if self.row.server == Server::Collocated {
             Process::start(under_client, client_role, &args)?.wait()?;
         } else {
-            let mut server = Process::start(under_server, server_role, &[])?;
+            let settings = ["--settings".to_owned(), self.row.settings.to_owned()];
+            let mut server = Process::start(under_server, server_role, &settings)?;
             args.extend(["--at".to_owned(), server.address()?]);
             Process::start(under_client, client_role, &args)?.wait()?;
             server.end()?;
@@ -183,7 +184,7 @@ fn omniorb_instructions(row: Row, side: Side) -> Option<u32> {
         (Operation::Nothing, Server::Pool) => (2361, 3934),
         (Operation::Structs(64), Server::ThreadPerConnection) => (8917, 10_873),
         (Operation::Octets(1024), Server::ThreadPerConnection) => (2593, 4072),
-        (Operation::Oneways, Server::ThreadPerConnection) => (1570, 3759),
+        (Operation::Oneways(rows::ONEWAYS), Server::ThreadPerConnection) => (1570, 3759),
         _ => return None,
     };
     Some(match side {

@@ -3,6 +3,7 @@
 //! Repetitions of baseline and subject alternate, so that whatever disturbs the machine disturbs both.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use ironorb::{Orb, TypedRef};
 
@@ -10,7 +11,7 @@ use crate::breakdown;
 use crate::counts;
 use crate::error::BenchError;
 use crate::generated::bench::{Echo, EchoRef};
-use crate::machine::{Layout, Machine, Unpin, load, pin};
+use crate::machine::{Layout, Machine, Unpin, busy, load, pin};
 use crate::options::EchoOptions;
 use crate::process::Process;
 use crate::raw::Exchange;
@@ -18,6 +19,7 @@ use crate::report::{EchoReport, LatencyRow};
 use crate::role::raw_sample;
 use crate::rows::{Row, Sample, Server};
 use crate::servant::EchoServant;
+use crate::settings::Settings;
 use crate::sizes;
 use crate::statistics::{Collector, each};
 
@@ -60,13 +62,18 @@ struct Bench {
 
 struct Served {
     address: String,
-    _process: Process,
+    process: Process,
 }
 
 impl Served {
     fn start(role: &str, core: usize) -> Result<Served, BenchError> {
-        let mut process = Process::start(&[], role, &["--core".to_owned(), core.to_string()])?;
-        Ok(Served { address: process.address()?, _process: process })
+        Served::start_with(role, core, "")
+    }
+
+    fn start_with(role: &str, core: usize, settings: &str) -> Result<Served, BenchError> {
+        let args = ["--core".to_owned(), core.to_string(), "--settings".to_owned(), settings.to_owned()];
+        let mut process = Process::start(&[], role, &args)?;
+        Ok(Served { address: process.address()?, process })
     }
 }
 
@@ -95,9 +102,24 @@ impl Bench {
         // Counted over TCP: the bytes are the same.
         let exchange = sizes::of(row, &self.thread_per_connection.address)?;
         let mut baseline = raw_sample(&raw.address, exchange)?;
-        let echo: EchoRef = self.orb.string_to_object(&server.address)?.narrow_unchecked();
+        // One with settings of its own lasts no longer than its row: its threads may look for calls all the time.
+        let own = match row.settings {
+            "" => None,
+            settings => Some((
+                Served::start_with("orb-server", self.layout.server, settings)?,
+                Settings::known(settings).over(Orb::builder()).no_endpoint().build()?,
+            )),
+        };
+        let (server, orb) = own.as_ref().map_or((server, &self.orb), |(server, orb)| (server, orb));
+        let echo: EchoRef = orb.string_to_object(&server.address)?.narrow_unchecked();
         let mut subject = row.sample(echo);
-        self.alternate(row, Some(exchange), options, &mut baseline, &mut subject)
+        let servers = [Some(&raw.process), Some(&server.process)];
+        let measured = self.alternate(row, Some(exchange), options, servers, &mut baseline, &mut subject);
+        drop(subject);
+        if let Some((_, orb)) = own {
+            orb.shutdown(true)?;
+        }
+        measured
     }
 
     /// The baseline of a call within the process is a call through a trait object.
@@ -111,7 +133,7 @@ impl Bench {
         });
         let echo: EchoRef = self.orb.root_poa().activate(EchoServant)?;
         let mut subject = row.sample(echo.clone());
-        let measured = self.alternate(row, None, options, &mut baseline, &mut subject);
+        let measured = self.alternate(row, None, options, [None; 2], &mut baseline, &mut subject);
         drop(subject);
         let poa = self.orb.root_poa();
         poa.deactivate(&poa.reference_to_id(echo.object())?)?;
@@ -123,6 +145,7 @@ impl Bench {
         row: Row,
         exchange: Option<Exchange>,
         options: &EchoOptions,
+        [of_raw, of_orb]: [Option<&Process>; 2],
         baseline: &mut Sample<'_>,
         subject: &mut Sample<'_>,
     ) -> Result<LatencyRow, BenchError> {
@@ -134,11 +157,20 @@ impl Bench {
         each(&mut nanos, &mut *baseline)?; // to warm up
         each(&mut nanos, &mut *subject)?;
         for _ in 0..options.repetitions() {
+            let busy_before = busy_with(of_raw);
             each(&mut nanos, &mut *baseline)?;
             of_baseline.add(&nanos);
+            of_baseline.add_busy(busy_with(of_raw).saturating_sub(busy_before));
+            let busy_before = busy_with(of_orb);
             each(&mut nanos, &mut *subject)?;
             of_subject.add(&nanos);
+            of_subject.add_busy(busy_with(of_orb).saturating_sub(busy_before));
         }
         Ok(LatencyRow::new(self.layout.name, row, exchange, &of_baseline, &of_subject, load_before))
     }
+}
+
+/// Processor time that this process and a server have taken.
+fn busy_with(server: Option<&Process>) -> Duration {
+    busy() + server.map_or(Duration::ZERO, Process::busy)
 }

@@ -1,8 +1,10 @@
 //! Where a figure was taken.
 
 use std::fmt;
+use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::error::BenchError;
@@ -61,6 +63,12 @@ pub(crate) fn resident_bytes_of(process: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib: u64 = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok()).unwrap_or(0);
     kib << 10
+}
+
+/// Processor time that this process has taken.
+pub(crate) fn busy() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The processors that this thread may run on.

@@ -82,6 +82,17 @@ impl Process {
         Ok((!line.is_empty()).then(|| line.to_owned()))
     }
 
+    /// Processor time that its threads have taken, but for those that have ended.
+    pub(crate) fn busy(&self) -> Duration {
+        let nanos_of = |thread: std::fs::DirEntry| {
+            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        };
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let nanos = threads.into_iter().flatten().flatten().filter_map(nanos_of).sum();
+        Duration::from_nanos(nanos)
+    }
+
     /// Waits for the end of a process that ends by itself.
     pub(crate) fn wait(mut self) -> Result<(), BenchError> {
         self.reap()

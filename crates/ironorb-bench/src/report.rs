@@ -40,6 +40,10 @@ pub struct LatencyRow {
     /// The ORB.
     pub subject: Latency,
     ratio: Ratio,
+    /// Processor time that both sides of the baseline take a call, in microseconds, looks of waiting threads included.
+    pub baseline_busy_us: f64,
+    /// The same of the ORB.
+    pub subject_busy_us: f64,
     /// The load average before, which tells whether others disturbed the figures.
     pub load: f64,
 }
@@ -61,6 +65,8 @@ impl LatencyRow {
             baseline: baseline.latency(),
             subject: subject.latency(),
             ratio: subject.over(baseline),
+            baseline_busy_us: baseline.busy_us(),
+            subject_busy_us: subject.busy_us(),
             load,
         }
     }
@@ -206,21 +212,38 @@ impl EchoReport {
                 writeln!(f, "\nmicroseconds a call, client and server on {layout}")?;
                 writeln!(
                     f,
-                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>6} {:>11} {:>5}",
-                    "", "bytes", "bytes", "baseline", "", "", "ironorb", "", "", "ratio", "", "", "", ""
+                    "{:<14} {:>7} {:>7}  {:>8} {:>8} {:>8} {:>6}  {:>8} {:>8} {:>8} {:>6}  {:>6} {:>6} {:>6} {:>11} {:>5}",
+                    "",
+                    "bytes",
+                    "bytes",
+                    "baseline",
+                    "",
+                    "",
+                    "",
+                    "ironorb",
+                    "",
+                    "",
+                    "",
+                    "ratio",
+                    "",
+                    "",
+                    "",
+                    ""
                 )?;
                 writeln!(
                     f,
-                    "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6} {:>6} {:>6} {:>11} {:>5}",
+                    "{:<14} {:>7} {:>7}  {:>8} {:>8} {:>8} {:>6}  {:>8} {:>8} {:>8} {:>6}  {:>6} {:>6} {:>6} {:>11} {:>5}",
                     "row",
                     "out",
                     "back",
                     "best",
                     "median",
                     "p99",
+                    "cpu",
                     "best",
                     "median",
                     "p99",
+                    "cpu",
                     "best",
                     "median",
                     "pairs",
@@ -232,16 +255,18 @@ impl EchoReport {
             let spread = format!("{:.2}..{:.2}", row.ratio.min, row.ratio.max);
             writeln!(
                 f,
-                "{:<11} {:>7} {:>7}  {:>8} {:>8} {:>8}  {:>8} {:>8} {:>8}  {:>6.2} {:>6.2} {:>6.2} {:>11} {:>5.1}",
+                "{:<14} {:>7} {:>7}  {:>8} {:>8} {:>8} {:>6}  {:>8} {:>8} {:>8} {:>6}  {:>6.2} {:>6.2} {:>6.2} {:>11} {:>5.1}",
                 row.row,
                 bytes(row.request_bytes),
                 bytes(row.reply_bytes),
                 micros(row.baseline.best_us),
                 micros(row.baseline.median_us),
                 micros(row.baseline.p99_us),
+                micros(row.baseline_busy_us),
                 micros(row.subject.best_us),
                 micros(row.subject.median_us),
                 micros(row.subject.p99_us),
+                micros(row.subject_busy_us),
                 row.ratio.of_bests,
                 row.ratio.of_medians,
                 row.ratio.median,
@@ -252,9 +277,10 @@ impl EchoReport {
         writeln!(
             f,
             "\nbaseline: a plain blocking socket carries the same bytes; for collocated, a call through a\n\
-             trait object. best: the mean of the fastest repetition; median, p99: of all calls. ratios: of the\n\
-             bests, of the medians, and of repetitions, each over the baseline just before it: their median\n\
-             and spread. oneway: a hundred, of which the last is answered."
+             trait object. best: the mean of the fastest repetition; median, p99: of all calls; cpu: processor\n\
+             time of both sides. ratios: of the bests, of the medians, and of repetitions, each over the\n\
+             baseline just before it: their median and spread. oneway: a hundred, of which the last is\n\
+             answered; batched, ten thousand."
         )
     }
 

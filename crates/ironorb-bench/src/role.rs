@@ -118,11 +118,12 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
         Role::RawServer => raw_server(),
         Role::RawUnixServer => raw_unix_server(),
         Role::RawClient => raw_client(args),
-        Role::OrbServer => orb_server(LOOPBACK, ServerConcurrency::ThreadPerConnection),
+        Role::OrbServer => orb_server(LOOPBACK, ServerConcurrency::ThreadPerConnection, &args.settings),
         Role::PoolServer => {
-            orb_server(LOOPBACK, ServerConcurrency::LeaderFollowers { threads: POOL_THREADS })
+            let pool = ServerConcurrency::LeaderFollowers { threads: POOL_THREADS };
+            orb_server(LOOPBACK, pool, &args.settings)
         }
-        Role::UnixServer => orb_server(SOCKET, ServerConcurrency::ThreadPerConnection),
+        Role::UnixServer => orb_server(SOCKET, ServerConcurrency::ThreadPerConnection, &args.settings),
         Role::WatchedServer => watched_server(),
         Role::OrbClient => orb_client(args),
         Role::TtcpServer => ttcp::role::server(&args.ttcp, &args.place),
@@ -187,8 +188,8 @@ pub(crate) fn raw_sample(address: &str, exchange: Exchange) -> Result<Sample<'st
     Ok(Box::new(move || client.exchange().map_err(BenchError::io(EXCHANGE))))
 }
 
-fn orb_server(endpoint: &str, concurrency: ServerConcurrency) -> Result<(), BenchError> {
-    let builder = Orb::builder().endpoint(endpoint).map_err(ironorb::BuildError::from)?;
+fn orb_server(endpoint: &str, concurrency: ServerConcurrency, settings: &Settings) -> Result<(), BenchError> {
+    let builder = settings.over(Orb::builder()).endpoint(endpoint).map_err(ironorb::BuildError::from)?;
     let orb = builder.concurrency(concurrency).build()?;
     let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
     tell(&echo.object().to_ior_string())?;
@@ -212,7 +213,7 @@ fn watched_server() -> Result<(), BenchError> {
 
 fn orb_client(args: &RoleArgs) -> Result<(), BenchError> {
     let row = Row::find(&args.row)?;
-    let orb = Orb::builder().no_endpoint().build()?;
+    let orb = Settings::known(row.settings).over(Orb::builder()).no_endpoint().build()?;
     let echo: EchoRef = match args.at.as_str() {
         "" => orb.root_poa().activate(EchoServant)?,
         url => orb.string_to_object(url)?.narrow_unchecked(),

@@ -13,6 +13,8 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) operation: Operation,
     pub(crate) server: Server,
+    /// Of both sides, as [`Settings`](crate::Settings) has them; mostly none.
+    pub(crate) settings: &'static str,
 }
 
 /// Who serves.
@@ -32,8 +34,8 @@ pub(crate) enum Server {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Nothing,
-    /// [`ONEWAYS`] calls that nobody answers, then one that is, so that all have been carried out.
-    Oneways,
+    /// So many calls that nobody answers, then one that is, so that all have been carried out.
+    Oneways(usize),
     /// So many calls begun one after the other, then all waited for.
     Asynchronous(usize),
     Long,
@@ -45,10 +47,16 @@ pub(crate) enum Operation {
 }
 
 pub(crate) const ONEWAYS: usize = 99;
+/// Enough for the batches to be more than their ends.
+pub(crate) const ONEWAYS_BATCHED: usize = 9_999;
 
 /// All rows, in the order of the report.
-pub(crate) const ROWS: [Row; 17] = [
+pub(crate) const ROWS: [Row; 20] = [
     Row::new("void", Operation::Nothing, Server::ThreadPerConnection),
+    Row::new("void-adaptive", Operation::Nothing, Server::ThreadPerConnection)
+        .with("clientWaiting=adaptive+serverWaiting=adaptive"),
+    Row::new("void-spin", Operation::Nothing, Server::ThreadPerConnection)
+        .with("clientWaiting=spin+serverWaiting=spin"),
     Row::new("void-pool", Operation::Nothing, Server::Pool),
     Row::new("void-unix", Operation::Nothing, Server::UnixSocket),
     Row::new("long", Operation::Long, Server::ThreadPerConnection),
@@ -61,7 +69,9 @@ pub(crate) const ROWS: [Row; 17] = [
     Row::new("long-64k", Operation::Longs(16 << 10), Server::ThreadPerConnection),
     Row::new("double-64k", Operation::Doubles(8 << 10), Server::ThreadPerConnection),
     Row::new("octet-64k-unix", Operation::Octets(64 << 10), Server::UnixSocket),
-    Row::new("oneway", Operation::Oneways, Server::ThreadPerConnection),
+    Row::new("oneway", Operation::Oneways(ONEWAYS), Server::ThreadPerConnection),
+    Row::new("oneway-batched", Operation::Oneways(ONEWAYS_BATCHED), Server::ThreadPerConnection)
+        .with("onewayBatching=yes"),
     Row::new("async", Operation::Asynchronous(1), Server::ThreadPerConnection),
     Row::new("async-100", Operation::Asynchronous(100), Server::ThreadPerConnection),
     Row::new("collocated", Operation::Nothing, Server::Collocated),
@@ -72,7 +82,16 @@ pub(crate) type Sample<'a> = Box<dyn FnMut() -> Result<(), BenchError> + 'a>;
 
 impl Row {
     const fn new(name: &'static str, operation: Operation, server: Server) -> Row {
-        Row { name, operation, server }
+        Row { name, operation, server, settings: "" }
+    }
+
+    const fn with(self, settings: &'static str) -> Row {
+        Row { settings, ..self }
+    }
+
+    /// Whether its requests leave together, so that a plain socket's should as well.
+    pub(crate) fn is_batched(self) -> bool {
+        self.settings.contains("onewayBatching")
     }
 
     /// Finds the rows of these names; all of them when there is no name.
@@ -93,7 +112,7 @@ impl Row {
     /// Calls that one sample makes. A call in this process is too short for the clock.
     pub(crate) fn calls_per_sample(self) -> usize {
         match (self.operation, self.server) {
-            (Operation::Oneways, _) => ONEWAYS + 1,
+            (Operation::Oneways(count), _) => count + 1,
             (Operation::Asynchronous(count), _) => count,
             (_, Server::Collocated) => COLLOCATED_CALLS,
             _ => 1,
@@ -103,7 +122,7 @@ impl Row {
     /// Messages that the client sends for one sample.
     pub(crate) fn requests_per_sample(self) -> usize {
         match self.operation {
-            Operation::Oneways => ONEWAYS + 1,
+            Operation::Oneways(count) => count + 1,
             Operation::Asynchronous(count) => count,
             _ => 1,
         }
@@ -115,7 +134,7 @@ impl Row {
         match self.server {
             // Short as they are, there can be more of them.
             Server::Collocated => calls,
-            _ => calls.div_ceil(self.calls_per_sample()),
+            _ => calls.div_ceil(self.calls_per_sample()).max(SAMPLES_MIN),
         }
     }
 
@@ -145,12 +164,15 @@ impl Row {
 
 const COLLOCATED_CALLS: usize = 100;
 
+/// Of a repetition.
+const SAMPLES_MIN: usize = 8;
+
 impl Operation {
     fn on(self, echo: EchoRef) -> Box<dyn FnMut() -> Result<(), SystemException>> {
         match self {
             Operation::Nothing => Box::new(move || echo.nothing()),
-            Operation::Oneways => Box::new(move || {
-                for _ in 0..ONEWAYS {
+            Operation::Oneways(count) => Box::new(move || {
+                for _ in 0..count {
                     echo.forget()?;
                 }
                 echo.nothing()
@@ -207,7 +229,7 @@ mod tests {
     fn rows_are_found_by_name() {
         assert_eq!(Row::select(&[]).unwrap().len(), ROWS.len());
         let [row] = Row::select(&["oneway".to_owned()]).unwrap()[..] else { panic!("one row") };
-        assert_eq!(row.operation, Operation::Oneways);
+        assert_eq!(row.operation, Operation::Oneways(ONEWAYS));
         assert_eq!(row.samples(3000), 30);
         let error = Row::select(&["viod".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("viod") && error.contains("void-pool"), "{error}");

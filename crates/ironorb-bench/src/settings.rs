@@ -24,6 +24,16 @@ impl Settings {
         OrbBuilder::default().arguments(&mut arguments)
     }
 
+    /// The same over what a builder has.
+    pub(crate) fn over(&self, builder: OrbBuilder) -> OrbBuilder {
+        builder.arguments(&mut self.arguments())
+    }
+
+    /// Those that the program itself names.
+    pub(crate) fn known(text: &'static str) -> Settings {
+        Settings(text.to_owned())
+    }
+
     fn arguments(&self) -> Vec<String> {
         // The first place is a program's name.
         let options = self.0.split('+').filter(|setting| !setting.is_empty());

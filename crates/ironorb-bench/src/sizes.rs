@@ -22,10 +22,11 @@ pub(crate) fn of(row: Row, reference: &str) -> Result<Exchange, BenchError> {
     let (requests_after, replies_after) = relay.counted();
     drop(sample);
     orb.shutdown(false)?;
-    let requests = row.requests_per_sample();
-    Ok(Exchange {
-        requests,
-        request_bytes: (requests_after - requests_before) / requests,
-        reply_bytes: replies_after - replies_before,
-    })
+    let bytes = requests_after - requests_before;
+    // A plain socket's are not messages: as much leaves together as the ORB lets.
+    let requests = if row.is_batched() { bytes.div_ceil(BATCH_BYTES) } else { row.requests_per_sample() };
+    Ok(Exchange { requests, request_bytes: bytes / requests, reply_bytes: replies_after - replies_before })
 }
+
+/// As much as oneways of an ORB that batches them leave together.
+const BATCH_BYTES: usize = ironorb::OnewayBatching::DEFAULT.bytes_max;

@@ -1,6 +1,6 @@
 //! From latencies to figures.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub struct Ratio {
 pub(crate) struct Collector {
     calls_per_sample: f64,
     nanos: Histogram<u64>,
+    busy: Duration,
+    samples: u64,
     means_us: Vec<f64>,
 }
 
@@ -44,7 +46,13 @@ impl Collector {
     pub(crate) fn new(calls_per_sample: usize) -> Collector {
         // Three digits from 1 ns to an hour: the bounds are constants, so that this cannot fail.
         let nanos = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("bounds are in order");
-        Collector { calls_per_sample: calls_per_sample as f64, nanos, means_us: Vec::new() }
+        Collector {
+            calls_per_sample: calls_per_sample as f64,
+            nanos,
+            busy: Duration::ZERO,
+            samples: 0,
+            means_us: Vec::new(),
+        }
     }
 
     /// One repetition: how long each of its samples took.
@@ -52,8 +60,19 @@ impl Collector {
         for nanos in sample_nanos {
             self.nanos.saturating_record((*nanos).max(1));
         }
+        self.samples += sample_nanos.len() as u64;
         let total: u64 = sample_nanos.iter().sum();
         self.means_us.push(self.per_call(total as f64 / sample_nanos.len().max(1) as f64));
+    }
+
+    /// Processor time that was taken for samples.
+    pub(crate) fn add_busy(&mut self, busy: Duration) {
+        self.busy += busy;
+    }
+
+    /// Processor time a call, in microseconds.
+    pub(crate) fn busy_us(&self) -> f64 {
+        self.per_call(self.busy.as_nanos() as f64 / self.samples.max(1) as f64)
     }
 
     fn per_call(&self, sample_nanos: f64) -> f64 {
