@@ -12,7 +12,7 @@ use ironorb::{
     Any, MinorCode, Orb, OrbBuilder, ServerConcurrency, SystemException, SystemExceptionKind, TypeDef,
     TypedRef, Version,
 };
-use ironorb_tests::bulk::{Everything, Frame, Store, StoreAsync, StoreRef};
+use ironorb_tests::bulk::{Everything, Frame, Pixel, Sample, Store, StoreAsync, StoreRef};
 use ironorb_tests::relay::Relay;
 use ironorb_tests::{eventually, raw};
 
@@ -45,6 +45,16 @@ impl Store for Kept {
     fn length(&self, data: &[u8]) -> Result<u32, SystemException> {
         Ok(data.len() as u32)
     }
+
+    fn mirror(
+        &self,
+        pixels: &[Pixel],
+        lead: u8,
+        samples: &[Sample],
+    ) -> Result<(Vec<Pixel>, Vec<Sample>), SystemException> {
+        assert_eq!(lead, LEAD);
+        Ok((pixels.to_vec(), samples.to_vec()))
+    }
 }
 
 const LEAD: u8 = 7;
@@ -61,10 +71,18 @@ fn doubles(bytes: usize) -> Vec<f64> {
     (0..bytes / 8).map(|i| i as f64 * 0.5).collect()
 }
 
+fn pixels(bytes: usize) -> Vec<Pixel> {
+    (0..bytes / 12).map(|i| Pixel { x: i as f32, y: -0.5, tint: i as i32 ^ 0x55 }).collect()
+}
+
+fn samples(bytes: usize) -> Vec<Sample> {
+    (0..bytes / 16).map(|i| Sample { channel: i as i16, quality: 0xFF, value: i as f64 / 3.0 }).collect()
+}
+
 fn everything(sizes: [usize; 7]) -> Everything {
-    let [octets_, flags, shorts, longs, doubles_, frames, other] = sizes;
+    let [octets_, flags, shorts, longs_, doubles_, frames, other] = sizes;
     let frame = |size| Frame { kind: 3, data: octets(size), scale: 2.5, name: "a frame".to_owned() };
-    let longs: Vec<i32> = (0..longs as i32 / 4).collect();
+    let longs: Vec<i32> = (0..longs_ as i32 / 4).collect();
     Everything {
         octets: octets(octets_),
         flags: octets(flags).iter().map(|octet| octet % 3 == 0).collect(),
@@ -73,6 +91,8 @@ fn everything(sizes: [usize; 7]) -> Everything {
         longs,
         doubles: doubles(doubles_),
         frames: vec![frame(frames), frame(10), frame(frames)],
+        pixels: pixels(longs_),
+        samples: samples(doubles_),
     }
 }
 
@@ -115,6 +135,8 @@ fn check_sizes(store: &StoreRef, sizes: &[usize]) {
         assert!(data_back == data && last == LAST && again == data, "{size}");
         store.put(LEAD, &doubles(size), &data).unwrap();
         assert!(taken(store, size) == (data, doubles(size)), "{size}");
+        let (some, others) = (pixels(size), samples(size));
+        assert!(store.mirror(&some, LEAD, &others).unwrap() == (some, others), "{size}");
         // Every size in every place, with others around.
         check_all(store, std::array::from_fn(|at| sizes[(i * (at + 1) + at) % sizes.len()]));
     }
