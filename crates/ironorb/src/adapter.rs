@@ -20,6 +20,7 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::client::Errands;
 use crate::config::{Demultiplexing, OrbConfig};
+use crate::lease::Lending;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     Gate, MainThread, ManagerState, Managers, Naming, OnHold, PoaInner, Refusal, Upcall, not_exist,
@@ -34,6 +35,7 @@ pub(crate) struct Adapter {
     table: RwLock<Table>,
     /// What requests need of it.
     known: Known,
+    lending: Arc<Lending>,
     demultiplexing: Demultiplexing,
     /// Paths at which adapters are in the making.
     making: AtomicUsize,
@@ -53,6 +55,7 @@ impl Adapter {
             nonce: Nonce(nonce),
             table: RwLock::default(),
             known: Known::default(),
+            lending: Arc::default(),
             demultiplexing: config.demultiplexing,
             making: AtomicUsize::new(0),
             managers: Managers::default(),
@@ -62,6 +65,12 @@ impl Adapter {
 
     pub(crate) fn nonce(&self) -> Nonce {
         self.nonce
+    }
+
+    /// What threads of this process have leases of.
+    #[inline]
+    pub(crate) fn lending(&self) -> &Arc<Lending> {
+        &self.lending
     }
 
     pub(crate) fn managers(&self) -> &Managers {

@@ -18,6 +18,7 @@ use crate::course::{Answer, Course};
 use crate::deadline::{CallTime, call_timeout};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
+use crate::lease::{self, Leased};
 use crate::loopback;
 use crate::messaging::SyncScope;
 use crate::object::ObjectRef;
@@ -39,15 +40,19 @@ pub fn invoke<I, R, T, E>(
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E>
 where
-    I: ?Sized + 'static,
+    I: Leased + ?Sized,
     R: RefTo<I>,
     E: OperationError,
 {
     let object = target.object();
+    let mut local = Some(local);
+    if let Some(result) = by_lease(object, operation, &mut local) {
+        return result;
+    }
     match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
-            Some(servant) => call_local(object, operation, upcall, &*servant, local),
+            Some(servant) => call_local(object, operation, upcall, &servant, local),
             None => loopback::with_begun(upcall, || remote(object, operation, &arguments, results)),
         },
         Err(e) => Err(about(object, operation, e).into()),
@@ -63,17 +68,21 @@ pub fn invoke_oneway<I, R>(
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
 ) -> Result<(), SystemException>
 where
-    I: ?Sized + 'static,
+    I: Leased + ?Sized,
     R: RefTo<I>,
 {
     let object = target.object();
+    let mut local = Some(local);
+    // As over the wire: the caller of a oneway hears nothing of what the servant says.
+    if let Some(_unheard) = by_lease(object, operation, &mut local) {
+        return Ok(());
+    }
     let by_message = || oneway(object, operation, &arguments).map_err(|e| about(object, operation, e));
     match object.local(operation) {
         Ok(None) => by_message(),
         Ok(Some(upcall)) => match direct(&upcall) {
-            // As over the wire: the caller of a oneway hears nothing of what the servant says.
             Some(servant) => {
-                let _unheard = call_local(object, operation, upcall, &*servant, local);
+                let _unheard = call_local(object, operation, upcall, &servant, local);
                 Ok(())
             }
             None => loopback::with_begun(upcall, by_message),
@@ -91,19 +100,57 @@ pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option
     found
 }
 
+/// Calls a servant by a lease that the thread has of its object; else `local` is left where it is.
 #[inline]
+fn by_lease<I, T, E>(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    local: &mut Option<impl FnOnce(&I) -> Result<T, E>>,
+) -> Option<Result<T, E>>
+where
+    I: Leased + ?Sized,
+    E: OperationError,
+{
+    if !object.may_be_leased() {
+        return None;
+    }
+    I::with_leases(|leases| {
+        leases.call(object, |servant| Some(call_servant(object, operation, servant, local.take()?)))
+    })??
+}
+
+/// Calls a servant in the ordinary way, and keeps a lease of it where the same reference has been called before.
 pub(crate) fn call_local<I, T, E>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     upcall: crate::poa::Upcall,
+    servant: &Arc<I>,
+    local: Option<impl FnOnce(&I) -> Result<T, E>>,
+) -> Result<T, E>
+where
+    I: Leased + ?Sized,
+    E: OperationError,
+{
+    lease::keep(object, &upcall, servant);
+    let _current = upcall.enter();
+    match local {
+        Some(local) => call_servant(object, operation, &**servant, local),
+        // It is used up by the call alone.
+        None => Err(about(object, operation, servant_panicked()).into()),
+    }
+}
+
+#[inline]
+fn call_servant<I, T, E>(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
     servant: &I,
     local: impl FnOnce(&I) -> Result<T, E>,
 ) -> Result<T, E>
 where
-    I: ?Sized + 'static,
+    I: ?Sized,
     E: OperationError,
 {
-    let _current = upcall.enter();
     let _probe = probe::enter(Stage::Upcall);
     match catch_unwind(AssertUnwindSafe(|| local(servant))) {
         Ok(result) => result,

@@ -27,6 +27,7 @@ pub mod ifr;
 pub mod interceptor;
 pub mod invocation;
 mod invoke;
+mod lease;
 mod loopback;
 pub mod marshal_profile;
 mod messaging;

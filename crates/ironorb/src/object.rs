@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ironorb_giop::cdr::{MarshalNillable, Unmarshal, UnmarshalNillable};
@@ -39,7 +40,13 @@ struct Inner {
     policies: InvocationPolicies,
     /// How requests to it are written, where that is not for this ORB to choose.
     manner: Option<Manner>,
+    /// What leases know it by, once it has been called twice in this process.
+    number: AtomicU64,
 }
+
+/// Numbers of references that have been called less than twice.
+const NEVER_CALLED: u64 = 0;
+const CALLED_ONCE: u64 = 1;
 
 /// How requests to an object are written that only pass through this ORB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,6 +67,7 @@ impl ObjectRef {
             routes: Arc::default(),
             policies: InvocationPolicies::NONE,
             manner: None,
+            number: AtomicU64::new(NEVER_CALLED),
         }))
     }
 
@@ -72,6 +80,7 @@ impl ObjectRef {
             routes: Arc::default(),
             policies: self.0.policies,
             manner: Some(manner),
+            number: AtomicU64::new(NEVER_CALLED),
         }))
     }
 
@@ -113,7 +122,8 @@ impl ObjectRef {
             false => Arc::default(),
         };
         let (orb, ior, manner) = (self.0.orb.clone(), self.0.ior.clone(), self.0.manner);
-        ObjectRef(Arc::new(Inner { orb, ior, routes, policies, manner }))
+        let number = AtomicU64::new(NEVER_CALLED);
+        ObjectRef(Arc::new(Inner { orb, ior, routes, policies, manner, number }))
     }
 
     /// The policies of this reference (`get_policy_overrides`); what calls follow in the end is told by
@@ -269,6 +279,39 @@ impl ObjectRef {
             return Some(socket);
         }
         (!address.is_nowhere()).then(|| address.to_string())
+    }
+
+    /// Whether there can be leases: of an object in this process that has been called twice.
+    #[inline]
+    pub(crate) fn may_be_leased(&self) -> bool {
+        self.number() > CALLED_ONCE
+    }
+
+    /// What leases know it by, if there can be any; no other reference's.
+    #[inline]
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number.load(Ordering::Relaxed)
+    }
+
+    /// The same, given when it is asked for the second time.
+    #[cold]
+    pub(crate) fn give_number(&self) -> Option<u64> {
+        static NEXT: AtomicU64 = AtomicU64::new(CALLED_ONCE + 1);
+        let number = &self.0.number;
+        match number.load(Ordering::Relaxed) {
+            NEVER_CALLED => {
+                // One that is given meanwhile stays.
+                let _given =
+                    number.compare_exchange(NEVER_CALLED, CALLED_ONCE, Ordering::Relaxed, Ordering::Relaxed);
+                None
+            }
+            CALLED_ONCE => {
+                let next = NEXT.fetch_add(1, Ordering::Relaxed);
+                let given = number.compare_exchange(CALLED_ONCE, next, Ordering::Relaxed, Ordering::Relaxed);
+                Some(given.map_or_else(|other| other, |_| next))
+            }
+            number => Some(number),
+        }
     }
 
     pub(crate) fn routes(&self) -> &Routes {

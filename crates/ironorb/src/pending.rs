@@ -17,6 +17,7 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 use crate::client::asynchronous::{AsyncCall, Outcome};
 use crate::generated::{Operation, OperationError, RefTo};
 use crate::invoke::{about, about_named, call_local, direct, read_answer};
+use crate::lease::Leased;
 use crate::loopback::with_begun;
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
@@ -63,7 +64,7 @@ pub fn invoke_async<I, R, T, E>(
     results: fn(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Pending<T, E>
 where
-    I: ?Sized + 'static,
+    I: Leased + ?Sized,
     R: RefTo<I>,
     E: OperationError,
 {
@@ -71,7 +72,9 @@ where
     match object.local(operation) {
         Ok(None) => begin(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
-            Some(servant) => Pending::ended(object, call_local(object, operation, upcall, &*servant, local)),
+            Some(servant) => {
+                Pending::ended(object, call_local(object, operation, upcall, &servant, Some(local)))
+            }
             None => with_begun(upcall, || begin(object, operation, &arguments, results)),
         },
         Err(e) => Pending::ended(object, Err(about(object, operation, e).into())),

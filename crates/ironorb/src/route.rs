@@ -194,7 +194,8 @@ impl Routes {
     /// the call.
     #[cold]
     pub(crate) fn take(&self, object: &ObjectRef, next: Next) -> Result<(), SystemException> {
-        match next {
+        let is_change = matches!(next, Next::FallBack | Next::Follow { .. } | Next::Readdress(_));
+        let taken = match next {
             Next::Fail(e) => Err(e),
             // Which of its addresses is next concerns the call alone.
             Next::Resend | Next::TryNext(_) => Ok(()),
@@ -204,7 +205,17 @@ impl Routes {
             }
             Next::Follow { ior, permanent } => self.forward(object, ior, permanent),
             Next::Readdress(disposition) => self.readdress(object, disposition),
+        };
+        if is_change {
+            // Leases go by the way as it was.
+            object.core().adapter.lending().end_epoch();
         }
+        taken
+    }
+
+    /// Whether another way than the original counts.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.state.load(Ordering::Acquire) & REPLACED != 0
     }
 
     /// From now on the object is there.

@@ -122,6 +122,19 @@ macro_rules! __ironorb_interface {
         #[derive(Debug)]
         pub struct $skeleton;
 
+        impl $crate::generated::Leased for dyn $interface {
+            #[inline]
+            fn with_leases<__T>(
+                run: impl ::std::ops::FnOnce(&$crate::generated::Leases<Self>) -> __T,
+            ) -> ::std::option::Option<__T> {
+                ::std::thread_local! {
+                    static LEASES: $crate::generated::Leases<dyn $interface> =
+                        const { $crate::generated::Leases::new() };
+                }
+                LEASES.try_with(run).ok()
+            }
+        }
+
         impl<__R> $interface for __R
         where
             __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,

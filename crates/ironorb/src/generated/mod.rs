@@ -27,6 +27,7 @@ pub use value_support::*;
 pub use crate::config::OperationLookup;
 pub use crate::context::{get_context, pass_context, put_context};
 pub use crate::invoke::{invoke, invoke_oneway};
+pub use crate::lease::{Leased, Leases};
 pub use crate::marshal_profile::Use;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;

@@ -4,21 +4,26 @@
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread::LocalKey;
 
 use super::{ActiveObject, ObjectId, Poa, PoaInner, Upcall};
+use crate::lease::lent_at;
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::servant::Servant;
 
 thread_local! {
-    static STACK: Stack = const { Stack { depth: Cell::new(0), frames: RefCell::new(Vec::new()) } };
+    /// In how many upcalls the thread is.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// These, the innermost last. Those above the depth are empty and there to be used again, so that an upcall takes no
+    /// memory; so are those of calls by lease, which the thread's marks tell of.
+    static FRAMES: RefCell<Vec<Rc<RefCell<Frame>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a thread is in, the innermost last.
-struct Stack {
-    depth: Cell<usize>,
-    /// Those above the depth are empty and there to be used again, so that an upcall takes no memory.
-    frames: RefCell<Vec<Rc<RefCell<Frame>>>>,
+/// In how many upcalls the thread is.
+#[inline]
+pub(crate) fn call_depth() -> &'static LocalKey<Cell<usize>> {
+    &DEPTH
 }
 
 #[derive(Default)]
@@ -76,12 +81,13 @@ pub(crate) fn current_object() -> Option<ActiveObject> {
 
 /// Asks about the upcall that this thread's servant is in.
 pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
-    STACK.with(|stack| {
-        let innermost = stack.depth.get().checked_sub(1)?;
-        let frame = stack.frames.borrow().get(innermost)?.clone();
-        let frame = frame.borrow();
-        frame.upcall().map(ask)
-    })
+    let innermost = DEPTH.get().checked_sub(1)?;
+    if let Some(lent) = lent_at(innermost) {
+        return lent.upcall().as_ref().map(ask);
+    }
+    let frame = FRAMES.with_borrow(|frames| frames.get(innermost).cloned())?;
+    let frame = frame.borrow();
+    frame.upcall().map(ask)
 }
 
 /// Whether this thread is in an upcall of an ORB.
@@ -101,8 +107,12 @@ pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
 
 /// Whether something is so of an adapter, and the upcall if it is a servant's, that this thread is in an upcall of.
 fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
-    STACK.with(|stack| {
-        stack.frames.borrow().iter().take(stack.depth.get()).any(|frame| match &*frame.borrow() {
+    (0..DEPTH.get()).any(|depth| {
+        if let Some(lent) = lent_at(depth) {
+            return lent.upcall().is_some_and(|upcall| is_so(upcall.poa(), Some(&upcall)));
+        }
+        let frame = FRAMES.with_borrow(|frames| frames.get(depth).cloned());
+        frame.is_some_and(|frame| match &*frame.borrow() {
             Frame::Object(upcall) => is_so(upcall.poa(), Some(upcall)),
             Frame::Adapter(poa) => is_so(poa, None),
             Frame::Nothing => false,
@@ -130,19 +140,16 @@ pub(super) fn enter_adapter(poa: &Arc<PoaInner>) -> Current {
 
 #[inline]
 fn push(entered: Frame) -> Current {
-    STACK.with(|stack| {
-        let depth = stack.depth.get();
-        let frame = {
-            let mut frames = stack.frames.borrow_mut();
-            if frames.len() == depth {
-                frames.push(Rc::default());
-            }
-            frames[depth].clone()
-        };
-        frame.replace(entered);
-        stack.depth.set(depth + 1);
-        Current { frame, depth }
-    })
+    let depth = DEPTH.get();
+    let frame = FRAMES.with_borrow_mut(|frames| {
+        while frames.len() <= depth {
+            frames.push(Rc::default());
+        }
+        frames[depth].clone()
+    });
+    frame.replace(entered);
+    DEPTH.set(depth + 1);
+    Current { frame, depth }
 }
 
 impl Current {
@@ -156,9 +163,8 @@ impl Current {
 impl Drop for Current {
     #[inline]
     fn drop(&mut self) {
-        // The thread may be going down; then nobody asks any more.
-        let _ended = STACK.try_with(|stack| stack.depth.set(self.depth));
-        // Outside of it: it may be the last of an adapter, and servants go with it.
+        DEPTH.set(self.depth);
+        // Afterwards: it may be the last of an adapter, and servants go with it.
         drop(self.frame.take());
     }
 }

@@ -4,7 +4,7 @@ mod held;
 mod in_flight;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use ironorb_giop::exception::SystemExceptionKind;
@@ -13,6 +13,7 @@ use ironorb_giop::minor::MinorCode;
 use super::current::is_in_upcall_of;
 use super::upcall::refusal;
 use super::{PoaError, PoaInner, Refusal};
+use crate::lease::Token;
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use held::Held;
@@ -46,6 +47,8 @@ impl ManagerState {
 
 const HOLDING: u8 = ManagerState::Holding as u8;
 const ACTIVE: u8 = ManagerState::Active as u8;
+
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Active again, but requests from elsewhere must not pass those that were held.
 const LETTING_IN: u8 = 4;
@@ -90,6 +93,8 @@ pub(super) struct ManagerInner {
     /// Requests being served. Counted before the state is looked at, so that whoever changes the state and then
     /// sees 0 knows that nobody is inside.
     in_flight: InFlight,
+    /// Told by the tokens of its objects.
+    number: u64,
     /// Requests that wait for the state to change.
     held: Mutex<Held>,
     /// Notified when the state has changed, and when a request is done while it is not active.
@@ -115,6 +120,7 @@ impl PoaManager {
             id,
             state: AtomicU8::new(state as u8),
             in_flight: InFlight::default(),
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             held: Mutex::default(),
             changed: Condvar::new(),
             held_max,
@@ -232,6 +238,9 @@ impl PoaManager {
             self.0.changed.notify_all();
             before
         };
+        if let Some(orb) = self.0.orb.upgrade() {
+            orb.adapter.lending().end_epoch();
+        }
         if state != ManagerState::Holding {
             self.let_in();
         }
@@ -242,8 +251,14 @@ impl PoaManager {
     }
 
     fn wait_while(&self, state: ManagerState) {
+        let orb = self.0.orb.upgrade();
+        // Calls by lease that had begun when the state was changed: their end is told as that of others is.
+        let any_lent = || {
+            let is_ours = |token: Token| token.is_of(self.0.number);
+            orb.as_ref().is_some_and(|orb| orb.adapter.lending().any(is_ours))
+        };
         let mut held = lock(&self.0.held);
-        while self.0.in_flight.any() && self.state() == state {
+        while (self.0.in_flight.any() || any_lent()) && self.state() == state {
             held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -266,6 +281,16 @@ impl PoaManager {
         }
         self.leave(stripe);
         None
+    }
+
+    /// Whether requests are served, and none is held any more.
+    pub(super) fn is_serving(&self) -> bool {
+        self.0.state.load(Ordering::SeqCst) == ACTIVE
+    }
+
+    /// Tells it from other managers.
+    pub(super) fn number(&self) -> u64 {
+        self.0.number
     }
 
     /// Counts another share of a request that is in already.
@@ -316,6 +341,12 @@ impl PoaManager {
     #[inline]
     pub(crate) fn leave(&self, stripe: Stripe) {
         self.0.in_flight.go(stripe);
+        self.tell_waiters();
+    }
+
+    /// A request is done.
+    #[inline]
+    pub(super) fn tell_waiters(&self) {
         if self.0.state.load(Ordering::SeqCst) != ACTIVE {
             let _held = lock(&self.0.held);
             self.0.changed.notify_all();

@@ -3,7 +3,7 @@
 //! - the tree of adapters: this file, `destroy`, `servant_manager` (what applications implement)
 //! - objects and references: `objects`, `object_map` (over `slots`, `ids`, `numbers`), `object_id`, `key`
 //! - requests: `manager` (may they pass), `lookup` (to which servant), `upcall` (what is counted), `turn` and `main_thread`
-//!   (on which thread), `current` (what the servant is told)
+//!   (on which thread), `current` (what the servant is told), `lent` (calls that are not counted)
 //!
 //! No application code is ever called with a lock held.
 
@@ -13,6 +13,7 @@ mod error;
 mod gate;
 mod ids;
 pub(crate) mod key;
+mod lent;
 mod lookup;
 mod main_thread;
 mod manager;
@@ -30,10 +31,11 @@ mod upcall;
 
 pub(crate) use current::Current;
 pub use current::PoaCurrent;
-pub(crate) use current::{current_object, is_in_upcall_of};
+pub(crate) use current::{call_depth, current_object, is_in_upcall_of};
 pub use error::PoaError;
 pub(crate) use gate::Gate;
 pub use key::describe_object_key;
+pub(crate) use lent::Lent;
 pub(crate) use lookup::Naming;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
 pub(crate) use manager::OnHold;
@@ -376,7 +378,12 @@ impl PoaInner {
             components,
             manager,
             children: Mutex::default(),
-            objects: ObjectMap::new(&policies, ids_are_slots, orb.config.object_lookup),
+            objects: ObjectMap::new(
+                &policies,
+                ids_are_slots,
+                orb.config.object_lookup,
+                orb.adapter.lending().clone(),
+            ),
             ids_are_slots,
             keys_are_slots: ids_are_slots && orb.config.demultiplexing == Demultiplexing::Delayered,
             next_id: AtomicU64::new(0),
@@ -421,7 +428,8 @@ impl PoaInner {
             let child = lock(&found.children).get(std::str::from_utf8(name).ok()?)?.0.clone();
             (found, at) = (child, end);
         }
-        Some(found)
+        // A path that is not as we make them may be read as if it were.
+        (found.path == path).then_some(found)
     }
 
     pub(crate) fn manager(&self) -> &PoaManager {

@@ -1,5 +1,5 @@
 //! A set of slot numbers by a hash that belongs to each: what leads from a servant or an id to a slot. Eight bytes a place
-//! and, on average, two places a number. Knows nothing of what it is that is hashed.
+//! and at most two and a third places a number. Knows nothing of what it is that is hashed.
 
 /// Open addressing with linear probing. A place has the hash above the number, so that growing asks nobody.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Numbers {
     }
 
     pub(super) fn insert(&mut self, hash: u32, number: u32) {
-        if (self.used + 1) * 4 > self.places.len() * 3 {
+        if (self.used + 1) * 8 > self.places.len() * 7 {
             self.make_room();
         }
         put(&mut self.places, word(hash, number));
@@ -51,7 +51,7 @@ impl Numbers {
     fn places_of(&self, hash: u32) -> impl Iterator<Item = usize> {
         let mask = self.places.len().wrapping_sub(1);
         let mut place = hash as usize;
-        // A quarter of the places is empty, so this ends.
+        // An eighth of the places is empty, so this ends.
         std::iter::from_fn(move || {
             loop {
                 let at = place & mask;

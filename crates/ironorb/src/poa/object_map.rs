@@ -11,10 +11,11 @@ use super::gate::{Gate, GateKeeper};
 use super::ids::Ids;
 use super::key::Slot;
 use super::numbers::{NUMBERS_MAX, Numbers};
-use super::slots::{Entry, Slots, Visit};
+use super::slots::{Emptied, Entry, Slots, Visit};
 use super::upcall::Farewell;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::config::ObjectLookup;
+use crate::lease::{Lending, Token};
 use crate::servant::Kept;
 use crate::sync::lock;
 
@@ -24,6 +25,7 @@ pub(crate) struct ObjectMap {
     /// `None` where ids are made from slots.
     ids: Option<Ids>,
     books: Mutex<Books>,
+    lending: Arc<Lending>,
 }
 
 /// What is needed when objects come and go.
@@ -40,11 +42,15 @@ struct Books {
     busy: HashMap<u32, Arc<Gate>>,
     /// Objects that are not active any more and have requests.
     leaving: HashMap<Visit, Leaving>,
+    /// Active objects that threads may have leases of, by slot.
+    lent: HashMap<u32, Token>,
 }
 
 struct Leaving {
     object: Ended,
+    /// Those that have been counted; beside them there are calls by lease.
     requests: u32,
+    token: Option<Token>,
 }
 
 /// An object that has been taken out and has no request, and what is to be done about that.
@@ -70,7 +76,12 @@ pub(super) enum Found {
 
 impl ObjectMap {
     /// For ids that are made from slots there is nothing to look up.
-    pub(super) fn new(policies: &PoaPolicies, ids_are_slots: bool, lookup: ObjectLookup) -> ObjectMap {
+    pub(super) fn new(
+        policies: &PoaPolicies,
+        ids_are_slots: bool,
+        lookup: ObjectLookup,
+        lending: Arc<Lending>,
+    ) -> ObjectMap {
         let is_asked = policies.request_processing == RequestProcessing::ServantManager;
         let is_unique = policies.is_unique();
         ObjectMap {
@@ -83,7 +94,9 @@ impl ObjectMap {
                 uses: (is_asked && !is_unique).then(HashMap::new),
                 busy: HashMap::new(),
                 leaving: HashMap::new(),
+                lent: HashMap::new(),
             }),
+            lending,
         }
     }
 
@@ -118,10 +131,44 @@ impl ObjectMap {
         let mut books = lock(&self.books);
         let leaving = books.leaving.get_mut(&visit)?;
         leaving.requests -= 1;
-        if leaving.requests > 0 {
+        if leaving.is_in_use(&self.lending) {
             return None;
         }
         books.leaving.remove(&visit).map(|leaving| leaving.object)
+    }
+
+    /// A call by lease is over. The last one of an object that has been taken out gives what is left to do.
+    #[cold]
+    pub(super) fn leave_lent(&self, token: Token) -> Option<Ended> {
+        let mut books = lock(&self.books);
+        // One after the other: of two calls that end at the same time, the second sees that both have.
+        let mut leaving = books.leaving.iter();
+        let (visit, leaving) = leaving.find(|(_, leaving)| leaving.token == Some(token))?;
+        if leaving.is_in_use(&self.lending) {
+            return None;
+        }
+        let visit = *visit;
+        books.leaving.remove(&visit).map(|leaving| leaving.object)
+    }
+
+    /// The object may be called by lease from now on; `None` when it is not active any more.
+    #[cold]
+    pub(super) fn lend(&self, visit: Visit, manager: u64) -> Option<Token> {
+        let mut books = lock(&self.books);
+        self.slots
+            .open(visit.index)?
+            .lend(visit)
+            .then(|| *books.lent.entry(visit.index).or_insert_with(|| Token::new(manager)))
+    }
+
+    /// The servant of an object that has a request.
+    #[cold]
+    pub(super) fn servant_in(&self, visit: Visit) -> Option<Kept> {
+        let books = lock(&self.books);
+        if let Some(leaving) = books.leaving.get(&visit) {
+            return Some(leaving.object.servant.clone());
+        }
+        self.slots.open(visit.index).filter(|entry| entry.has(visit))?.servant().cloned()
     }
 
     /// Counts another share of a request that is in.
@@ -300,8 +347,12 @@ impl OpenMap<'_> {
         let slot = self.slot_of(id)?;
         let mut entry = self.map.slots.open(slot.index)?;
         let visit = entry.visit(slot.index);
-        let (servant, requests) = entry.empty()?;
+        let Emptied { servant, requests, is_lent } = entry.empty()?;
         drop(entry);
+        let token = if is_lent { self.books.lent.remove(&slot.index) } else { None };
+        if token.is_some() {
+            self.map.lending.end_epoch();
+        }
         if let Some(by_servant) = &mut self.books.by_servant {
             by_servant.remove(hash_of_address(servant.address()), slot.index);
         }
@@ -312,10 +363,11 @@ impl OpenMap<'_> {
             }
             None => self.free(&object.id, slot.index),
         }
-        if requests == 0 {
-            return Some(Some(object));
+        let leaving = Leaving { object, requests, token };
+        if !leaving.is_in_use(&self.map.lending) {
+            return Some(Some(leaving.object));
         }
-        self.books.leaving.insert(visit, Leaving { object, requests });
+        self.books.leaving.insert(visit, leaving);
         Some(None)
     }
 
@@ -352,6 +404,12 @@ impl OpenMap<'_> {
             uses.remove(&address);
         }
         remains
+    }
+}
+
+impl Leaving {
+    fn is_in_use(&self, lending: &Lending) -> bool {
+        self.requests > 0 || self.token.is_some_and(|token| lending.any(|other| other == token))
     }
 }
 

@@ -13,13 +13,15 @@ use crate::sync::lock;
 #[derive(Default)]
 pub(super) struct Slots(Places<Mutex<Entry>>);
 
-/// Places by their numbers. Memory is taken a quarter of what there is at a time, never moved, and kept.
+/// Places by their numbers. Memory is taken an eighth of what there is at a time, never moved, and kept.
 pub(super) struct Places<T> {
     groups: [OnceLock<Box<Group<T>>>; GROUPS],
 }
 
-/// Places that double what was there before, in four parts.
-type Group<T> = [OnceLock<Box<[T]>>; 4];
+/// Places that double what was there before, in parts.
+type Group<T> = [OnceLock<Box<[T]>>; PARTS];
+
+const PARTS: usize = 8;
 
 /// The places of the group before the first, were there one.
 const BASE: u64 = 16;
@@ -33,7 +35,7 @@ pub(super) struct Entry {
     /// Of the object that is active there.
     servant: Option<Kept>,
     generation: u32,
-    /// Requests in the lowest bits, above them the [`Stay`], then flags.
+    /// Requests in the lowest bits, above them the [`Stay`], then [`LENT`], [`TAKEN`] and [`LISTED`].
     state: u32,
 }
 
@@ -50,10 +52,21 @@ pub(super) struct Visit {
     pub(super) stay: Stay,
 }
 
+/// What was in a place.
+pub(super) struct Emptied {
+    pub(super) servant: Kept,
+    /// Those that it still has.
+    pub(super) requests: u32,
+    pub(super) is_lent: bool,
+}
+
 /// Requests of one object at a time, those included that are answered later; more are not let in. Worst case: what these
 /// many outstanding answers hold.
 pub(super) const REQUESTS_MAX: u32 = (1 << STAY_SHIFT) - 1;
-const STAY_SHIFT: u32 = 22;
+const STAY_SHIFT: u32 = 21;
+const STAY_MASK: u32 = 0xff << STAY_SHIFT;
+/// Threads may have leases of the object.
+const LENT: u32 = 1 << 29;
 /// An id has the place, active or not.
 const TAKEN: u32 = 1 << 30;
 /// It stands in the list of free places, taken or not.
@@ -77,7 +90,7 @@ impl<T: Default> Places<T> {
     pub(super) fn make(&self, index: u32) -> &T {
         let (group, part, place) = locate(index);
         let parts = self.groups[group].get_or_init(Box::default);
-        let size = 4_usize << group;
+        let size = 2_usize << group;
         &parts[part].get_or_init(|| (0..size).map(|_| T::default()).collect())[place]
     }
 }
@@ -131,10 +144,10 @@ impl Slots {
 fn locate(index: u32) -> (usize, usize, usize) {
     let position = u64::from(index) + BASE;
     let log = u64::BITS - 1 - position.leading_zeros();
-    let quarter = log - 2;
-    let part = (position >> quarter) & 3;
-    let place = position & ((1 << quarter) - 1);
-    ((log - BASE.ilog2()) as usize, part as usize, place as usize)
+    let log_of_part = log - PARTS.ilog2();
+    let part = (position >> log_of_part) as usize % PARTS;
+    let place = position & ((1 << log_of_part) - 1);
+    ((log - BASE.ilog2()) as usize, part, place as usize)
 }
 
 impl Entry {
@@ -208,12 +221,21 @@ impl Entry {
         self.servant = Some(servant);
     }
 
-    /// The object is not active any more; gives its servant and the requests that it still has.
-    pub(super) fn empty(&mut self) -> Option<(Kept, u32)> {
+    /// The object is not active any more.
+    pub(super) fn empty(&mut self) -> Option<Emptied> {
         let servant = self.servant.take()?;
-        let requests = self.requests();
-        self.state &= !REQUESTS_MAX;
-        Some((servant, requests))
+        let emptied = Emptied { servant, requests: self.requests(), is_lent: self.state & LENT != 0 };
+        self.state &= !(REQUESTS_MAX | LENT);
+        Some(emptied)
+    }
+
+    /// Notes that threads may have leases of the object from now on; false when it is not there any more.
+    pub(super) fn lend(&mut self, visit: Visit) -> bool {
+        let is_there = self.has(visit);
+        if is_there {
+            self.state |= LENT;
+        }
+        is_there
     }
 
     /// Notes whether the list of free places has it; gives whether it had.
@@ -224,13 +246,13 @@ impl Entry {
     }
 
     #[inline]
-    fn has(&self, visit: Visit) -> bool {
+    pub(super) fn has(&self, visit: Visit) -> bool {
         self.servant.is_some() && self.generation == visit.generation && self.stay() == visit.stay
     }
 
     #[inline]
     fn stay(&self) -> Stay {
-        Stay((self.state >> STAY_SHIFT) as u8)
+        Stay(((self.state & STAY_MASK) >> STAY_SHIFT) as u8)
     }
 }
 
@@ -244,9 +266,9 @@ mod tests {
         for index in 0..100_000 {
             let place = locate(index);
             assert_eq!(place, next, "{index}");
-            let size = 4 << place.0;
+            let size = 2 << place.0;
             next = match place {
-                (group, 3, last) if last + 1 == size => (group + 1, 0, 0),
+                (group, 7, last) if last + 1 == size => (group + 1, 0, 0),
                 (group, part, last) if last + 1 == size => (group, part + 1, 0),
                 (group, part, place) => (group, part, place + 1),
             };

@@ -177,6 +177,10 @@ impl Upcall {
         &self.servant
     }
 
+    pub(super) fn reached(&self) -> &Reached {
+        &self.reached
+    }
+
     #[inline]
     pub(super) fn poa(&self) -> &Arc<PoaInner> {
         &self.poa

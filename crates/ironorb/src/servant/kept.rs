@@ -25,6 +25,8 @@ struct Functions {
     provide: fn(&Implementation, &mut LocalSlot<'_>),
     whole: fn(&Implementation) -> Option<Arc<dyn Servant>>,
     address: fn(&Implementation) -> usize,
+    /// Whether anybody could tell when an implementation is dropped.
+    is_dropped_in_time: bool,
 }
 
 impl Kept {
@@ -57,6 +59,11 @@ impl Kept {
         (self.functions.provide)(&self.implementation, slot);
     }
 
+    /// Whether it must be dropped as soon as its object has ended: it does something then.
+    pub(crate) fn is_dropped_in_time(&self) -> bool {
+        self.functions.is_dropped_in_time
+    }
+
     /// Tells servants apart: see [`Servant::address`].
     #[inline]
     pub(crate) fn address(&self) -> usize {
@@ -86,6 +93,7 @@ impl Whole {
         },
         whole: |whole| whole.downcast_ref::<Whole>().map(|Whole(servant)| servant.clone()),
         address: |whole| whole.downcast_ref::<Whole>().map_or(0, |Whole(servant)| servant.address()),
+        is_dropped_in_time: true,
     };
 }
 
@@ -127,6 +135,7 @@ where
             },
             whole: |servant| Some(skeleton::<I, S>(servant.clone().downcast::<S>().ok()?)),
             address: |servant| Arc::as_ptr(servant).cast::<()>().addr(),
+            is_dropped_in_time: std::mem::needs_drop::<S>(),
         }
     }
 

@@ -1,0 +1,120 @@
+//! What an active object takes beside its servant: bytes asked of the allocator, of which a system's adds a few to each piece.
+
+// A counting allocator cannot be written without it.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
+
+use ironorb::poa::{IdUniqueness, PoaPolicies};
+use ironorb::{Orb, SystemException};
+
+mod idl {
+    ironorb::include_idl!("echo");
+}
+
+use idl::bench::{BinStruct, Echo, EchoRef};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A servant of 16 bytes, as those of the measurements of other ORBs.
+#[derive(Default)]
+struct Small {
+    calls: AtomicU32,
+    _rest: [u32; 3],
+}
+
+/// What `Arc` adds to it.
+const COUNTS: isize = 16;
+
+#[test]
+fn an_object_takes_little_beside_its_servant() {
+    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let multiple = PoaPolicies { id_uniqueness: IdUniqueness::Multiple, ..PoaPolicies::default() };
+    for objects in [25_000, 32_768, 40_000, 55_000] {
+        let unique = bytes_an_object(&orb, PoaPolicies::default(), objects, false);
+        let multiple = bytes_an_object(&orb, multiple, objects, false);
+        let persistent = bytes_an_object(&orb, PoaPolicies::PERSISTENT, objects, true);
+        println!(
+            "{objects} objects: {unique} bytes each, {multiple} with MULTIPLE_ID, {persistent} persistent"
+        );
+        assert!(unique <= 64, "{unique} bytes for each of {objects}");
+        assert!(multiple <= 50, "{multiple} bytes for each of {objects} with MULTIPLE_ID");
+        // These have ids of their own, which must be found.
+        assert!(persistent <= 120, "{persistent} bytes for each of {objects} persistent ones");
+    }
+    orb.shutdown(true).unwrap();
+}
+
+fn bytes_an_object(orb: &Orb, policies: PoaPolicies, objects: usize, has_ids: bool) -> isize {
+    let poa = orb.root_poa().create_poa("counted", None, policies).unwrap();
+    let before = BYTES.load(Ordering::SeqCst);
+    for n in 0..objects {
+        let servant = ironorb::servant::<EchoRef, _>(Arc::new(Small::default()));
+        match has_ids {
+            true => poa.activate_object_with_id(&format!("object {n}").into(), servant).unwrap(),
+            false => drop(poa.activate_object(servant).unwrap()),
+        }
+    }
+    let taken = BYTES.load(Ordering::SeqCst) - before;
+    poa.destroy(false, true).unwrap();
+    taken / objects as isize - COUNTS - size_of::<Small>() as isize
+}
+
+impl Echo for Small {
+    fn nothing(&self) -> Result<(), SystemException> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn forget(&self) -> Result<(), SystemException> {
+        self.nothing()
+    }
+
+    fn take_long(&self, value: i32) -> Result<i32, SystemException> {
+        Ok(value)
+    }
+
+    fn take_string(&self, value: &str) -> Result<String, SystemException> {
+        Ok(value.to_owned())
+    }
+
+    fn take_structs(&self, _: &[BinStruct]) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(values.to_vec())
+    }
+
+    fn take_longs(&self, values: &[i32]) -> Result<Vec<i32>, SystemException> {
+        Ok(values.to_vec())
+    }
+
+    fn take_doubles(&self, values: &[f64]) -> Result<Vec<f64>, SystemException> {
+        Ok(values.to_vec())
+    }
+}
+
+/// Bytes that are allocated.
+static BYTES: AtomicIsize = AtomicIsize::new(0);
+
+/// Counts, and leaves the work to the system.
+struct Counting;
+
+// SAFETY: everything is passed on to the system's allocator as it came; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size().cast_signed(), Ordering::SeqCst);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size().cast_signed(), Ordering::SeqCst);
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
