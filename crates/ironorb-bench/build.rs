@@ -8,6 +8,7 @@ use ironorb_build::{Config, Marshalling};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     ironorb_build::compile([
+        "idl/cubit.idl",
         "idl/echo.idl",
         "idl/latency.idl",
         "idl/probes.idl",

@@ -16,6 +16,8 @@ cargo xtask <command>
   quick      formatting, lints and the tests that need no other ORB
   interop    only the tests against other ORBs; writes what they found into docs/interop.md
   peers      only installs the Debian packages that the tests need, and builds the other ORBs' programs
+  counts     only what a call costs, in instructions and heap calls, beside bench/counts.txt; with --update it writes
+             that table anew
   fuzz [N]   only the bounded fuzz run, N inputs a target (default 20000)
 ";
 
@@ -26,7 +28,9 @@ fn main() -> ExitCode {
         ["test" | "ci"] => test(),
         ["quick"] => quick(),
         ["interop"] => interop(),
-        ["peers"] => peers(),
+        ["peers"] => peers().and_then(|()| bench_peers()),
+        ["counts"] => counts("check"),
+        ["counts", "--update"] => counts("update"),
         ["fuzz"] => fuzz(FUZZ_INPUTS),
         ["fuzz", count] => match count.parse() {
             Ok(count) => fuzz(count),
@@ -53,6 +57,7 @@ fn test() -> Result<(), String> {
     packages::install_missing()?;
     check_style()?;
     fuzz(FUZZ_INPUTS)?;
+    counts("check")?;
     // Late, so that the summary of the tests is what is seen at the end.
     let results = Results::begin()?;
     step("tests", results.of(cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])))?;
@@ -121,6 +126,20 @@ fn peers() -> Result<(), String> {
     packages::install_missing()?;
     let build = ["run", "--quiet", "--locked", "-p", "ironorb-interop", "--bin", "interop-peers"];
     step("the peers of other ORBs", cargo(&build))
+}
+
+/// Those that take part in benchmarks; the benchmarks say themselves what is missing.
+fn bench_peers() -> Result<(), String> {
+    let build = ["run", "--quiet", "--locked", "-p", "ironorb-cli", "--", "bench", "peers"];
+    step("the peers of the benchmarks", cargo(&build))
+}
+
+/// What a call costs, beside the committed table. In a release build: that is what the table is of.
+fn counts(mode: &str) -> Result<(), String> {
+    packages::install_missing()?;
+    let run =
+        ["run", "--quiet", "--release", "--locked", "-p", "ironorb-guard", "--", mode, "bench/counts.txt"];
+    step("counts of a call", cargo(&run))
 }
 
 /// What the tests against other ORBs find in this run.

@@ -1,9 +1,9 @@
-//! Debian packages that the interoperability tests need.
+//! Debian packages that the tests and the guard of counts need.
 
 use std::process::{Command, Stdio};
 
 /// omniORB with its tools, and what compiles its C++ programs; the IDL files that the corpus is made of; and
-/// what fetches JacORB and compiles its Java programs.
+/// what fetches JacORB and compiles its Java programs; and what counts instructions.
 const PACKAGES: &[&str] = &[
     "g++",
     "make",
@@ -17,6 +17,7 @@ const PACKAGES: &[&str] = &[
     "omniorb-doc",
     "default-jdk-headless",
     "maven",
+    "valgrind",
 ];
 
 /// Installs what is missing, as root or through a sudo that asks nothing; else says what to do.
@@ -27,9 +28,7 @@ pub(crate) fn install_missing() -> Result<(), String> {
     }
     let by_hand = format!("sudo apt-get update && sudo apt-get install -y {}", missing.join(" "));
     let Some(prefix) = how_to_be_root() else {
-        return Err(format!(
-            "the interoperability tests need Debian packages that are missing; run\n    {by_hand}"
-        ));
+        return Err(format!("the tests need Debian packages that are missing; run\n    {by_hand}"));
     };
     println!("== installing {}", missing.join(" "));
     let run = |arguments: &[&str]| {

@@ -57,7 +57,7 @@ pub(crate) struct RawSide(Sample<'static>);
 impl RawSide {
     /// Connects to a plain server that told its address.
     pub(crate) fn connect(address: &str, exchange: Exchange) -> Result<RawSide, BenchError> {
-        raw_sample(address, exchange).map(RawSide)
+        Ok(RawSide(raw_sample(address, exchange)?))
     }
 }
 

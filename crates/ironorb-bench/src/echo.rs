@@ -101,7 +101,7 @@ impl Bench {
         };
         // Counted over TCP: the bytes are the same.
         let exchange = sizes::of(row, &self.thread_per_connection.address)?;
-        let mut baseline = raw_sample(&raw.address, exchange)?;
+        let mut baseline: Sample<'_> = raw_sample(&raw.address, exchange)?;
         // One with settings of its own lasts no longer than its row: its threads may look for calls all the time.
         let own = match row.settings {
             "" => None,

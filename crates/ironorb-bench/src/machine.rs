@@ -59,10 +59,19 @@ pub(crate) fn resident_bytes() -> u64 {
 
 /// That of a process, by its number; 0 where the system does not tell.
 pub(crate) fn resident_bytes_of(process: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: u64 = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok()).unwrap_or(0);
-    kib << 10
+    let kib =
+        status_of(process, "VmRSS:").and_then(|line| line.strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}
+
+/// Threads of a process; 0 where the system does not tell.
+pub(crate) fn threads_of(process: &str) -> u64 {
+    status_of(process, "Threads:").and_then(|line| line.parse().ok()).unwrap_or(0)
+}
+
+fn status_of(process: &str, name: &str) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
 /// Processor time that this process has taken.

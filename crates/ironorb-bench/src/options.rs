@@ -2,6 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::all::AllOptions;
+use crate::collocated::CollocatedOptions;
+use crate::concurrency::ConcurrencyOptions;
+use crate::connections::ConnectionsOptions;
+use crate::cubit::CubitOptions;
 use crate::latency::LatencyOptions;
 use crate::role::RoleArgs;
 use crate::ttcp::TtcpOptions;
@@ -20,6 +25,18 @@ pub enum BenchCommand {
     /// Measure what calls of many objects take, with every type and way to call (the suite of TAO's first paper), beside a
     /// plain socket that carries the same bytes.
     Latency(LatencyOptions),
+    /// Run every suite that has goals, on one page, with the list of goals at the end.
+    All(AllOptions),
+    /// Measure the calls of IDL_Cubit: cubes of every type, twoway and oneway, beside a plain socket.
+    Cubit(CubitOptions),
+    /// Measure calls of objects in the same process, beside a virtual call.
+    Collocated(CollocatedOptions),
+    /// Measure how many calls a second clients make at once, beside plain sockets with a thread for each.
+    Concurrency(ConcurrencyOptions),
+    /// Measure what thousands of connections cost, idle and active.
+    Connections(ConnectionsOptions),
+    /// Build the programs by which other ORBs take part, as far as what they need is installed.
+    Peers,
     /// Measure what it costs and saves to leave marshalling to the interpreter.
     Marshal(MarshalOptions),
     /// Be one process of a benchmark.

@@ -1,6 +1,6 @@
 //! The other processes of a benchmark: this program again, in another role.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -37,7 +37,11 @@ impl Process {
     }
 
     /// Starts another program, which keeps to what roles do.
-    pub(crate) fn start_program(role: &str, program: &Path, args: &[String]) -> Result<Process, BenchError> {
+    pub(crate) fn start_program(
+        role: &str,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<Process, BenchError> {
         let mut command = Command::new(program);
         command.args(args);
         Process::spawn(role, command)
@@ -59,14 +63,29 @@ impl Process {
         }
     }
 
+    /// Its number, as the system knows it.
+    pub(crate) fn id(&self) -> String {
+        self.child.id().to_string()
+    }
+
     /// Gives the process a line, and what it answers.
     pub(crate) fn ask(&mut self, line: &str) -> Result<String, BenchError> {
+        self.tell(line)?;
+        self.answer(line)
+    }
+
+    /// Gives the process a line.
+    pub(crate) fn tell(&mut self, line: &str) -> Result<(), BenchError> {
         let told = self.stdin.as_mut().map(|stdin| writeln!(stdin, "{line}"));
         match told {
-            Some(Ok(())) => {}
-            Some(Err(e)) => return Err(BenchError::io(format!("ask the process {}", self.role))(e)),
-            None => return Err(fault(&self.role, "was asked after its end")),
+            Some(Ok(())) => Ok(()),
+            Some(Err(e)) => Err(BenchError::io(format!("ask the process {}", self.role))(e)),
+            None => Err(fault(&self.role, "was asked after its end")),
         }
+    }
+
+    /// What it answers to a line that it was given.
+    pub(crate) fn answer(&mut self, line: &str) -> Result<String, BenchError> {
         match self.line()? {
             Some(answer) => Ok(answer),
             None => Err(fault(&self.role, &format!("ended instead of an answer to {line:?}"))),

@@ -76,7 +76,20 @@ pub fn serve(listener: &TcpListener) -> io::Result<()> {
     })
 }
 
-/// The same over Unix domain sockets.
+/// Serves all connections at once, each by a thread of its own, until accepting fails. What ends a connection is its
+/// client's matter.
+pub fn serve_at_once(listener: &TcpListener) -> io::Result<()> {
+    loop {
+        let (stream, _) = listener.accept()?;
+        stream.set_nodelay(true)?;
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || serve_connection(stream))?;
+    }
+}
+
+/// A connection's thread does little.
+const STACK_BYTES: usize = 128 << 10;
+
+/// As [`serve`] over Unix domain sockets.
 pub fn serve_unix(listener: &UnixListener) -> io::Result<()> {
     serve_all(|| Ok(listener.accept()?.0))
 }

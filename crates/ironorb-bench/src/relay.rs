@@ -21,20 +21,10 @@ pub struct Relay {
 impl Relay {
     /// A relay to the server of an object, for one connection.
     pub fn to(object: &ObjectRef) -> Result<Relay, BenchError> {
-        let fault = |what: &str| BenchError::Process { role: "orb-server".to_owned(), what: what.to_owned() };
-        let profile = object.ior().iiop_profiles().next().ok_or_else(|| fault("gave no IIOP profile"))?;
-        let server = (profile.host().to_owned(), profile.port());
         let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
         let port = listener.local_addr().map_err(BenchError::io("listen"))?.port();
-        let components: Vec<_> = profile.components().collect();
-        let relayed =
-            IiopProfile::new(profile.version(), "127.0.0.1", port, profile.object_key(), &components)
-                .map_err(|_| fault("gave a reference that cannot be written"))?;
-        let relay = Relay {
-            reference: Ior::with_profile(object.type_id(), relayed),
-            from_client: Arc::default(),
-            from_server: Arc::default(),
-        };
+        let (reference, server) = redirected(object, port)?;
+        let relay = Relay { reference, from_client: Arc::default(), from_server: Arc::default() };
         let (from_client, from_server) = (relay.from_client.clone(), relay.from_server.clone());
         std::thread::spawn(move || -> std::io::Result<()> {
             let (client, _) = listener.accept()?;
@@ -56,6 +46,17 @@ impl Relay {
     pub fn counted(&self) -> (usize, usize) {
         (self.from_client.load(Ordering::SeqCst), self.from_server.load(Ordering::SeqCst))
     }
+}
+
+/// A reference to an object that leads to a port of this machine, and where the object's server is.
+pub(crate) fn redirected(object: &ObjectRef, port: u16) -> Result<(Ior, (String, u16)), BenchError> {
+    let fault = |what: &str| BenchError::Process { role: "orb-server".to_owned(), what: what.to_owned() };
+    let profile = object.ior().iiop_profiles().next().ok_or_else(|| fault("gave no IIOP profile"))?;
+    let server = (profile.host().to_owned(), profile.port());
+    let components: Vec<_> = profile.components().collect();
+    let relayed = IiopProfile::new(profile.version(), "127.0.0.1", port, profile.object_key(), &components)
+        .map_err(|_| fault("gave a reference that cannot be written"))?;
+    Ok((Ior::with_profile(object.type_id(), relayed), server))
 }
 
 /// Counts before it passes on: whoever has the bytes can rely on the count.

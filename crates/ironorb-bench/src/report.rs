@@ -115,10 +115,16 @@ impl EchoReport {
 
     /// Writes each row as a line of JSON, with where it was measured.
     pub fn write_json(&self, file: &Path) -> Result<(), BenchError> {
+        let mut text = Vec::new();
+        self.append_json(&mut text)?;
+        write_text(file, &text)
+    }
+
+    pub(crate) fn append_json(&self, text: &mut Vec<u8>) -> Result<(), BenchError> {
         match (self.counts.as_slice(), self.breakdowns.as_slice()) {
-            ([], []) => write_lines(file, "echo", "latency", &self.latencies, &self.machine),
-            ([], breakdowns) => write_lines(file, "echo", "breakdown", breakdowns, &self.machine),
-            (counts, _) => write_lines(file, "echo", "counts", counts, &self.machine),
+            ([], []) => append_lines(text, "echo", "latency", &self.latencies, &self.machine),
+            ([], breakdowns) => append_lines(text, "echo", "breakdown", breakdowns, &self.machine),
+            (counts, _) => append_lines(text, "echo", "counts", counts, &self.machine),
         }
     }
 }

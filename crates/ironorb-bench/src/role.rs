@@ -8,12 +8,16 @@ use std::path::PathBuf;
 use ironorb::{Orb, ServerConcurrency, TypedRef};
 
 use crate::breakdown;
+use crate::concurrency;
+use crate::connections;
+use crate::cubit;
 use crate::error::BenchError;
 use crate::generated::bench::EchoRef;
+use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::latency;
 use crate::machine::pin;
 use crate::raw::{self, Exchange, RawClient};
-use crate::rows::{Row, Sample};
+use crate::rows::{Row, SendSample};
 use crate::servant::EchoServant;
 use crate::settings::Settings;
 use crate::ttcp::{self, role::TtcpRoleArgs};
@@ -100,6 +104,9 @@ enum Role {
     TtcpRawServer,
     TtcpClient,
     LatencyServer,
+    CubitServer,
+    RawThreadsServer,
+    CrowdClient,
 }
 
 /// Threads of the pool that is measured.
@@ -130,6 +137,9 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
         Role::TtcpRawServer => ttcp::role::raw_server(&args.ttcp, &args.place),
         Role::TtcpClient => ttcp::role::client(&args.ttcp, args.place.transport, &args.at),
         Role::LatencyServer => latency::server(&args.place, &args.settings),
+        Role::CubitServer => cubit::server(&args.place, &args.settings),
+        Role::RawThreadsServer => raw_threads_server(),
+        Role::CrowdClient => crowd_client(args),
     }
 }
 
@@ -138,6 +148,29 @@ fn raw_server() -> Result<(), BenchError> {
     let address = listener.local_addr().map_err(BenchError::io("listen"))?;
     tell(&address.to_string())?;
     serve_until_end(move || raw::serve(&listener))
+}
+
+/// As [`raw_server`], with a thread for each connection.
+fn raw_threads_server() -> Result<(), BenchError> {
+    connections::raise_descriptors();
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
+    let address = listener.local_addr().map_err(BenchError::io("listen"))?;
+    tell(&address.to_string())?;
+    serve_until_end(move || raw::serve_at_once(&listener))
+}
+
+/// One client of several processes, with an ORB or without.
+fn crowd_client(args: &RoleArgs) -> Result<(), BenchError> {
+    if args.row == "plain" {
+        let bytes =
+            Exchange { requests: 1, request_bytes: args.request_bytes, reply_bytes: args.reply_bytes };
+        return concurrency::client(&mut *raw_sample(&args.at, bytes)?);
+    }
+    let orb = args.settings.builder().no_endpoint().build()?;
+    let cubit: CubitRef = orb.string_to_object(&args.at)?.narrow_unchecked();
+    concurrency::client(&mut || Ok(cubit.nothing()?))?;
+    orb.shutdown(false)?;
+    Ok(())
 }
 
 fn raw_unix_server() -> Result<(), BenchError> {
@@ -172,7 +205,7 @@ fn raw_client(args: &RoleArgs) -> Result<(), BenchError> {
 }
 
 /// One sample with a plain server that told its address: a path, or a host and port.
-pub(crate) fn raw_sample(address: &str, exchange: Exchange) -> Result<Sample<'static>, BenchError> {
+pub(crate) fn raw_sample(address: &str, exchange: Exchange) -> Result<SendSample, BenchError> {
     const EXCHANGE: &str = "exchange bytes with the plain server";
     if address.starts_with('/') {
         let client = RawClient::connect_unix(address, exchange);

@@ -80,6 +80,9 @@ pub(crate) const ROWS: [Row; 20] = [
 /// One call, or one batch of them.
 pub(crate) type Sample<'a> = Box<dyn FnMut() -> Result<(), BenchError> + 'a>;
 
+/// One that may be made on another thread.
+pub(crate) type SendSample = Box<dyn FnMut() -> Result<(), BenchError> + Send>;
+
 impl Row {
     const fn new(name: &'static str, operation: Operation, server: Server) -> Row {
         Row { name, operation, server, settings: "" }

@@ -99,7 +99,7 @@ fn calls_pass_their_stages() {
     };
     assert!(!report.breakdowns.is_empty());
     for breakdown in &report.breakdowns {
-        assert_eq!((breakdown.row, breakdown.calls), ("void", 200));
+        assert_eq!((breakdown.row.as_str(), breakdown.calls), ("void", 200));
         for shares in [&breakdown.client, &breakdown.server] {
             adds_up(shares);
         }

@@ -21,7 +21,7 @@ pub struct CallBreakdown {
     /// Which processor each side was on.
     pub layout: &'static str,
     /// What was called.
-    pub row: &'static str,
+    pub row: String,
     /// Calls that were watched.
     pub calls: usize,
     /// The caller's thread, a call.
@@ -62,7 +62,7 @@ pub(crate) fn calls(options: &EchoOptions, rows: &[Row]) -> Result<Vec<CallBreak
             let calls = samples * row.calls_per_sample() * options.repetitions();
             breakdowns.push(CallBreakdown {
                 layout: layout.name,
-                row: row.name,
+                row: row.name.to_owned(),
                 calls,
                 client: Shares::of(&all.client, calls as f64),
                 server: Shares::of(&all.server, calls as f64),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ironorb::Orb;
 
 use super::client::{Client, Data, Objects};
+use super::objects::populated;
 use super::plan::{Cell, Group, ONEWAYS};
 use crate::contest::Side;
 use crate::error::BenchError;
@@ -107,7 +108,7 @@ impl Contender {
             )));
         }
         let populated = match count > running.objects {
-            true => Some(running.directory.populate(count as u32)?),
+            true => Some(populated(&running.directory, count)?),
             false => None,
         };
         running.objects = running.objects.max(count);

@@ -17,11 +17,14 @@ mod page;
 mod paper;
 mod plan;
 mod report;
+mod whitebox;
 
 pub(crate) use objects::server;
 pub use options::LatencyOptions;
 pub use order::Algorithm;
+pub(crate) use page::body;
 pub use report::{ActivationRow, CellRow, LatencyReport, Measured};
+pub use whitebox::{LatencyBreakdown, latency_breakdown};
 
 use crate::error::BenchError;
 use crate::machine::{Layout, Machine, Unpin};

@@ -31,6 +31,11 @@ pub(crate) fn server(place: &Place, settings: &Settings) -> Result<(), BenchErro
     Ok(())
 }
 
+/// Sees to it that a server has so many objects.
+pub(super) fn populated(directory: &DirectoryRef, objects: usize) -> Result<Populated, BenchError> {
+    Ok(directory.populate(objects as u32)?)
+}
+
 /// What has come to all objects.
 #[derive(Debug, Default)]
 struct Counts {

@@ -35,7 +35,7 @@ pub struct LatencyOptions {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused])]
     pub invocations: Vec<Invocation>,
     /// Whose client and server.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Peer::Ironorb])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Peer::ALL)]
     pub peers: Vec<Peer>,
     /// Settings of another client and server of this ORB that take part, as NAME=VALUE of docs/configuration.md, several
     /// joined by '+'. May be given several times.

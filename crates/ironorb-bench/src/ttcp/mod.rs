@@ -27,6 +27,7 @@ pub use breakdown::{BreakdownRow, Category, PaperColumn, Part, TtcpBreakdown, Wa
 pub use latency::CallRow;
 pub use options::TtcpOptions;
 pub use paper::{PaperFigure, paper};
+pub(crate) use plots::body;
 pub use report::{Rates, Throughput, TtcpReport, TtcpRow};
 
 use crate::error::BenchError;

@@ -2,13 +2,11 @@
 //!
 //! Its requests cannot be sent again, so what it takes part in is the static interface and new requests.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use crate::error::BenchError;
 use crate::machine::Layout;
+use crate::peers::omniorb_ttcp;
 use crate::process::Process;
 use crate::variant::{DataType, Invocation, Mode, Transport, name};
 
@@ -16,30 +14,10 @@ use crate::variant::{DataType, Invocation, Mode, Transport, name};
 #[derive(Debug, Clone)]
 pub(super) struct OmniOrb(Result<PathBuf, String>);
 
-const SOURCE: &str = include_str!("../../peers/omniorb_ttcp.cc");
-const IDL: &str = include_str!("../../idl/ttcp.idl");
-
-/// What must be there, and the Debian package that has it.
-const NEEDED: [(&str, &str); 3] = [
-    ("/usr/bin/g++", "g++"),
-    ("/usr/bin/omniidl", "omniidl"),
-    ("/usr/include/omniORB4/CORBA.h", "libomniorb4-dev"),
-];
-
-const PROGRAM: &str = "omniorb_ttcp";
-
 impl OmniOrb {
     /// Makes the program, unless it has been made before from the same text. Takes a quarter of a minute.
     pub(super) fn prepare() -> OmniOrb {
-        let missing: Vec<&str> = NEEDED
-            .iter()
-            .filter(|(path, _)| !Path::new(path).exists())
-            .map(|(_, package)| *package)
-            .collect();
-        if !missing.is_empty() {
-            return OmniOrb(Err(format!("not installed; on Debian: apt-get install {}", missing.join(" "))));
-        }
-        OmniOrb(build())
+        OmniOrb(omniorb_ttcp())
     }
 
     /// Where nobody asks for it.
@@ -148,46 +126,4 @@ fn common(queue_bytes: Option<usize>) -> Vec<String> {
         args.extend(["-ORBsocketSendBuffer".to_owned(), bytes.to_string()]);
     }
     args
-}
-
-fn build() -> Result<PathBuf, String> {
-    let mut hasher = DefaultHasher::new();
-    (SOURCE, IDL).hash(&mut hasher);
-    // Beside this program, so that nobody else can have put something there.
-    let this = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
-    let beside = this.parent().ok_or("this program lies in no folder")?;
-    let folder = beside.join(format!("{PROGRAM}-{:016x}", hasher.finish()));
-    let program = folder.join(PROGRAM);
-    if program.exists() {
-        return Ok(program);
-    }
-    eprintln!("making omniORB's side of the benchmark in {}", folder.display());
-    let scratch = tempfile::tempdir().map_err(|e| format!("no folder can be made: {e}"))?;
-    let write = |name: &str, text: &str| std::fs::write(scratch.path().join(name), text);
-    write("ttcp.idl", IDL)
-        .and_then(|()| write("peer.cc", SOURCE))
-        .map_err(|e| format!("its text cannot be written: {e}"))?;
-    make(scratch.path(), "omniidl", &["-bcxx", "-Wba", "ttcp.idl"])?;
-    let parts = ["peer.cc", "ttcpSK.cc", "ttcpDynSK.cc"];
-    let libraries = ["-lomniORB4", "-lomniDynamic4", "-lomnithread", "-lpthread"];
-    make(scratch.path(), "g++", &[&["-O2", "-w", "-o", PROGRAM][..], &parts, &libraries].concat())?;
-    // Under its name only when it is complete: another run may be looking for it.
-    let place = || -> std::io::Result<()> {
-        std::fs::create_dir_all(&folder)?;
-        let near = folder.join(format!("{PROGRAM}.{}", std::process::id()));
-        std::fs::copy(scratch.path().join(PROGRAM), &near)?;
-        std::fs::rename(near, &program)
-    };
-    place().map_err(|e| format!("it cannot be put into {}: {e}", folder.display()))?;
-    Ok(program)
-}
-
-fn make(folder: &Path, program: &str, args: &[&str]) -> Result<(), String> {
-    let output = Command::new(program).args(args).current_dir(folder).stdin(Stdio::null()).output();
-    let output = output.map_err(|e| format!("{program} cannot be started: {e}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program} failed ({}): {}", output.status, said.lines().next().unwrap_or_default()))
 }

@@ -119,11 +119,15 @@ impl TtcpReport {
     /// Writes each row as a line of JSON, with where it was measured: kinds `rate`, `latency`, `target` and `paper`.
     pub fn write_json(&self, file: &Path) -> Result<(), BenchError> {
         let mut text = Vec::new();
-        append_lines(&mut text, "ttcp", "rate", &self.rows, &self.machine)?;
-        append_lines(&mut text, "ttcp", "latency", &self.calls, &self.machine)?;
-        append_lines(&mut text, "ttcp", "target", &self.targets(), &self.machine)?;
-        append_lines(&mut text, "ttcp", "paper", &paper(), &"two SPARCstation 20, ATM 155 Mbit/s")?;
+        self.append_json(&mut text)?;
         write_text(file, &text)
+    }
+
+    pub(crate) fn append_json(&self, text: &mut Vec<u8>) -> Result<(), BenchError> {
+        append_lines(text, "ttcp", "rate", &self.rows, &self.machine)?;
+        append_lines(text, "ttcp", "latency", &self.calls, &self.machine)?;
+        append_lines(text, "ttcp", "target", &self.targets(), &self.machine)?;
+        append_lines(text, "ttcp", "paper", &paper(), &"two SPARCstation 20, ATM 155 Mbit/s")
     }
 }
 

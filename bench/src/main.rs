@@ -1,0 +1,113 @@
+//! Guards what a call costs: instructions and heap calls of fixed scenarios, counted by callgrind in the steady state and
+//! compared with the committed table `counts.txt`.
+//!
+//! `guard check FILE` compares, `guard update FILE` writes the table anew; `cargo xtask counts` runs either in a release
+//! build. Nothing here looks at a clock: counts do not depend on what else the machine does.
+
+mod callgrind;
+mod scenario;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use callgrind::Counts;
+use scenario::Scenario;
+use table::{Row, Table};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["check", file] => check(Path::new(file)),
+        ["update", file] => update(Path::new(file)),
+        ["scenario", name] => run(name),
+        _ => Err("usage: guard check FILE | guard update FILE".to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check(file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let expected = Table::parse(&text).map_err(|e| format!("{}: {e}", file.display()))?;
+    let counted = count()?;
+    print!("{counted}");
+    counted.compare(&expected)
+}
+
+fn update(file: &Path) -> Result<(), String> {
+    let counted = count()?;
+    print!("{counted}");
+    std::fs::write(file, counted.to_string()).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+/// What a run of this program under callgrind does.
+fn run(name: &str) -> Result<(), String> {
+    let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name);
+    scenario.ok_or_else(|| format!("there is no scenario {name:?}"))?.run()
+}
+
+fn count() -> Result<Table, String> {
+    if PROFILE != "release" {
+        return Err("counts are of release builds: run it as `cargo xtask counts` does".to_owned());
+    }
+    let rows = Scenario::ALL.into_iter().map(|scenario| {
+        let counts = counts_of(scenario)?;
+        Ok(Row { name: scenario.name().to_owned(), client: counts.client, server: counts.server })
+    });
+    Ok(Table { compiler: COMPILER.to_owned(), rows: rows.collect::<Result<_, String>>()? })
+}
+
+fn counts_of(scenario: Scenario) -> Result<Counts, String> {
+    let folder = Scratch::new(scenario.name())?;
+    let this = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
+    let output = Command::new("valgrind")
+        .args(callgrind::OPTIONS)
+        .arg(format!("--callgrind-out-file={}", folder.0.join("counts").display()))
+        .arg(this)
+        .args(["scenario", scenario.name()])
+        // What is measured is the ORB as it comes.
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("valgrind cannot be started ({e}); on Debian: apt-get install valgrind"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("the scenario {} failed ({}):\n{said}", scenario.name(), output.status));
+    }
+    let mut dumps = Vec::new();
+    let files = std::fs::read_dir(&folder.0).map_err(|e| format!("{}: {e}", folder.0.display()))?;
+    for file in files.flatten() {
+        dumps.push(
+            std::fs::read_to_string(file.path()).map_err(|e| format!("{}: {e}", file.path().display()))?,
+        );
+    }
+    Counts::of(&dumps, scenario.calls(), scenario.has_server())
+        .map_err(|e| format!("the scenario {}: {e}", scenario.name()))
+}
+
+const COMPILER: &str = env!("IRONORB_GUARD_RUSTC");
+const PROFILE: &str = env!("IRONORB_GUARD_PROFILE");
+
+/// A folder for what callgrind writes, gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Result<Scratch, String> {
+        let folder = std::env::temp_dir().join(format!("ironorb-guard-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        Ok(Scratch(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

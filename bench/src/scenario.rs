@@ -1,0 +1,230 @@
+//! What is counted: two ORBs in this process, over TCP, each side on a thread of its own.
+//!
+//! Everything that decides by a clock is off or out of the way, so that the same code makes the same counts.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+
+use ironorb::dynamic::{OperationDescription, Request};
+use ironorb::{Orb, SystemException, TypedRef};
+
+mod idl {
+    ironorb::include_idl!("guard");
+}
+
+use idl::guard::{BinStruct, Counted, CountedRef};
+
+/// A kind of call that is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scenario {
+    /// Without parameters.
+    Void,
+    /// A long there and back.
+    Long,
+    /// 1 KiB of octets there and back.
+    Octets,
+    /// 64 structs of five members.
+    Structs,
+    /// That nobody answers.
+    Oneway,
+    /// Without parameters, in this process.
+    Collocated,
+    /// Without parameters, by a request that is made for each call.
+    Dii,
+}
+
+impl Scenario {
+    pub(crate) const ALL: [Scenario; 7] = [
+        Scenario::Void,
+        Scenario::Long,
+        Scenario::Octets,
+        Scenario::Structs,
+        Scenario::Oneway,
+        Scenario::Collocated,
+        Scenario::Dii,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Scenario::Void => "void",
+            Scenario::Long => "long",
+            Scenario::Octets => "octet-1k",
+            Scenario::Structs => "struct64",
+            Scenario::Oneway => "oneway",
+            Scenario::Collocated => "collocated",
+            Scenario::Dii => "dii-void",
+        }
+    }
+
+    /// Calls between the markers.
+    pub(crate) fn calls(self) -> usize {
+        match self {
+            // As many as the system holds for a server that does not read.
+            Scenario::Oneway => 500,
+            Scenario::Collocated => 10_000,
+            _ => 1_000,
+        }
+    }
+
+    /// Whether a thread of the server has a part in it.
+    pub(crate) fn has_server(self) -> bool {
+        self != Scenario::Collocated
+    }
+
+    /// Warms up, and makes the calls between the markers.
+    pub(crate) fn run(self) -> Result<(), String> {
+        let (go_on, held) = channel();
+        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").map_err(|e| e.to_string())?;
+        // One thread counts all calls of the connection, also where another would help it.
+        builder.config().threads_per_connection_max = 1;
+        let server = builder.build().map_err(|e| e.to_string())?;
+        let servant = Servant { held: Mutex::new(held) };
+        let served: CountedRef = server.root_poa().activate(servant).map_err(|e| e.to_string())?;
+        // An ORB of its own does not know that the object is in this process.
+        let client = Orb::builder().no_endpoint().build().map_err(|e| e.to_string())?;
+        let object = match self {
+            Scenario::Collocated => served,
+            _ => client
+                .string_to_object(&served.object().to_ior_string())
+                .map_err(|e| e.to_string())?
+                .narrow_unchecked(),
+        };
+        self.calls_on(&object, &go_on).map_err(|e| e.to_string())?;
+        client.shutdown(false).map_err(|e| e.to_string())?;
+        server.shutdown(false).map_err(|e| e.to_string())
+    }
+
+    fn calls_on(self, object: &CountedRef, go_on: &Sender<()>) -> Result<(), Failure> {
+        let mut call = self.call(object.clone());
+        // Twice: what is learnt in the first round is used in the second.
+        for is_counted in [false, true] {
+            if is_counted && self.has_server() {
+                object.begin()?;
+            }
+            if self == Scenario::Oneway {
+                // Requests have all come when the server reads them, so that it always reads as many at once.
+                object.hold()?;
+            }
+            if is_counted {
+                client_begins();
+            }
+            for _ in 0..self.calls() {
+                call()?;
+            }
+            if is_counted {
+                client_ends();
+            }
+            if self == Scenario::Oneway {
+                // The servant waits for it.
+                let _ = go_on.send(());
+            }
+            if is_counted && self.has_server() {
+                object.end()?;
+            } else {
+                object.nothing()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn call(self, object: CountedRef) -> Box<dyn FnMut() -> Result<(), Failure>> {
+        match self {
+            Scenario::Void | Scenario::Collocated => Box::new(move || Ok(object.nothing()?)),
+            Scenario::Long => Box::new(move || {
+                black_box(object.take_long(black_box(42))?);
+                Ok(())
+            }),
+            Scenario::Octets => {
+                let octets = vec![0x5A; 1 << 10];
+                Box::new(move || {
+                    black_box(object.take_octets(black_box(&octets))?);
+                    Ok(())
+                })
+            }
+            Scenario::Structs => {
+                let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; 64];
+                Box::new(move || Ok(object.take_structs(black_box(&structs))?))
+            }
+            Scenario::Oneway => Box::new(move || Ok(object.forget()?)),
+            Scenario::Dii => {
+                let operation = Arc::new(OperationDescription::new("nothing"));
+                Box::new(move || {
+                    let mut request = Request::new(object.object(), operation.clone());
+                    request.invoke()?;
+                    Ok(())
+                })
+            }
+        }
+    }
+}
+
+/// Why a call failed.
+type Failure = Box<dyn std::error::Error>;
+
+/// Gives back what it was given; the markers of the server's thread are in its upcalls.
+struct Servant {
+    held: Mutex<Receiver<()>>,
+}
+
+impl Counted for Servant {
+    fn nothing(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn take_long(&self, value: i32) -> Result<i32, SystemException> {
+        Ok(value)
+    }
+
+    fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
+        Ok(values.to_vec())
+    }
+
+    fn take_structs(&self, values: &[BinStruct]) -> Result<(), SystemException> {
+        black_box(values);
+        Ok(())
+    }
+
+    fn forget(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn hold(&self) -> Result<(), SystemException> {
+        // Ends with the sender, too.
+        let _ = self.held.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<(), SystemException> {
+        server_begins();
+        Ok(())
+    }
+
+    fn end(&self) -> Result<(), SystemException> {
+        server_ends();
+        Ok(())
+    }
+}
+
+// Callgrind knows these by name. Each does something else, so that none is taken for another.
+
+#[inline(never)]
+fn client_begins() {
+    black_box(1);
+}
+
+#[inline(never)]
+fn client_ends() {
+    black_box(2);
+}
+
+#[inline(never)]
+fn server_begins() {
+    black_box(3);
+}
+
+#[inline(never)]
+fn server_ends() {
+    black_box(4);
+}

@@ -1,0 +1,193 @@
+//! The committed table, and what it says of others.
+
+use std::fmt;
+
+/// What one side of a call costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Side {
+    /// In user space.
+    pub(crate) instructions: f64,
+    /// Calls of malloc and its kin.
+    pub(crate) heap_calls: f64,
+}
+
+/// One scenario's counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) client: Side,
+    pub(crate) server: Option<Side>,
+}
+
+/// All of them, of one compiler. Its `Display` is the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) compiler: String,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// By which share instructions may differ, and how many always may: small counts move when code is laid out anew.
+const TOLERANCE: f64 = 0.02;
+const ALWAYS_ALLOWED: f64 = 2.0;
+/// Another compiler makes other code.
+const TOLERANCE_ELSEWHERE: f64 = 0.15;
+/// Something that happens once in so many calls is no heap call of a call.
+const HEAP_TOLERANCE: f64 = 0.02;
+
+impl Table {
+    pub(crate) fn parse(text: &str) -> Result<Table, String> {
+        let mut table = Table { compiler: String::new(), rows: Vec::new() };
+        for (number, line) in text.lines().enumerate() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let row = match words[..] {
+                [] => continue,
+                [first, ..] if first.starts_with('#') => continue,
+                ["compiler", version] => {
+                    table.compiler = version.to_owned();
+                    continue;
+                }
+                [name, instructions, heap] => side(instructions, heap).map(|client| (name, client, None)),
+                [name, instructions, heap, server_instructions, server_heap] => side(instructions, heap)
+                    .zip(side(server_instructions, server_heap))
+                    .map(|(client, server)| (name, client, Some(server))),
+                _ => None,
+            };
+            let (name, client, server) =
+                row.ok_or_else(|| format!("line {} is not understood", number + 1))?;
+            table.rows.push(Row { name: name.to_owned(), client, server });
+        }
+        Ok(table)
+    }
+
+    /// Says what differs from the committed table, and what to do.
+    pub(crate) fn compare(&self, committed: &Table) -> Result<(), String> {
+        let same_compiler = release(&self.compiler) == release(&committed.compiler);
+        let tolerance = if same_compiler { TOLERANCE } else { TOLERANCE_ELSEWHERE };
+        let mut said = Vec::new();
+        for row in &self.rows {
+            let Some(known) = committed.rows.iter().find(|known| known.name == row.name) else {
+                said.push(format!("{}: not in the table", row.name));
+                continue;
+            };
+            let sides =
+                [("client", Some(row.client), Some(known.client)), ("server", row.server, known.server)];
+            for (side, now, before) in sides {
+                match (now, before) {
+                    (Some(now), Some(before)) => said.extend(
+                        differences(now, before, tolerance)
+                            .map(|what| format!("{}, {side}: {what}", row.name)),
+                    ),
+                    (None, None) => {}
+                    _ => said.push(format!("{}, {side}: only in one of them", row.name)),
+                }
+            }
+        }
+        for known in &committed.rows {
+            if !self.rows.iter().any(|row| row.name == known.name) {
+                said.push(format!("{}: in the table, but no scenario", known.name));
+            }
+        }
+        if said.is_empty() {
+            return Ok(());
+        }
+        let compiler = match same_compiler {
+            true => String::new(),
+            false => format!(" (the table is of rustc {}, this is {})", committed.compiler, self.compiler),
+        };
+        Err(format!(
+            "what a call costs differs from bench/counts.txt by more than {:.0} %{compiler}:\n  {}\n\
+             If it costs more, find out why. If that is meant, or it costs less, write the table anew and commit it with the \
+             change that it tells about:\n    cargo xtask counts --update",
+            tolerance * 100.0,
+            said.join("\n  ")
+        ))
+    }
+}
+
+fn side(instructions: &str, heap_calls: &str) -> Option<Side> {
+    Some(Side { instructions: instructions.parse().ok()?, heap_calls: heap_calls.parse().ok()? })
+}
+
+/// `1.95` of `1.95.0`.
+fn release(version: &str) -> &str {
+    version.rsplit_once('.').map_or(version, |(release, _)| release)
+}
+
+fn differences(now: Side, before: Side, tolerance: f64) -> impl Iterator<Item = String> {
+    let share = (now.instructions - before.instructions) / before.instructions.max(1.0);
+    let is_far = share.abs() > tolerance && (now.instructions - before.instructions).abs() > ALWAYS_ALLOWED;
+    let instructions = is_far.then(|| {
+        let word = if share > 0.0 { "more" } else { "less" };
+        format!(
+            "{:.1} instructions instead of {:.1}, {:.1} % {word}",
+            now.instructions,
+            before.instructions,
+            share.abs() * 100.0
+        )
+    });
+    let heap = ((now.heap_calls - before.heap_calls).abs() > HEAP_TOLERANCE)
+        .then(|| format!("{:.2} heap calls instead of {:.2}", now.heap_calls, before.heap_calls));
+    instructions.into_iter().chain(heap)
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "# What a call costs in the steady state, counted by callgrind in a release build: instructions in user space and\n\
+             # calls of the heap, of the thread that calls and of the thread that serves. `cargo xtask test` compares with a\n\
+             # tolerance of 2 % (15 % with another compiler); `cargo xtask counts --update` writes this file."
+        )?;
+        writeln!(f, "compiler {}\n", self.compiler)?;
+        writeln!(f, "# {:<14} {:>9} {:>6} {:>9} {:>6}", "scenario", "client", "heap", "server", "heap")?;
+        for Row { name, client, server } in &self.rows {
+            write!(f, "{name:<16} {:>9.1} {:>6.2}", client.instructions, client.heap_calls)?;
+            if let Some(server) = server {
+                write!(f, " {:>9.1} {:>6.2}", server.instructions, server.heap_calls)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(compiler: &str, void: f64, heap: f64, server: f64) -> Table {
+        let side = |instructions, heap_calls| Side { instructions, heap_calls };
+        let row = |name: &str, client, server| Row { name: name.to_owned(), client, server };
+        Table {
+            compiler: compiler.to_owned(),
+            rows: vec![
+                row("void", side(void, heap), Some(side(server, 0.0))),
+                row("collocated", side(30.0, 0.0), None),
+            ],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let written = table("1.95.0", 600.5, 1.0, 900.0);
+        assert_eq!(Table::parse(&written.to_string()), Ok(written));
+        assert_eq!(Table::parse("void 1 2 3").unwrap_err(), "line 1 is not understood");
+    }
+
+    #[test]
+    fn more_than_the_tolerance_either_way_is_told_with_what_to_do() {
+        let committed = table("1.95.0", 600.0, 0.0, 900.0);
+        let check = |compiler, void, heap, server| table(compiler, void, heap, server).compare(&committed);
+        assert_eq!(check("1.95.1", 611.0, 0.0, 885.0), Ok(()));
+        let said = check("1.95.0", 613.0, 0.0, 900.0).unwrap_err();
+        assert!(said.contains("void, client: 613.0 instructions instead of 600.0, 2.2 % more"), "{said}");
+        assert!(said.contains("cargo xtask counts --update"));
+        let said = check("1.95.0", 600.0, 1.0, 800.0).unwrap_err();
+        assert!(said.contains("1.00 heap calls instead of 0.00") && said.contains("11.1 % less"), "{said}");
+        assert_eq!(check("1.99.0", 650.0, 0.0, 800.0), Ok(()), "another compiler, and within 15 %");
+        let mut fewer = committed.clone();
+        fewer.rows.pop();
+        assert!(committed.compare(&fewer).unwrap_err().contains("collocated: not in the table"));
+        assert!(fewer.compare(&committed).unwrap_err().contains("collocated: in the table, but no scenario"));
+    }
+}

@@ -1,0 +1,198 @@
+//! What is called: the types of IDL_Cubit, oneway and twoway.
+
+use std::hint::black_box;
+
+use serde::Serialize;
+
+use super::servant::Cube;
+use crate::error::BenchError;
+use crate::generated_cubit::idl_cubit::{Cubit, CubitRef, Many};
+use crate::rows::Sample;
+use crate::variant::{Mode, name};
+
+/// One row: a type, and whether the client waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct CubitRow {
+    pub(crate) value: Value,
+    pub(crate) mode: Mode,
+}
+
+/// What is cubed; numbers are elements of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) enum Value {
+    Nothing,
+    Octet,
+    Short,
+    Long,
+    Many,
+    Longs(usize),
+    Manies(usize),
+}
+
+/// The paper tells of small and large sequences, not how long they were.
+pub(crate) const VALUES: [Value; 9] = [
+    Value::Nothing,
+    Value::Octet,
+    Value::Short,
+    Value::Long,
+    Value::Many,
+    Value::Longs(4),
+    Value::Longs(1024),
+    Value::Manies(4),
+    Value::Manies(1024),
+];
+
+/// Oneways of a batch before a call that is answered when all have been carried out.
+pub(crate) const ONEWAYS: usize = 99;
+
+impl Value {
+    pub(crate) fn name(self) -> String {
+        match self {
+            Value::Nothing => "void".to_owned(),
+            Value::Octet => "octet".to_owned(),
+            Value::Short => "short".to_owned(),
+            Value::Long => "long".to_owned(),
+            Value::Many => "many".to_owned(),
+            Value::Longs(count) => format!("longs-{count}"),
+            Value::Manies(count) => format!("manies-{count}"),
+        }
+    }
+
+    /// What a peer's client is told.
+    pub(crate) fn words(self) -> String {
+        let (kind, count) = match self {
+            Value::Nothing => ("void", 0),
+            Value::Octet => ("octet", 0),
+            Value::Short => ("short", 0),
+            Value::Long => ("long", 0),
+            Value::Many => ("many", 0),
+            Value::Longs(count) => ("longs", count),
+            Value::Manies(count) => ("manies", count),
+        };
+        format!("{kind} {count}")
+    }
+
+    /// One twoway call on anything that cubes, and a look at what it gives.
+    pub(crate) fn call<'a, C: Cubit + ?Sized>(self, cubit: &'a C) -> Sample<'a> {
+        match self {
+            Value::Nothing => Box::new(move || Ok(cubit.nothing()?)),
+            Value::Octet => one(NUMBER as u8, move |value| Ok(cubit.cube_octet(*value)?)),
+            Value::Short => one(NUMBER as i16, move |value| Ok(cubit.cube_short(*value)?)),
+            Value::Long => one(NUMBER, move |value| Ok(cubit.cube_long(*value)?)),
+            Value::Many => one(MANY, move |value| Ok(cubit.cube_many(value)?)),
+            Value::Longs(count) => all(numbers(count), move |values| Ok(cubit.cube_long_sequence(values)?)),
+            Value::Manies(count) => all(manies(count), move |values| Ok(cubit.cube_many_sequence(values)?)),
+        }
+    }
+
+    fn oneway<'a>(self, cubit: &'a CubitRef) -> Sample<'a> {
+        match self {
+            Value::Nothing => Box::new(move || Ok(cubit.nothing_oneway()?)),
+            Value::Octet => Box::new(move || Ok(cubit.cube_octet_oneway(black_box(NUMBER as u8))?)),
+            Value::Short => Box::new(move || Ok(cubit.cube_short_oneway(black_box(NUMBER as i16))?)),
+            Value::Long => Box::new(move || Ok(cubit.cube_long_oneway(black_box(NUMBER))?)),
+            Value::Many => Box::new(move || Ok(cubit.cube_many_oneway(black_box(&MANY))?)),
+            Value::Longs(count) => {
+                let values = numbers(count);
+                Box::new(move || Ok(cubit.cube_long_sequence_oneway(black_box(&values))?))
+            }
+            Value::Manies(count) => {
+                let values = manies(count);
+                Box::new(move || Ok(cubit.cube_many_sequence_oneway(black_box(&values))?))
+            }
+        }
+    }
+}
+
+impl CubitRow {
+    pub(crate) fn all(values: &[Value], modes: &[Mode]) -> Vec<CubitRow> {
+        let each = |&mode| values.iter().map(move |&value| CubitRow { value, mode });
+        modes.iter().flat_map(each).collect()
+    }
+
+    pub(crate) fn title(self) -> String {
+        format!("{} {}", self.value.name(), name(self.mode))
+    }
+
+    pub(crate) fn calls_per_sample(self) -> usize {
+        match self.mode {
+            Mode::Twoway => 1,
+            Mode::Oneway => ONEWAYS + 1,
+        }
+    }
+
+    /// One call, or a batch of oneways.
+    pub(crate) fn sample<'a>(self, cubit: &'a CubitRef) -> Sample<'a> {
+        match self.mode {
+            Mode::Twoway => self.value.call(cubit),
+            Mode::Oneway => {
+                let mut once = self.value.oneway(cubit);
+                Box::new(move || {
+                    for _ in 0..ONEWAYS {
+                        once()?;
+                    }
+                    Ok(cubit.nothing()?)
+                })
+            }
+        }
+    }
+}
+
+const NUMBER: i32 = 17;
+const MANY: Many = Many { o: 5, l: NUMBER, s: 11 };
+
+fn numbers(count: usize) -> Vec<i32> {
+    (0..count as i32).collect()
+}
+
+fn manies(count: usize) -> Vec<Many> {
+    (0..count as i32).map(|place| Many { o: place as u8, l: place, s: place as i16 }).collect()
+}
+
+fn one<'a, T: Cube + PartialEq + 'a>(
+    value: T,
+    mut call: impl FnMut(&T) -> Result<T, BenchError> + 'a,
+) -> Sample<'a> {
+    Box::new(move || check(black_box(call(black_box(&value))?) == value.cube()))
+}
+
+/// As the paper's client does, every element is looked at.
+fn all<'a, T: Cube + PartialEq + 'a>(
+    values: Vec<T>,
+    mut call: impl FnMut(&[T]) -> Result<Vec<T>, BenchError> + 'a,
+) -> Sample<'a> {
+    Box::new(move || {
+        let cubes = call(black_box(&values))?;
+        check(
+            cubes.len() == values.len()
+                && cubes.iter().zip(&values).all(|(cube, value)| *cube == value.cube()),
+        )
+    })
+}
+
+fn check(is_right: bool) -> Result<(), BenchError> {
+    match is_right {
+        true => Ok(()),
+        false => {
+            Err(BenchError::Process { role: "cubit".to_owned(), what: "gave what is no cube".to_owned() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::servant::CubitServant;
+    use super::*;
+
+    #[test]
+    fn what_is_no_cube_is_seen() {
+        for value in VALUES {
+            let servant = CubitServant;
+            value.call(&servant)().unwrap();
+        }
+        let mut wrong = one(7i32, |value| Ok(value * value));
+        assert!(wrong().is_err());
+        let mut short = all(vec![1i32, 2], |values| Ok(values[..1].to_vec()));
+        assert!(short().is_err());
+    }
+}

@@ -1,0 +1,189 @@
+//! Making the peers' programs from the texts that this one carries, once for each text.
+
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsString;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A text, and the name of its file.
+type Text = (&'static str, &'static str);
+
+const TTCP_IDL: Text = ("ttcp.idl", include_str!("../../idl/ttcp.idl"));
+const LATENCY_IDL: Text = ("latency.idl", include_str!("../../idl/latency.idl"));
+const CUBIT_IDL: Text = ("cubit.idl", include_str!("../../idl/cubit.idl"));
+const OMNIORB_TTCP: Text = ("ttcp.cc", include_str!("../../../../bench/peers/omniorb/ttcp.cc"));
+const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../bench/peers/omniorb/calls.cc"));
+const JACORB_CALLS: Text = ("Calls.java", include_str!("../../../../bench/peers/jacorb/Calls.java"));
+const JACORB_POM: Text = ("pom.xml", include_str!("../../../../bench/peers/jacorb/pom.xml"));
+
+/// What must be there, and the Debian package that has it.
+const OMNIORB_NEEDS: [(&str, &str); 3] = [
+    ("/usr/bin/g++", "g++"),
+    ("/usr/bin/omniidl", "omniidl"),
+    ("/usr/include/omniORB4/CORBA.h", "libomniorb4-dev"),
+];
+
+const JACORB_NEEDS: [(&str, &str); 2] =
+    [("/usr/bin/mvn", "maven"), ("/usr/bin/javac", "default-jdk-headless")];
+
+const CLASSES: &str = "classes";
+const CLASS_PATH: &str = "classpath";
+
+/// The throughput suite's program. Takes a quarter of a minute, the first time.
+pub(crate) fn omniorb_ttcp() -> Result<PathBuf, String> {
+    omniorb("omniorb_ttcp", OMNIORB_TTCP, &[TTCP_IDL])
+}
+
+/// The other suites' program.
+pub(super) fn omniorb_calls() -> Result<PathBuf, String> {
+    omniorb("omniorb_calls", OMNIORB_CALLS, &[LATENCY_IDL, CUBIT_IDL])
+}
+
+fn omniorb(name: &str, source: Text, idl: &[Text]) -> Result<PathBuf, String> {
+    needs(&OMNIORB_NEEDS)?;
+    let place = Place::of(name, &[idl, &[source]].concat())?;
+    let program = place.0.join(name);
+    if program.exists() {
+        return Ok(program);
+    }
+    let scratch = place.scratch(&[idl, &[source]].concat())?;
+    let mut parts = vec![source.0.to_owned()];
+    for (file, _) in idl {
+        make(scratch.path(), "omniidl", &["-bcxx", "-Wba", file])?;
+        let unit = file.trim_end_matches(".idl");
+        parts.extend([format!("{unit}SK.cc"), format!("{unit}DynSK.cc")]);
+    }
+    let mut arguments = vec!["-O2", "-w", "-o", name];
+    arguments.extend(parts.iter().map(String::as_str));
+    arguments.extend(["-lomniORB4", "-lomniDynamic4", "-lomnithread", "-lpthread"]);
+    make(scratch.path(), "g++", &arguments)?;
+    place.finish(scratch)?;
+    Ok(program)
+}
+
+/// A Java program's class path.
+#[derive(Debug, Clone)]
+pub(super) struct Java(PathBuf);
+
+impl Java {
+    /// Of the virtual machine, to run a class.
+    pub(super) fn arguments(&self, class: &str) -> Vec<OsString> {
+        let jars = std::fs::read_to_string(self.0.join(CLASS_PATH)).unwrap_or_default();
+        let class_path = format!("{}:{}", self.0.join(CLASSES).display(), jars.trim());
+        ["-Xss512k", "-Djacorb.log.default.verbosity=1", "-cp", &class_path, class]
+            .map(OsString::from)
+            .to_vec()
+    }
+}
+
+/// JacORB's program, if it has been built.
+pub(super) fn jacorb_if_built() -> Result<Java, String> {
+    needs(&JACORB_NEEDS)?;
+    let place = jacorb_place()?;
+    match place.0.join(CLASSES).exists() {
+        true => Ok(Java(place.0)),
+        false => Err("not built; run: ironorb bench peers".to_owned()),
+    }
+}
+
+/// The same, and builds it if it has not been. Maven fetches JacORB, where it has not before.
+pub(super) fn jacorb() -> Result<Java, String> {
+    if let Ok(java) = jacorb_if_built() {
+        return Ok(java);
+    }
+    needs(&JACORB_NEEDS)?;
+    let place = jacorb_place()?;
+    let scratch = place.scratch(&[LATENCY_IDL, CUBIT_IDL, JACORB_CALLS, JACORB_POM])?;
+    let folder = scratch.path();
+    let output = format!("-Dmdep.outputFile={}", folder.join(CLASS_PATH).display());
+    make(folder, "mvn", &["-B", "-q", "-f", "pom.xml", "dependency:build-classpath", &output])?;
+    let jars = std::fs::read_to_string(folder.join(CLASS_PATH)).map_err(|e| format!("no class path: {e}"))?;
+    let jars = jars.trim();
+    for (file, _) in [LATENCY_IDL, CUBIT_IDL] {
+        let compiler = ["-cp", jars, "org.jacorb.idl.parser", "-all", "-notimestamps", "-d", "stubs", file];
+        make(folder, "java", &compiler)?;
+    }
+    let mut sources = vec!["Calls.java".to_owned()];
+    find_java(&folder.join("stubs"), &mut sources).map_err(|e| format!("no stubs were made: {e}"))?;
+    let mut arguments = vec!["-nowarn", "-Xlint:none", "-cp", jars, "-d", CLASSES];
+    arguments.extend(sources.iter().map(String::as_str));
+    make(folder, "javac", &arguments)?;
+    place.finish(scratch)?;
+    Ok(Java(place.0))
+}
+
+fn jacorb_place() -> Result<Place, String> {
+    Place::of("jacorb_calls", &[LATENCY_IDL, CUBIT_IDL, JACORB_CALLS, JACORB_POM])
+}
+
+fn find_java(folder: &Path, sources: &mut Vec<String>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find_java(&path, sources)?;
+        } else if path.extension().is_some_and(|extension| extension == "java") {
+            sources.push(path.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+fn needs(needed: &[(&str, &str)]) -> Result<(), String> {
+    let missing: Vec<&str> =
+        needed.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, package)| *package).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("not installed; on Debian: apt-get install {}", missing.join(" "))),
+    }
+}
+
+/// Where what is made of certain texts belongs.
+struct Place(PathBuf);
+
+impl Place {
+    /// In the target folder of Cargo, which all profiles share, or beside this program, so that nobody else can have put
+    /// something there.
+    fn of(name: &str, texts: &[Text]) -> Result<Place, String> {
+        let mut hasher = DefaultHasher::new();
+        texts.hash(&mut hasher);
+        let this = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
+        let is_target = |folder: &&Path| folder.join(".rustc_info.json").exists();
+        let beside = this.parent().ok_or("this program lies in no folder")?;
+        let folder = this.ancestors().skip(1).find(is_target).unwrap_or(beside);
+        Ok(Place(folder.join("bench-peers").join(format!("{name}-{:016x}", hasher.finish()))))
+    }
+
+    /// A folder beside it with the texts.
+    fn scratch(&self, texts: &[Text]) -> Result<tempfile::TempDir, String> {
+        let parent = self.0.parent().ok_or("it has no place")?;
+        eprintln!("making {}", self.0.display());
+        std::fs::create_dir_all(parent).map_err(|e| format!("{} cannot be made: {e}", parent.display()))?;
+        let scratch = tempfile::tempdir_in(parent).map_err(|e| format!("no folder can be made: {e}"))?;
+        for (file, text) in texts {
+            std::fs::write(scratch.path().join(file), text)
+                .map_err(|e| format!("its text cannot be written: {e}"))?;
+        }
+        Ok(scratch)
+    }
+
+    /// Puts what was made in its place, only now that it is complete: another run may be looking for it, or have been faster.
+    fn finish(&self, scratch: tempfile::TempDir) -> Result<(), String> {
+        match std::fs::rename(scratch.keep(), &self.0) {
+            Err(_) if self.0.exists() => Ok(()),
+            Err(e) => Err(format!("{} cannot be made: {e}", self.0.display())),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+fn make(folder: &Path, program: &str, args: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(args).current_dir(folder).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("{program} cannot be started: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stderr, output.stdout].concat();
+    let said = String::from_utf8_lossy(&said);
+    Err(format!("{program} failed ({}): {}", output.status, said.lines().next().unwrap_or_default()))
+}
