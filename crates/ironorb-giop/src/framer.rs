@@ -256,9 +256,7 @@ impl Framer {
     /// True when bytes of an unfinished message are held.
     #[inline]
     pub fn is_mid_message(&self) -> bool {
-        self.filled > self.taken
-            || self.to_drop > 0
-            || !self.assemblies.is_empty() && self.has_assembly()
+        self.filled > self.taken || self.to_drop > 0 || !self.assemblies.is_empty() && self.has_assembly()
     }
 
     #[cold]

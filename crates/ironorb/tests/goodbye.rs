@@ -62,6 +62,13 @@ impl Servant for SlowWorker {
     }
 }
 
+impl ironorb::generated::Leased for dyn Worker {
+    fn with_leases<T>(run: impl FnOnce(&ironorb::generated::Leases<Self>) -> T) -> Option<T> {
+        thread_local!(static LEASES: ironorb::generated::Leases<dyn Worker> = const { ironorb::generated::Leases::new() });
+        LEASES.try_with(run).ok()
+    }
+}
+
 #[test]
 fn a_server_that_stops_while_a_servant_works_does_not_say_that_nothing_was_done() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();

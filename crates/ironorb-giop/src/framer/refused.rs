@@ -142,7 +142,8 @@ mod tests {
         let contexts = [EncodedContexts::EMPTY];
         let id = RequestId(id);
         let start =
-            MessageStart::request(&mut buf, &target, sets, id, response, "operation", &contexts).unwrap();
+            MessageStart::request(&mut buf, &target, sets, id, response, "operation".into(), &contexts)
+                .unwrap();
         start.body(&mut buf).write_bytes(&vec![7; body]);
         start.finish(&mut buf, usize::MAX).unwrap();
         buf
