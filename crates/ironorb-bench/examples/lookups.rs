@@ -78,7 +78,7 @@ fn find_operations(lookup: &str, operations: usize, times: usize) {
             return match operations {
                 1 => find_all(&OperationTable::<1>::new(0, names), &sequence),
                 0..=128 => find_all(&OperationTable::<256>::new(0, names), &sequence),
-                0..=512 => find_all(&OperationTable::<1024>::new(0, names), &sequence),
+                129..=512 => find_all(&OperationTable::<1024>::new(0, names), &sequence),
                 _ => find_all(&OperationTable::<32_768>::new(0, names), &sequence),
             };
         }
