@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use ironorb::dynamic::{OperationDescription, Request};
-use ironorb::{Orb, SystemException, TypedRef};
+use ironorb::{OrbBuilder, SystemException, TypedRef};
 
 mod idl {
     ironorb::include_idl!("guard");
@@ -29,6 +29,8 @@ pub(crate) enum Scenario {
     Structs,
     /// That nobody answers.
     Oneway,
+    /// The same, leaving together.
+    BatchedOneway,
     /// Without parameters, in this process.
     Collocated,
     /// Without parameters, by a request that is made for each call.
@@ -36,12 +38,13 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Scenario; 7] = [
+    pub(crate) const ALL: [Scenario; 8] = [
         Scenario::Void,
         Scenario::Long,
         Scenario::Octets,
         Scenario::Structs,
         Scenario::Oneway,
+        Scenario::BatchedOneway,
         Scenario::Collocated,
         Scenario::Dii,
     ];
@@ -53,6 +56,7 @@ impl Scenario {
             Scenario::Octets => "octet-1k",
             Scenario::Structs => "struct64",
             Scenario::Oneway => "oneway",
+            Scenario::BatchedOneway => "oneway-batched",
             Scenario::Collocated => "collocated",
             Scenario::Dii => "dii-void",
         }
@@ -62,10 +66,14 @@ impl Scenario {
     pub(crate) fn calls(self) -> usize {
         match self {
             // As many as the system holds for a server that does not read.
-            Scenario::Oneway => 500,
+            Scenario::Oneway | Scenario::BatchedOneway => 500,
             Scenario::Collocated => 10_000,
             _ => 1_000,
         }
+    }
+
+    fn is_oneway(self) -> bool {
+        matches!(self, Scenario::Oneway | Scenario::BatchedOneway)
     }
 
     /// Whether a thread of the server has a part in it.
@@ -76,14 +84,18 @@ impl Scenario {
     /// Warms up, and makes the calls between the markers.
     pub(crate) fn run(self) -> Result<(), String> {
         let (go_on, held) = channel();
-        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").map_err(|e| e.to_string())?;
+        let mut builder = orb_with(&WAITING).endpoint("iiop://127.0.0.1:0").map_err(|e| e.to_string())?;
         // One thread counts all calls of the connection, also where another would help it.
         builder.config().threads_per_connection_max = 1;
         let server = builder.build().map_err(|e| e.to_string())?;
         let servant = Servant { held: Mutex::new(held) };
         let served: CountedRef = server.root_poa().activate(servant).map_err(|e| e.to_string())?;
         // An ORB of its own does not know that the object is in this process.
-        let client = Orb::builder().no_endpoint().build().map_err(|e| e.to_string())?;
+        let client = match self {
+            Scenario::BatchedOneway => orb_with(&[WAITING[0], WAITING[1], BATCHING]),
+            _ => orb_with(&WAITING),
+        };
+        let client = client.no_endpoint().build().map_err(|e| e.to_string())?;
         let object = match self {
             Scenario::Collocated => served,
             _ => client
@@ -103,7 +115,7 @@ impl Scenario {
             if is_counted && self.has_server() {
                 object.begin()?;
             }
-            if self == Scenario::Oneway {
+            if self.is_oneway() {
                 // Requests have all come when the server reads them, so that it always reads as many at once.
                 object.hold()?;
             }
@@ -116,7 +128,7 @@ impl Scenario {
             if is_counted {
                 client_ends();
             }
-            if self == Scenario::Oneway {
+            if self.is_oneway() {
                 // The servant waits for it.
                 let _ = go_on.send(());
             }
@@ -147,7 +159,7 @@ impl Scenario {
                 let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; 64];
                 Box::new(move || Ok(object.take_structs(black_box(&structs))?))
             }
-            Scenario::Oneway => Box::new(move || Ok(object.forget()?)),
+            Scenario::Oneway | Scenario::BatchedOneway => Box::new(move || Ok(object.forget()?)),
             Scenario::Dii => {
                 let operation = Arc::new(OperationDescription::new("nothing"));
                 Box::new(move || {
@@ -158,6 +170,17 @@ impl Scenario {
             }
         }
     }
+}
+
+/// Whoever looks before it sleeps looks as often as the clock lets it.
+const WAITING: [&str; 2] = ["-ORBclientWaiting=block", "-ORBserverWaiting=block"];
+
+/// By number alone: neither bytes nor the clock end a batch of a hundred before.
+const BATCHING: &str = "-ORBonewayBatching=64KiB,100,60s";
+
+fn orb_with(settings: &[&str]) -> OrbBuilder {
+    let mut settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+    OrbBuilder::default().arguments(&mut settings)
 }
 
 /// Why a call failed.

@@ -131,7 +131,8 @@ pub fn ior(data: &[u8]) {
     }
     if let Some(Ok(components)) = (TaggedProfile { tag: 1, data: data.to_vec() }).components() {
         components.for_each(|component| {
-            drop((component.code_sets(), component.orb_type(), component.unix_address()));
+            drop((component.code_sets(), component.orb_type()));
+            drop((component.unix_address(), component.shared_memory_address()));
         });
     }
 }
@@ -154,6 +155,7 @@ fn use_profile(profile: &IiopProfile) {
     assert_eq!(profile.components().len(), profile.components().count());
     profile.addresses().for_each(|address| drop((address.to_string(), address.ip())));
     profile.unix_addresses().for_each(|address| drop(address.to_string()));
+    profile.shared_memory_addresses().for_each(drop);
     let _ = (
         profile.object_key(),
         profile.orb_type(),

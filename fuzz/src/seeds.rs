@@ -68,10 +68,11 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-/// A reference that names two Unix sockets.
+/// A reference that names two Unix sockets and shared memory.
 fn with_sockets() -> Vec<u8> {
     let sockets = ["/run/orb", "/tmp/s"].map(|path| TaggedComponent::new_unix_address("host", path));
-    let components: Vec<_> = sockets.into_iter().map_while(Result::ok).collect();
+    let shared = TaggedComponent::new_shared_memory_address("host", "/run/shm");
+    let components: Vec<_> = sockets.into_iter().chain([shared]).map_while(Result::ok).collect();
     let profile = IiopProfile::new(Version::V1_2, "host", 0, b"key", &components);
     let ior = profile.map(|profile| Ior::with_profile("IDL:X:1.0", profile));
     unhex(&ior.unwrap_or_default().to_string()[4..])

@@ -18,6 +18,8 @@ cargo xtask <command>
   peers      only installs the Debian packages that the tests need, and builds the other ORBs' programs
   counts     only what a call costs, in instructions and heap calls, beside bench/counts.txt; with --update it writes
              that table anew
+  model      only the rings of shared memory: every order of their steps (loom), and Rust's memory model (miri, which
+             needs a nightly toolchain and is left out where there is none)
   fuzz [N]   only the bounded fuzz run, N inputs a target (default 20000)
 ";
 
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["peers"] => peers().and_then(|()| bench_peers()),
         ["counts"] => counts("check"),
         ["counts", "--update"] => counts("update"),
+        ["model"] => model(),
         ["fuzz"] => fuzz(FUZZ_INPUTS),
         ["fuzz", count] => match count.parse() {
             Ok(count) => fuzz(count),
@@ -58,6 +61,7 @@ fn test() -> Result<(), String> {
     check_style()?;
     fuzz(FUZZ_INPUTS)?;
     counts("check")?;
+    model()?;
     // Late, so that the summary of the tests is what is seen at the end.
     let results = Results::begin()?;
     step("tests", results.of(cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])))?;
@@ -197,6 +201,32 @@ fn fuzz(inputs: u64) -> Result<(), String> {
     run.args(["--", &inputs.to_string()]);
     run.env("CARGO_TARGET_DIR", root().join("target/fuzz"));
     step("bounded fuzzing", run)
+}
+
+/// What another process does in memory that it shares with us comes in orders that no test would find.
+fn model() -> Result<(), String> {
+    let mut loom = cargo(&["test", "--release", "--locked", "-p", "ironorb-shm", "--lib"]);
+    loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
+    step("the model of shared memory", loom)?;
+    if !has_miri() {
+        eprintln!(
+            "no miri: `rustup toolchain install nightly --component miri,rust-src` makes this step possible"
+        );
+        return Ok(());
+    }
+    // What maps memory of the system it does not know.
+    let mut miri = Command::new("rustup");
+    miri.args(["run", "nightly", "cargo", "miri", "test", "--locked", "-p", "ironorb-shm", "--lib", "--"]);
+    miri.args(["end::", "copy::"]).current_dir(root()).env("CARGO_TARGET_DIR", root().join("target/miri"));
+    // Those of the toolchain that runs this.
+    miri.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    step("shared memory under miri", miri)
+}
+
+fn has_miri() -> bool {
+    let mut version = Command::new("rustup");
+    version.args(["run", "nightly", "cargo", "miri", "--version"]).env_remove("RUSTUP_TOOLCHAIN");
+    version.output().is_ok_and(|output| output.status.success())
 }
 
 /// A minimal toolchain lacks these; rustup can add them.

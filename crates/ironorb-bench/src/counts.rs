@@ -116,9 +116,11 @@ impl Subject<'_> {
         let under = self.tools.command(tool, &file);
         let (server_role, client_role) = match (self.peer, self.row.server) {
             (Peer::Raw, Server::UnixSocket) => ("raw-unix-server", "raw-client"),
+            (Peer::Raw, Server::SharedMemory) => ("raw-ring-server", "raw-client"),
             (Peer::Raw, _) => ("raw-server", "raw-client"),
             (Peer::Ironorb, Server::Pool) => ("pool-server", "orb-client"),
             (Peer::Ironorb, Server::UnixSocket) => ("unix-server", "orb-client"),
+            (Peer::Ironorb, Server::SharedMemory) => ("shm-server", "orb-client"),
             (Peer::Ironorb, _) => ("orb-server", "orb-client"),
         };
         let (under_client, under_server) = match side {

@@ -54,9 +54,11 @@ struct Bench {
     layout: Layout,
     raw: Served,
     raw_unix: Served,
+    raw_ring: Served,
     thread_per_connection: Served,
     pool: Served,
     unix_socket: Served,
+    shared_memory: Served,
     orb: Orb,
 }
 
@@ -85,7 +87,9 @@ impl Bench {
             thread_per_connection: Served::start("orb-server", layout.server)?,
             pool: Served::start("pool-server", layout.server)?,
             unix_socket: Served::start("unix-server", layout.server)?,
+            shared_memory: Served::start("shm-server", layout.server)?,
             raw_unix: Served::start("raw-unix-server", layout.server)?,
+            raw_ring: Served::start("raw-ring-server", layout.server)?,
             orb: Orb::builder().no_endpoint().build()?,
         };
         pin(layout.client)?;
@@ -97,6 +101,7 @@ impl Bench {
             Server::ThreadPerConnection => (&self.thread_per_connection, &self.raw),
             Server::Pool => (&self.pool, &self.raw),
             Server::UnixSocket => (&self.unix_socket, &self.raw_unix),
+            Server::SharedMemory => (&self.shared_memory, &self.raw_ring),
             Server::Collocated => return self.measure_collocated(row, options),
         };
         // Counted over TCP: the bytes are the same.

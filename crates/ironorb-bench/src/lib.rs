@@ -33,6 +33,7 @@ mod options;
 mod peers;
 mod process;
 pub mod raw;
+mod raw_ring;
 pub mod relay;
 mod report;
 mod role;

@@ -44,7 +44,8 @@ impl RawClient<UnixStream> {
 }
 
 impl<S: Read + Write> RawClient<S> {
-    fn agree(mut stream: S, exchange: Exchange) -> io::Result<RawClient<S>> {
+    /// Agrees with a server that serves connections of this kind.
+    pub(crate) fn agree(mut stream: S, exchange: Exchange) -> io::Result<RawClient<S>> {
         let total = exchange.requests * exchange.request_bytes;
         stream
             .write_all(&Agreement { total: total as u64, reply: exchange.reply_bytes as u64 }.to_bytes())?;
@@ -94,7 +95,7 @@ pub fn serve_unix(listener: &UnixListener) -> io::Result<()> {
     serve_all(|| Ok(listener.accept()?.0))
 }
 
-fn serve_all<S: Read + Write>(accept: impl Fn() -> io::Result<S>) -> io::Result<()> {
+pub(crate) fn serve_all<S: Read + Write>(accept: impl Fn() -> io::Result<S>) -> io::Result<()> {
     loop {
         match serve_connection(accept()?) {
             Err(e) if !matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {

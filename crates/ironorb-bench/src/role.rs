@@ -17,6 +17,7 @@ use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::latency;
 use crate::machine::pin;
 use crate::raw::{self, Exchange, RawClient};
+use crate::raw_ring;
 use crate::rows::{Row, SendSample};
 use crate::servant::EchoServant;
 use crate::settings::Settings;
@@ -94,10 +95,12 @@ impl Place {
 enum Role {
     RawServer,
     RawUnixServer,
+    RawRingServer,
     RawClient,
     OrbServer,
     PoolServer,
     UnixServer,
+    ShmServer,
     WatchedServer,
     OrbClient,
     TtcpServer,
@@ -115,6 +118,7 @@ const POOL_THREADS: usize = 4;
 const LOOPBACK: &str = "iiop://127.0.0.1:0";
 /// One of the ORB's choice.
 const SOCKET: &str = "uiop://";
+const SHARED_MEMORY: &str = "shm://";
 
 /// Is one process of a benchmark until it has done its part or its standard input ends.
 pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
@@ -123,7 +127,8 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
     }
     match args.role {
         Role::RawServer => raw_server(),
-        Role::RawUnixServer => raw_unix_server(),
+        Role::RawUnixServer => raw_unix_server("", raw::serve_unix),
+        Role::RawRingServer => raw_unix_server(RING, raw_ring::serve),
         Role::RawClient => raw_client(args),
         Role::OrbServer => orb_server(LOOPBACK, ServerConcurrency::ThreadPerConnection, &args.settings),
         Role::PoolServer => {
@@ -131,6 +136,7 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
             orb_server(LOOPBACK, pool, &args.settings)
         }
         Role::UnixServer => orb_server(SOCKET, ServerConcurrency::ThreadPerConnection, &args.settings),
+        Role::ShmServer => orb_server(SHARED_MEMORY, ServerConcurrency::ThreadPerConnection, &args.settings),
         Role::WatchedServer => watched_server(),
         Role::OrbClient => orb_client(args),
         Role::TtcpServer => ttcp::role::server(&args.ttcp, &args.place),
@@ -173,11 +179,11 @@ fn crowd_client(args: &RoleArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn raw_unix_server() -> Result<(), BenchError> {
+fn raw_unix_server(scheme: &str, serve: fn(&UnixListener) -> std::io::Result<()>) -> Result<(), BenchError> {
     let path = std::env::temp_dir().join(format!("ironorb-bench-{}", std::process::id()));
     let listener = UnixListener::bind(&path).map_err(BenchError::io("listen"))?;
-    tell(&path.to_string_lossy())?;
-    let served = serve_until_end(move || raw::serve_unix(&listener));
+    tell(&format!("{scheme}{}", path.display()))?;
+    let served = serve_until_end(move || serve(&listener));
     let _ = std::fs::remove_file(path);
     served
 }
@@ -204,9 +210,17 @@ fn raw_client(args: &RoleArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// One sample with a plain server that told its address: a path, or a host and port.
+/// In front of the path of a plain server with rings.
+const RING: &str = "shm:";
+
+/// One sample with a plain server that told its address: a path, with [`RING`] in front or without, or a host and port.
 pub(crate) fn raw_sample(address: &str, exchange: Exchange) -> Result<SendSample, BenchError> {
     const EXCHANGE: &str = "exchange bytes with the plain server";
+    if let Some(path) = address.strip_prefix(RING) {
+        let client = raw_ring::connect(path).and_then(|ring| RawClient::agree(ring, exchange));
+        let mut client = client.map_err(BenchError::io(format!("connect to {address}")))?;
+        return Ok(Box::new(move || client.exchange().map_err(BenchError::io(EXCHANGE))));
+    }
     if address.starts_with('/') {
         let client = RawClient::connect_unix(address, exchange);
         let mut client = client.map_err(BenchError::io(format!("connect to {address}")))?;

@@ -26,6 +26,8 @@ pub(crate) enum Server {
     Pool,
     /// Another process, a thread for each connection, over a Unix domain socket.
     UnixSocket,
+    /// Another process, a thread for each connection, by shared memory.
+    SharedMemory,
     /// The calling process.
     Collocated,
 }
@@ -51,7 +53,7 @@ pub(crate) const ONEWAYS: usize = 99;
 pub(crate) const ONEWAYS_BATCHED: usize = 9_999;
 
 /// All rows, in the order of the report.
-pub(crate) const ROWS: [Row; 20] = [
+pub(crate) const ROWS: [Row; 22] = [
     Row::new("void", Operation::Nothing, Server::ThreadPerConnection),
     Row::new("void-adaptive", Operation::Nothing, Server::ThreadPerConnection)
         .with("clientWaiting=adaptive+serverWaiting=adaptive"),
@@ -59,6 +61,7 @@ pub(crate) const ROWS: [Row; 20] = [
         .with("clientWaiting=spin+serverWaiting=spin"),
     Row::new("void-pool", Operation::Nothing, Server::Pool),
     Row::new("void-unix", Operation::Nothing, Server::UnixSocket),
+    Row::new("void-shm", Operation::Nothing, Server::SharedMemory),
     Row::new("long", Operation::Long, Server::ThreadPerConnection),
     Row::new("string", Operation::String, Server::ThreadPerConnection),
     Row::new("struct64", Operation::Structs(64), Server::ThreadPerConnection),
@@ -69,6 +72,7 @@ pub(crate) const ROWS: [Row; 20] = [
     Row::new("long-64k", Operation::Longs(16 << 10), Server::ThreadPerConnection),
     Row::new("double-64k", Operation::Doubles(8 << 10), Server::ThreadPerConnection),
     Row::new("octet-64k-unix", Operation::Octets(64 << 10), Server::UnixSocket),
+    Row::new("octet-64k-shm", Operation::Octets(64 << 10), Server::SharedMemory),
     Row::new("oneway", Operation::Oneways(ONEWAYS), Server::ThreadPerConnection),
     Row::new("oneway-batched", Operation::Oneways(ONEWAYS_BATCHED), Server::ThreadPerConnection)
         .with("onewayBatching=yes"),

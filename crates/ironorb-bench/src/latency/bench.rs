@@ -62,7 +62,7 @@ impl Bench {
         let mut contenders = Vec::new();
         for &peer in &options.peers {
             if peer == Peer::Ironorb {
-                for settings in Settings::and_those(&options.with) {
+                for settings in options.compared() {
                     contenders.push(Contender::ours(layout, transport, folder.path(), settings)?);
                 }
             } else {

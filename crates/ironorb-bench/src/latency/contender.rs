@@ -107,6 +107,11 @@ impl Contender {
                 "left out: at 90 us and 10 kB an object no more than {JACORB_OBJECTS_MAX} are made"
             )));
         }
+        if self.settings.as_str().contains("objectLookup=linear") && count > LINEAR_OBJECTS_MAX {
+            return Ok(Err(format!(
+                "left out: linear search is measured among at most {LINEAR_OBJECTS_MAX} objects"
+            )));
+        }
         let populated = match count > running.objects {
             true => Some(populated(&running.directory, count)?),
             false => None,
@@ -122,6 +127,8 @@ impl Contender {
 
 /// How long a server may take for the oneways that it has.
 const SETTLING_MAX: Duration = Duration::from_secs(10);
+
+const LINEAR_OBJECTS_MAX: usize = 10_000;
 
 const JACORB_OBJECTS_MAX: usize = 10_000;
 

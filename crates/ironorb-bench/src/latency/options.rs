@@ -41,6 +41,9 @@ pub struct LatencyOptions {
     /// joined by '+'. May be given several times.
     #[arg(long = "with", value_name = "SETTINGS")]
     pub with: Vec<Settings>,
+    /// The same with each way to find operations and objects that is not the default.
+    #[arg(long)]
+    pub strategies: bool,
     /// What carries the bytes.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Transport::Tcp])]
     pub transports: Vec<Transport>,
@@ -83,6 +86,16 @@ impl LatencyOptions {
                 && objects.is_empty())
     }
 
+    /// All settings that take part.
+    pub(super) fn compared(&self) -> Vec<Settings> {
+        let mut all = self.with.clone();
+        if self.strategies {
+            // Each is a setting of this ORB: a test sees to it.
+            all.extend(STRATEGIES.iter().filter_map(|settings| settings.parse().ok()));
+        }
+        Settings::and_those(&all)
+    }
+
     pub(super) fn repetitions(&self) -> usize {
         self.repetitions.unwrap_or(if self.quick { 2 } else { 5 }).max(1)
     }
@@ -100,9 +113,30 @@ impl LatencyOptions {
     }
 }
 
+const STRATEGIES: [&str; 6] = [
+    "operationLookup=linear",
+    "operationLookup=binary",
+    "operationLookup=hash",
+    "objectLookup=linear",
+    "objectLookup=hash",
+    "demultiplexing=layered",
+];
+
 /// Fewer would leave the median to chance.
 const CALLS_MIN: usize = 1_000;
 
 const CALLS_MAX: usize = 20_000;
 
 const QUICK_CALLS: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_strategy_is_a_setting() {
+        for settings in STRATEGIES {
+            assert!(settings.parse::<Settings>().is_ok(), "{settings}");
+        }
+    }
+}

@@ -170,7 +170,8 @@ pub struct PassingHandle(Weak<AsyncCall>);
 
 impl PassingHandle {
     /// Ends the call if it is not over: nothing is sent if nothing has been, the target is told that nobody waits where
-    /// [`cancel_requests`](crate::ConnectionConfig::cancel_requests) says so, and whoever was to hear of the answer hears
+    /// [`cancel_requests`](crate::giop::connection::ConnectionConfig::cancel_requests) says so, and whoever was to hear
+    /// of the answer hears
     /// UNKNOWN, with the minor code [`REPLY_GIVEN_UP`](crate::MinorCode::REPLY_GIVEN_UP). Never waits.
     pub fn give_up(&self) {
         if let Some(call) = self.0.upgrade() {
