@@ -77,7 +77,8 @@ impl Replayed {
         let mut space = [0; 256];
         // An answer comes in one piece nearly always.
         let count = self.stream.read(&mut space)?;
-        if count < HEADER_BYTES {
+        // A goodbye is no answer.
+        if count < HEADER_BYTES || space[KIND_AT] != REPLY {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         let all = HEADER_BYTES + following(&space)?;
@@ -85,6 +86,10 @@ impl Replayed {
         self.stream.read_exact(&mut rest)
     }
 }
+
+/// Where a message says what it is (CORBA 3.3 part 2, 9.4.1), and that it is a Reply.
+const KIND_AT: usize = 7;
+const REPLY: u8 = 1;
 
 /// One GIOP message.
 fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
