@@ -117,7 +117,8 @@ fn nonsense_instead_of_a_reply() {
     let cases: [(&[u8], SystemExceptionKind); 4] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", SystemExceptionKind::CommFailure),
         (b"GIOP\x09\x09\x00\x01\x00\x00\x00\x00", SystemExceptionKind::CommFailure),
-        (b"GIOP\x01\x02\x00\x01\xff\xff\xff\xff", SystemExceptionKind::CommFailure),
+        // Too large, and in fragments: the rest of it could not be told from what follows.
+        (b"GIOP\x01\x02\x02\x01\xff\xff\xff\xff", SystemExceptionKind::CommFailure),
         (b"GIOP\x01\x02\x00\x06\x00\x00\x00\x00", SystemExceptionKind::CommFailure), // MessageError
     ];
     for (answer, kind) in cases {
