@@ -35,7 +35,7 @@ fn failures_are_shown_as_text_by_main() {
     let error = OrbBuilder::default().endpoint("ssl://x:1").unwrap_err();
     assert_eq!(
         format!("{:?}", BuildError::from(error)),
-        "\"ssl://x:1\" is not an address: only iiop:// and, to listen at, uiop:// are known; write iiop://HOST:PORT"
+        "\"ssl://x:1\" is not an address: only iiop:// and, to listen at, uiop:// and shm:// are known; write iiop://HOST:PORT"
     );
     let error: Box<dyn std::error::Error> = PoaError::ObjectNotActive.into();
     assert_eq!(format!("{error:?}"), "no object with this id is active");
