@@ -250,20 +250,26 @@ fn false_offers() -> Vec<(&'static str, Offering)> {
     ]
 }
 
+/// A server that has a plain socket too, and somebody else who listens where it had offered shared memory.
+fn with_another_in_its_place(folder: &tempfile::TempDir) -> (Orb, ProbeRef, UnixListener) {
+    let (shared, socket) = (at(folder, "shared"), at(folder, "socket"));
+    let server = Orb::builder()
+        .endpoint(&format!("shm://{shared}"))
+        .and_then(|builder| builder.endpoint(&format!("uiop://{socket}")))
+        .unwrap()
+        .build()
+        .unwrap();
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    std::fs::rename(&shared, at(folder, "elsewhere")).unwrap();
+    let listener = UnixListener::bind(&shared).unwrap();
+    (server, probe, listener)
+}
+
 #[test]
 fn a_client_takes_no_false_offer_and_goes_on_by_another_way() {
     for (what, offering) in false_offers() {
         let folder = tempfile::tempdir().unwrap();
-        let (shared, socket) = (at(&folder, "shared"), at(&folder, "socket"));
-        let server = Orb::builder()
-            .endpoint(&format!("shm://{shared}"))
-            .and_then(|builder| builder.endpoint(&format!("uiop://{socket}")))
-            .unwrap()
-            .build()
-            .unwrap();
-        let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
-        std::fs::rename(&shared, at(&folder, "elsewhere")).unwrap();
-        let listener = UnixListener::bind(&shared).unwrap();
+        let (_server, probe, listener) = with_another_in_its_place(&folder);
         std::thread::spawn(move || listener.incoming().for_each(|stream| offering(stream.unwrap())));
         assert_eq!(seen_by(&client(), &probe).add(2, 2).unwrap(), 4, "{what}");
         let mut builder = Orb::builder().no_endpoint();
@@ -276,16 +282,7 @@ fn a_client_takes_no_false_offer_and_goes_on_by_another_way() {
 #[test]
 fn who_offers_nothing_is_waited_for_no_longer_than_a_connection() {
     let folder = tempfile::tempdir().unwrap();
-    let (shared, socket) = (at(&folder, "shared"), at(&folder, "socket"));
-    let server = Orb::builder()
-        .endpoint(&format!("shm://{shared}"))
-        .and_then(|builder| builder.endpoint(&format!("uiop://{socket}")))
-        .unwrap()
-        .build()
-        .unwrap();
-    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
-    std::fs::rename(&shared, at(&folder, "elsewhere")).unwrap();
-    let _silent = UnixListener::bind(&shared).unwrap();
+    let (_server, probe, _silent) = with_another_in_its_place(&folder);
     let mut builder = Orb::builder().no_endpoint();
     builder.config().connect_timeout = Duration::from_millis(100);
     assert_eq!(seen_by(&builder.build().unwrap(), &probe).add(1, 2).unwrap(), 3);
