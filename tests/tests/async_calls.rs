@@ -504,12 +504,32 @@ fn a_future_a_callback_and_a_synchronous_call_beside_one_who_waits() {
     }
 }
 
+/// Answers a ping with nothing and a sum with the sum, in the order in which they come, until the client is gone.
+fn answer_one_by_one(stream: &mut TcpStream) {
+    loop {
+        let request = raw::read_message(stream);
+        if request.is_empty() || request[7] == raw::CLOSE {
+            return;
+        }
+        let is_ping = request.windows(5).any(|bytes| bytes == b"ping\0");
+        let number = |from_end: usize| {
+            let at = request.len() - from_end;
+            i32::from_ne_bytes(request[at..at + 4].try_into().unwrap())
+        };
+        let sum = (!is_ping).then(|| (number(8) + number(4)).to_be_bytes());
+        raw::write(stream, &raw::reply(raw::id_of(&request), 0, sum.as_ref().map_or(&[], |sum| &sum[..])));
+    }
+}
+
 #[test]
 fn callbacks_run_in_the_order_of_the_replies_whoever_receives_them() {
     const CALLS: i32 = 200;
-    let (_server, local) = server();
+    let (listener, port) = raw::listen();
     let client = client();
-    let remote = elsewhere(&client, &local);
+    let remote = at(&client, port);
+    // Not a server of ours: that one lets another thread go on with a connection whose thread gets no processor, and then
+    // replies change places.
+    let serving = std::thread::spawn(move || answer_one_by_one(&mut listener.accept().unwrap().0));
     let (sender, receiver) = mpsc::channel();
     for n in 0..CALLS {
         let sender = sender.clone();
@@ -522,6 +542,8 @@ fn callbacks_run_in_the_order_of_the_replies_whoever_receives_them() {
     }
     drop(sender);
     assert_eq!(receiver.iter().collect::<Vec<_>>(), (0..CALLS).collect::<Vec<_>>());
+    client.shutdown(true).unwrap();
+    serving.join().unwrap();
 }
 
 #[test]
