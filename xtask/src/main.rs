@@ -154,9 +154,7 @@ struct Results {
 impl Results {
     /// Forgets every earlier run.
     fn begin() -> Result<Results, String> {
-        let target =
-            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-        let folder = target.join("interop-results");
+        let folder = target().join("interop-results");
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         }
@@ -195,11 +193,11 @@ fn check_style() -> Result<(), String> {
     step("documentation", doc)
 }
 
+/// Without optimization: that would take minutes to make and save seconds. So it also shares what the tests build.
 fn fuzz(inputs: u64) -> Result<(), String> {
-    let mut run =
-        cargo(&["run", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--bin", "bounded"]);
+    let mut run = cargo(&["run", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--bin", "bounded"]);
     run.args(["--", &inputs.to_string()]);
-    run.env("CARGO_TARGET_DIR", root().join("target/fuzz"));
+    run.env("CARGO_TARGET_DIR", target());
     step("bounded fuzzing", run)
 }
 
@@ -260,6 +258,11 @@ fn step(name: &str, mut command: Command) -> Result<(), String> {
         begun.elapsed().as_secs_f32()
     );
     if status.success() { Ok(()) } else { Err(format!("{name} failed")) }
+}
+
+/// Where things are built.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn root() -> PathBuf {
