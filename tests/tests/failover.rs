@@ -7,8 +7,8 @@ use ironorb::giop::cdr::Marshal;
 use ironorb::giop::ior::{Ior, Profile};
 use ironorb::giop::{ByteOrder, Encoding, Writer};
 use ironorb::{
-    CompletionStatus, InvocationPolicies, Orb, Rebind, SyncScope, SystemException, SystemExceptionKind,
-    TypedRef, set_thread_policies,
+    CompletionStatus, InvocationPolicies, Orb, Rebind, ServerConcurrency, SyncScope, SystemException,
+    SystemExceptionKind, TypedRef, set_thread_policies,
 };
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Probing, eventually, raw};
@@ -512,6 +512,28 @@ fn one_connection_too_many_takes_the_place_of_one_that_nobody_uses() {
         servers[..2].iter().for_each(|(_, local)| local.release().unwrap());
     });
     probes[2].ping().unwrap();
+}
+
+#[test]
+fn threads_share_a_connection_when_there_are_no_more_to_be_had() {
+    let server = {
+        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+        builder.config().concurrency = ServerConcurrency::LeaderFollowers { threads: 8 };
+        builder.build().unwrap()
+    };
+    let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().client_connections_max = 2;
+    let orb = builder.build().unwrap();
+    let probe: ProbeRef = orb.resolve(&local.object().to_ior_string()).unwrap();
+    std::thread::scope(|scope| {
+        // None of them is over while another begins, so each connection is in use.
+        for _ in 0..5 {
+            scope.spawn(|| probe.block().unwrap());
+        }
+        eventually("five block", || local.blocked().unwrap() == 5);
+        local.release().unwrap();
+    });
 }
 
 #[test]

@@ -30,11 +30,11 @@ pub struct OrbConfig {
     /// most for `connect_timeout`. None is started before the first such call.
     pub errand_threads_max: usize,
     /// Connections to one endpoint, over which the threads of this process are spread so that unrelated
-    /// threads do not wait for each other. A thread keeps to one of them, so its requests stay in order.
-    /// Default 4, at least 1.
+    /// threads do not wait for each other. A thread keeps to one of them, so its requests stay in order; one is made when a
+    /// thread first calls there. Where no more can be had, threads share those that there are. Default 64, at least 1.
     pub connections_per_endpoint_max: usize,
-    /// Connections to others that may be open at once. Default 1,000. One more takes the place of the one that has
-    /// been unused for longest; when all are in use, a call that needs one ends with NO_RESOURCES. Worst case: this
+    /// Connections to others that may be open at once. Default 1,000. One more to an endpoint that has none takes the
+    /// place of the one that has been unused for longest; when all are in use, the call ends with NO_RESOURCES. Worst case: this
     /// many times the buffers of a connection (16 KiB each way when idle).
     pub client_connections_max: usize,
     /// Connections accepted at once. Default 10,000; more are closed at once. Worst case: this many times the
@@ -170,7 +170,7 @@ impl Default for OrbConfig {
             connect_timeout: Duration::from_secs(10),
             failed_address_pause: Duration::from_secs(30),
             errand_threads_max: 8,
-            connections_per_endpoint_max: 4,
+            connections_per_endpoint_max: 64,
             client_connections_max: 1000,
             server_connections_max: 10_000,
             unix_socket_mode: None,

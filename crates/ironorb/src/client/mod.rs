@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use ironorb_giop::message::RequestTarget;
 use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
+use rustix::io::Errno;
 
 use self::asynchronous::AsyncCall;
 use self::idle::Idler;
@@ -243,12 +244,19 @@ impl Common {
         Ok(stream)
     }
 
-    /// A place for one connection more. Closes one that nobody uses, if there are as many as there may be; `None` when
-    /// all are in use.
-    fn place(&self, now: Coarse) -> Option<Place> {
+    /// A place for one connection more, if there are fewer than there may be.
+    fn place(&self) -> Option<Place> {
         let place = Place(self.connected.clone());
         let is_free = self.connected.fetch_add(1, Ordering::Relaxed) < self.config.client_connections_max;
-        (is_free || self.close_an_idle_one(now)).then_some(place)
+        is_free.then_some(place)
+    }
+
+    /// The place of a connection that nobody uses, which is closed; `None` when all are in use.
+    #[cold]
+    fn place_of_another(&self, now: Coarse) -> Option<Place> {
+        let place = Place(self.connected.clone());
+        self.connected.fetch_add(1, Ordering::Relaxed);
+        self.close_an_idle_one(now).then_some(place)
     }
 
     #[cold]
@@ -270,7 +278,7 @@ impl Common {
     }
 }
 
-/// The connections to one endpoint. A thread always uses the same one of them.
+/// The connections to one endpoint. A thread uses the same one of them as long as that lives.
 #[derive(Debug)]
 pub(crate) struct EndpointLinks {
     address: Address,
@@ -573,6 +581,25 @@ impl EndpointLinks {
         lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
 
+    /// A connection of other threads.
+    #[cold]
+    fn any_link(&self) -> Option<Arc<Link>> {
+        self.links().into_iter().find(|link| link.is_usable(Coarse::now()))
+    }
+
+    /// Lets the threads of a slot use a connection of others from now on.
+    #[cold]
+    fn share(&self, slot: &Mutex<Slot>, link: Arc<Link>) -> Arc<Link> {
+        let mut slot = lock(slot);
+        match &slot.link {
+            Some(own) if own.is_usable(Coarse::now()) => own.clone(), // another thread was faster
+            _ => {
+                slot.link = Some(link.clone());
+                link
+            }
+        }
+    }
+
     #[cold]
     fn connect(
         &self,
@@ -592,8 +619,19 @@ impl EndpointLinks {
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
         // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
-        let place = self.common.place(Coarse::now()).ok_or(ConnectFailure::TooMany)?;
+        let place = match self.common.place() {
+            Some(place) => place,
+            None => match self.any_link() {
+                Some(link) => return Ok(self.share(slot, link)),
+                None => self.common.place_of_another(Coarse::now()).ok_or(ConnectFailure::TooMany)?,
+            },
+        };
         let connected = self.common.connect(&self.address, deadline);
+        if connected.as_ref().is_err_and(is_short_of_descriptors)
+            && let Some(link) = self.any_link()
+        {
+            return Ok(self.share(slot, link));
+        }
         let failed_ms = if connected.is_ok() { 0 } else { self.elapsed_ms(Instant::now()).max(1) };
         self.failed_ms.store(failed_ms, Ordering::Relaxed);
         let stream = connected.map_err(|e| match e.kind() {
@@ -618,6 +656,11 @@ impl EndpointLinks {
             }
         }
     }
+}
+
+/// The process, or the system, has as many files open as it may.
+fn is_short_of_descriptors(e: &io::Error) -> bool {
+    matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// Numbers the threads of the process in the order in which they first call.

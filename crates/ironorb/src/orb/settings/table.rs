@@ -272,9 +272,12 @@ pub(super) static SETTINGS: &[Setting] = &[
     once("exceptionDetails", "yes | no", "Tells clients in words why a call failed. Default: no.", |s, v| {
         assign(&mut s.config.connection.exception_details, yes(v))
     }),
-    once("connectionsPerEndpointMax", "NUMBER", "Connections to one server. Default: 4.", |s, v| {
-        assign(&mut s.config.connections_per_endpoint_max, at_least_one(v))
-    }),
+    once(
+        "connectionsPerEndpointMax",
+        "NUMBER",
+        "Connections to one server: the threads of a client have one each, as far as this goes. Default: 64.",
+        |s, v| assign(&mut s.config.connections_per_endpoint_max, at_least_one(v)),
+    ),
     once("serverConnectionsMax", "NUMBER", "Connections accepted at once. Default: 10000.", |s, v| {
         assign(&mut s.config.server_connections_max, at_least_one(v))
     }),
