@@ -26,7 +26,6 @@ use crate::sync::lock;
 use crate::waiting::Waits;
 
 use super::Shared;
-use super::hybrid::KEPT_FOR;
 use super::watchdog::Activity;
 use super::work::{Other, Stop, Work};
 use answers::Unanswered;
@@ -90,6 +89,15 @@ pub(super) enum Found {
     Nothing,
     /// The connection is over.
     End,
+}
+
+/// Why a wait for work gave none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nothing {
+    /// None has come for as long as was to be waited.
+    Yet,
+    /// The connection is over.
+    Ever,
 }
 
 /// Why there is no work to be had in the ordinary way.
@@ -178,93 +186,97 @@ impl Connection {
         }
     }
 
-    /// Waits for the next thing to do; `None` at the end. Takes the buffer of the last one back.
+    /// Waits for the next thing to do, for ever or about as long as `patience` says, which is to be the socket's timeout.
+    /// Takes the buffer of the last one back.
     #[inline]
-    pub(super) fn wait_for_work(&self, spare: &mut Spare) -> Option<Work> {
+    pub(super) fn wait_for_work(
+        &self,
+        spare: &mut Spare,
+        patience: Option<Duration>,
+    ) -> Result<Work, Nothing> {
         let mut framer = lock(&self.receiver);
         spare.give_large_to(&mut framer);
         // Mostly nothing has come yet, and what comes then is a whole request.
         if framer.is_at_rest() && self.detours.load(Ordering::Relaxed) == 0 {
             self.send_what_is_held();
-            match self.waits.receive(&self.stream, framer.space(), None, || {}) {
+            match self.waits.receive(&self.stream, framer.space(), patience, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
+                Ok(Moved::Nothing) if patience.is_some() => return Err(Nothing::Yet),
                 Ok(Moved::Nothing) => {}
-                Ok(Moved::End) | Err(_) => return None,
+                Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
             if self.detours.load(Ordering::Relaxed) == 0
-                && let Some(message) = framer.take_plain_request(&mut spare.0)
+                && let Some(work) = self.take_plain(&mut framer, spare)
             {
-                self.coalescing.note(framer.holds_bytes(), || framer.has_message());
-                self.progress.begin();
-                return Some(Work::Request(message));
+                return Ok(work);
             }
         }
-        self.wait_for_any_work(framer, spare)
+        self.wait_for_any_work(framer, spare, patience)
     }
 
     #[inline(never)]
-    fn wait_for_any_work(&self, mut framer: MutexGuard<'_, Framer>, spare: &mut Spare) -> Option<Work> {
-        let mut is_unfinished = false;
-        loop {
-            match self.next_arrived(&mut framer, spare) {
-                Ok(Some(work)) => {
-                    if is_unfinished {
-                        self.unfinished_bytes.store(0, Ordering::Relaxed);
-                    }
-                    self.progress.begin();
-                    return Some(work);
-                }
-                Ok(None) => {}
-                Err(NoWork::Again) => continue,
-                Err(NoWork::End) => return None,
-                Err(NoWork::Detour) => {
-                    drop(framer);
-                    return self.wait_elsewhere(spare);
-                }
-            }
-            if framer.is_mid_message() {
-                is_unfinished = true;
-                self.unfinished_bytes.store(framer.unfinished_bytes(), Ordering::Relaxed);
-            } else if framer.holds_spare_memory() {
-                self.release_if_idle(&mut framer);
-            }
-            self.send_what_is_held();
-            match self.waits.receive(&self.stream, framer.space(), None, || {}) {
-                Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) => {}
-                Ok(Moved::End) | Err(_) => return None,
-            }
-        }
-    }
-
-    /// Waits for the next thing to do, at most for the socket's timeout. For drivers whose threads keep to a connection
-    /// for a while.
-    pub(super) fn wait_a_while_for_work(&self, spare: &mut Spare) -> Found {
-        let mut framer = lock(&self.receiver);
-        spare.give_to(&mut framer);
+    fn wait_for_any_work<'c>(
+        &'c self,
+        mut framer: MutexGuard<'c, Framer>,
+        spare: &mut Spare,
+        patience: Option<Duration>,
+    ) -> Result<Work, Nothing> {
         loop {
             match self.next_arrived(&mut framer, spare) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
-                    self.progress.begin();
-                    return Found::Work { work, more: false };
+                    return Ok(work);
                 }
                 Ok(None) => {}
                 Err(NoWork::Again) => continue,
-                Err(NoWork::End) => return Found::End,
+                Err(NoWork::End) => return Err(Nothing::Ever),
                 Err(NoWork::Detour) => {
                     drop(framer);
-                    return self.look_elsewhere();
+                    match self.wait_elsewhere(patience) {
+                        Some(found) => return found,
+                        None => framer = lock(&self.receiver),
+                    }
+                    continue;
                 }
             }
             self.note_unfinished_of(&framer);
+            if patience.is_none() && !framer.is_mid_message() && framer.holds_spare_memory() {
+                self.release_if_idle(&mut framer);
+            }
             self.send_what_is_held();
-            match self.waits.receive(&self.stream, framer.space(), Some(KEPT_FOR), || {}) {
+            match self.waits.receive(&self.stream, framer.space(), patience, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
-                Ok(Moved::Nothing) => return Found::Nothing,
-                Ok(Moved::End) | Err(_) => return Found::End,
+                Ok(Moved::Nothing) if patience.is_some() => return Err(Nothing::Yet),
+                Ok(Moved::Nothing) => {}
+                Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
         }
+    }
+
+    /// The same where there is a [`Detour`]; `None` when there is none any more.
+    #[cold]
+    fn wait_elsewhere(&self, patience: Option<Duration>) -> Option<Result<Work, Nothing>> {
+        if self.is_on(Detour::STOPPING) {
+            return Some(Err(Nothing::Ever));
+        }
+        self.send_what_is_held();
+        if let Some(inbox) = self.inbox.get() {
+            return Some(match patience {
+                None => self.wait_at(inbox).ok_or(Nothing::Ever),
+                Some(_) => match self.look_into(inbox) {
+                    Found::Work { work, .. } => Ok(work),
+                    Found::Nothing => Err(Nothing::Yet),
+                    Found::End => Err(Nothing::Ever),
+                },
+            });
+        }
+        self.wait_until_unclogged();
+        None
+    }
+
+    /// Brings the thread's buffer to a connection that has been at rest.
+    pub(super) fn wake(&self, spare: &mut Spare) {
+        spare.give_to(&mut lock(&self.receiver));
     }
 
     /// Gives up the buffers, if nothing is in them; the thread keeps one. True when something has been received that
@@ -300,20 +312,6 @@ impl Connection {
         }
     }
 
-    /// The same where there is a [`Detour`].
-    #[cold]
-    fn wait_elsewhere(&self, spare: &mut Spare) -> Option<Work> {
-        if self.is_on(Detour::STOPPING) {
-            return None;
-        }
-        self.send_what_is_held();
-        if let Some(inbox) = self.inbox.get() {
-            return self.wait_at(inbox);
-        }
-        self.wait_until_unclogged();
-        self.wait_for_work(spare)
-    }
-
     /// Looks for the next thing to do without waiting for bytes. For drivers in which nobody waits for bytes with
     /// the receiving part.
     pub(super) fn look_for_work(&self, spare: &mut Spare) -> Found {
@@ -334,7 +332,6 @@ impl Connection {
             match self.next_arrived(framer, spare) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
-                    self.progress.begin();
                     return Found::Work { work, more: framer.has_message() };
                 }
                 Ok(None) => {}
@@ -394,18 +391,24 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// What has arrived; `None` when more bytes are needed.
+    /// The next message, if it has arrived and is a plain request; counted.
+    #[inline(always)] // a step of every call
+    fn take_plain(&self, framer: &mut Framer, spare: &mut Spare) -> Option<Work> {
+        let message = framer.take_plain_request(&mut spare.0)?;
+        self.coalescing.note(framer.holds_bytes(), || framer.has_message());
+        self.progress.begin();
+        Some(Work::Request(message))
+    }
+
+    /// What has arrived, counted; `None` when more bytes are needed.
     #[inline]
     fn next_arrived(&self, framer: &mut Framer, spare: &mut Spare) -> Result<Option<Work>, NoWork> {
         let detours = self.detours.load(Ordering::Relaxed);
         if detours != 0 {
             return self.next_on_detour(framer, detours);
         }
-        match framer.take_plain_request(&mut spare.0) {
-            Some(message) => {
-                self.coalescing.note(framer.holds_bytes(), || framer.has_message());
-                Ok(Some(Work::Request(message)))
-            }
+        match self.take_plain(framer, spare) {
+            Some(work) => Ok(Some(work)),
             None => self.next_of_any_kind(framer, spare),
         }
     }
@@ -416,6 +419,7 @@ impl Connection {
         match Work::next_or_reply(framer, |message| self.take_reply(message)) {
             Ok(work) => {
                 self.coalescing.note(framer.holds_bytes(), || framer.has_message());
+                work.iter().for_each(|_| self.progress.begin());
                 Ok(work)
             }
             Err(other) => Err(self.deal_with(other)),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::connection::{Connection, Found, Spare};
+use super::connection::{Connection, Nothing, Spare};
 use super::pool::{self, Pool};
 use super::{Shared, spawn};
 use crate::sync::lock;
@@ -122,9 +122,10 @@ impl Crew {
     }
 
     fn serve(&self, connection: &Connection, spare: &mut Spare) -> Fate {
+        connection.wake(spare);
         loop {
-            match connection.wait_a_while_for_work(spare) {
-                Found::Work { work, .. } => {
+            match connection.wait_for_work(spare, Some(KEPT_FOR)) {
+                Ok(work) => {
                     if connection.carry_out(work, spare) {
                         return Fate::Gone;
                     }
@@ -135,8 +136,8 @@ impl Crew {
                         return Fate::Released;
                     }
                 }
-                Found::Nothing => return Fate::Released,
-                Found::End => return Fate::Ends,
+                Err(Nothing::Yet) => return Fate::Released,
+                Err(Nothing::Ever) => return Fate::Ends,
             }
         }
     }

@@ -11,7 +11,7 @@ pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::R
     spawn("ironorb-connection", move || {
         let connection = served;
         let mut spare = Spare::default();
-        while let Some(work) = connection.wait_for_work(&mut spare) {
+        while let Ok(work) = connection.wait_for_work(&mut spare, None) {
             // Should it have ended meanwhile, this thread finds the end as well.
             let _ = connection.carry_out(work, &mut spare);
         }

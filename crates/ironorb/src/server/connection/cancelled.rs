@@ -26,7 +26,7 @@ impl Connection {
         }
     }
 
-    /// What has arrived where there is a [`Detour`].
+    /// What has arrived where there is a [`Detour`], counted.
     #[cold]
     pub(super) fn next_on_detour(&self, framer: &mut Framer, detours: u8) -> Result<Option<Work>, NoWork> {
         if detours != Detour::CANCELLED {
@@ -34,7 +34,10 @@ impl Connection {
         }
         let work = Work::next_or_reply(framer, |message| self.take_reply(message));
         let work = work.map_err(|other| self.deal_with(other))?;
-        work.iter().for_each(|work| self.note_request(work));
+        if let Some(work) = &work {
+            self.note_request(work);
+            self.progress.begin();
+        }
         Ok(work)
     }
 
