@@ -1,15 +1,22 @@
 //! Bytes in, whole messages out: finds message boundaries and joins fragments.
 
+mod assembly;
+mod memory;
 mod plain;
 mod refused;
 
+pub use memory::{Buffer, ReceiveMemory};
 pub use plain::{PlainReply, ShortReply};
-pub use refused::Refused;
+pub use refused::{RefusalReason, Refused};
 
-use crate::error::{Malformed, MalformedKind};
-use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, read_request_id};
+use std::sync::Arc;
+
+use crate::error::Malformed;
+use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType};
 use crate::probe;
-use crate::version::{TransmissionCodeSets, Version};
+use crate::version::TransmissionCodeSets;
+use assembly::Assembly;
+use memory::{Account, Whether};
 
 /// Bounds on what a peer can make us hold for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +63,13 @@ const SPARES_MAX: usize = 4;
 #[derive(Debug)]
 pub struct Framer {
     /// All bytes are initialised; `taken <= filled <= buf.len()`.
-    buf: Vec<u8>,
+    buf: Buffer,
     /// Bytes before have left in messages.
     taken: usize,
     filled: usize,
-    spares: Vec<Vec<u8>>,
+    spares: Vec<Buffer>,
     /// One of more than `KEEP_BYTES_MAX` bytes.
-    large: Option<Vec<u8>>,
+    large: Option<Buffer>,
     /// Length of the last message that did not fit a small buffer: the next is likely as long.
     expected: usize,
     /// How often more has been waited for since.
@@ -73,48 +80,20 @@ pub struct Framer {
     to_drop: usize,
     refused: Option<Refused>,
     limits: FramerLimits,
-}
-
-/// A message whose last fragment has not come.
-#[derive(Debug)]
-struct Assembly {
-    /// `None` in GIOP 1.1, whose fragments carry no id and so cannot be interleaved.
-    id: Option<RequestId>,
-    header: MessageHeader,
-    bytes: Vec<u8>,
-    /// Where fragments begin, from the first on whose alignment its place in the joined bytes does not tell.
-    joints: Vec<u32>,
-    /// The peer has cancelled it: what still comes of it is dropped.
-    cancelled: bool,
-    /// The request id, once somebody wanted to know it.
-    request_id: Option<RequestId>,
-    /// Bytes that were searched for the request id in vain.
-    searched_bytes: usize,
-}
-
-impl Assembly {
-    /// Bytes held.
-    fn held_bytes(&self) -> usize {
-        self.bytes.len() + size_of_val(self.joints.as_slice())
-    }
-
-    /// The request id, if it has come. In GIOP 1.1 it stands behind service contexts, as many as the peer likes: they
-    /// are not looked through for each message that asks, of which the peer may send as many again.
-    fn request_id(&mut self) -> Option<RequestId> {
-        let length = self.bytes.len();
-        if self.request_id.is_none() && self.searched_bytes <= SEARCHES_MAX * length {
-            self.request_id = read_request_id(self.header.kind, self.header.reader(&self.bytes)).ok();
-            self.searched_bytes += length;
-        }
-        self.request_id
-    }
+    memory: Account,
 }
 
 impl Framer {
-    /// An empty framer.
+    /// An empty framer. It takes a buffer when the first bytes are to come.
     pub fn new(limits: FramerLimits) -> Self {
+        Framer::sharing(limits, None)
+    }
+
+    /// The same where the memory for large messages is shared with others. A message for which there is none left is
+    /// [refused](Self::take_refused) as one that is too large.
+    pub fn sharing(limits: FramerLimits, memory: Option<Arc<ReceiveMemory>>) -> Self {
         Framer {
-            buf: vec![0; BUFFER_BYTES],
+            buf: Buffer::default(),
             taken: 0,
             filled: 0,
             spares: Vec::new(),
@@ -126,6 +105,7 @@ impl Framer {
             to_drop: 0,
             refused: None,
             limits,
+            memory,
         }
     }
 
@@ -152,7 +132,7 @@ impl Framer {
             None => self.filled + self.expected.max(BUFFER_BYTES),
         };
         if self.filled == self.buf.len() {
-            self.grow();
+            self.grow(Whether::InAnyCase);
         }
         let end = end.min(self.buf.len()).max(self.filled + 1);
         &mut self.buf[self.filled..end]
@@ -176,7 +156,7 @@ impl Framer {
         if self.buf.len() - self.taken >= length {
             return;
         }
-        let fits = |spare: &Vec<u8>| spare.len() >= length;
+        let fits = |spare: &Buffer| spare.len() >= length;
         let spare = match self.spares.iter().position(fits) {
             Some(index) => self.spares.swap_remove(index),
             None => match self.large.take_if(|large| fits(large)) {
@@ -197,22 +177,24 @@ impl Framer {
         self.taken = 0;
     }
 
-    /// Makes room in a full buffer.
-    fn grow(&mut self) {
+    /// Makes room in a full buffer; false when there is no memory for it.
+    fn grow(&mut self, whether: Whether) -> bool {
         if self.taken > 0 {
-            return self.move_to_front();
+            self.move_to_front();
+            return true;
         }
         if self.buf.is_empty()
-            && let Some(spare) = self.spares.pop()
+            && let Some(mut spare) = self.spares.pop()
         {
+            spare.grow(BUFFER_BYTES, &None, Whether::InAnyCase);
             self.buf = spare;
-            return;
+            return true;
         }
         // No more than the message needs: the next that is as long fits exactly.
         let needed =
             self.unfinished_length().map_or(usize::MAX, |length| length.next_multiple_of(BUFFER_BYTES));
         let length = (2 * self.buf.len()).min(needed).max(BUFFER_BYTES);
-        self.buf.resize(length, 0);
+        self.buf.grow(length, &self.memory, whether)
     }
 
     /// Says that the first `length` bytes are done with.
@@ -297,10 +279,10 @@ impl Framer {
             let header = MessageHeader::parse(header)?;
             let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
             if length > self.limits.message_bytes_max {
-                return self.refuse(header, length);
+                return self.refuse(header, length, RefusalReason::TooLarge);
             }
             if arrived.len() < length {
-                return Ok(None);
+                return self.await_rest(header, length);
             }
             if header.more_fragments || header.kind == MessageType::Fragment {
                 match self.join(header, length)? {
@@ -310,6 +292,30 @@ impl Framer {
             }
             return Ok(Some(self.detach(header, length)));
         }
+    }
+
+    /// More of a message is to come: takes the memory for it, as long as it can be refused.
+    #[cold]
+    fn await_rest(&mut self, header: MessageHeader, length: usize) -> Result<Option<Message>, Malformed> {
+        if self.memory.is_none() || self.filled < self.buf.len() {
+            return Ok(None);
+        }
+        if let Some(length) = self.unfinished_length() {
+            self.make_room(length);
+        }
+        if self.filled < self.buf.len() || self.grow(Whether::IfThereIs) {
+            return Ok(None);
+        }
+        // What is kept for later goes first.
+        self.large = None;
+        self.spares.retain(|spare| spare.len() <= BUFFER_BYTES);
+        if self.grow(Whether::IfThereIs) {
+            return Ok(None);
+        }
+        if header.more_fragments || header.kind == MessageType::Fragment {
+            return self.refuse_fragment(header, length);
+        }
+        self.refuse(header, length, RefusalReason::NoMemory)
     }
 
     /// True when a whole message, or the error that a malformed one is, waits to be taken.
@@ -324,7 +330,7 @@ impl Framer {
             Some(Ok(header)) => {
                 let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
                 if length > self.limits.message_bytes_max {
-                    return self.refusal(header).is_some();
+                    return self.refusal(header, RefusalReason::TooLarge).is_some();
                 }
                 arrived.len() >= length
             }
@@ -333,7 +339,7 @@ impl Framer {
 
     /// Gives a message's buffer back.
     #[inline]
-    pub fn recycle(&mut self, buffer: Vec<u8>) {
+    pub fn recycle(&mut self, buffer: Buffer) {
         if buffer.len() > BUFFER_BYTES {
             return self.recycle_large(buffer);
         }
@@ -344,15 +350,16 @@ impl Framer {
 
     /// The same for one that a large message has come in. If the next is likely as large it goes there at once.
     #[cold]
-    fn recycle_large(&mut self, mut buffer: Vec<u8>) {
-        if buffer.len() > KEEP_LARGE_BYTES_MAX {
+    fn recycle_large(&mut self, mut buffer: Buffer) {
+        if buffer.len() > KEEP_LARGE_BYTES_MAX || self.is_memory_tight() {
             return;
         }
-        if self.filled == 0 && (self.buf.len()..=buffer.len()).contains(&self.expected) {
+        let (at_least, at_most) = (self.buf.len().max(BUFFER_BYTES), buffer.len());
+        if self.filled == 0 && (at_least..=at_most).contains(&self.expected) {
             std::mem::swap(&mut self.buf, &mut buffer);
         }
         if buffer.len() <= KEEP_BYTES_MAX {
-            if self.spares.len() < SPARES_MAX {
+            if self.spares.len() < SPARES_MAX && !buffer.is_empty() {
                 self.spares.push(buffer);
             }
         } else if self.large.as_ref().is_none_or(|large| large.len() < buffer.len()) {
@@ -383,24 +390,36 @@ impl Framer {
         self.expected = 0;
         self.large = None;
         if self.filled == 0 && self.buf.len() > KEEP_BYTES_MAX {
-            self.buf = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
+            self.buf = self.spares.pop().unwrap_or_default();
         }
+    }
+
+    /// Whether others need the memory that buffers for large messages take.
+    fn is_memory_tight(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.is_tight())
+    }
+
+    /// Gives a small buffer up in which nothing is; another is taken when bytes come.
+    #[inline]
+    pub fn take_idle_buffer(&mut self) -> Option<Buffer> {
+        let is_idle = self.filled == 0 && self.buf.len() == BUFFER_BYTES;
+        is_idle.then(|| std::mem::take(&mut self.buf))
     }
 
     /// Gives up all buffers of a connection at rest, unless something has arrived that is incomplete; one of them is given
     /// to the caller, for another framer's [`recycle`](Framer::recycle). New ones are taken when bytes come.
-    pub fn rest(&mut self) -> Option<Vec<u8>> {
+    pub fn rest(&mut self) -> Option<Buffer> {
         if self.filled > self.taken || self.to_drop > 0 || !self.assemblies.is_empty() {
             return None;
         }
         (self.taken, self.filled) = (0, 0);
         (self.expected, self.large) = (0, None);
-        let kept = self.spares.iter().position(|spare| spare.len() <= BUFFER_BYTES);
+        let kept = self.spares.iter().position(|spare| spare.len() == BUFFER_BYTES);
         let kept = kept.map(|index| self.spares.swap_remove(index));
         self.spares = Vec::new();
         self.assemblies = Vec::new();
         let buf = std::mem::take(&mut self.buf);
-        kept.or((buf.len() <= BUFFER_BYTES).then_some(buf))
+        kept.or((buf.len() == BUFFER_BYTES).then_some(buf))
     }
 
     /// Takes the next `length` bytes as a message: with their buffer when what follows them is less, else by
@@ -409,9 +428,10 @@ impl Framer {
     fn detach(&mut self, header: MessageHeader, length: usize) -> Message {
         let rest = self.filled - self.taken - length;
         let buf = if self.taken == 0 && rest <= length {
-            let mut spare = self.spares.pop().unwrap_or_else(|| vec![0; BUFFER_BYTES]);
-            if spare.len() < rest.max(BUFFER_BYTES) {
-                spare.resize(rest.max(BUFFER_BYTES), 0);
+            // Without a spare one, and nothing to put into it, another is taken when bytes are to come.
+            let mut spare = self.spares.pop().unwrap_or_default();
+            if rest > 0 || !spare.is_empty() {
+                spare.grow(rest.max(BUFFER_BYTES), &self.memory, Whether::InAnyCase);
             }
             let _probe = probe::copying(rest);
             spare[..rest].copy_from_slice(&self.buf[length..self.filled]);
@@ -425,14 +445,12 @@ impl Framer {
             let bytes = &self.buf[self.taken..self.taken + length];
             let copy = match self.spares.pop() {
                 Some(mut spare) => {
-                    if spare.len() < length {
-                        spare.resize(length, 0);
-                    }
+                    spare.grow(length, &self.memory, Whether::InAnyCase);
                     spare[..length].copy_from_slice(bytes);
                     spare
                 }
                 // Many are held at once: each takes its own bytes and no more.
-                None => bytes.to_vec(),
+                None => Buffer::copied(bytes, &self.memory),
             };
             self.take(length);
             copy
@@ -443,125 +461,6 @@ impl Framer {
             joints: Box::default(),
             buf,
             len: length,
-        }
-    }
-
-    /// Adds the next `length` bytes, a fragment, to their message, or begins one. Gives the message when it is whole.
-    #[cold]
-    fn join(&mut self, header: MessageHeader, length: usize) -> Result<Option<Message>, Malformed> {
-        let bad = |at| Malformed::new(MalformedKind::BadFragment, at);
-        let part = self.taken..self.taken + length;
-        let id = match header.version {
-            Version::V1_2 => Some(read_request_id(header.kind, header.reader(&self.buf[part.clone()]))?),
-            _ => None,
-        };
-        let found = self.assemblies.iter().position(|a| a.id == id && a.header.version == header.version);
-        let index = match (header.kind, found) {
-            (MessageType::Fragment, Some(index)) => {
-                // 9.4.9: in 1.2 a fragment repeats the request id before its data.
-                let data_at = if id.is_some() { HEADER_BYTES + 4 } else { HEADER_BYTES };
-                self.check_assembled(length - data_at)?;
-                let assembly = &mut self.assemblies[index];
-                if assembly.header.order != header.order {
-                    return Err(bad(6));
-                }
-                // In 1.1 data is aligned by its place in its own fragment.
-                let joint = assembly.bytes.len();
-                if id.is_none() && (joint % 8 != data_at % 8 || !assembly.joints.is_empty()) {
-                    let joint = u32::try_from(joint).map_err(|_| bad(8))?;
-                    // A fragment without data begins where the next does.
-                    assembly.joints.pop_if(|last| *last == joint);
-                    assembly.joints.push(joint);
-                }
-                if !assembly.cancelled {
-                    let _probe = probe::copying(length - data_at);
-                    assembly.bytes.extend_from_slice(&self.buf[part][data_at..]);
-                }
-                index
-            }
-            (
-                MessageType::Request
-                | MessageType::Reply
-                | MessageType::LocateRequest
-                | MessageType::LocateReply,
-                found,
-            ) => {
-                match found {
-                    // The peer need not send the rest of what it has cancelled, and may use its id again.
-                    Some(index) if self.assemblies[index].cancelled => drop(self.assemblies.remove(index)),
-                    Some(_) => return Err(bad(7)),
-                    None => {}
-                }
-                self.check_assembled(length)?;
-                if self.assemblies.len() >= self.limits.assemblies_max {
-                    match self.assemblies.iter().position(|assembly| assembly.cancelled) {
-                        Some(index) => drop(self.assemblies.remove(index)),
-                        None => return Err(Malformed::new(MalformedKind::TooLarge, 0)),
-                    }
-                }
-                self.assemblies.push(Assembly {
-                    id,
-                    header,
-                    bytes: self.buf[part].to_vec(),
-                    joints: Vec::new(),
-                    cancelled: false,
-                    request_id: None,
-                    searched_bytes: 0,
-                });
-                self.assemblies.len() - 1
-            }
-            _ => return Err(bad(7)),
-        };
-        self.take(length);
-        if header.more_fragments {
-            let is_large = self.assemblies[index].bytes.len() >= ASSEMBLY_BUFFER_BYTES;
-            if is_large && self.buf.len() < ASSEMBLY_BUFFER_BYTES {
-                self.buf.resize(ASSEMBLY_BUFFER_BYTES, 0);
-            }
-            return Ok(None);
-        }
-        self.give_back();
-        let Assembly { header, mut bytes, joints, cancelled, .. } = self.assemblies.swap_remove(index);
-        if cancelled {
-            return Ok(None);
-        }
-        let body_bytes = (bytes.len() - HEADER_BYTES) as u32;
-        let header = MessageHeader { more_fragments: false, body_bytes, ..header };
-        bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
-        let (len, code_sets) = (bytes.len(), TransmissionCodeSets::UNNEGOTIATED);
-        Ok(Some(Message { header, code_sets, joints: joints.into(), len, buf: bytes }))
-    }
-
-    fn check_assembled(&self, more: usize) -> Result<(), Malformed> {
-        let held: usize = self.assemblies.iter().map(Assembly::held_bytes).sum();
-        if held + more > self.limits.message_bytes_max {
-            return Err(Malformed::new(MalformedKind::TooLarge, 8));
-        }
-        Ok(())
-    }
-
-    /// Drops what has arrived, and what may still come, of a fragmented message that the peer has cancelled (9.4.9).
-    pub fn cancel(&mut self, id: RequestId) {
-        for assembly in &mut self.assemblies {
-            if !assembly.cancelled && assembly.request_id() == Some(id) {
-                assembly.cancelled = true;
-                // Its fixed header stays, as the place that its size would go to.
-                assembly.bytes.truncate(HEADER_BYTES);
-                assembly.bytes.shrink_to_fit();
-                assembly.joints = Vec::new();
-            }
-        }
-        self.give_back();
-    }
-
-    /// Gives back what the receive buffer has grown to, as fragments are copied out of it: messages that come whole
-    /// take it with them.
-    fn give_back(&mut self) {
-        let rest = self.filled - self.taken;
-        if self.buf.len() > KEEP_BYTES_MAX && rest <= BUFFER_BYTES {
-            let mut buf = vec![0; BUFFER_BYTES];
-            buf[..rest].copy_from_slice(&self.buf[self.taken..self.filled]);
-            (self.buf, self.taken, self.filled) = (buf, 0, rest);
         }
     }
 }

@@ -24,6 +24,7 @@ pub use write::{
 
 use crate::cdr::Reader;
 use crate::error::{Malformed, MalformedKind};
+use crate::framer::Buffer;
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
 /// Bytes of the fixed header of every message.
@@ -146,14 +147,14 @@ pub struct Message {
     pub(crate) code_sets: TransmissionCodeSets,
     /// Where fragments of GIOP 1.1 begin that are aligned afresh; empty but for few messages.
     pub(crate) joints: Box<[u32]>,
-    pub(crate) buf: Vec<u8>,
+    pub(crate) buf: Buffer,
     pub(crate) len: usize,
 }
 
 /// Without the space that is kept for the next message.
 impl Clone for Message {
     fn clone(&self) -> Self {
-        Message { buf: self.bytes().to_vec(), joints: self.joints.clone(), ..*self }
+        Message { buf: self.bytes().to_vec().into(), joints: self.joints.clone(), ..*self }
     }
 }
 
@@ -165,7 +166,8 @@ impl Message {
         let truncated = || Malformed::new(MalformedKind::Truncated, bytes.len());
         let header = MessageHeader::parse(bytes.first_chunk().ok_or_else(truncated)?)?;
         let code_sets = r.encoding().code_sets();
-        Ok(Message { header, code_sets, joints: joints.into(), len: bytes.len(), buf: bytes.to_vec() })
+        let (len, buf) = (bytes.len(), bytes.to_vec().into());
+        Ok(Message { header, code_sets, joints: joints.into(), len, buf })
     }
 
     /// The header; its size covers all fragments.
@@ -207,7 +209,7 @@ impl Message {
 
     /// The buffer, to be given back to the framer it came from.
     #[inline]
-    pub fn into_buffer(self) -> Vec<u8> {
+    pub fn into_buffer(self) -> Buffer {
         self.buf
     }
 }

@@ -9,7 +9,7 @@ use super::transmit::NotWritten;
 use super::{ConnectionConfig, Incoming, LentMessage, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::framer::Framer;
+use crate::framer::{Buffer, Framer};
 use crate::message::{
     Message, MessageStart, MessageType, OperationName, RawBody, RequestId, RequestTarget, Response,
     write_cancel_request, write_close_connection, write_message_error, write_raw_request_head,
@@ -686,7 +686,7 @@ impl<W> ClientConnection<W> {
 
     /// Gives a reply's buffer back for the next message.
     #[inline]
-    pub fn recycle(&mut self, buffer: Vec<u8>) {
+    pub fn recycle(&mut self, buffer: Buffer) {
         if let Some(framer) = &mut self.framer {
             framer.recycle(buffer);
         }

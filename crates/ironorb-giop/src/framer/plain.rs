@@ -1,6 +1,6 @@
 //! The messages of nearly every call, recognised by what they must look like. Decides nothing about any other.
 
-use super::{BUFFER_BYTES, Framer};
+use super::{BUFFER_BYTES, Buffer, Framer};
 use crate::cdr::Reader;
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, PLAIN_REPLY_BYTES, RequestId};
 use crate::probe::{self, Stage};
@@ -101,7 +101,7 @@ impl Framer {
     /// Takes the next message, if it has arrived as a whole, and is a Request of GIOP 1.2 that came in one piece. `spare`
     /// is a buffer to go on with; without one the framer has its own.
     #[inline(always)] // a step of every call
-    pub fn take_plain_request(&mut self, spare: &mut Option<Vec<u8>>) -> Option<Message> {
+    pub fn take_plain_request(&mut self, spare: &mut Option<Buffer>) -> Option<Message> {
         let _probe = probe::enter(Stage::Frame);
         let arrived = &self.buf[self.taken..self.filled];
         let [m0, m1, m2, m3, m4, m5, m6, m7, n0, n1, n2, n3] = *arrived.first_chunk::<HEADER_BYTES>()?;
@@ -138,7 +138,7 @@ impl Framer {
     #[inline(never)]
     fn detach_one_of_many(
         &mut self,
-        spare: &mut Option<Vec<u8>>,
+        spare: &mut Option<Buffer>,
         header: MessageHeader,
         length: usize,
     ) -> Message {

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::message::ReplyStatus;
-use crate::message::{MessageStart, RequestTarget, Response};
+use crate::message::{MessageStart, RequestId, RequestTarget, Response};
 use crate::service_context::EncodedContexts;
-use crate::version::{Encoding, TransmissionCodeSets};
+use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 fn reply(id: u32, length: usize) -> Vec<u8> {
     let mut buf = Vec::new();
@@ -84,7 +84,7 @@ fn plain_requests_are_taken_as_they_would_be_found() {
     for has_spare in [false, true] {
         for cut in 0..=stream.len() {
             let mut framer = Framer::new(FramerLimits::default());
-            let mut spare = has_spare.then(|| vec![0; BUFFER_BYTES]);
+            let mut spare = has_spare.then(Buffer::small);
             let mut got = Vec::new();
             for part in [&stream[..cut], &stream[cut..]] {
                 framer.push(part);

@@ -1,8 +1,8 @@
-//! Messages that are larger than we accept: whoever waits for an answer hears of it, their bytes are dropped as they come,
+//! Messages that are larger than we accept, or for which there is no memory left: whoever waits for an answer hears of it, their bytes are dropped as they come,
 //! and the connection goes on. A connection that was closed instead would take the other calls on it along, and say
 //! nothing to anybody.
 
-use super::Framer;
+use super::{BUFFER_BYTES, Buffer, Framer};
 use crate::error::{Malformed, MalformedKind};
 use crate::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use crate::message::{
@@ -12,7 +12,16 @@ use crate::minor::MinorCode;
 use crate::service_context::ServiceContexts;
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
-/// A message that was too large.
+/// Why a message is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// It is larger than [`message_bytes_max`](super::FramerLimits::message_bytes_max).
+    TooLarge,
+    /// Others have taken the [memory](super::ReceiveMemory) that there is for large messages.
+    NoMemory,
+}
+
+/// A message that was too large, or too large for now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
     /// A Request or a Reply.
@@ -23,16 +32,24 @@ pub struct Refused {
     pub version: Version,
     /// Whether somebody waits for an answer.
     pub wants_answer: bool,
+    /// What is wrong with it.
+    pub why: RefusalReason,
 }
 
 impl Refused {
     /// What is wrong, for the client.
     pub fn exception(&self) -> SystemException {
-        let (minor, completed) = match self.kind {
-            MessageType::Request => (MinorCode::REQUEST_TOO_LARGE, CompletionStatus::No),
-            _ => (MinorCode::REPLY_TOO_LARGE, CompletionStatus::Yes),
+        let completed = match self.kind {
+            MessageType::Request => CompletionStatus::No,
+            _ => CompletionStatus::Yes,
         };
-        SystemException::new(SystemExceptionKind::ImpLimit, minor, completed)
+        // IMP_LIMIT is for what will not do next time either.
+        let (kind, minor) = match (self.why, self.kind) {
+            (RefusalReason::NoMemory, _) => (SystemExceptionKind::NoMemory, MinorCode::RECEIVE_MEMORY_TAKEN),
+            (_, MessageType::Request) => (SystemExceptionKind::ImpLimit, MinorCode::REQUEST_TOO_LARGE),
+            _ => (SystemExceptionKind::ImpLimit, MinorCode::REPLY_TOO_LARGE),
+        };
+        SystemException::new(kind, minor, completed)
     }
 
     /// The reply that takes the place of one that is too large.
@@ -51,7 +68,7 @@ impl Refused {
             body_bytes: (buf.len() - HEADER_BYTES) as u32,
         };
         let (len, code_sets) = (buf.len(), TransmissionCodeSets::UNNEGOTIATED);
-        Message { header, code_sets, joints: Box::default(), len, buf }
+        Message { header, code_sets, joints: Box::default(), len, buf: buf.into() }
     }
 }
 
@@ -70,27 +87,43 @@ impl Framer {
         &mut self,
         header: MessageHeader,
         length: usize,
+        why: RefusalReason,
     ) -> Result<Option<Message>, Malformed> {
-        let Some(refused) = self.refusal(header) else { return Ok(None) };
-        let refused = refused?;
-        let there = length.min(self.filled - self.taken);
+        let refused = match self.refusal(header, why) {
+            Some(refused) => refused?,
+            None if why == RefusalReason::TooLarge => return Ok(None),
+            None => return Err(too_large()), // for what tells whose it is there is no memory either
+        };
         self.refused = Some(refused);
+        self.drop_next(length);
+        Err(too_large())
+    }
+
+    /// Drops a message of so many bytes, those that have arrived and those that are still to come.
+    pub(super) fn drop_next(&mut self, length: usize) {
+        let there = length.min(self.filled - self.taken);
         (self.dropped, self.to_drop) = (there, length - there);
         self.take(there);
-        Err(Malformed::new(MalformedKind::TooLarge, 8))
+        if self.filled == 0 && self.buf.len() > BUFFER_BYTES {
+            self.buf = Buffer::default(); // what is dropped needs no large one
+        }
     }
 
     /// Whose the too large message is that begins with what has arrived; `None` until enough has come to tell. One in
     /// fragments is an error: its sender need not have announced how large it is.
     #[cold]
-    pub(super) fn refusal(&self, header: MessageHeader) -> Option<Result<Refused, Malformed>> {
+    pub(super) fn refusal(
+        &self,
+        header: MessageHeader,
+        why: RefusalReason,
+    ) -> Option<Result<Refused, Malformed>> {
         let arrived = &self.buf[self.taken..self.filled];
         let head = &arrived[..arrived.len().min(HEAD_BYTES_MAX)];
         let is_answerable = matches!(header.kind, MessageType::Request | MessageType::Reply);
-        match refused(header, head) {
+        match refused(header, head, why) {
             Ok(refused) if is_answerable && !header.more_fragments => Some(Ok(refused)),
             Err(_) if is_answerable && !header.more_fragments && arrived.len() < HEAD_BYTES_MAX => None,
-            _ => Some(Err(Malformed::new(MalformedKind::TooLarge, 8))),
+            _ => Some(Err(too_large())),
         }
     }
 
@@ -105,7 +138,12 @@ impl Framer {
     }
 }
 
-fn refused(header: MessageHeader, head: &[u8]) -> Result<Refused, Malformed> {
+pub(super) fn too_large() -> Malformed {
+    Malformed::new(MalformedKind::TooLarge, 8)
+}
+
+/// Whose the message is that begins so.
+pub(super) fn refused(header: MessageHeader, head: &[u8], why: RefusalReason) -> Result<Refused, Malformed> {
     let mut r = header.reader(head);
     let id = read_request_id(header.kind, r.clone())?;
     let wants_answer = match (header.kind, header.version) {
@@ -120,7 +158,7 @@ fn refused(header: MessageHeader, head: &[u8]) -> Result<Refused, Malformed> {
         }
         _ => false,
     };
-    Ok(Refused { kind: header.kind, id, version: header.version, wants_answer })
+    Ok(Refused { kind: header.kind, id, version: header.version, wants_answer, why })
 }
 
 /// Set in the response flags of a Request that is answered (9.4.2).
@@ -167,11 +205,16 @@ mod tests {
                                 Err(_) => refused.push(framer.take_refused().unwrap()),
                             }
                         }
-                        assert!(framer.buf.capacity() <= 600_000 && !framer.has_message());
+                        assert!(framer.buf.len() <= 600_000 && !framer.has_message());
                     }
                     assert_eq!(taken, [&small[..], &small]);
-                    let told =
-                        Refused { kind: MessageType::Request, id: RequestId(5), version, wants_answer };
+                    let told = Refused {
+                        kind: MessageType::Request,
+                        id: RequestId(5),
+                        version,
+                        wants_answer,
+                        why: RefusalReason::TooLarge,
+                    };
                     assert_eq!(refused, [told, told]);
                     assert!(!framer.is_mid_message() && framer.unfinished_bytes() == 0);
                 }

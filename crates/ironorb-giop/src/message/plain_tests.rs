@@ -82,6 +82,6 @@ fn message(buf: Vec<u8>) -> Message {
         code_sets: TransmissionCodeSets::UNNEGOTIATED,
         joints: Box::default(),
         len: buf.len(),
-        buf,
+        buf: buf.into(),
     }
 }

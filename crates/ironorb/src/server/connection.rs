@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
-use ironorb_giop::framer::{BUFFER_BYTES, Framer};
+use ironorb_giop::framer::{BUFFER_BYTES, Buffer, Framer};
 
 use crate::adapter::Session;
 use crate::cancellations::Cancellations;
@@ -129,7 +129,7 @@ impl Detour {
 /// The buffer of the message that a thread carried out last, to be used again when it next has a receiving part:
 /// it must not wait for that only to give a buffer back.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Option<Vec<u8>>);
+pub(super) struct Spare(Option<Buffer>);
 
 impl Spare {
     #[inline]

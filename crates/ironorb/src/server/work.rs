@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ironorb_giop::connection::{Incoming, ServerConnection};
-use ironorb_giop::framer::{Framer, Refused};
+use ironorb_giop::framer::{Buffer, Framer, Refused};
 use ironorb_giop::message::{Message, RequestId, Response};
 
 use crate::adapter::{ReplySink, Session};
@@ -135,10 +135,10 @@ impl Work {
     }
 
     /// The message's buffer, when it is done, or nothing is to be done about it.
-    pub(crate) fn into_buffer(self) -> Vec<u8> {
+    pub(crate) fn into_buffer(self) -> Buffer {
         match self {
             Work::Request(message) | Work::Locate(message) => message.into_buffer(),
-            Work::TooLarge(_) => Vec::new(),
+            Work::TooLarge(_) => Buffer::default(),
         }
     }
 }
