@@ -343,6 +343,10 @@ impl Framer {
         if buffer.len() > BUFFER_BYTES {
             return self.recycle_large(buffer);
         }
+        if self.buf.is_empty() && buffer.len() == BUFFER_BYTES {
+            self.buf = buffer;
+            return;
+        }
         if self.spares.len() < SPARES_MAX && !buffer.is_empty() {
             self.spares.push(buffer);
         }
@@ -465,6 +469,8 @@ impl Framer {
     }
 }
 
+#[cfg(test)]
+mod memory_tests;
 #[cfg(test)]
 mod plain_tests;
 #[cfg(test)]

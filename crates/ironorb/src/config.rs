@@ -40,6 +40,21 @@ pub struct OrbConfig {
     /// Connections accepted at once. Default 10,000; more are closed at once. Worst case: this many times the
     /// buffers of a connection (16 KiB each way when idle).
     pub server_connections_max: usize,
+    /// Requests of all clients together that may be in flight: being carried out, held by a manager, or to be answered after
+    /// their upcalls. One more is refused with TRANSIENT (OMG minor code 1, COMPLETED_NO) before interceptors and servants
+    /// see it; a oneway that nobody answers is dropped, as its client may expect of it (CORBA 3.3 part 1, best effort).
+    /// Default: `None`, as many as the threads serve and
+    /// [`calls_in_flight_max`](ConnectionConfig::calls_in_flight_max) lets each connection have answered later; nothing is
+    /// counted then. Whatever more a client sends over a connection waits in its socket.
+    pub server_requests_max: Option<usize>,
+    /// Bytes that large messages of all clients may take together on their way in and while they are served, beyond the 16
+    /// KiB in which a connection receives small ones: what has come of a message, the buffers that grow with it and are
+    /// kept for the next, and all of a message in fragments. A message for which there is no room left is refused with
+    /// NO_MEMORY (minor code `RECEIVE_MEMORY_TAKEN`, COMPLETED_NO), its bytes are dropped as they come, and its connection
+    /// goes on. Default: 1 GiB; `None` for as much as connections times `message_bytes_max`. Copies that are made of
+    /// messages are not in it: of requests that a manager holds (`held_requests_max`), and small ones of connections used
+    /// both ways.
+    pub receive_memory_max: Option<usize>,
     /// Who may connect to Unix domain sockets that this ORB listens at, as of chmod(1): a client needs the right to write.
     /// Default: `None`, what the umask leaves of all rights, so mostly this user alone.
     pub unix_socket_mode: Option<u32>,
@@ -173,6 +188,8 @@ impl Default for OrbConfig {
             connections_per_endpoint_max: 64,
             client_connections_max: 1000,
             server_connections_max: 10_000,
+            server_requests_max: None,
+            receive_memory_max: Some(1 << 30),
             unix_socket_mode: None,
             shared_memory_bytes: 256 << 10,
             client_transports: vec![Transport::SharedMemory, Transport::Unix, Transport::Tcp],
@@ -284,7 +301,8 @@ impl Waiting {
 pub enum ServerConcurrency {
     /// A thread for each connection receives, runs the servant and answers: no hand-over, lowest latency.
     /// Requests of one connection are served in order, until a servant has blocked for 25 ms or more while others
-    /// have arrived; then another thread goes on with them. An idle connection costs a thread and 32 KiB of buffers.
+    /// have arrived; then another thread goes on with them. An idle connection costs a thread and 32 KiB of buffers, of
+    /// which small messages touch a few, and up to 256 KiB more where it has had larger ones.
     ThreadPerConnection,
     /// A fixed number of threads share all connections. One waits, hands the waiting over when a request has
     /// come, and serves it. Requests of one connection may run at the same time. Each call costs two system calls more

@@ -52,14 +52,15 @@ impl Assembly {
     /// Adds what has come; false when there is no memory for it.
     fn append(&mut self, data: &[u8], account: &Account) -> bool {
         let needed = self.bytes.len() + data.len();
-        let capacity = match self.bytes.capacity() {
-            capacity if capacity >= needed => capacity,
-            capacity => needed.max(2 * capacity),
+        let capacities = match self.bytes.capacity() {
+            capacity if capacity >= needed => [capacity; 2],
+            capacity => [needed.max(2 * capacity), needed.next_multiple_of(BUFFER_BYTES)],
         };
-        let with_joints = capacity + size_of::<u32>() * self.joints.capacity();
-        if !self.charge.raise(with_joints, account, Whether::IfThereIs) {
-            return false;
-        }
+        let of_joints = size_of::<u32>() * self.joints.capacity();
+        let mut to_be_had = capacities
+            .into_iter()
+            .filter(|capacity| self.charge.raise(capacity + of_joints, account, Whether::IfThereIs));
+        let Some(capacity) = to_be_had.next() else { return false };
         let _probe = probe::copying(data.len());
         self.bytes.reserve_exact(capacity - self.bytes.len());
         self.bytes.extend_from_slice(data);
@@ -244,7 +245,8 @@ impl Framer {
     /// take it with them.
     fn give_back(&mut self) {
         let rest = self.filled - self.taken;
-        if self.buf.len() > KEEP_BYTES_MAX && rest <= BUFFER_BYTES {
+        let keep_bytes_max = if self.is_memory_tight() { BUFFER_BYTES } else { KEEP_BYTES_MAX };
+        if self.buf.len() > keep_bytes_max && rest <= BUFFER_BYTES {
             let mut buf = Buffer::small();
             buf[..rest].copy_from_slice(&self.buf[self.taken..self.filled]);
             (self.buf, self.taken, self.filled) = (buf, 0, rest);

@@ -30,9 +30,10 @@ impl ReceiveMemory {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// True when so much is taken that nothing should be kept that may not be needed.
+    /// True when so much is taken that nothing more should be kept for later. So most of it is left for what comes, however
+    /// many connections keep something.
     pub(super) fn is_tight(&self) -> bool {
-        self.taken_bytes() > self.bytes_max / 2
+        self.taken_bytes() > self.bytes_max / KEPT_PART
     }
 
     fn take(&self, bytes: usize, whether: Whether) -> bool {
@@ -43,6 +44,9 @@ impl ReceiveMemory {
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 }
+
+/// What is kept for later is about a quarter at most.
+const KEPT_PART: usize = 4;
 
 /// Whether memory is taken that is not to be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

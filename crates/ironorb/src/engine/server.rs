@@ -199,7 +199,8 @@ impl ServerEngine {
     }
 
     fn accept(&mut self, connection: ConnectionId) {
-        let (sender, framer) = ServerConnection::new(self.orb.config.connection);
+        let sender = ServerConnection::sending(self.orb.config.connection);
+        let framer = Framer::sharing(self.orb.config.connection.framer, self.orb.receive_memory.clone());
         let accepted = Accepted {
             framer,
             sender: Arc::new(Sender {
@@ -277,7 +278,7 @@ impl ServerEngine {
         let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.waiting -= 1;
-        work.carry_out(&self.orb, &accepted.session, &Place(accepted.sender.clone()));
+        work.carry_out_within_limits(&self.orb, &accepted.session, &Place(accepted.sender.clone()));
         accepted.framer.recycle(work.into_buffer());
         if lock(&accepted.sender.connection).is_ended() {
             // The request made no sense, or the client has gone.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::framer::ReceiveMemory;
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::ListenPoint;
@@ -28,6 +29,7 @@ use crate::net::tcp::HostPort;
 use crate::net::{Address, Endpoint, unix};
 use crate::object::ObjectRef;
 use crate::poa::{ManagerState, Poa};
+use crate::server::in_flight::InFlight;
 use crate::server::{self, Server};
 use crate::sync::{lock, write};
 
@@ -43,6 +45,10 @@ pub(crate) struct OrbCore {
     /// Nothing of what the ORB was built with is to be looked at for each request: no interceptors of servers, no
     /// connections used both ways, no form of address that is demanded.
     pub(crate) serves_plainly: bool,
+    /// The requests of all clients, where only so many may be in flight.
+    pub(crate) requests: Option<Arc<InFlight>>,
+    /// What the large messages of all clients may take.
+    pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
     /// Where initial references are that nothing else names.
     pub(super) default_initial: Option<String>,
@@ -87,6 +93,8 @@ impl OrbCore {
             serves_plainly: interceptors.server.is_empty()
                 && !config.bidirectional
                 && config.addressing_demanded.is_none(),
+            requests: config.server_requests_max.map(InFlight::new),
+            receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
             config,
             initial: RwLock::default(),
             interceptors,

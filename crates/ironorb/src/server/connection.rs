@@ -124,6 +124,10 @@ impl Detour {
     /// The client has cancelled a request that is in progress, and nobody has asked yet. The straight way goes on, and is
     /// watched. Changes only under the lock of `receiver`.
     const CANCELLED: u8 = 8;
+    /// Only so many requests may be in flight. Never changes, and does not concern receiving.
+    const COUNTED: u8 = 16;
+    /// All that concern receiving.
+    const OF_RECEIVING: u8 = Detour::STOPPING | Detour::BOTH_WAYS | Detour::CLOGGED | Detour::CANCELLED;
 }
 
 /// The buffer of the message that a thread carried out last, to be used again when it next has a receiving part:
@@ -136,6 +140,14 @@ impl Spare {
     fn give_to(&mut self, framer: &mut Framer) {
         if let Some(buffer) = self.0.take() {
             framer.recycle(buffer);
+        }
+    }
+
+    /// Takes the buffer of a connection that has none to do: it is brought again when bytes have come.
+    #[inline]
+    fn take_from(&mut self, framer: &mut Framer) {
+        if self.0.is_none() {
+            self.0 = framer.take_idle_buffer();
         }
     }
 
@@ -157,7 +169,9 @@ impl Connection {
         on_stall: Option<OnStall>,
     ) -> Self {
         let orb = server.orb.clone();
-        let (sender, receiver) = ServerConnection::new(orb.config.connection);
+        let sender = ServerConnection::sending(orb.config.connection);
+        let receiver = Framer::sharing(orb.config.connection.framer, orb.receive_memory.clone());
+        let detours = if orb.requests.is_some() { Detour::COUNTED } else { 0 };
         let waiting = orb.config.waiting_on(&stream, orb.config.server_waiting);
         let waits = Waits::new(waiting, orb.connector.spinners());
         Connection {
@@ -170,7 +184,7 @@ impl Connection {
             waits,
             sender: Mutex::new(sender),
             session: Session::default(),
-            detours: AtomicU8::new(0),
+            detours: AtomicU8::new(detours),
             served: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
             progress: InProgress::default(),
@@ -197,7 +211,7 @@ impl Connection {
         let mut framer = lock(&self.receiver);
         spare.give_large_to(&mut framer);
         // Mostly nothing has come yet, and what comes then is a whole request.
-        if framer.is_at_rest() && self.detours.load(Ordering::Relaxed) == 0 {
+        if framer.is_at_rest() && !self.has_detour() {
             self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), patience, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
@@ -205,7 +219,7 @@ impl Connection {
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
-            if self.detours.load(Ordering::Relaxed) == 0
+            if !self.has_detour()
                 && let Some(work) = self.take_plain(&mut framer, spare)
             {
                 return Ok(work);
@@ -295,6 +309,28 @@ impl Connection {
         false
     }
 
+    /// The same for whoever has seen that nothing has come for a while. A thread that waits for bytes keeps the buffer that
+    /// they go to.
+    pub(super) fn rest_if_idle(&self) {
+        if let Ok(mut framer) = self.receiver.try_lock() {
+            framer.rest();
+        }
+        if let Ok(mut sender) = self.sender.try_lock() {
+            sender.rest();
+        }
+    }
+
+    /// Gives a large buffer back, for a thread that goes on with other connections: nobody knows for how long it would keep
+    /// it.
+    #[inline]
+    pub(super) fn take_large_back(&self, spare: &mut Spare) {
+        if let Some(large) = spare.0.take_if(|buffer| buffer.len() > BUFFER_BYTES)
+            && let Ok(mut framer) = self.receiver.try_lock()
+        {
+            framer.recycle(large);
+        }
+    }
+
     /// Gives back memory for large messages where none follows soon.
     #[cold]
     fn release_if_idle(&self, framer: &mut Framer) {
@@ -332,7 +368,11 @@ impl Connection {
             match self.next_arrived(framer, spare) {
                 Ok(Some(work)) => {
                     self.note_unfinished(0);
-                    return Found::Work { work, more: framer.has_message() };
+                    let more = framer.has_message();
+                    if !more {
+                        spare.take_from(framer);
+                    }
+                    return Found::Work { work, more };
                 }
                 Ok(None) => {}
                 Err(NoWork::Again) => continue,
@@ -344,6 +384,7 @@ impl Connection {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {
                     self.note_unfinished_of(framer);
+                    spare.take_from(framer);
                     return Found::Nothing;
                 }
                 Ok(Moved::End) | Err(_) => return Found::End,
@@ -358,6 +399,12 @@ impl Connection {
             Some(inbox) => self.look_into(inbox),
             None => Found::Nothing,
         }
+    }
+
+    /// Whether there is anything that keeps from receiving in the straight way.
+    #[inline]
+    fn has_detour(&self) -> bool {
+        self.detours.load(Ordering::Relaxed) & Detour::OF_RECEIVING != 0
     }
 
     #[inline]
@@ -403,9 +450,8 @@ impl Connection {
     /// What has arrived, counted; `None` when more bytes are needed.
     #[inline]
     fn next_arrived(&self, framer: &mut Framer, spare: &mut Spare) -> Result<Option<Work>, NoWork> {
-        let detours = self.detours.load(Ordering::Relaxed);
-        if detours != 0 {
-            return self.next_on_detour(framer, detours);
+        if self.has_detour() {
+            return self.next_on_detour(framer);
         }
         match self.take_plain(framer, spare) {
             Some(work) => Ok(Some(work)),
@@ -472,8 +518,10 @@ impl Connection {
         let request = Unanswered::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
         // to be sent again, or whoever stops it sees the request.
-        if !self.is_on(Detour::STOPPING) {
+        if !self.is_on(Detour::STOPPING | Detour::COUNTED) {
             work.carry_out(&self.orb, &self.session, &request);
+        } else if !self.is_on(Detour::STOPPING) {
+            work.carry_out_within_limits(&self.orb, &self.session, &request);
         }
         self.served.fetch_add(1, Ordering::Relaxed);
         spare.0 = Some(work.into_buffer());

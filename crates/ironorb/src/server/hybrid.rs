@@ -106,6 +106,7 @@ impl Crew {
         lock(&self.kept).insert(connection.id, connection.clone());
         let fate = self.serve(connection, spare);
         lock(&self.kept).remove(&connection.id);
+        connection.take_large_back(spare);
         match fate {
             Fate::Stalled => {}
             Fate::Gone => shared.close(connection),

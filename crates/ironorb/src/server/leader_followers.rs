@@ -19,6 +19,7 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
                 let mut spare = Spare::default();
                 while let Some(connection) = pool::next(&shared, pool) {
                     serve(&shared, pool, &connection, &mut spare);
+                    connection.take_large_back(&mut spare);
                 }
             }
         })?;

@@ -2,6 +2,7 @@
 
 mod connection;
 mod hybrid;
+pub(crate) mod in_flight;
 mod leader_followers;
 mod pool;
 mod reactor;

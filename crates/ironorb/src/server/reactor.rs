@@ -18,6 +18,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
             let mut spare = Spare::default();
             while let Some(connection) = pool::next(&shared, pool) {
                 serve(&shared, pool, &connection, &mut spare);
+                connection.take_large_back(&mut spare);
             }
         }
     })

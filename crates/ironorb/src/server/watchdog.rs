@@ -1,5 +1,5 @@
-//! Connections that only cost: those on which nothing happens, and those on which a message has begun that never
-//! ends. Found by looking at all of them now and then, so that calls pay nothing for it.
+//! Connections that only cost: those on which nothing happens, which give up their buffers and later end, and those on which
+//! a message has begun that never ends. Found by looking at all of them now and then, so that calls pay nothing for it.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,10 +11,10 @@ use super::{Shared, spawn};
 use crate::config::OrbConfig;
 use crate::sync::lock;
 
-/// Starts the thread that looks, if there is anything to look for.
+/// Starts the thread that looks.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let limits = Limits::of(&shared.orb.config);
-    let Some(every) = limits.look_every() else { return Ok(()) };
+    let every = limits.look_every();
     let shared = shared.clone();
     spawn("ironorb-watchdog", move || {
         let mut watchdog = Watchdog::new(limits);
@@ -31,6 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
             for connection in connections.drain(..) {
                 match watchdog.look(connection.id, connection.activity(), now) {
                     Verdict::Keep => connection.release_spare_memory(),
+                    Verdict::Rest => connection.rest_if_idle(),
                     // Whoever receives finds the end, and closes in order: with the last reply, if a request has
                     // come meanwhile, and with a goodbye.
                     Verdict::Idle => connection.stop_receiving(),
@@ -71,11 +72,14 @@ impl Limits {
     }
 
     /// Eight looks in the shorter time make the limits true to an eighth of it.
-    fn look_every(self) -> Option<Duration> {
-        let shortest = [self.idle, self.unfinished].into_iter().flatten().min()?;
-        Some((shortest / 8).clamp(Duration::from_millis(5), Duration::from_secs(5)))
+    fn look_every(self) -> Duration {
+        let shortest = [self.idle, self.unfinished].into_iter().flatten().min().unwrap_or(Duration::MAX);
+        (shortest / 8).clamp(Duration::from_millis(5), LOOK_EVERY_MAX)
     }
 }
+
+/// A connection gives its buffers up when nothing has come between two looks.
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
 
 /// How a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +96,8 @@ pub(super) struct Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Keep,
+    /// Nothing has happened since the last look.
+    Rest,
     /// It has been without a request for too long.
     Idle,
     /// A message has been coming for too long.
@@ -127,6 +133,7 @@ impl Watchdog {
     }
 
     pub(super) fn look(&mut self, id: u64, activity: Activity, now: Instant) -> Verdict {
+        let is_new = !self.seen.contains_key(&id);
         let seen = self.seen.entry(id).or_insert(Seen { activity, idle_since: now, unfinished_since: None });
         let is_active = activity.is_busy
             || activity.served != seen.activity.served
@@ -140,8 +147,11 @@ impl Watchdog {
         };
         if activity.unfinished_bytes == 0 {
             seen.unfinished_since = None;
-            let is_idle = !is_active && has_passed(seen.idle_since, self.limits.idle);
-            return if is_idle { Verdict::Idle } else { Verdict::Keep };
+            return match !is_active && has_passed(seen.idle_since, self.limits.idle) {
+                true => Verdict::Idle,
+                false if is_active || is_new => Verdict::Keep,
+                false => Verdict::Rest,
+            };
         }
         let (since, bytes) = *seen.unfinished_since.get_or_insert((now, activity.unfinished_bytes));
         if !has_passed(since, self.limits.unfinished) {
@@ -175,11 +185,11 @@ mod tests {
     #[test]
     fn a_connection_without_requests_is_idle() {
         use Verdict::*;
-        assert_eq!(verdicts(&[(0, IDLE), (9, IDLE), (10, IDLE)]), [Keep, Keep, Idle]);
+        assert_eq!(verdicts(&[(0, IDLE), (9, IDLE), (10, IDLE)]), [Keep, Rest, Idle]);
         let busy = Activity { is_busy: true, ..IDLE };
-        assert_eq!(verdicts(&[(0, IDLE), (9, busy), (10, IDLE), (19, IDLE)]), [Keep, Keep, Keep, Idle]);
+        assert_eq!(verdicts(&[(0, IDLE), (9, busy), (10, IDLE), (19, IDLE)]), [Keep, Keep, Rest, Idle]);
         let served = Activity { served: 4, ..IDLE };
-        assert_eq!(verdicts(&[(0, IDLE), (9, served), (10, served)]), [Keep, Keep, Keep]);
+        assert_eq!(verdicts(&[(0, IDLE), (9, served), (10, served)]), [Keep, Keep, Rest]);
     }
 
     #[test]
@@ -198,9 +208,10 @@ mod tests {
     }
 
     #[test]
-    fn without_limits_nothing_is_looked_for() {
-        assert_eq!(Limits { idle: None, unfinished: None }.look_every(), None);
-        let limits = Limits { idle: Some(seconds(800)), unfinished: Some(seconds(8)) };
-        assert_eq!(limits.look_every(), Some(seconds(1)));
+    fn looks_are_as_frequent_as_the_limits_ask() {
+        let look_every = |idle, unfinished| Limits { idle, unfinished }.look_every();
+        assert_eq!(look_every(None, None), LOOK_EVERY_MAX);
+        assert_eq!(look_every(Some(seconds(800)), None), LOOK_EVERY_MAX);
+        assert_eq!(look_every(Some(seconds(800)), Some(seconds(8))), seconds(1));
     }
 }

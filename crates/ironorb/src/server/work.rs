@@ -6,6 +6,7 @@ use ironorb_giop::connection::{Incoming, ServerConnection};
 use ironorb_giop::framer::{Buffer, Framer, Refused};
 use ironorb_giop::message::{Message, RequestId, Response};
 
+use super::in_flight::{self, Counted};
 use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
 use crate::probe::{self, Stage};
@@ -98,6 +99,26 @@ impl Work {
             Work::Request(message) => orb.adapter.serve_request(message, session, sink, orb),
             Work::Locate(message) => orb.adapter.serve_locate(message, sink, orb),
             Work::TooLarge(refused) => sink.with(&mut |connection| connection.refuse(*refused)),
+        }
+    }
+
+    /// The same where the ORB may have only so many requests in flight: one more is refused.
+    pub(crate) fn carry_out_within_limits(
+        &self,
+        orb: &Arc<OrbCore>,
+        session: &Session,
+        sink: &dyn ReplySink,
+    ) {
+        let (Some(limit), Work::Request(message)) = (&orb.requests, self) else {
+            return self.carry_out(orb, session, sink);
+        };
+        match limit.begin() {
+            Some(permit) => self.carry_out(orb, session, &Counted::of(sink, permit, message)),
+            None => {
+                // It may be the one that says how to read the next.
+                self.take_note(orb, session, sink);
+                in_flight::refuse(message, sink);
+            }
         }
     }
 

@@ -257,7 +257,7 @@ impl Link {
         let bytes = work.bytes();
         let callbacks = both_ways.common().and_then(|common| common.callbacks.get());
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
-            work.carry_out(&orb, &both_ways.session, &CalledBack::over(self.clone()));
+            work.carry_out_within_limits(&orb, &both_ways.session, &CalledBack::over(self.clone()));
         }
         lock(&both_ways.backlog).remove(bytes);
     }

@@ -282,6 +282,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         assign(&mut s.config.server_connections_max, at_least_one(v))
     }),
     once(
+        "serverRequestsMax",
+        "NUMBER | never",
+        "Requests of all clients in flight; more get TRANSIENT. Default: never, no limit.",
+        |s, v| assign(&mut s.config.server_requests_max, never_or(v, at_least_one)),
+    ),
+    once(
+        "receiveMemoryMax",
+        "SIZE | never",
+        "Memory for large messages of all clients; more get NO_MEMORY. Default: 1GiB; never for no limit.",
+        |s, v| assign(&mut s.config.receive_memory_max, never_or(v, size)),
+    ),
+    once(
         "threadsPerConnectionMax",
         "NUMBER",
         "Threads that may serve one connection. Default: 16.",

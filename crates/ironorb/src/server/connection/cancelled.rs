@@ -28,8 +28,8 @@ impl Connection {
 
     /// What has arrived where there is a [`Detour`], counted.
     #[cold]
-    pub(super) fn next_on_detour(&self, framer: &mut Framer, detours: u8) -> Result<Option<Work>, NoWork> {
-        if detours != Detour::CANCELLED {
+    pub(super) fn next_on_detour(&self, framer: &mut Framer) -> Result<Option<Work>, NoWork> {
+        if self.is_on(Detour::OF_RECEIVING & !Detour::CANCELLED) {
             return Err(NoWork::Detour);
         }
         let work = Work::next_or_reply(framer, |message| self.take_reply(message));

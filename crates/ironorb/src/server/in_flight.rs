@@ -1,0 +1,169 @@
+//! The limit of requests that all clients of an ORB have in flight together. Queues nothing: what is beyond it is refused.
+//!
+//! A request counts from the moment when it is to be carried out until its answer has been written, or, where nobody waits
+//! for that, its servant has returned. What comes before that waits in its connection's socket. Without a limit nothing is
+//! counted.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+use ironorb_giop::message::{Message, RequestId, Response};
+use ironorb_giop::minor::MinorCode;
+use ironorb_giop::service_context::{EncodedContexts, ListenPoint};
+use ironorb_giop::{Encoding, TransmissionCodeSets};
+
+use crate::adapter::ReplySink;
+use crate::cancellations::OnCancel;
+
+/// The count, and its limit.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    requests_max: usize,
+    requests: AtomicUsize,
+}
+
+impl InFlight {
+    pub(crate) fn new(requests_max: usize) -> Arc<InFlight> {
+        Arc::new(InFlight { requests_max, requests: AtomicUsize::new(0) })
+    }
+
+    /// Counts one more, unless there are as many as there may be.
+    pub(super) fn begin(self: &Arc<Self>) -> Option<Permit> {
+        let more = |requests: usize| (requests < self.requests_max).then_some(requests + 1);
+        self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Permit(self.clone()))
+    }
+}
+
+/// One that is counted, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Permit(Arc<InFlight>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers a request for which there is no room, if anybody waits for that.
+#[cold]
+pub(super) fn refuse(message: &Message, sink: &dyn ReplySink) {
+    let Ok(request) = message.parse_request() else {
+        return sink.with(&mut ServerConnection::protocol_error);
+    };
+    if request.response == Response::None {
+        return;
+    }
+    let encoding = Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED);
+    let refusal = too_many();
+    sink.with(&mut |connection| {
+        // A system exception can always be written.
+        let _ = connection.raise(encoding, request.id, EncodedContexts::EMPTY, &refusal);
+    });
+}
+
+/// CORBA 3.3 part 1, annex A: the minor code stands for requests that are discarded for want of resources.
+fn too_many() -> SystemException {
+    let (kind, minor) = (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
+    SystemException::new(kind, minor, CompletionStatus::No)
+        .with_detail("the server carries out as many requests as it may (serverRequestsMax)")
+}
+
+/// Where the reply of a request goes that is counted.
+pub(super) struct Counted<'s> {
+    sink: &'s dyn ReplySink,
+    /// Until it is answered, or is to be answered later.
+    permit: Cell<Option<Permit>>,
+    /// What is written first only says that the server has the request.
+    is_acknowledged: bool,
+}
+
+impl<'s> Counted<'s> {
+    pub(super) fn of(sink: &'s dyn ReplySink, permit: Permit, message: &Message) -> Counted<'s> {
+        let is_acknowledged = message.parse_request().is_ok_and(|it| it.response == Response::SyncWithServer);
+        Counted { sink, permit: Cell::new(Some(permit)), is_acknowledged }
+    }
+}
+
+impl ReplySink for Counted<'_> {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        self.sink.with(&mut |connection| {
+            write(connection);
+            // Before it is sent: who has the answer may ask again.
+            if !self.is_acknowledged {
+                self.permit.take();
+            }
+        });
+    }
+
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        self.sink.send_pieces(pieces)
+    }
+
+    fn cut_off(&self) {
+        self.sink.cut_off();
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        later(self.sink, &self.permit)
+    }
+
+    fn client(&self) -> Option<u64> {
+        self.sink.client()
+    }
+
+    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
+        self.sink.use_both_ways(listen_points);
+    }
+}
+
+/// The same for an answer after the upcall.
+struct CountedLater {
+    sink: Box<dyn ReplySink + Send>,
+    permit: Cell<Option<Permit>>,
+}
+
+fn later(sink: &dyn ReplySink, permit: &Cell<Option<Permit>>) -> Option<Box<dyn ReplySink + Send>> {
+    let sink = sink.later()?;
+    Some(Box::new(CountedLater { sink, permit: Cell::new(permit.take()) }))
+}
+
+impl ReplySink for CountedLater {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        self.sink.with(&mut |connection| {
+            write(connection);
+            self.permit.take();
+        });
+    }
+
+    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
+        self.sink.send_pieces(pieces)
+    }
+
+    fn cut_off(&self) {
+        self.sink.cut_off();
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        later(&*self.sink, &self.permit)
+    }
+
+    fn is_cancelled(&self, id: RequestId) -> bool {
+        self.sink.is_cancelled(id)
+    }
+
+    fn on_cancel(&self, id: RequestId, then: OnCancel) {
+        self.sink.on_cancel(id, then);
+    }
+
+    fn client(&self) -> Option<u64> {
+        self.sink.client()
+    }
+
+    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
+        self.sink.use_both_ways(listen_points);
+    }
+}

@@ -1,0 +1,81 @@
+//! What connections at rest take in the server, by what is asked of the allocator: nothing but themselves where no thread
+//! belongs to them.
+
+// A counting allocator cannot be written without it.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicIsize, Ordering};
+use std::time::Duration;
+
+use ironorb::{Orb, ServerConcurrency, TypedRef};
+use ironorb_tests::testing::ProbeRef;
+use ironorb_tests::{Probing, eventually, raw};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+static BYTES: AtomicIsize = AtomicIsize::new(0);
+
+struct Counting;
+
+// SAFETY: all of it is the system's allocator; the counter is beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+const CONNECTIONS: usize = 200;
+
+/// One test, for it counts what all of the process takes.
+#[test]
+fn connections_at_rest_give_their_buffers_up() {
+    for (concurrency, bytes_max) in [
+        (ServerConcurrency::LeaderFollowers { threads: 2 }, 4 << 10),
+        (ServerConcurrency::Reactor, 4 << 10),
+        (ServerConcurrency::Hybrid { threads_max: 4 }, 4 << 10),
+        // A buffer for what comes next, and the thread's. It keeps those of larger messages, too, as it waits with them.
+        (ServerConcurrency::ThreadPerConnection, 40 << 10),
+    ] {
+        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+        builder.config().message_timeout = Some(Duration::from_millis(80)); // so that rest is looked for often
+        let server = builder.build().unwrap();
+        let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+        let mut blob = 50_000u32.to_be_bytes().to_vec();
+        blob.resize(4 + 50_000, 7);
+        let (small, large) =
+            (raw::request(probe.object(), "ping", &[]), raw::request(probe.object(), "reflect", &blob));
+        let address = server.published_addresses()[0].clone();
+        let before = BYTES.load(Ordering::Relaxed);
+        let mut streams: Vec<TcpStream> = Vec::new();
+        let are_large_kept = concurrency == ServerConcurrency::ThreadPerConnection;
+        for n in 0..CONNECTIONS {
+            let mut stream = TcpStream::connect(address.trim_start_matches("iiop://")).unwrap();
+            for request in [&small, if n % 4 == 0 && !are_large_kept { &large } else { &small }] {
+                raw::write(&mut stream, request);
+                assert_eq!(raw::read_message(&mut stream)[7], 1, "a Reply");
+            }
+            streams.push(stream);
+        }
+        let each = || (BYTES.load(Ordering::Relaxed) - before) / CONNECTIONS as isize;
+        eventually(&format!("{concurrency:?}: at most {bytes_max} bytes each"), || each() <= bytes_max);
+        println!("{concurrency:?}: {} bytes for each connection at rest", each());
+        // They are served as before.
+        for stream in &mut streams {
+            raw::write(stream, &large);
+            assert_eq!(raw::read_message(stream)[7], 1, "a Reply");
+        }
+        drop(streams);
+        server.shutdown(true).unwrap();
+    }
+}
