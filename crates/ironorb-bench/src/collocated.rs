@@ -80,7 +80,8 @@ pub fn collocated(options: &CollocatedOptions) -> Result<SuiteReport, BenchError
             (false, false) => 200,
         };
         let repetitions = options.repetitions.unwrap_or(if options.quick { 2 } else { 15 }).max(1);
-        let contest = Contest { samples, repetitions, calls_per_sample: BATCH, warm_up: samples };
+        let contest =
+            Contest { samples, repetitions, calls_per_sample: BATCH, warm_up: samples, time_max: None };
         let load = load();
         let mut sides: Vec<Option<Box<dyn Side + '_>>> =
             vec![Some(Box::new(Ours(batch(value.call(black_box(&*plain))))))];

@@ -86,6 +86,7 @@ pub fn concurrency(options: &ConcurrencyOptions) -> Result<SuiteReport, BenchErr
             repetitions: options.repetitions.unwrap_or(if options.quick { 2 } else { 7 }).max(1),
             calls_per_sample: calls_of_each * clients,
             warm_up: 1,
+            time_max: None,
         };
         let load = load();
         let mut sides: Vec<Option<Box<dyn Side + '_>>> = Vec::new();

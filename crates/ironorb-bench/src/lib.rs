@@ -27,6 +27,7 @@ mod data;
 mod echo;
 mod error;
 mod latency;
+mod lists;
 mod machine;
 mod marshal;
 mod options;
@@ -61,6 +62,7 @@ pub use latency::{
     ActivationRow, Algorithm, CellRow, LatencyBreakdown, LatencyOptions, LatencyReport, Measured, latency,
     latency_breakdown,
 };
+pub use lists::with_lists;
 pub use machine::Placement;
 #[cfg(feature = "sizes")]
 #[doc(hidden)]

@@ -22,7 +22,7 @@ mod serving;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// IronORB: a CORBA object request broker.
 #[derive(Debug, Parser)]
@@ -63,9 +63,15 @@ enum Command {
     DemoServer(demo::ServerArguments),
 }
 
+fn command() -> clap::Command {
+    Arguments::command().mut_subcommand("bench", ironorb_bench::with_lists)
+}
+
 fn main() -> ExitCode {
     let (command_line, orb) = call::take_orb_options(std::env::args_os().collect());
-    let done = match Arguments::parse_from(command_line).command {
+    let matches = command().get_matches_from(command_line);
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|e| e.format(&mut command()).exit());
+    let done = match arguments.command {
         Command::Call(arguments) => call::run(&arguments, orb),
         Command::Naming(arguments) => naming::run(arguments),
         Command::Ifr(arguments) => ifr::run(arguments),
@@ -75,7 +81,7 @@ fn main() -> ExitCode {
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(command) => ironorb_bench::run(command).map_err(failure::Failure::new),
-        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
+        Command::Completions(arguments) => completions::run(&arguments, command()),
         Command::CompleteOperations(arguments) => call::complete(arguments),
         Command::DemoServer(arguments) => demo::run_server(&arguments),
     };

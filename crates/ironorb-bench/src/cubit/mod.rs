@@ -111,6 +111,7 @@ fn measure(
         repetitions: options.repetitions.unwrap_or(if options.quick { 2 } else { 7 }).max(1),
         calls_per_sample,
         warm_up: calls.div_ceil(calls_per_sample).min(300),
+        time_max: None,
     };
     let load = load();
     let mut sides: Vec<Option<Box<dyn Side + '_>>> = vec![Some(Box::new(RawSide::connect(raw, exchange)?))];

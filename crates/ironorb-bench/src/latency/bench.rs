@@ -117,6 +117,7 @@ impl Bench {
             repetitions: options.repetitions(),
             calls_per_sample: group.calls_per_sample(),
             warm_up: calls.div_ceil(group.calls_per_sample()).min(WARM_UP_CALLS),
+            time_max: None,
         };
         for contender in &self.contenders {
             contender.running.as_ref().map_or(Ok(()), |running| running.forget())?;
