@@ -46,9 +46,25 @@ where
 {
     let object = target.object();
     let mut local = Some(local);
-    if let Some(result) = by_lease(object, operation, &mut local) {
-        return result;
+    match by_lease(object, operation, &mut local) {
+        Some(result) => result,
+        None => without_lease(object, operation, local, arguments, results),
     }
+}
+
+/// Apart from the calls by lease, which need next to nothing of what this needs.
+#[inline(never)]
+fn without_lease<I, T, E>(
+    object: &ObjectRef,
+    operation: &'static Operation<'static>,
+    local: Option<impl FnOnce(&I) -> Result<T, E>>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E>
+where
+    I: Leased + ?Sized,
+    E: OperationError,
+{
     match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
@@ -111,12 +127,12 @@ where
     I: Leased + ?Sized,
     E: OperationError,
 {
-    if !object.may_be_leased() {
-        return None;
-    }
+    let number = object.number_if_leased()?;
+    let mut result = None;
     I::with_leases(|leases| {
-        leases.call(object, |servant| Some(call_servant(object, operation, servant, local.take()?)))
-    })??
+        leases.call(number, |servant| call_servant(object, operation, servant, local, &mut result));
+    });
+    result
 }
 
 /// Calls a servant in the ordinary way, and keeps a lease of it where the same reference has been called before.
@@ -133,28 +149,32 @@ where
 {
     lease::keep(object, &upcall, servant);
     let _current = upcall.enter();
-    match local {
-        Some(local) => call_servant(object, operation, &**servant, local),
-        // It is used up by the call alone.
-        None => Err(about(object, operation, servant_panicked()).into()),
-    }
+    let (mut local, mut result) = (local, None);
+    call_servant(object, operation, &**servant, &mut local, &mut result);
+    // The call is used up by the servant alone.
+    result.unwrap_or_else(|| Err(about(object, operation, servant_panicked()).into()))
 }
 
+/// Puts what the servant answers in its place, whence it is not moved again.
 #[inline]
 fn call_servant<I, T, E>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     servant: &I,
-    local: impl FnOnce(&I) -> Result<T, E>,
-) -> Result<T, E>
-where
+    local: &mut Option<impl FnOnce(&I) -> Result<T, E>>,
+    result: &mut Option<Result<T, E>>,
+) where
     I: ?Sized,
     E: OperationError,
 {
     let _probe = probe::enter(Stage::Upcall);
-    match catch_unwind(AssertUnwindSafe(|| local(servant))) {
-        Ok(result) => result,
-        Err(_) => Err(about(object, operation, servant_panicked()).into()),
+    let called = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(local) = local.take() {
+            *result = Some(local(servant));
+        }
+    }));
+    if called.is_err() {
+        *result = Some(Err(about(object, operation, servant_panicked()).into()));
     }
 }
 

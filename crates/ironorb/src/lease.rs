@@ -103,16 +103,20 @@ impl<I: ?Sized + 'static> Leases<I> {
         Leases(OnceCell::new())
     }
 
-    /// Calls the servant, if there is a lease for the reference.
+    /// Calls the servant, if there is a lease for the reference with this number.
     #[inline]
-    pub(crate) fn call<T>(&self, object: &ObjectRef, call: impl FnOnce(&I) -> T) -> Option<T> {
-        let number = object.number();
-        let place = self.0.get()?[number as usize % PLACES].0.try_borrow().ok()?;
-        let lease = place.as_ref().filter(|lease| lease.reference == number)?;
-        let _in_progress = lease.enter()?;
+    pub(crate) fn call(&self, number: u64, call: impl FnOnce(&I)) {
+        let Some(places) = self.0.get() else { return };
+        let Ok(place) = places[number as usize % PLACES].0.try_borrow() else { return };
+        let Some(lease) = place.as_ref().filter(|lease| lease.reference == number) else { return };
+        let Some(_in_progress) = lease.enter() else { return };
         match &lease.servant {
-            Servant::Kept(servant) => Some(call(servant)),
-            Servant::Known(servant) => servant.upgrade().map(|servant| call(&servant)),
+            Servant::Kept(servant) => call(servant),
+            Servant::Known(servant) => {
+                if let Some(servant) = servant.upgrade() {
+                    call(&servant);
+                }
+            }
         }
     }
 
@@ -173,7 +177,7 @@ impl<I: ?Sized> Lease<I> {
         let depth = call_depth().get();
         let frame = self.mark.0.get(depth)?;
         frame.store(self.token.0, Ordering::Relaxed);
-        call_depth().set(depth + 1);
+        call_depth().with(|current| current.set(depth + 1));
         let in_progress = InProgress { lease: self, depth };
         // sync: lent-or-ended. Before the mark no processor sees anything of what follows, once others have caught up.
         compiler_fence(Ordering::SeqCst);
@@ -197,7 +201,7 @@ impl<I: ?Sized> Drop for InProgress<'_, I> {
         if let Some(frame) = lease.mark.0.get(self.depth) {
             frame.store(0, Ordering::Release);
         }
-        call_depth().set(self.depth);
+        call_depth().with(|current| current.set(self.depth));
         // sync: lent-or-ended
         compiler_fence(Ordering::SeqCst);
         if lease.lending.epoch.load(Ordering::Acquire) != lease.epoch {

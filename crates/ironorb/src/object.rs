@@ -281,16 +281,12 @@ impl ObjectRef {
         (!address.is_nowhere()).then(|| address.to_string())
     }
 
-    /// Whether there can be leases: of an object in this process that has been called twice.
+    /// What leases know it by, and no other reference; `None` where there can be none: only objects in this process that
+    /// have been called twice are lent.
     #[inline]
-    pub(crate) fn may_be_leased(&self) -> bool {
-        self.number() > CALLED_ONCE
-    }
-
-    /// What leases know it by, if there can be any; no other reference's.
-    #[inline]
-    pub(crate) fn number(&self) -> u64 {
-        self.0.number.load(Ordering::Relaxed)
+    pub(crate) fn number_if_leased(&self) -> Option<u64> {
+        let number = self.0.number.load(Ordering::Relaxed);
+        (number > CALLED_ONCE).then_some(number)
     }
 
     /// The same, given when it is asked for the second time.

@@ -148,7 +148,7 @@ fn push(entered: Frame) -> Current {
         frames[depth].clone()
     });
     frame.replace(entered);
-    DEPTH.set(depth + 1);
+    DEPTH.with(|current| current.set(depth + 1)); // `LocalKey::set` is a call
     Current { frame, depth }
 }
 
@@ -163,7 +163,7 @@ impl Current {
 impl Drop for Current {
     #[inline]
     fn drop(&mut self) {
-        DEPTH.set(self.depth);
+        DEPTH.with(|current| current.set(self.depth));
         // Afterwards: it may be the last of an adapter, and servants go with it.
         drop(self.frame.take());
     }
