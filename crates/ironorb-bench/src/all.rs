@@ -14,7 +14,7 @@ use crate::cubit::cubit;
 use crate::echo::echo;
 use crate::error::BenchError;
 use crate::latency::latency;
-use crate::machine::Machine;
+use crate::machine::{Machine, ONE_CORE};
 use crate::report::{EchoReport, append_lines, write_text};
 use crate::suite::SuiteReport;
 use crate::targets::{Target, fmt_table as fmt_targets};
@@ -112,8 +112,7 @@ fn run(suite: Suites, quick: bool, json: &mut Vec<u8>) -> Result<Ran, BenchError
     };
     match suite {
         Suites::Echo => {
-            let rows = "void,void-unix,void-pool,long,struct64,octet-1k,octet-64k,oneway,collocated";
-            let report = echo(&options(quick, &["--rows", rows]))?;
+            let report = echo(&options(quick, &["--rows", ECHO_ROWS]))?;
             let targets = echo_targets(&report);
             report.append_json(json)?;
             append_lines(json, "echo", "target", &targets, &Machine::this())?;
@@ -158,17 +157,39 @@ fn options<T: Args>(quick: bool, arguments: &[&str]) -> T {
     Command::parse_from(std::iter::once("bench").chain(quick).chain(arguments.iter().copied())).options
 }
 
-/// Void calls over either socket, by the fastest repetitions.
+const ECHO_ROWS: &str = "void,void-adaptive,void-unix,void-shm,void-pool,long,struct64,octet-1k,octet-64k,oneway,\
+                         oneway-batched,collocated";
+
+/// By the fastest repetitions.
 fn echo_targets(report: &EchoReport) -> Vec<Target> {
-    let rows = report.latencies.iter();
-    let bound = |row: &str, layout: &str| match (row, layout) {
-        ("void" | "void-unix", "one core") => Some(1.10),
-        ("void", _) => Some(1.05),
-        _ => None,
+    let best_us = |row: &str, layout: &str| {
+        let mut rows = report.latencies.iter();
+        rows.find(|other| other.row == row && other.layout == layout).map(|row| row.subject.best_us)
     };
+    let rows = report.latencies.iter();
     rows.filter_map(|row| {
-        let what = format!("{} / plain socket, best of repetitions", row.row);
-        Some(Target::at_most(row.layout, what, row.ratio_of_bests(), bound(row.row, row.layout)?))
+        let (name, layout) = (row.row, row.layout);
+        let over_plain = |bound| {
+            let what = format!("{name} / plain socket, best of repetitions");
+            Some(Target::at_most(layout, what, row.ratio_of_bests(), bound))
+        };
+        match (name, layout == ONE_CORE) {
+            ("void" | "void-unix", true) => over_plain(1.10),
+            ("void", false) => over_plain(1.05),
+            ("void-adaptive", false) => over_plain(0.6),
+            ("void-shm", true) => {
+                let what = "void-shm / void-unix, best of repetitions";
+                Some(Target::at_most(layout, what, row.subject.best_us / best_us("void-unix", layout)?, 1.0))
+            }
+            ("void-shm", false) => {
+                Some(Target::at_most(layout, "void-shm, us, best of repetitions", row.subject.best_us, 1.0))
+            }
+            ("oneway-batched", false) => {
+                let what = "oneways a second, batched, millions, best of repetitions";
+                Some(Target::at_least(layout, what, 1.0 / row.subject.best_us, 5.0))
+            }
+            _ => None,
+        }
     })
     .collect()
 }

@@ -112,6 +112,9 @@ pub(crate) struct Layout {
     pub(crate) server: usize,
 }
 
+/// The name of the placement in which client and server take turns.
+pub(crate) const ONE_CORE: &str = "one core";
+
 impl Layout {
     /// Every placement that this machine has.
     pub(crate) fn possible() -> Vec<Layout> {
@@ -128,7 +131,7 @@ impl Layout {
                 (Placement::CoreEach, [first, second, ..]) => {
                     Layout { name: "a core each", client: *first, server: *second }
                 }
-                (_, [first, ..]) => Layout { name: "one core", client: *first, server: *first },
+                (_, [first, ..]) => Layout { name: ONE_CORE, client: *first, server: *first },
             };
             if !layouts.contains(&layout) {
                 layouts.push(layout);
