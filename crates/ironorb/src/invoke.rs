@@ -45,9 +45,13 @@ where
     E: OperationError,
 {
     let object = target.object();
-    let mut local = Some(local);
-    match by_lease(object, operation, &mut local) {
-        Some(result) => result,
+    let (mut local, mut answered) = (Some(local), Answered::NOT);
+    by_lease(object, operation, &mut local, &mut answered);
+    if let Some(value) = answered.value {
+        return Ok(value);
+    }
+    match answered.error {
+        Some(e) => Err(e),
         None => without_lease(object, operation, local, arguments, results),
     }
 }
@@ -88,9 +92,10 @@ where
     R: RefTo<I>,
 {
     let object = target.object();
-    let mut local = Some(local);
+    let (mut local, mut answered) = (Some(local), Answered::NOT);
+    by_lease(object, operation, &mut local, &mut answered);
     // As over the wire: the caller of a oneway hears nothing of what the servant says.
-    if let Some(_unheard) = by_lease(object, operation, &mut local) {
+    if answered.value.is_some() || answered.error.is_some() {
         return Ok(());
     }
     let by_message = || oneway(object, operation, &arguments).map_err(|e| about(object, operation, e));
@@ -116,23 +121,33 @@ pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option
     found
 }
 
+/// What a servant has answered, if anything. Two places and not a `Result`: that would be moved whole, and a move that
+/// reads at once what was just written in parts takes longer than the rest of a call in this process.
+struct Answered<T, E> {
+    value: Option<T>,
+    error: Option<E>,
+}
+
+impl<T, E> Answered<T, E> {
+    const NOT: Self = Answered { value: None, error: None };
+}
+
 /// Calls a servant by a lease that the thread has of its object; else `local` is left where it is.
 #[inline]
 fn by_lease<I, T, E>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     local: &mut Option<impl FnOnce(&I) -> Result<T, E>>,
-) -> Option<Result<T, E>>
-where
+    answered: &mut Answered<T, E>,
+) where
     I: Leased + ?Sized,
     E: OperationError,
 {
-    let number = object.number_if_leased()?;
-    let mut result = None;
-    I::with_leases(|leases| {
-        leases.call(number, |servant| call_servant(object, operation, servant, local, &mut result));
-    });
-    result
+    if let Some(number) = object.number_if_leased() {
+        I::with_leases(|leases| {
+            leases.call(number, |servant| call_servant(object, operation, servant, local, answered));
+        });
+    }
 }
 
 /// Calls a servant in the ordinary way, and keeps a lease of it where the same reference has been called before.
@@ -149,20 +164,23 @@ where
 {
     lease::keep(object, &upcall, servant);
     let _current = upcall.enter();
-    let (mut local, mut result) = (local, None);
-    call_servant(object, operation, &**servant, &mut local, &mut result);
-    // The call is used up by the servant alone.
-    result.unwrap_or_else(|| Err(about(object, operation, servant_panicked()).into()))
+    let (mut local, mut answered) = (local, Answered::NOT);
+    call_servant(object, operation, &**servant, &mut local, &mut answered);
+    match answered {
+        Answered { value: Some(value), .. } => Ok(value),
+        Answered { error: Some(e), .. } => Err(e),
+        // Without a call there was nothing to answer: it is used up by the servant alone.
+        Answered { value: None, error: None } => Err(about(object, operation, servant_panicked()).into()),
+    }
 }
 
-/// Puts what the servant answers in its place, whence it is not moved again.
 #[inline]
 fn call_servant<I, T, E>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     servant: &I,
     local: &mut Option<impl FnOnce(&I) -> Result<T, E>>,
-    result: &mut Option<Result<T, E>>,
+    answered: &mut Answered<T, E>,
 ) where
     I: ?Sized,
     E: OperationError,
@@ -170,11 +188,14 @@ fn call_servant<I, T, E>(
     let _probe = probe::enter(Stage::Upcall);
     let called = catch_unwind(AssertUnwindSafe(|| {
         if let Some(local) = local.take() {
-            *result = Some(local(servant));
+            match local(servant) {
+                Ok(value) => answered.value = Some(value),
+                Err(e) => answered.error = Some(e),
+            }
         }
     }));
     if called.is_err() {
-        *result = Some(Err(about(object, operation, servant_panicked()).into()));
+        answered.error = Some(about(object, operation, servant_panicked()).into());
     }
 }
 
