@@ -506,6 +506,8 @@ public final class Calls {
       properties.setProperty("jacorb.retries", "0");
       properties.setProperty("OAIAddr", "127.0.0.1");
       properties.setProperty("jacorb.poa.thread_pool_max", "100");
+      // A flood of oneways is to wait in the socket, and not to be refused.
+      properties.setProperty("jacorb.poa.queue_wait", "on");
       properties.setProperty("jacorb.connection.server.max_receptor_threads", "20000");
       // The singleton's class is looked up in the system's properties only.
       System.setProperty("org.omg.CORBA.ORBClass", "org.jacorb.orb.ORB");
