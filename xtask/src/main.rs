@@ -181,7 +181,7 @@ fn check_style() -> Result<(), String> {
     need_component("clippy", "clippy")?;
     step("formatting", cargo(&["fmt", "--all", "--check"]))?;
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))?;
-    let mut probes = cargo(&["clippy", "--all-targets", "--locked"]);
+    let mut probes = cargo(&["clippy", "--lib", "--locked"]);
     probes.args(WITH_PROBES).args(["--", "-D", "warnings"]);
     step("lints with probes", probes)?;
     // Before the documentation of all crates, which is what is to be found afterwards.
