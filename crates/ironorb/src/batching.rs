@@ -30,7 +30,7 @@ pub(crate) fn add(
     }
     let (route, _) = object.routes().begin(object).ok()?;
     let Route::Remote(targets) = route.route() else { return None };
-    let target = targets.first()?;
+    let target = targets.as_slice().first()?;
     let link = target.links.link_for_more(thread_ordinal())?;
     let deadline = |now| deadline(object, now);
     match link.add_oneway(&target.request, operation.wire_name(), arguments, batching, deadline) {
@@ -71,7 +71,7 @@ pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
     let route = object.routes().current(object)?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
     // Each, whatever becomes of the others.
-    let flushed: Vec<_> = targets.iter().map(|target| target.links.flush(deadline)).collect();
+    let flushed: Vec<_> = targets.as_slice().iter().map(|target| target.links.flush(deadline)).collect();
     flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
 }
 

@@ -139,7 +139,7 @@ impl<'c> Course<'c> {
     /// The first address has not done it.
     fn failed(&mut self, failure: CallFailure) -> Next {
         match self.route.route() {
-            Route::Remote(targets) => failed(&mut self.invocation, failure, &targets[0].links),
+            Route::Remote(targets) => failed(&mut self.invocation, failure, &targets.as_slice()[0].links),
             Route::Local(_) => self.invocation.on_failure(failure),
         }
     }
@@ -398,7 +398,7 @@ impl<'c> Course<'c> {
 
     fn pass_over(&mut self) -> bool {
         match self.route.route() {
-            Route::Remote(targets) => self.attempts.pass_over(targets),
+            Route::Remote(targets) => self.attempts.pass_over(targets.as_slice()),
             Route::Local(_) => false,
         }
     }

@@ -33,15 +33,19 @@ use crate::route::{Route, Routes};
 #[derive(Clone)]
 pub struct ObjectRef(Arc<Inner>);
 
+/// In this order, so that what a call reads lies together: of a million references none is in a cache.
+#[repr(C)]
 struct Inner {
-    orb: Arc<OrbCore>,
-    ior: Arc<Ior>,
-    routes: Arc<Routes>,
-    policies: InvocationPolicies,
-    /// How requests to it are written, where that is not for this ORB to choose.
-    manner: Option<Manner>,
     /// What leases know it by, once it has been called twice in this process.
     number: AtomicU64,
+    orb: Arc<OrbCore>,
+    /// Whose routes count instead: of a reference made from another by policies that do not concern them.
+    leader: Option<ObjectRef>,
+    routes: Routes,
+    policies: InvocationPolicies,
+    ior: Arc<Ior>,
+    /// How requests to it are written, where that is not for this ORB to choose.
+    manner: Option<Manner>,
 }
 
 /// Numbers of references that have been called less than twice.
@@ -61,27 +65,24 @@ pub struct Manner {
 impl ObjectRef {
     /// A reference for an IOR that is not nil.
     pub(crate) fn new(orb: &Arc<OrbCore>, ior: Ior) -> Self {
-        ObjectRef(Arc::new(Inner {
-            orb: orb.clone(),
-            ior: Arc::new(ior),
-            routes: Arc::default(),
-            policies: InvocationPolicies::NONE,
-            manner: None,
-            number: AtomicU64::new(NEVER_CALLED),
-        }))
+        ObjectRef::made(orb, Arc::new(ior), InvocationPolicies::NONE, None, None)
+    }
+
+    fn made(
+        orb: &Arc<OrbCore>,
+        ior: Arc<Ior>,
+        policies: InvocationPolicies,
+        manner: Option<Manner>,
+        leader: Option<ObjectRef>,
+    ) -> ObjectRef {
+        let (number, routes) = (AtomicU64::new(NEVER_CALLED), Routes::default());
+        ObjectRef(Arc::new(Inner { number, orb: orb.clone(), routes, policies, ior, leader, manner }))
     }
 
     /// The same object through a reference whose requests are written in this manner, for who passes on what others have
     /// written. Not for calls of one's own: with code sets that the server does not know these fail.
     pub fn in_manner(&self, manner: Manner) -> ObjectRef {
-        ObjectRef(Arc::new(Inner {
-            orb: self.0.orb.clone(),
-            ior: self.0.ior.clone(),
-            routes: Arc::default(),
-            policies: self.0.policies,
-            manner: Some(manner),
-            number: AtomicU64::new(NEVER_CALLED),
-        }))
+        ObjectRef::made(&self.0.orb, self.0.ior.clone(), self.0.policies, Some(manner), None)
     }
 
     pub(crate) fn manner(&self) -> Option<Manner> {
@@ -117,13 +118,11 @@ impl ObjectRef {
     pub fn with_policies(&self, policies: InvocationPolicies) -> ObjectRef {
         let policies = policies.or(self.0.policies);
         // What the way to the object may do is between this reference and its calls: others must not change it.
-        let routes = match policies.rebind == self.0.policies.rebind {
-            true => self.0.routes.clone(),
-            false => Arc::default(),
+        let leader = match policies.rebind == self.0.policies.rebind {
+            true => Some(self.0.leader.as_ref().unwrap_or(self).clone()),
+            false => None,
         };
-        let (orb, ior, manner) = (self.0.orb.clone(), self.0.ior.clone(), self.0.manner);
-        let number = AtomicU64::new(NEVER_CALLED);
-        ObjectRef(Arc::new(Inner { orb, ior, routes, policies, manner, number }))
+        ObjectRef::made(&self.0.orb, self.0.ior.clone(), policies, self.0.manner, leader)
     }
 
     /// The policies of this reference (`get_policy_overrides`); what calls follow in the end is told by
@@ -310,8 +309,12 @@ impl ObjectRef {
         }
     }
 
+    #[inline]
     pub(crate) fn routes(&self) -> &Routes {
-        &self.0.routes
+        match &self.0.leader {
+            None => &self.0.routes,
+            Some(leader) => &leader.0.routes,
+        }
     }
 
     pub(crate) fn shared_ior(&self) -> &Arc<Ior> {

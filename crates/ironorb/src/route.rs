@@ -55,7 +55,31 @@ pub(crate) enum Route {
     /// In this process, under this key.
     Local(Vec<u8>),
     /// Behind one of these addresses, in order of preference.
-    Remote(Vec<RemoteTarget>),
+    Remote(Targets),
+}
+
+/// Addresses, one at least. The first lies here itself, since nearly every call goes there.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    first: RemoteTarget,
+    /// All of them, where there are more.
+    all: Option<Box<[RemoteTarget]>>,
+}
+
+impl Targets {
+    /// `None` when there is none.
+    fn of(all: Vec<RemoteTarget>) -> Option<Targets> {
+        let first = all.first()?.clone();
+        Some(Targets { first, all: (all.len() > 1).then(|| all.into_boxed_slice()) })
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[RemoteTarget] {
+        match &self.all {
+            None => std::slice::from_ref(&self.first),
+            Some(all) => all,
+        }
+    }
 }
 
 /// An address with everything that requests to it have in common.
@@ -162,7 +186,7 @@ impl Routes {
             return None;
         }
         match self.original.get() {
-            Some(Ok(Route::Remote(targets))) => targets.first(),
+            Some(Ok(Route::Remote(targets))) => Some(&targets.first),
             _ => None,
         }
     }
@@ -334,7 +358,7 @@ impl Route {
                 targets.push(RemoteTarget { request: request.clone(), profile: index, links });
             }
         }
-        if !targets.is_empty() {
+        if let Some(targets) = Targets::of(targets) {
             return Ok(Route::Remote(targets));
         }
         Err(match incompatible {

@@ -7,7 +7,8 @@ use ironorb::Orb;
 use super::client::{Client, Data, Objects};
 use super::contender::Contender;
 use super::options::LatencyOptions;
-use super::plan::{Group, MANY_OBJECTS};
+use super::order::Algorithm;
+use super::plan::{Cell, Group, MANY_OBJECTS};
 use super::report::{ActivationRow, CellRow, LatencyReport, Measured};
 use crate::contest::{Contest, RawSide, Side};
 use crate::error::BenchError;
@@ -123,6 +124,7 @@ impl Bench {
             contender.running.as_ref().map_or(Ok(()), |running| running.forget())?;
         }
         let load = load();
+        let mut calls_of = vec![0; self.contenders.len()];
         let mut sides: Vec<Option<Box<dyn Side + '_>>> =
             vec![Some(Box::new(RawSide::connect(&self.raw, exchange)?))];
         for (slot, entry) in entries.iter().enumerate() {
@@ -132,26 +134,24 @@ impl Bench {
                     let mut cell = group.cell(entry.invocation, options.iterations);
                     if entry.calls_one {
                         cell.objects = 1;
+                    } else if group.objects >= MANY_OBJECTS {
+                        // Turns are too short to come round, and first calls are not what is compared.
+                        let cell = Cell { algorithm: Algorithm::Robin, ..cell };
+                        let samples = group.objects.div_ceil(group.calls_per_sample());
+                        running.side(&cell, &data, slot)?.each(&mut vec![0; samples])?;
+                        calls_of[entry.contender] += samples * group.calls_per_sample();
                     }
+                    calls_of[entry.contender] += contest.calls();
                     Some(running.side(&cell, &data, slot)?)
                 }
                 _ => None,
             });
         }
         let results = contest.run(&mut sides)?;
-        let sides_of: Vec<usize> = (0..self.contenders.len())
-            .map(|contender| {
-                entries
-                    .iter()
-                    .zip(&sides[1..])
-                    .filter(|(e, s)| e.contender == contender && s.is_some())
-                    .count()
-            })
-            .collect();
         drop(sides);
-        for (contender, sides) in self.contenders.iter().zip(sides_of) {
-            if let (Ok(running), true) = (&contender.running, sides > 0) {
-                running.check(&group, sides * contest.calls())?;
+        for (contender, calls) in self.contenders.iter().zip(calls_of) {
+            if let (Ok(running), true) = (&contender.running, calls > 0) {
+                running.check(&group, calls)?;
             }
         }
         let compared = Compared { bench: self, entries: &entries, results: &results };

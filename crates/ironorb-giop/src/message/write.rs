@@ -9,20 +9,31 @@ use crate::error::Misuse;
 use crate::service_context::EncodedContexts;
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
-/// Everything of a request header that stays the same for all calls on one reference, encoded once.
+/// Everything of a request header that stays the same for all calls on one reference, encoded once. Nearly every one is a
+/// key that fits into the head, and takes no memory elsewhere.
 #[derive(Debug, Clone)]
 pub struct RequestTarget {
+    /// GIOP 1.2: the message up to the target with its padding; id, flags and size are patched. Of one size, which the
+    /// compiler knows when it is copied.
+    head: [u8; PIECE_BYTES],
+    /// Bytes of `head`; 0 where it does not fit.
+    head_length: u8,
+    /// Where in `head` the key ends and the padding begins.
+    key_end: u8,
     version: Version,
     code_sets: Option<TransmissionCodeSets>,
     bare_exceptions: bool,
     disposition: AddressingDisposition,
+    /// `None` where `head` has all of it.
+    rest: Option<Box<Rest>>,
+}
+
+/// What a target has that does not fit, is more than a key, or is addressed before GIOP 1.2.
+#[derive(Debug, Clone)]
+struct Rest {
     object_key: Vec<u8>,
-    /// GIOP 1.2: the message up to the target with its padding; id, flags and size are patched.
+    /// All of what `head` would have.
     template: Vec<u8>,
-    /// The same once more where it fits, for copies whose size the compiler knows.
-    head: [u8; PIECE_BYTES],
-    /// Bytes of `head`; 0 where it does not fit.
-    head_length: usize,
     /// Where in the template the target ends and the padding begins.
     target_end: usize,
     /// The target in the order that is not this processor's, where it is more than the key.
@@ -32,6 +43,8 @@ pub struct RequestTarget {
 const ID_AT: usize = HEADER_BYTES;
 const FLAGS_AT: usize = HEADER_BYTES + 4;
 const TARGET_AT: usize = HEADER_BYTES + 8;
+/// Where the key begins: after the disposition, its padding and the length.
+const KEY_AT: usize = TARGET_AT + 8;
 
 /// Halves of headers up to this size are copied as so many bytes: less than finding out how many there are.
 pub(super) const PIECE_BYTES: usize = 64;
@@ -40,24 +53,12 @@ impl RequestTarget {
     /// A template for requests to one object, named by its key. `code_sets` is what was chosen from the sets that
     /// the server lists in its reference; `None` when it lists none.
     pub fn new(version: Version, code_sets: Option<TransmissionCodeSets>, object_key: &[u8]) -> Self {
-        let mut target = RequestTarget {
-            version,
-            code_sets,
-            bare_exceptions: false,
-            disposition: AddressingDisposition::Key,
-            object_key: object_key.to_vec(),
-            template: Vec::new(),
-            head: [0; PIECE_BYTES],
-            head_length: 0,
-            target_end: 0,
-            swapped_address: Vec::new(),
-        };
-        let mut w = target.begin_template();
+        let mut template = Vec::with_capacity(PIECE_BYTES);
+        let mut w = begin_template(&mut template, version);
         w.write_u16(AddressingDisposition::Key.number());
         w.write_u32(object_key.len() as u32);
         w.write_bytes(object_key);
-        target.end_template();
-        target
+        RequestTarget::of(version, code_sets, AddressingDisposition::Key, object_key, template, Vec::new())
     }
 
     /// A template for requests that name the object as a server has asked for by NEEDS_ADDRESSING_MODE. Before GIOP
@@ -70,17 +71,45 @@ impl RequestTarget {
         address: TargetAddress<'_>,
     ) -> Result<Self, Misuse> {
         let key = address.object_key().ok_or(Misuse::NotAReference)?;
-        let mut target = RequestTarget::new(version, code_sets, key);
-        if version == Version::V1_2 {
-            target.disposition = address.disposition();
-            let mut w = target.begin_template();
-            w.put(&address)?;
-            target.end_template();
-            if address.disposition() != AddressingDisposition::Key {
-                target.swapped_address = swapped_address(version, address)?;
-            }
+        let disposition = address.disposition();
+        if version != Version::V1_2 || disposition == AddressingDisposition::Key {
+            return Ok(RequestTarget::new(version, code_sets, key));
         }
-        Ok(target)
+        let mut template = Vec::new();
+        begin_template(&mut template, version).put(&address)?;
+        let swapped_address = swapped_address(version, address)?;
+        Ok(RequestTarget::of(version, code_sets, disposition, key, template, swapped_address))
+    }
+
+    /// Of a template that ends with the target.
+    fn of(
+        version: Version,
+        code_sets: Option<TransmissionCodeSets>,
+        disposition: AddressingDisposition,
+        object_key: &[u8],
+        mut template: Vec<u8>,
+        swapped_address: Vec<u8>,
+    ) -> RequestTarget {
+        let target_end = template.len();
+        template.resize(target_end.next_multiple_of(4), 0);
+        let mut head = [0; PIECE_BYTES];
+        let fits = version == Version::V1_2 && template.len() <= PIECE_BYTES;
+        if fits {
+            head[..template.len()].copy_from_slice(&template);
+        }
+        let is_all = fits && disposition == AddressingDisposition::Key;
+        RequestTarget {
+            head,
+            head_length: if fits { template.len() as u8 } else { 0 },
+            key_end: if is_all { target_end as u8 } else { 0 },
+            version,
+            code_sets,
+            bare_exceptions: false,
+            disposition,
+            rest: (!is_all).then(|| {
+                Box::new(Rest { object_key: object_key.to_vec(), template, target_end, swapped_address })
+            }),
+        }
     }
 
     /// The same target, to which exceptions in an `any` go as [`Encoding::bare_exceptions`] says.
@@ -96,28 +125,6 @@ impl RequestTarget {
         Encoding { bare_exceptions: self.bare_exceptions, ..Encoding::native(self.version, code_sets) }
     }
 
-    fn begin_template(&mut self) -> Writer<'_> {
-        self.template.clear();
-        let encoding = Encoding { version: self.version, ..Encoding::NATIVE };
-        let mut w = Writer::new(&mut self.template, encoding);
-        w.write_bytes(&header(self.version, MessageType::Request));
-        w.write_u32(0); // request id, patched
-        w.write_bytes(&[0; 4]); // response flags, patched, and three reserved octets
-        w
-    }
-
-    fn end_template(&mut self) {
-        self.target_end = self.template.len();
-        self.template.resize(self.target_end.next_multiple_of(4), 0);
-        (self.head, self.head_length) = ([0; PIECE_BYTES], 0);
-        if self.version == Version::V1_2
-            && let Some(head) = self.head.get_mut(..self.template.len())
-        {
-            head.copy_from_slice(&self.template);
-            self.head_length = self.template.len();
-        }
-    }
-
     /// Whether requests to it for this operation are two constants, but for service contexts.
     #[inline]
     pub(crate) fn is_plain(&self, operation: OperationName<'_>) -> bool {
@@ -131,7 +138,10 @@ impl RequestTarget {
 
     /// The object key.
     pub fn object_key(&self) -> &[u8] {
-        &self.object_key
+        match &self.rest {
+            None => &self.head[KEY_AT..usize::from(self.key_end)],
+            Some(rest) => &rest.object_key,
+        }
     }
 
     /// How requests name the object.
@@ -141,9 +151,25 @@ impl RequestTarget {
 
     /// The target as it stands in requests of GIOP 1.2 in this byte order, where it is more than the key.
     pub(super) fn address_in(&self, order: ByteOrder) -> &[u8] {
-        match order.is_native() {
-            true => &self.template[TARGET_AT..self.target_end],
-            false => &self.swapped_address,
+        match &self.rest {
+            Some(rest) if !order.is_native() => &rest.swapped_address,
+            _ => self.address(),
+        }
+    }
+
+    /// The same in this processor's order, whatever it is.
+    fn address(&self) -> &[u8] {
+        match &self.rest {
+            None => &self.head[TARGET_AT..usize::from(self.key_end)],
+            Some(rest) => &rest.template[TARGET_AT..rest.target_end],
+        }
+    }
+
+    /// The message up to the target with its padding.
+    fn template(&self) -> &[u8] {
+        match &self.rest {
+            None => &self.head[..usize::from(self.head_length)],
+            Some(rest) => &rest.template,
         }
     }
 
@@ -151,6 +177,15 @@ impl RequestTarget {
     pub fn code_sets(&self) -> Option<TransmissionCodeSets> {
         self.code_sets
     }
+}
+
+/// Appends what comes before the target.
+fn begin_template(template: &mut Vec<u8>, version: Version) -> Writer<'_> {
+    let mut w = Writer::new(template, Encoding { version, ..Encoding::NATIVE });
+    w.write_bytes(&header(version, MessageType::Request));
+    w.write_u32(0); // request id, patched
+    w.write_bytes(&[0; 4]); // response flags, patched, and three reserved octets
+    w
 }
 
 #[cold]
@@ -204,7 +239,7 @@ impl MessageStart {
         encoding: Encoding,
     ) -> MessageStart {
         let origin = buf.len();
-        append_piece(buf, &target.head, target.head_length);
+        append_piece(buf, &target.head, usize::from(target.head_length));
         append_piece(buf, &operation.tail.bytes, operation.tail.length);
         Self::body_aligned(buf, origin, encoding)
     }
@@ -249,7 +284,7 @@ impl MessageStart {
     ) -> Result<MessageStart, Misuse> {
         let origin = buf.len();
         if target.version == Version::V1_2 {
-            buf.extend_from_slice(&target.template);
+            buf.extend_from_slice(target.template());
             buf[origin + ID_AT..origin + ID_AT + 4].copy_from_slice(&id.0.to_ne_bytes());
             buf[origin + FLAGS_AT] = response.flags();
             let mut w = Writer::continuing(buf, origin, encoding);
@@ -265,7 +300,7 @@ impl MessageStart {
             if target.version == Version::V1_1 {
                 w.write_bytes(&[0; 3]);
             }
-            w.write_octets(&target.object_key)?;
+            w.write_octets(target.object_key())?;
             write_operation(&mut w, operation)?;
             w.write_u32(0); // an empty principal
             Ok(Self::body_here(buf, origin, encoding))
@@ -337,9 +372,9 @@ impl MessageStart {
         w.write_u32(id.0);
         if encoding.version == Version::V1_2 {
             // The same distance from a multiple of 4 as in the template, and the target needs no more.
-            w.write_bytes(&target.template[TARGET_AT..target.target_end]);
+            w.write_bytes(target.address());
         } else {
-            w.write_octets(&target.object_key)?;
+            w.write_octets(target.object_key())?;
         }
         Ok(Self::body_here(buf, origin, encoding))
     }

@@ -118,7 +118,12 @@ impl Course {
             Route::Local(key) => Way::Local(key.clone()),
             // The driver's network has no files, and so no sockets in them.
             Route::Remote(targets) => Way::Remote(
-                targets.iter().filter(|target| !target.links.address().is_local()).cloned().collect(),
+                targets
+                    .as_slice()
+                    .iter()
+                    .filter(|target| !target.links.address().is_local())
+                    .cloned()
+                    .collect(),
             ),
         };
         Ok(())

@@ -246,7 +246,7 @@ impl AsyncCall {
     fn pass_over(&self) -> bool {
         match self.object.routes().current(&self.object) {
             Ok(route) => match route.route() {
-                Route::Remote(targets) => self.lock().attempts.pass_over(targets),
+                Route::Remote(targets) => self.lock().attempts.pass_over(targets.as_slice()),
                 Route::Local(_) => false,
             },
             Err(_) => false,
@@ -276,7 +276,7 @@ impl AsyncCall {
         let route = self.object.routes().current(&self.object).map_err(Next::Fail)?;
         self.lock().invocation.on_route(route.is_forwarded());
         let targets = match route.route() {
-            Route::Remote(targets) => targets,
+            Route::Remote(targets) => targets.as_slice(),
             Route::Local(key) => {
                 self.keep(arguments, loopback::encoding())?;
                 return self.call_here(key.clone(), arguments.is_some());
