@@ -34,28 +34,49 @@ fn an_object_takes_little_beside_its_servant() {
     let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let multiple = PoaPolicies { id_uniqueness: IdUniqueness::Multiple, ..PoaPolicies::default() };
     for objects in [25_000, 32_768, 40_000, 55_000] {
-        let unique = bytes_an_object(&orb, PoaPolicies::default(), objects, false);
-        let multiple = bytes_an_object(&orb, multiple, objects, false);
-        let persistent = bytes_an_object(&orb, PoaPolicies::PERSISTENT, objects, true);
+        let unique = bytes_an_object(&orb, PoaPolicies::default(), objects, Ids::System);
+        let multiple = bytes_an_object(&orb, multiple, objects, Ids::System);
+        let sought = bytes_an_object(&orb, PoaPolicies::default(), objects, Ids::Sought);
+        let persistent = bytes_an_object(&orb, PoaPolicies::PERSISTENT, objects, Ids::Own("object"));
+        let long = bytes_an_object(&orb, PoaPolicies::PERSISTENT, objects, Ids::Own("a rather long name"));
         println!(
-            "{objects} objects: {unique} bytes each, {multiple} with MULTIPLE_ID, {persistent} persistent"
+            "{objects} objects: {unique} bytes each, {multiple} with MULTIPLE_ID, {sought} where servants are looked for, \
+             {persistent} persistent, {long} with long ids"
         );
-        assert!(unique <= 64, "{unique} bytes for each of {objects}");
-        assert!(multiple <= 50, "{multiple} bytes for each of {objects} with MULTIPLE_ID");
-        // These have ids of their own, which must be found.
-        assert!(persistent <= 120, "{persistent} bytes for each of {objects} persistent ones");
+        assert!(unique <= 35, "{unique} bytes for each of {objects}");
+        assert!(multiple <= 35, "{multiple} bytes for each of {objects} with MULTIPLE_ID");
+        assert!(sought <= 48, "{sought} bytes for each of {objects} where servants are looked for");
+        // These have ids of their own, which must be found. Up to 16 octets they are kept with the objects.
+        assert!(persistent <= 64, "{persistent} bytes for each of {objects} persistent ones");
+        assert!(long <= 160, "{long} bytes for each of {objects} with long ids");
     }
     orb.shutdown(true).unwrap();
 }
 
-fn bytes_an_object(orb: &Orb, policies: PoaPolicies, objects: usize, has_ids: bool) -> isize {
+/// How objects come to their ids.
+#[derive(Clone, Copy)]
+enum Ids {
+    System,
+    /// The same, and the adapter is asked for the object of a servant.
+    Sought,
+    /// The application's, which begin like this and have up to nine octets more.
+    Own(&'static str),
+}
+
+fn bytes_an_object(orb: &Orb, policies: PoaPolicies, objects: usize, ids: Ids) -> isize {
     let poa = orb.root_poa().create_poa("counted", None, policies).unwrap();
     let before = BYTES.load(Ordering::SeqCst);
     for n in 0..objects {
         let servant = ironorb::servant::<EchoRef, _>(Arc::new(Small::default()));
-        match has_ids {
-            true => poa.activate_object_with_id(&format!("object {n}").into(), servant).unwrap(),
-            false => drop(poa.activate_object(servant).unwrap()),
+        match ids {
+            Ids::Own(begin) => {
+                poa.activate_object_with_id(&format!("{begin} {n:08}").into(), servant).unwrap()
+            }
+            Ids::System => drop(poa.activate_object(servant).unwrap()),
+            Ids::Sought => {
+                let id = poa.activate_object(servant.clone()).unwrap();
+                assert_eq!(poa.servant_to_id(&servant).unwrap(), id);
+            }
         }
     }
     let taken = BYTES.load(Ordering::SeqCst) - before;

@@ -1,14 +1,13 @@
 //! What the adapter knows of a servant: something that can be asked to carry out an operation.
 
-mod kept;
-
-pub use kept::Kept;
-
 use std::any::Any;
 use std::borrow::Cow;
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use bytemuck::TransparentWrapper;
+use bytemuck::allocation::TransparentWrapperAlloc;
 use ironorb_giop::exception::SystemException;
 
 use crate::config::OperationLookup;
@@ -53,7 +52,7 @@ pub trait Servant: Send + Sync + 'static {
 
     /// Offers itself to a caller in the same process. One that offers nothing gets such calls by
     /// [`dispatch`](Self::dispatch), as those from elsewhere.
-    fn provide(&self, slot: &mut LocalSlot<'_>) {
+    fn provide(self: Arc<Self>, slot: &mut LocalSlot<'_>) {
         let _ = slot;
     }
 
@@ -62,15 +61,21 @@ pub trait Servant: Send + Sync + 'static {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Taken apart, if it is a skeleton.
+    /// The same with another way to look for its operations, if it is a skeleton.
     #[doc(hidden)]
-    fn kept(&self, lookup: OperationLookup) -> Option<Kept> {
+    fn searched_by(self: Arc<Self>, lookup: OperationLookup) -> Option<Arc<dyn Servant>> {
         let _ = lookup;
         None
     }
 
+    /// Whether anybody could tell when it is dropped.
+    #[doc(hidden)]
+    fn is_dropped_in_time(&self) -> bool {
+        true
+    }
+
     /// What implements it, for those who know its type.
-    fn implementation(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn implementation(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
 
@@ -110,31 +115,81 @@ pub trait Servant: Send + Sync + 'static {
     }
 }
 
-/// A servant of the interface of `R` as an adapter wants it.
+/// A servant of the interface of `R` as an adapter wants it. Takes no memory.
 pub fn servant<R, S>(servant: Arc<S>) -> Arc<dyn Servant>
 where
     R: TypedRef,
     R::Interface: InterfaceOf<S> + 'static,
     S: Send + Sync + 'static,
 {
-    skeleton::<R::Interface, S>(servant)
+    Skeleton::<R::Interface, S, { OperationLookup::PerfectHash as usize }>::wrap_arc(servant)
 }
 
-fn skeleton<I, S>(servant: Arc<S>) -> Arc<dyn Servant>
-where
-    I: InterfaceOf<S> + ?Sized + 'static,
-    S: Send + Sync + 'static,
-{
-    Arc::new(Skeleton::<I, S> { servant, interface: PhantomData })
+/// A servant as an adapter keeps it: its operations are looked for in the ORB's way.
+#[derive(Clone)]
+pub(crate) struct Kept(Arc<dyn Servant>);
+
+impl Kept {
+    pub(crate) fn new(servant: Arc<dyn Servant>, lookup: OperationLookup) -> Kept {
+        match lookup {
+            OperationLookup::PerfectHash => Kept(servant),
+            other => Kept(servant.clone().searched_by(other).unwrap_or(servant)),
+        }
+    }
+
+    /// The servant, for whoever asks for it.
+    #[cold]
+    pub(crate) fn whole(&self) -> Arc<dyn Servant> {
+        self.0.clone()
+    }
+
+    /// Carries out a request.
+    #[inline]
+    pub(crate) fn dispatch(&self, call: Call<'_>) -> Replied {
+        self.0.dispatch(call)
+    }
+
+    /// Offers the servant to a caller in the same process.
+    #[inline]
+    pub(crate) fn provide(&self, slot: &mut LocalSlot<'_>) {
+        self.0.clone().provide(slot);
+    }
+
+    /// Whether it must be dropped as soon as its object has ended: it does something then.
+    pub(crate) fn is_dropped_in_time(&self) -> bool {
+        self.0.is_dropped_in_time()
+    }
+
+    /// Tells servants apart: see [`Servant::address`].
+    #[inline]
+    pub(crate) fn address(&self) -> usize {
+        self.0.address()
+    }
+
+    /// Whether nobody else can have it, no other object and not the application: nothing tells it from others but where it
+    /// is, and there is one that holds it.
+    pub(crate) fn is_nobody_elses(&self) -> bool {
+        Arc::strong_count(&self.0) == 1 && self.address() == Arc::as_ptr(&self.0).addr()
+    }
 }
 
-/// Joins an implementation to the operations of an interface.
-struct Skeleton<I: ?Sized, S> {
-    servant: Arc<S>,
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+/// An implementation as a servant of an interface, whose operations are looked for in one way: a type for the table of its
+/// functions, so that what an application shares is a servant where it lies.
+#[derive(TransparentWrapper)]
+#[repr(transparent)]
+#[transparent(S)]
+struct Skeleton<I: ?Sized, S, const LOOKUP: usize> {
+    implementation: S,
     interface: PhantomData<fn(&I)>,
 }
 
-impl<I, S> Servant for Skeleton<I, S>
+impl<I, S, const LOOKUP: usize> Servant for Skeleton<I, S, LOOKUP>
 where
     I: InterfaceOf<S> + ?Sized + 'static,
     S: Send + Sync + 'static,
@@ -143,23 +198,50 @@ where
         I::REPOSITORY_IDS
     }
 
+    #[inline]
     fn dispatch(&self, call: Call<'_>) -> Replied {
-        I::dispatch(&self.servant, call)
+        match const { LOOKUPS[LOOKUP] } {
+            OperationLookup::PerfectHash => I::dispatch(&self.implementation, call),
+            other => I::dispatch_by(other, &self.implementation, call),
+        }
     }
 
-    fn provide(&self, slot: &mut LocalSlot<'_>) {
-        I::provide(&self.servant, slot);
+    fn provide(self: Arc<Self>, slot: &mut LocalSlot<'_>) {
+        I::provide(&Self::peel_arc(self), slot);
     }
 
-    fn address(&self) -> usize {
-        Arc::as_ptr(&self.servant).addr()
+    fn searched_by(self: Arc<Self>, lookup: OperationLookup) -> Option<Arc<dyn Servant>> {
+        let implementation = Self::peel_arc(self);
+        Some(match lookup {
+            OperationLookup::PerfectHash => {
+                Skeleton::<I, S, { OperationLookup::PerfectHash as usize }>::wrap_arc(implementation)
+            }
+            OperationLookup::Hash => {
+                Skeleton::<I, S, { OperationLookup::Hash as usize }>::wrap_arc(implementation)
+            }
+            OperationLookup::Binary => {
+                Skeleton::<I, S, { OperationLookup::Binary as usize }>::wrap_arc(implementation)
+            }
+            OperationLookup::Linear => {
+                Skeleton::<I, S, { OperationLookup::Linear as usize }>::wrap_arc(implementation)
+            }
+        })
     }
 
-    fn kept(&self, lookup: OperationLookup) -> Option<Kept> {
-        Some(Self::take_apart(self.servant.clone(), lookup))
+    fn is_dropped_in_time(&self) -> bool {
+        std::mem::needs_drop::<S>()
     }
 
-    fn implementation(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        Some(self.servant.clone())
+    fn implementation(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(Self::peel_arc(self))
     }
 }
+
+/// Each by its number.
+const LOOKUPS: [OperationLookup; 4] = {
+    let mut all = [OperationLookup::PerfectHash; 4];
+    all[OperationLookup::Hash as usize] = OperationLookup::Hash;
+    all[OperationLookup::Binary as usize] = OperationLookup::Binary;
+    all[OperationLookup::Linear as usize] = OperationLookup::Linear;
+    all
+};

@@ -144,7 +144,7 @@ impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
         Arc::as_ptr(&self.0).addr()
     }
 
-    fn implementation(&self) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
+    fn implementation(self: Arc<Self>) -> Option<Arc<dyn std::any::Any + Send + Sync>> {
         Some(self.0.clone())
     }
 

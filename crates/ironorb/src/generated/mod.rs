@@ -33,7 +33,6 @@ pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::pending::{Pending, invoke_async};
 pub use crate::poa::PoaError;
-pub use crate::servant::Kept;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
     AnyBitPattern, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, UnmarshalNillable,

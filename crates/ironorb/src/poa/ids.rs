@@ -1,25 +1,34 @@
 //! From an object's id to its slot and back, where ids are not made from slots. Each part has a lock of its own, so that
 //! requests for different objects mostly do not meet.
+//!
+//! An id of up to 16 octets takes 17 bytes, and 6 to 12 in the table that it is found by. Ids come and go, and are told by
+//! their slots, only with the object map open; who looks for one holds the lock of its part instead, as does who changes it.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
 
+use hashbrown::HashTable;
+
 use super::ObjectId;
-use super::numbers::Numbers;
 use super::slots::Places;
 use crate::config::ObjectLookup;
 use crate::sync::{lock, read, write};
 
 /// Ids and slots.
 pub(super) struct Ids {
-    by_slot: Places<Mutex<Option<ObjectId>>>,
+    by_slot: BySlot,
     index: Index,
 }
 
 enum Index {
-    Hash { hasher: RandomState, parts: Box<[Mutex<Numbers>; PARTS]> },
+    Hash { hasher: RandomState, parts: Box<[Part; PARTS]> },
     Linear(RwLock<Vec<(ObjectId, u32)>>),
 }
+
+/// Slots by their ids' hashes.
+type Part = Mutex<HashTable<u32>>;
 
 /// So many ids can be looked for at once.
 const PARTS: usize = 16;
@@ -32,7 +41,7 @@ impl Ids {
             }
             ObjectLookup::Linear => Index::Linear(RwLock::default()),
         };
-        Ids { by_slot: Places::default(), index }
+        Ids { by_slot: BySlot::default(), index }
     }
 
     /// Looks at the slot that an id has, which keeps it while it is looked at.
@@ -42,7 +51,7 @@ impl Ids {
             Index::Hash { hasher, parts } => {
                 let hash = hasher.hash_one(id);
                 let part = lock(&parts[part_of(hash)]);
-                part.find(hash as u32, |index| self.is_in_slot(id, index)).map(look)
+                part.find(hash, |index| self.by_slot.is_in(id, *index)).map(|index| look(*index))
             }
             Index::Linear(ids) => {
                 let ids = read(ids);
@@ -53,17 +62,22 @@ impl Ids {
 
     /// The id that has a slot.
     pub(super) fn in_slot(&self, index: u32) -> Option<ObjectId> {
-        lock(self.by_slot.get(index)?).clone()
+        self.by_slot.with(index, |id| ObjectId::from(id))
     }
 
     pub(super) fn insert(&self, id: &ObjectId, index: u32) {
-        *lock(self.by_slot.make(index)) = Some(id.clone());
         match &self.index {
             Index::Hash { hasher, parts } => {
                 let hash = hasher.hash_one(id.as_bytes());
-                lock(&parts[part_of(hash)]).insert(hash as u32, index);
+                let mut part = lock(&parts[part_of(hash)]);
+                self.by_slot.set(index, id.as_bytes());
+                let hash_of = |index: &u32| self.by_slot.with(*index, |id| hasher.hash_one(id)).unwrap_or(0);
+                part.insert_unique(hash, index, hash_of);
             }
-            Index::Linear(ids) => write(ids).push((id.clone(), index)),
+            Index::Linear(ids) => {
+                self.by_slot.set(index, id.as_bytes());
+                write(ids).push((id.clone(), index));
+            }
         }
     }
 
@@ -71,24 +85,167 @@ impl Ids {
         match &self.index {
             Index::Hash { hasher, parts } => {
                 let hash = hasher.hash_one(id.as_bytes());
-                lock(&parts[part_of(hash)]).remove(hash as u32, index);
+                let mut part = lock(&parts[part_of(hash)]);
+                if let Ok(found) = part.find_entry(hash, |other| *other == index) {
+                    found.remove();
+                }
+                self.by_slot.clear(index);
             }
-            Index::Linear(ids) => write(ids).retain(|(_, other)| *other != index),
+            Index::Linear(ids) => {
+                write(ids).retain(|(_, other)| *other != index);
+                self.by_slot.clear(index);
+            }
         }
-        if let Some(place) = self.by_slot.get(index) {
-            *lock(place) = None;
-        }
-    }
-
-    #[inline]
-    fn is_in_slot(&self, id: &[u8], index: u32) -> bool {
-        let Some(place) = self.by_slot.get(index) else { return false };
-        lock(place).as_ref().is_some_and(|known| known.as_bytes() == id)
     }
 }
 
 /// By bits that the part itself does not go by.
 #[inline]
 fn part_of(hash: u64) -> usize {
-    (hash >> 60) as usize % PARTS
+    (hash >> 48) as usize % PARTS
+}
+
+/// The ids of slots. There is no lock for each: see above.
+#[derive(Default)]
+struct BySlot {
+    short: Places<Block>,
+    /// Those that are longer than [`SHORT`].
+    long: Mutex<HashMap<u32, Box<[u8]>>>,
+}
+
+/// The ids of neighbouring slots.
+#[derive(Default)]
+struct Block {
+    /// Octets of each and one more; [`LONG`], or [`NO_ID`].
+    lengths: [AtomicU8; BLOCK],
+    octets: [[AtomicU64; 2]; BLOCK],
+}
+
+/// So many lengths are a word.
+const BLOCK: usize = 8;
+
+/// Octets that lie in a block.
+const SHORT: usize = 16;
+
+/// In place of a length.
+const NO_ID: u8 = 0;
+const LONG: u8 = u8::MAX;
+
+impl BySlot {
+    /// Whether a slot has this id.
+    #[inline]
+    fn is_in(&self, id: &[u8], index: u32) -> bool {
+        let Some(block) = self.short.get(index / BLOCK as u32) else { return false };
+        let place = index as usize % BLOCK;
+        match (words(id), block.lengths[place].load(Ordering::Relaxed)) {
+            (Some((length, [first, second])), known) => {
+                let octets = &block.octets[place];
+                known == length
+                    && octets[0].load(Ordering::Relaxed) == first
+                    && octets[1].load(Ordering::Relaxed) == second
+            }
+            (None, LONG) => lock(&self.long).get(&index).is_some_and(|known| **known == *id),
+            (None, _) => false,
+        }
+    }
+
+    /// Looks at the id of a slot, if it has one.
+    fn with<T>(&self, index: u32, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let block = self.short.get(index / BLOCK as u32)?;
+        let place = index as usize % BLOCK;
+        match block.lengths[place].load(Ordering::Relaxed) {
+            NO_ID => None,
+            LONG => lock(&self.long).get(&index).map(|id| look(id)),
+            length => {
+                let mut octets = [0; SHORT];
+                for (eight, word) in octets.chunks_exact_mut(8).zip(&block.octets[place]) {
+                    eight.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+                }
+                octets.get(..usize::from(length - 1)).map(look)
+            }
+        }
+    }
+
+    fn set(&self, index: u32, id: &[u8]) {
+        let block = self.short.make(index / BLOCK as u32);
+        let place = index as usize % BLOCK;
+        let length = match words(id) {
+            Some((length, words)) => {
+                for (octets, word) in block.octets[place].iter().zip(words) {
+                    octets.store(word, Ordering::Relaxed);
+                }
+                length
+            }
+            None => {
+                lock(&self.long).insert(index, id.into());
+                LONG
+            }
+        };
+        block.lengths[place].store(length, Ordering::Relaxed);
+    }
+
+    fn clear(&self, index: u32) {
+        let Some(block) = self.short.get(index / BLOCK as u32) else { return };
+        if block.lengths[index as usize % BLOCK].swap(NO_ID, Ordering::Relaxed) == LONG {
+            lock(&self.long).remove(&index);
+        }
+    }
+}
+
+/// A short id as it is stored.
+#[inline]
+fn words(id: &[u8]) -> Option<(u8, [u64; 2])> {
+    let mut octets = [0; SHORT];
+    octets.get_mut(..id.len())?.copy_from_slice(id);
+    let [a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7] = octets;
+    let first = u64::from_ne_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
+    let second = u64::from_ne_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
+    Some((id.len() as u8 + 1, [first, second]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id(number: u8) -> ObjectId {
+        // Of all lengths around the longest short one, alike but for their ends.
+        ObjectId::from(vec![number; usize::from(number)])
+    }
+
+    proptest! {
+        #[test]
+        fn ids_are_found_by_octets_and_by_slot(
+            steps in prop::collection::vec((any::<bool>(), 0..40_u8, 0..60_u32), 0..300),
+            is_linear in any::<bool>(),
+        ) {
+            let ids = Ids::new(if is_linear { ObjectLookup::Linear } else { ObjectLookup::Hash });
+            let mut known: HashMap<u32, u8> = HashMap::new();
+            for (is_put, number, slot) in steps {
+                let is_new = !known.contains_key(&slot) && !known.values().any(|other| *other == number);
+                if is_put && is_new {
+                    ids.insert(&id(number), slot);
+                    known.insert(slot, number);
+                } else if !is_put && let Some(number) = known.remove(&slot) {
+                    ids.remove(&id(number), slot);
+                }
+                for slot in 0..60 {
+                    prop_assert_eq!(ids.in_slot(slot), known.get(&slot).map(|number| id(*number)));
+                }
+                for number in 0..40 {
+                    let slot = known.iter().find(|(_, other)| **other == number).map(|(slot, _)| *slot);
+                    prop_assert_eq!(ids.find(id(number).as_bytes(), |found| found), slot);
+                }
+            }
+            prop_assert_eq!(lock(&ids.by_slot.long).len(), known.values().filter(|n| **n > 16).count());
+        }
+    }
+
+    #[test]
+    fn an_id_takes_seventeen_bytes() {
+        assert_eq!(size_of::<Block>(), 17 * BLOCK);
+    }
 }

@@ -159,14 +159,15 @@ impl PoaInner {
             Err(_) => Err(Refusal::Exception(servant_panicked())),
         };
         let kept = servant.and_then(|servant| {
+            let servant = self.keep(servant);
             let mut objects = self.objects.open();
-            if self.policies.is_unique() && objects.by_servant(servant.address()).is_some() {
+            if objects.is_object(&servant) {
                 let bad = MinorCode::OBJ_ADAPTER_BAD_INCARNATION;
                 return Err(refusal(SystemExceptionKind::ObjAdapter, bad));
             }
             match (self.absence(), objects.slot_of(id.as_bytes())) {
                 (None, Some(slot)) => {
-                    objects.activate(slot, self.keep(servant));
+                    objects.activate(slot, servant);
                     // While the map is open nobody takes it out again.
                     let entered = self.objects.enter_slot(slot);
                     entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))
@@ -176,7 +177,7 @@ impl PoaInner {
                     drop(objects);
                     let _current = enter_adapter(self);
                     let poa = Poa(self.clone());
-                    let tell = || activator.etherealize(id, &poa, servant.clone(), true, false);
+                    let tell = || activator.etherealize(id, &poa, servant.whole(), true, false);
                     let _panicked = catch_unwind(AssertUnwindSafe(tell));
                     Err(absence.unwrap_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT)))
                 }

@@ -1,7 +1,7 @@
 //! The portable object adapter (CORBA 3.3 part 1, clause 15): from object keys to servants.
 //!
 //! - the tree of adapters: this file, `destroy`, `servant_manager` (what applications implement)
-//! - objects and references: `objects`, `object_map` (over `slots`, `ids`, `numbers`), `object_id`, `key`
+//! - objects and references: `objects`, `object_map` (over `slots` and `ids`), `object_id`, `key`
 //! - requests: `manager` (may they pass), `lookup` (to which servant), `upcall` (what is counted), `turn` and `main_thread`
 //!   (on which thread), `current` (what the servant is told), `lent` (calls that are not counted)
 //!
@@ -18,7 +18,6 @@ mod lookup;
 mod main_thread;
 mod manager;
 mod manager_factory;
-mod numbers;
 mod object_id;
 mod object_map;
 mod objects;

@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use hashbrown::HashTable;
+
 use super::gate::{Gate, GateKeeper};
 use super::ids::Ids;
 use super::key::Slot;
-use super::numbers::{NUMBERS_MAX, Numbers};
 use super::slots::{Emptied, Entry, Slots, Visit};
 use super::upcall::Farewell;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
@@ -34,8 +35,7 @@ struct Books {
     slots: u32,
     /// Slots to be given out; those that are taken meanwhile are skipped.
     free: Vec<u32>,
-    /// The slot of a servant, where a servant is one object.
-    by_servant: Option<Numbers>,
+    by_servant: ByServant,
     /// Objects that each servant is, until they are etherealised, where that is asked.
     uses: Option<HashMap<usize, usize>>,
     /// Slots whose object is being incarnated, or is on its way out and will be etherealised.
@@ -44,6 +44,16 @@ struct Books {
     leaving: HashMap<Visit, Leaving>,
     /// Active objects that threads may have leases of, by slot.
     lent: HashMap<u32, Token>,
+}
+
+/// From a servant to its slot.
+enum ByServant {
+    /// A servant may be several objects.
+    NotUnique,
+    /// Nobody has had to know: servants that nobody else holds are no other object.
+    NotAsked,
+    /// Slots by the addresses of their servants.
+    Known(HashTable<u32>),
 }
 
 struct Leaving {
@@ -90,7 +100,7 @@ impl ObjectMap {
             books: Mutex::new(Books {
                 slots: 0,
                 free: Vec::new(),
-                by_servant: is_unique.then(Numbers::default),
+                by_servant: if is_unique { ByServant::NotAsked } else { ByServant::NotUnique },
                 uses: (is_asked && !is_unique).then(HashMap::new),
                 busy: HashMap::new(),
                 leaving: HashMap::new(),
@@ -256,18 +266,36 @@ impl OpenMap<'_> {
         self.map.slot_of(id)
     }
 
+    /// Whether a servant that is one object is one already.
+    pub(super) fn is_object(&mut self, servant: &Kept) -> bool {
+        !servant.is_nobody_elses() && self.by_servant(servant.address()).is_some()
+    }
+
     /// The object of a servant that is one object.
-    pub(super) fn by_servant(&self, address: usize) -> Option<ObjectId> {
+    pub(super) fn by_servant(&mut self, address: usize) -> Option<ObjectId> {
+        if let ByServant::NotAsked = self.books.by_servant {
+            self.books.by_servant = ByServant::Known(self.all_by_servant());
+        }
+        let ByServant::Known(by_servant) = &self.books.by_servant else { return None };
         let slots = &self.map.slots;
-        let is_it = |index| {
-            slots.open(index).is_some_and(|entry| entry.servant().is_some_and(|it| it.address() == address))
-        };
-        let index = self.books.by_servant.as_ref()?.find(hash_of_address(address), is_it)?;
+        let index = *by_servant.find(hash_of(address), |index| slots.servant_at(*index) == Some(address))?;
         let generation = slots.open(index)?.generation();
         self.map.id_at(index, generation)
     }
 
-    /// Gives a slot to an id made from the slot. `None` when there are no more: 4,294,967,293 at a time.
+    #[cold]
+    fn all_by_servant(&self) -> HashTable<u32> {
+        let slots = &self.map.slots;
+        let mut all = HashTable::new();
+        for index in 0..self.books.slots {
+            if let Some(address) = slots.servant_at(index) {
+                all.insert_unique(hash_of(address), index, |index| hash_at(slots, *index));
+            }
+        }
+        all
+    }
+
+    /// Gives a slot to an id made from the slot. `None` when there are no more: 4,294,967,295 at a time.
     pub(super) fn reserve_with(&mut self, id: impl FnOnce(Slot) -> ObjectId) -> Option<(Slot, ObjectId)> {
         let (index, generation) = self.take_free()?;
         let slot = Slot { index, generation };
@@ -292,7 +320,7 @@ impl OpenMap<'_> {
                 return Some((index, entry.generation()));
             }
         }
-        if self.books.slots >= NUMBERS_MAX {
+        if self.books.slots == u32::MAX {
             return None;
         }
         let index = self.books.slots;
@@ -305,8 +333,9 @@ impl OpenMap<'_> {
     /// Puts an object into the slot of its id, and counts a request in if that is what it is for.
     pub(super) fn activate(&mut self, slot: Slot, servant: Kept) {
         let address = servant.address();
-        if let Some(by_servant) = &mut self.books.by_servant {
-            by_servant.insert(hash_of_address(address), slot.index);
+        let slots = &self.map.slots;
+        if let ByServant::Known(by_servant) = &mut self.books.by_servant {
+            by_servant.insert_unique(hash_of(address), slot.index, |index| hash_at(slots, *index));
         }
         if let Some(uses) = &mut self.books.uses {
             *uses.entry(address).or_default() += 1;
@@ -353,8 +382,10 @@ impl OpenMap<'_> {
         if token.is_some() {
             self.map.lending.end_epoch();
         }
-        if let Some(by_servant) = &mut self.books.by_servant {
-            by_servant.remove(hash_of_address(servant.address()), slot.index);
+        if let ByServant::Known(by_servant) = &mut self.books.by_servant
+            && let Ok(found) = by_servant.find_entry(hash_of(servant.address()), |index| *index == slot.index)
+        {
+            found.remove();
         }
         let object = Ended { id: ObjectId::from(id), servant, farewell };
         match object.farewell.gate() {
@@ -413,7 +444,13 @@ impl Leaving {
     }
 }
 
-/// Addresses are apart by the size of what lies there, so the lowest bits tell little.
-fn hash_of_address(address: usize) -> u32 {
-    ((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+/// Addresses are apart by the size of what lies there, so the lowest bits tell little; and a table goes by the lowest and
+/// the highest.
+fn hash_of(address: usize) -> u64 {
+    let product = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    product ^ (product >> 32)
+}
+
+fn hash_at(slots: &Slots, index: u32) -> u64 {
+    slots.servant_at(index).map_or(0, hash_of)
 }

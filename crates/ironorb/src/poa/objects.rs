@@ -57,7 +57,7 @@ impl Poa {
         self.check_system_ids("use activate_with_id")?;
         let servant = self.0.keep(servant);
         let mut objects = self.0.objects.open();
-        self.check_can_activate(&objects, &servant)?;
+        self.check_can_activate(&mut objects, &servant)?;
         let (slot, id) = objects.reserve_with(|slot| self.new_id(slot)).ok_or(PoaError::TooManyObjects)?;
         objects.activate(slot, servant);
         Ok(id)
@@ -75,7 +75,7 @@ impl Poa {
         loop {
             let gate = {
                 let mut objects = self.0.objects.open();
-                self.check_can_activate(&objects, &servant)?;
+                self.check_can_activate(&mut objects, &servant)?;
                 match objects.find(id.as_bytes()) {
                     Found::Active => return Err(PoaError::ObjectAlreadyActive),
                     Found::Busy(gate) if gate.is_ours() => return Err(PoaError::ObjectAlreadyActive),
@@ -272,12 +272,9 @@ impl Poa {
     }
 
     /// Under the map's lock, which a destruction needs to see all objects.
-    fn check_can_activate(&self, objects: &OpenMap<'_>, servant: &Kept) -> Result<(), PoaError> {
+    fn check_can_activate(&self, objects: &mut OpenMap<'_>, servant: &Kept) -> Result<(), PoaError> {
         self.check_alive()?;
-        match objects.by_servant(servant.address()) {
-            Some(_) => Err(PoaError::ServantAlreadyActive),
-            None => Ok(()),
-        }
+        if objects.is_object(servant) { Err(PoaError::ServantAlreadyActive) } else { Ok(()) }
     }
 
     fn slot_for(&self, objects: &mut OpenMap<'_>, id: &ObjectId) -> Result<Slot, PoaError> {

@@ -13,7 +13,7 @@ use crate::sync::lock;
 #[derive(Default)]
 pub(super) struct Slots(Places<Mutex<Entry>>);
 
-/// Places by their numbers. Memory is taken an eighth of what there is at a time, never moved, and kept.
+/// Places by their numbers. Memory is taken a sixteenth of what there is at a time, never moved, and kept.
 pub(super) struct Places<T> {
     groups: [OnceLock<Box<Group<T>>>; GROUPS],
 }
@@ -21,13 +21,16 @@ pub(super) struct Places<T> {
 /// Places that double what was there before, in parts.
 type Group<T> = [OnceLock<Box<[T]>>; PARTS];
 
-const PARTS: usize = 8;
+const PARTS: usize = 16;
 
 /// The places of the group before the first, were there one.
-const BASE: u64 = 16;
+const BASE: u64 = 64;
+
+/// In a part of the first group.
+const PLACES_FIRST: usize = BASE as usize / PARTS;
 
 /// For all numbers of 32 bits.
-const GROUPS: usize = 29;
+const GROUPS: usize = 27;
 
 /// What is in a place.
 #[derive(Default)]
@@ -90,7 +93,7 @@ impl<T: Default> Places<T> {
     pub(super) fn make(&self, index: u32) -> &T {
         let (group, part, place) = locate(index);
         let parts = self.groups[group].get_or_init(Box::default);
-        let size = 2_usize << group;
+        let size = PLACES_FIRST << group;
         &parts[part].get_or_init(|| (0..size).map(|_| T::default()).collect())[place]
     }
 }
@@ -105,6 +108,11 @@ impl Slots {
     /// The same; made if it is not there.
     pub(super) fn make(&self, index: u32) -> MutexGuard<'_, Entry> {
         lock(self.0.make(index))
+    }
+
+    /// The address of the servant in a place.
+    pub(super) fn servant_at(&self, index: u32) -> Option<usize> {
+        self.open(index)?.servant().map(Kept::address)
     }
 
     /// Counts a request in for the object in a place, if it is active there.
@@ -139,7 +147,7 @@ impl Slots {
     }
 }
 
-/// The group, the part and the place in it: places 0 to 15 are the first group, 16 to 47 the second, and so on.
+/// The group, the part and the place in it: places 0 to 63 are the first group, 64 to 191 the second, and so on.
 #[inline]
 fn locate(index: u32) -> (usize, usize, usize) {
     let position = u64::from(index) + BASE;
@@ -266,9 +274,9 @@ mod tests {
         for index in 0..100_000 {
             let place = locate(index);
             assert_eq!(place, next, "{index}");
-            let size = 2 << place.0;
+            let size = PLACES_FIRST << place.0;
             next = match place {
-                (group, 7, last) if last + 1 == size => (group + 1, 0, 0),
+                (group, 15, last) if last + 1 == size => (group + 1, 0, 0),
                 (group, part, last) if last + 1 == size => (group, part + 1, 0),
                 (group, part, place) => (group, part, place + 1),
             };
@@ -277,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_takes_forty_bytes() {
-        assert!(size_of::<Mutex<Entry>>() <= 40, "{}", size_of::<Mutex<Entry>>());
+    fn two_places_are_a_cache_line() {
+        assert_eq!(size_of::<Mutex<Entry>>(), 32);
     }
 }
