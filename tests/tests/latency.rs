@@ -74,6 +74,33 @@ fn many_objects_are_compared_with_one_of_them() {
 }
 
 #[test]
+fn strategies_are_compared_in_calls_and_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, html) = (folder.path().join("rows.json"), folder.path().join("page.html"));
+    let files = ["--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()];
+    let choice =
+        ["ironorb", "--strategies", "--types=void", "--objects=3", "--modes=twoway", "--invocations=sii"];
+    let out = run([&QUICK[..], &choice, &files].concat()).expect();
+    let text = std::fs::read_to_string(&json).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The defaults and each other way, by calls.
+    assert_eq!(lines.iter().filter(|line| line["kind"] == "latency").count(), 1 + 6);
+    let lookups: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "lookup").collect();
+    for (among, strategies) in [("operations", 4), ("objects", 4), ("adapters", 4), ("levels", 4)] {
+        let rows = lookups.iter().filter(|row| row["among"] == among);
+        let told: BTreeSet<&str> = rows.clone().map(|row| row["strategy"].as_str().unwrap()).collect();
+        assert_eq!(told.len(), strategies, "{told:?}");
+        for row in rows {
+            assert!(row["ns"].as_f64().unwrap() > 0.0, "{row}");
+            assert!(row["count"] != 1 || row["over_fewest"]["median"].as_f64() == Some(1.0), "{row}");
+        }
+        assert!(out.contains(&format!("among {among}, ns")), "{out}");
+    }
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert_eq!(page.matches("<svg").count(), 1 + 4);
+}
+
+#[test]
 fn what_no_orb_takes_is_refused_before_anything_is_measured() {
     for (choice, why) in [
         (["--with=colour=red", "--types=void"], "colour"),

@@ -59,8 +59,8 @@ pub use cubit::{CubitOptions, Sides, cubit};
 pub use echo::echo;
 pub use error::BenchError;
 pub use latency::{
-    ActivationRow, Algorithm, CellRow, LatencyBreakdown, LatencyOptions, LatencyReport, Measured, latency,
-    latency_breakdown,
+    ActivationRow, Algorithm, CellRow, LatencyBreakdown, LatencyOptions, LatencyReport, LookupRow, Measured,
+    latency, latency_breakdown,
 };
 pub use lists::with_lists;
 pub use machine::Placement;

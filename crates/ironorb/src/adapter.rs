@@ -96,7 +96,7 @@ impl Adapter {
         if table.by_path.contains_key(&path) || table.unfinished.contains_key(&path) {
             return None;
         }
-        let index = match table.slots.iter().position(|(_, poa)| poa.is_none()) {
+        let index = match table.free.pop() {
             Some(index) => index,
             None => {
                 table.slots.push((0, None));
@@ -124,6 +124,7 @@ impl Adapter {
         {
             *generation = generation.wrapping_add(1);
             *poa = None;
+            table.free.push(slot.index as usize);
             self.known.set_slot(slot, None);
             self.known.set_path(path, None);
             table.by_path.remove(path);
@@ -235,7 +236,7 @@ impl Adapter {
                 let known = self.known.read();
                 known.in_slot(poa)?.begin_upcall_now(Naming::Slot(object))
             }
-            ParsedKey::Path { nonce, instance, path, id } => {
+            ParsedKey::Path { nonce, hint, instance, path, id } => {
                 let begin = |found: &Arc<PoaInner>| match found.accepts(nonce, instance) {
                     true => found.begin_upcall_now(Naming::Id(id)),
                     false => None,
@@ -244,7 +245,7 @@ impl Adapter {
                 // Those in the making are among the children already, for their makers to see.
                 if self.demultiplexing == Demultiplexing::Delayered || self.making.load(Ordering::SeqCst) > 0
                 {
-                    return begin(known.at_path(path)?);
+                    return begin(known.at(hint, path)?);
                 }
                 let root = known.at_path(ROOT_PATH)?.clone();
                 drop(known);
@@ -273,7 +274,7 @@ impl Adapter {
                 let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
                 found.begin_upcall(Naming::Slot(object), operation, on_hold)
             }
-            ParsedKey::Path { nonce, instance, path, id } => {
+            ParsedKey::Path { nonce, instance, path, id, .. } => {
                 let found = self.find_by_path(nonce, instance, path, on_hold)?;
                 found.begin_upcall(Naming::Id(id), operation, on_hold)
             }

@@ -19,6 +19,7 @@ pub(super) fn targets(report: &LatencyReport) -> Vec<Target> {
         targets.extend(scale(layout, &rows));
         targets.extend(activation(layout, report));
     }
+    targets.extend(super::lookups::targets(&report.lookups));
     targets
 }
 

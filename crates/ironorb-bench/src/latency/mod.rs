@@ -10,6 +10,7 @@ mod bench;
 mod client;
 mod contender;
 mod goals;
+mod lookups;
 mod objects;
 mod options;
 mod order;
@@ -19,6 +20,7 @@ mod plan;
 mod report;
 mod whitebox;
 
+pub use lookups::LookupRow;
 pub(crate) use objects::server;
 pub use options::LatencyOptions;
 pub use order::Algorithm;
@@ -48,6 +50,9 @@ pub fn latency(options: &LatencyOptions) -> Result<LatencyReport, BenchError> {
                 bench.measure(*group, options, &mut report)?;
             }
         }
+    }
+    if options.strategies || !options.is_filtered() {
+        report.lookups = lookups::lookups(options.quick)?;
     }
     if let Some(file) = &options.json {
         report.write_json(file)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use plotters::style::{BLACK, RGBColor};
 
+use super::lookups::LookupRow;
 use super::order::Algorithm;
 use super::report::{CellRow, LatencyReport, Measured};
 use crate::chart::{Axis, Chart, FOOT, Scale, Series, escape, head};
@@ -28,7 +29,8 @@ pub(crate) fn body(report: &LatencyReport) -> Result<String, BenchError> {
          paper's figures 4 to 7 are those without parameters against the number of objects, figures 9 to 16 those with octets \
          and structs against the number of units; it has no numbers beside the lines but those of the table below.</p>\n",
     );
-    for chart in by_objects(&report.rows).into_iter().chain(by_units(&report.rows)) {
+    let calls = by_objects(&report.rows).into_iter().chain(by_units(&report.rows));
+    for chart in calls.chain(by_count(&report.lookups)) {
         page.push_str(&chart.html()?);
     }
     let text = Body(report).to_string();
@@ -78,6 +80,32 @@ fn by_objects(rows: &[CellRow]) -> Vec<Chart> {
     }
     charts
 }
+
+/// What finding takes against how many there are.
+fn by_count(rows: &[LookupRow]) -> Vec<Chart> {
+    rows.chunk_by(|a, b| (a.sought, a.among) == (b.sought, b.among))
+        .map(|table| Chart {
+            title: format!("finding an {} among {}, in one process", table[0].sought, table[0].among),
+            x: Axis { name: table[0].among, scale: Scale::Log10, text: |count| format!("{count:.0}") },
+            y: Axis { name: "ns", scale: Scale::Log10, text: |ns| format!("{ns:.0}") },
+            lines: table
+                .chunk_by(|a, b| a.strategy == b.strategy)
+                .zip(STRATEGY_COLORS.iter().cycle())
+                .map(|(strategy, color)| Series {
+                    label: strategy[0].strategy.clone(),
+                    color: *color,
+                    points: strategy.iter().map(|row| (row.count as f64, row.ns)).collect(),
+                })
+                .collect(),
+            crosses: Vec::new(),
+            notes: Vec::new(),
+        })
+        .collect()
+}
+
+/// The default one is as our calls are.
+const STRATEGY_COLORS: [RGBColor; 4] =
+    [RGBColor(0, 40, 200), RGBColor(0, 150, 130), RGBColor(230, 90, 0), RGBColor(170, 0, 0)];
 
 /// Calls with sequences against their length: for one object and for many.
 fn by_units(rows: &[CellRow]) -> Vec<Chart> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::goals;
+use super::lookups::{self, LookupRow};
 use super::order::Algorithm;
 use super::paper;
 use crate::error::BenchError;
@@ -24,6 +25,8 @@ pub struct LatencyReport {
     pub rows: Vec<CellRow>,
     /// What objects cost where there are many.
     pub activations: Vec<ActivationRow>,
+    /// What finding operations and objects takes, strategy by strategy.
+    pub lookups: Vec<LookupRow>,
 }
 
 /// What calls of one kind took, beside a plain socket and the others of their group.
@@ -107,7 +110,7 @@ pub struct ActivationRow {
 
 impl LatencyReport {
     pub(super) fn new(machine: Machine) -> LatencyReport {
-        LatencyReport { machine, rows: Vec::new(), activations: Vec::new() }
+        LatencyReport { machine, rows: Vec::new(), activations: Vec::new(), lookups: Vec::new() }
     }
 
     /// What was to be reached, and whether it has been, as far as these rows tell.
@@ -115,7 +118,8 @@ impl LatencyReport {
         goals::targets(self)
     }
 
-    /// Writes each row as a line of JSON, with where it was measured: kinds `latency`, `activation`, `target`, `paper`.
+    /// Writes each row as a line of JSON, with where it was measured: kinds `latency`, `activation`,
+    /// `lookup`, `target`, `paper`.
     pub fn write_json(&self, file: &Path) -> Result<(), BenchError> {
         let mut text = Vec::new();
         self.append_json(&mut text)?;
@@ -125,6 +129,7 @@ impl LatencyReport {
     pub(crate) fn append_json(&self, text: &mut Vec<u8>) -> Result<(), BenchError> {
         append_lines(text, "latency", "latency", &self.rows, &self.machine)?;
         append_lines(text, "latency", "activation", &self.activations, &self.machine)?;
+        append_lines(text, "latency", "lookup", &self.lookups, &self.machine)?;
         append_lines(text, "latency", "target", &self.targets(), &self.machine)?;
         append_lines(text, "latency", "paper", &paper::CLAIMS, &paper::MACHINE)
     }
@@ -186,6 +191,7 @@ impl LatencyReport {
             )?;
         }
         fmt_activations(&self.activations, f)?;
+        lookups::fmt_table(&self.lookups, f)?;
         if !self.rows.is_empty() {
             paper::fmt_table(&self.rows, f)?;
         }

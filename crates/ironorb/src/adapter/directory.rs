@@ -10,6 +10,8 @@ use crate::poa::{Gate, PoaInner};
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) slots: Vec<(u32, Option<Arc<PoaInner>>)>,
+    /// Of these, those that no adapter has.
+    pub(super) free: Vec<usize>,
     pub(super) next_instance: u32,
     pub(super) by_path: HashMap<Vec<u8>, Arc<PoaInner>>,
     /// Paths at which adapter activators are making adapters.

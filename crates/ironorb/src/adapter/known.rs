@@ -5,7 +5,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
-use crate::poa::key::Slot;
+use hashbrown::HashTable;
+
+use crate::poa::key::{Hint, Slot};
 use crate::poa::{PoaInner, STRIPES, Stripe};
 use crate::sync::{read, write};
 
@@ -22,6 +24,8 @@ struct Copy(RwLock<Adapters>);
 pub(super) struct Adapters {
     slots: Vec<Option<(u32, Arc<PoaInner>)>>,
     by_path: HashMap<Arc<[u8]>, Arc<PoaInner>>,
+    /// Of these, one for each hint.
+    by_hint: HashTable<Arc<PoaInner>>,
 }
 
 impl Known {
@@ -46,9 +50,18 @@ impl Known {
     /// What a path leads to from now on.
     pub(super) fn set_path(&self, path: &[u8], poa: Option<&Arc<PoaInner>>) {
         let shared: Arc<[u8]> = path.into();
-        self.for_each(|adapters| match poa {
-            Some(poa) => adapters.by_path.insert(shared.clone(), poa.clone()),
-            None => adapters.by_path.remove(path),
+        self.for_each(|adapters| {
+            let before = match poa {
+                Some(poa) => adapters.by_path.insert(shared.clone(), poa.clone()),
+                None => adapters.by_path.remove(path),
+            };
+            if let Some(before) = &before {
+                adapters.forget_hint(before);
+            }
+            if let Some(poa) = poa {
+                adapters.keep_hint(poa);
+            }
+            before
         });
     }
 
@@ -71,9 +84,32 @@ impl Adapters {
         }
     }
 
-    /// The adapter at a path that everybody may see.
+    /// The adapter at a path that everybody may see, by the hint that keys of its objects have.
+    #[inline]
+    pub(super) fn at(&self, hint: Hint, path: &[u8]) -> Option<&Arc<PoaInner>> {
+        match self.by_hint.find(hint.hash(), |poa| poa.hint() == hint) {
+            Some(found) if found.path() == path => Some(found),
+            _ => self.at_path(path),
+        }
+    }
+
+    /// The same without a hint.
     #[inline]
     pub(super) fn at_path(&self, path: &[u8]) -> Option<&Arc<PoaInner>> {
         self.by_path.get(path)
+    }
+
+    /// Adapters whose paths make the same hint are rare, unless somebody seeks them: they are found by their paths.
+    fn keep_hint(&mut self, poa: &Arc<PoaInner>) {
+        let hint = poa.hint();
+        if self.by_hint.find(hint.hash(), |other| other.hint() == hint).is_none() {
+            self.by_hint.insert_unique(hint.hash(), poa.clone(), |poa| poa.hint().hash());
+        }
+    }
+
+    fn forget_hint(&mut self, poa: &Arc<PoaInner>) {
+        if let Ok(found) = self.by_hint.find_entry(poa.hint().hash(), |other| Arc::ptr_eq(other, poa)) {
+            found.remove();
+        }
     }
 }

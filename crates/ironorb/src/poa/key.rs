@@ -6,9 +6,11 @@
 //!
 //! ```text
 //! slot key        "IO" 1  nonce:8  poa:4 generation:4  slot:4 generation:4      (27 octets, big-endian)
-//! persistent key  "IO" 2  0:8  path length:2  path  id
+//! persistent key  "IO" 2  hint:8  path length:2  path  id
 //! transient key   "IO" 3  nonce:8  instance:4  path length:2  path  id
 //! ```
+//!
+//! However deep an adapter lies, a request looks for its hint, and then compares the path.
 
 /// Tells one run of a process from all others, so that a reference from an earlier run finds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,30 @@ pub(crate) struct Slot {
     pub(crate) generation: u32,
 }
 
+/// A number that few adapters of an ORB have, mostly one. Follows from the path where keys outlive the process, else from
+/// the instance. A client can write anything there, and older keys have 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hint(u64);
+
+impl Hint {
+    /// Of the adapter of persistent objects at a path: by Fowler, Noll and Vo, and never an instance's.
+    pub(crate) fn of_path(path: &[u8]) -> Hint {
+        let fold = |hash: u64, octet: &u8| (hash ^ u64::from(*octet)).wrapping_mul(0x100_0000_01b3);
+        Hint(path.iter().fold(0xcbf2_9ce4_8422_2325, fold) | 1 << 63)
+    }
+
+    pub(crate) fn of_instance(instance: u32) -> Hint {
+        Hint(u64::from(instance))
+    }
+
+    /// Spread over all bits.
+    #[inline]
+    pub(crate) fn hash(self) -> u64 {
+        let product = self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        product ^ (product >> 32)
+    }
+}
+
 /// What a key says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedKey<'k> {
@@ -37,6 +63,7 @@ pub(crate) enum ParsedKey<'k> {
     /// The instance tells adapters from earlier ones of the same path; 0 when persistent.
     Path {
         nonce: Nonce,
+        hint: Hint,
         instance: u32,
         path: &'k [u8],
         id: &'k [u8],
@@ -103,10 +130,14 @@ pub(crate) fn slot_key(nonce: Nonce, poa: Slot, object: Slot) -> Vec<u8> {
     key
 }
 
-pub(crate) fn path_key(nonce: Nonce, instance: u32, path: &[u8], id: &[u8]) -> Vec<u8> {
-    let mut key = if nonce == Nonce::PERSISTENT { PERSISTENT_KEY } else { TRANSIENT_KEY }.to_vec();
-    key.extend(nonce.0.to_be_bytes());
-    if nonce != Nonce::PERSISTENT {
+pub(crate) fn path_key(nonce: Nonce, hint: Hint, instance: u32, path: &[u8], id: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(3 + 8 + 4 + 2 + path.len() + id.len());
+    if nonce == Nonce::PERSISTENT {
+        key.extend(PERSISTENT_KEY);
+        key.extend(hint.0.to_be_bytes());
+    } else {
+        key.extend(TRANSIENT_KEY);
+        key.extend(nonce.0.to_be_bytes());
         key.extend(instance.to_be_bytes());
     }
     key.extend((path.len() as u16).to_be_bytes());
@@ -123,28 +154,35 @@ pub(crate) fn parse(key: &[u8]) -> ParsedKey<'_> {
 #[inline]
 fn parse_ours(key: &[u8]) -> Option<ParsedKey<'_>> {
     let (kind, rest) = key.split_first_chunk::<3>()?;
-    let (nonce, rest) = rest.split_first_chunk::<8>()?;
-    let nonce = Nonce(u64::from_be_bytes(*nonce));
+    let (number, rest) = rest.split_first_chunk::<8>()?;
+    let number = u64::from_be_bytes(*number);
     match *kind {
         SLOT_KEY => {
             let numbers: &[u8; 16] = rest.try_into().ok()?;
-            let number = |at: usize| {
+            let part = |at: usize| {
                 u32::from_be_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]])
             };
             Some(ParsedKey::Slot {
-                nonce,
-                poa: Slot { index: number(0), generation: number(4) },
-                object: Slot { index: number(8), generation: number(12) },
+                nonce: Nonce(number),
+                poa: Slot { index: part(0), generation: part(4) },
+                object: Slot { index: part(8), generation: part(12) },
             })
         }
-        PERSISTENT_KEY if nonce == Nonce::PERSISTENT => {
+        PERSISTENT_KEY => {
             let (path, id) = parse_path(rest)?;
-            Some(ParsedKey::Path { nonce, instance: 0, path, id })
+            Some(ParsedKey::Path { nonce: Nonce::PERSISTENT, hint: Hint(number), instance: 0, path, id })
         }
-        TRANSIENT_KEY if nonce != Nonce::PERSISTENT => {
+        TRANSIENT_KEY if number != Nonce::PERSISTENT.0 => {
             let (instance, rest) = rest.split_first_chunk::<4>()?;
+            let instance = u32::from_be_bytes(*instance);
             let (path, id) = parse_path(rest)?;
-            Some(ParsedKey::Path { nonce, instance: u32::from_be_bytes(*instance), path, id })
+            Some(ParsedKey::Path {
+                nonce: Nonce(number),
+                hint: Hint::of_instance(instance),
+                instance,
+                path,
+                id,
+            })
         }
         _ => None,
     }
@@ -170,9 +208,16 @@ mod tests {
             assert_eq!(parse(&key[..cut]), ParsedKey::Foreign);
         }
         for (nonce, instance) in [(Nonce::PERSISTENT, 0), (Nonce(7), 9)] {
-            let key = path_key(nonce, instance, b"a/b", b"id");
-            assert_eq!(parse(&key), ParsedKey::Path { nonce, instance, path: b"a/b", id: b"id" });
+            let hint = match nonce {
+                Nonce::PERSISTENT => Hint::of_path(b"a/b"),
+                _ => Hint::of_instance(instance),
+            };
+            let key = path_key(nonce, hint, instance, b"a/b", b"id");
+            assert_eq!(parse(&key), ParsedKey::Path { nonce, hint, instance, path: b"a/b", id: b"id" });
         }
+        // What is in keys that are out there must not change.
+        assert_eq!(Hint::of_path(b""), Hint(0xcbf2_9ce4_8422_2325));
+        assert_eq!(Hint::of_path(b"a"), Hint(0xaf63_dc4c_8601_ec8c));
         assert_eq!(parse(b"NameService"), ParsedKey::Foreign);
     }
 
@@ -181,10 +226,16 @@ mod tests {
         let object = Slot { index: 3, generation: 0 };
         let told = describe_object_key(&slot_key(Nonce(7), object, object)).unwrap();
         assert_eq!(told, "transient, of run 0000000000000007: adapter 3 (use 0), object 3 (use 0)");
-        let told = describe_object_key(&path_key(Nonce::PERSISTENT, 0, b"\0\0\0\x01a\0\0\0\x02bc", b"i\xff"));
+        let told = describe_object_key(&path_key(
+            Nonce::PERSISTENT,
+            Hint(0),
+            0,
+            b"\0\0\0\x01a\0\0\0\x02bc",
+            b"i\xff",
+        ));
         assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a/bc, id "i\xff""#);
         // Whatever stands for a path has an end.
-        let told = describe_object_key(&path_key(Nonce::PERSISTENT, 0, b"\xff\xff\xff\xffa", b""));
+        let told = describe_object_key(&path_key(Nonce::PERSISTENT, Hint(0), 0, b"\xff\xff\xff\xffa", b""));
         assert_eq!(told.unwrap(), r#"persistent: adapter RootPOA/a, id """#);
         assert_eq!(describe_object_key(b"NameService"), None);
     }

@@ -69,7 +69,7 @@ use crate::servant::{Kept, Servant};
 use crate::sync::{lock, read, write};
 use current::enter_adapter;
 use destroy::Life;
-use key::{Nonce, Slot};
+use key::{Hint, Nonce, Slot};
 use object_map::ObjectMap;
 use turn::Turns;
 
@@ -86,6 +86,8 @@ pub(crate) struct PoaInner {
     pub(crate) slot: Slot,
     /// Tells it from earlier adapters of the same path.
     instance: u32,
+    /// What path keys of its objects say first.
+    hint: Hint,
     policies: PoaPolicies,
     /// What interceptors have added to its references.
     components: Vec<TaggedComponent<'static>>,
@@ -366,6 +368,10 @@ impl PoaInner {
         instance: u32,
     ) -> PoaInner {
         let ids_are_slots = policies.may_use_slots() && orb.config.object_lookup == ObjectLookup::Active;
+        let hint = match policies.lifespan {
+            Lifespan::Transient => Hint::of_instance(instance),
+            Lifespan::Persistent => Hint::of_path(&path),
+        };
         PoaInner {
             orb: orb.clone(),
             name: name.to_owned(),
@@ -373,6 +379,7 @@ impl PoaInner {
             path,
             slot,
             instance,
+            hint,
             policies,
             components,
             manager,
@@ -412,6 +419,16 @@ impl PoaInner {
             Lifespan::Transient => self.instance,
             Lifespan::Persistent => 0,
         }
+    }
+
+    /// What path keys of its objects say first.
+    pub(crate) fn hint(&self) -> Hint {
+        self.hint
+    }
+
+    /// Names from below the root.
+    pub(crate) fn path(&self) -> &[u8] {
+        &self.path
     }
 
     /// Whether a path key with this nonce and instance is one of this adapter's.

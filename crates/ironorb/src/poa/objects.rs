@@ -180,7 +180,7 @@ impl Poa {
                 {
                     self.0.objects.id_in_slot(object)
                 }
-                key::ParsedKey::Path { nonce, instance, path, id }
+                key::ParsedKey::Path { nonce, instance, path, id, .. }
                     if self.0.accepts(nonce, instance) && path == self.0.path =>
                 {
                     Some(ObjectId::from(id))
@@ -236,7 +236,7 @@ impl Poa {
         {
             key::slot_key(self.0.orb.adapter.nonce(), self.0.slot, slot)
         } else {
-            key::path_key(self.0.nonce(), self.0.key_instance(), &self.0.path, id.as_bytes())
+            key::path_key(self.0.nonce(), self.0.hint, self.0.key_instance(), &self.0.path, id.as_bytes())
         };
         Ok(self.0.orb.reference(repository_id, &key, &self.0.components))
     }
