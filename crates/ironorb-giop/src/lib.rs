@@ -29,7 +29,7 @@ pub mod value;
 pub mod version;
 
 pub use any::Any;
-pub use cdr::{Marshal, Reader, Unmarshal, Writer};
+pub use cdr::{Marshal, Reader, Shifts, Unmarshal, Writer};
 pub use dyn_any::DynAny;
 pub use error::{Malformed, MalformedKind, Misuse};
 pub use exception::{CompletionStatus, SystemException, SystemExceptionKind};

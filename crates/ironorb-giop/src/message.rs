@@ -188,6 +188,12 @@ impl Message {
         &self.buf[..self.len]
     }
 
+    /// The same, for those who change what is behind the header.
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buf[..self.len]
+    }
+
     /// A reader at an offset, aligned as the message is; see [`Reader::position`].
     #[inline]
     pub fn reader_at(&self, at: usize) -> Reader<'_> {

@@ -12,16 +12,20 @@
 //! cleared. Weighed against it: members of the struct for the padding, which everybody who makes one would have to name;
 //! and numbers that are copied one by one, which takes twice the instructions.
 
-#![allow(unsafe_code)] // `images_of`, `append_images` and the marker trait; each says why it may
+#![allow(unsafe_code)] // `images_of`, `append_images`, `append_masked` and the marker trait; each says why it may
+
+mod masked;
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::slice;
 
 use super::block::BlockReader;
+use super::shift::Shift;
 use super::{Marshal, Reader, Unmarshal, Writer};
-use crate::error::{Malformed, Misuse};
+use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::probe::{self, Stage};
+use masked::{Mask, STEP_BYTES};
 
 /// Where in memory the numbers of a value lie, in the order of the IDL.
 #[derive(Debug, Clone, Copy)]
@@ -108,6 +112,12 @@ impl WireImage {
         at.next_multiple_of(self.runs[0].number_bytes) == size && alignment <= largest
     }
 
+    /// The runs: where each is in memory, the bytes of a number, and how many there are.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let runs = self.runs.get(..self.count).unwrap_or_default();
+        runs.iter().map(|run| (run.at, run.number_bytes, run.count))
+    }
+
     /// Where the last number ends.
     const fn end(&self) -> usize {
         match self.count.checked_sub(1) {
@@ -180,6 +190,11 @@ trait Facts: WireLayout + Unmarshal {
         true => Self::IMAGE.gaps(size_of::<Self>()),
         false => WireImage::EMPTY.gaps(0),
     };
+    /// Whether they can be copied by steps of [`masked`].
+    const HAS_STEPS: bool = Self::IS_AS_ON_THE_WIRE && STEP_BYTES.is_multiple_of(Self::SIZE);
+    const MASK: Mask = Mask::without(&Self::GAPS.gaps, Self::GAPS.count, Self::SIZE);
+    /// Bytes of a value; 1 where it has none.
+    const SIZE: usize = if size_of::<Self>() > 0 { size_of::<Self>() } else { 1 };
     /// Bytes of the first number, and so its alignment.
     const FIRST_BYTES: usize = Self::IMAGE.runs[0].number_bytes;
     /// Bytes behind the last number, which are not on the wire behind the last value.
@@ -270,6 +285,7 @@ fn images_of<T: WireLayout + Unmarshal>(items: &[T]) -> Option<&[u8]> {
 /// Appends the bytes of values, with zeros for padding.
 fn append_images<T: WireLayout + Unmarshal>(buf: &mut Vec<u8>, items: &[T]) {
     buf.reserve(size_of_val(items));
+    let items = items.get(append_masked(buf, items)..).unwrap_or_default();
     // By pieces that stay in the nearest cache until their padding is cleared.
     for items in items.chunks(const { images_in(PIECE_BYTES, size_of::<T>()) }) {
         let bytes = size_of_val(items);
@@ -287,6 +303,25 @@ fn append_images<T: WireLayout + Unmarshal>(buf: &mut Vec<u8>, items: &[T]) {
         // are initialised by the contract of `WireLayout`, and the others have just been written.
         unsafe { buf.set_len(length) };
     }
+}
+
+/// The same for as many as make up whole steps of [`masked`]; gives their number. There is room for all.
+fn append_masked<T: WireLayout + Unmarshal>(buf: &mut Vec<u8>, items: &[T]) -> usize {
+    if const { !T::HAS_STEPS } || !masked::is_there() {
+        return 0;
+    }
+    let steps = size_of_val(items) / STEP_BYTES;
+    let bytes = steps * STEP_BYTES;
+    let Some(space) = buf.spare_capacity_mut().get_mut(..bytes) else { return 0 }; // never: it was reserved
+    // SAFETY: so many bytes are in the values and in the space, which is another's. A step is a number of whole values, and
+    // the mask keeps what is not in their gaps: the bytes of numbers, which are initialised by the contract of `WireLayout`.
+    unsafe {
+        masked::copy_steps(items.as_ptr().cast(), space.as_mut_ptr().cast(), steps, const { &T::MASK });
+    }
+    let length = buf.len() + bytes;
+    // SAFETY: the vector has room for them, and all have just been written.
+    unsafe { buf.set_len(length) };
+    steps * const { STEP_BYTES / T::SIZE }
 }
 
 impl<'a> Reader<'a> {
@@ -349,19 +384,39 @@ impl<'a> Reader<'a> {
         if const { !T::IS_AS_ON_THE_WIRE } || count == 0 || !self.encoding.order.is_native() {
             return None;
         }
-        let begin = T::begin(self.at)?;
+        let begin = match T::begin(self.at) {
+            Some(begin) => begin,
+            None => self.begin_of_shifted::<T>(count)?,
+        };
         let images = self.bytes.get(begin..)?.get(..count.checked_mul(size_of::<T>())?)?;
         let items = bytemuck::try_cast_slice(images).ok()?;
         self.at = begin + images.len() - const { T::TAIL_BYTES };
         Some(items)
     }
 
-    /// Reads a sequence, borrowed where its type says that it can be.
+    /// Where elements begin of which the first lies otherwise than all others, once it has been moved.
+    fn begin_of_shifted<T: WireLayout + Unmarshal>(&self, count: usize) -> Option<usize> {
+        if self.beyond.is_none() || const { T::FIRST_BYTES > 4 || size_of::<T>() < 8 } {
+            return None;
+        }
+        // Those behind begin where they should, and end where there is no padding.
+        let second = T::begin(self.at + T::LAYOUT.size_at(self.at))?;
+        let to = second.checked_sub(size_of::<T>()).filter(|to| to + 4 >= self.at)?;
+        let shift = Shift { from: self.at, to, count, size: size_of::<T>(), image: const { &T::IMAGE } };
+        self.shifted_or_wanted(shift, align_of::<T>())
+    }
+
+    /// Reads a sequence, borrowed where its type says that it can be. With [`Reader::with_shifts`] an error may only say
+    /// that it is to be read again: see [`Reader::wants_shift`].
     #[inline]
     pub fn read_elements<T: Unmarshal>(&mut self) -> Result<Elements<'a, T>, Malformed> {
-        let count = self.read_length(T::BYTES_MIN)?;
+        let count = match self.take_shifted_length() {
+            Some(count) => count,
+            None => self.read_length(T::BYTES_MIN)?,
+        };
         match T::borrow_elements(self, count) {
             Some(items) => Ok(Elements::Borrowed(items)),
+            None if self.wants_shift() => Err(self.malformed(MalformedKind::LengthBeyondData)),
             None => T::unmarshal_elements(self, count).map(Elements::Owned),
         }
     }
@@ -376,4 +431,4 @@ const fn images_in(bytes: usize, size: usize) -> usize {
 const PIECE_BYTES: usize = 2048;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -12,7 +12,7 @@ use ironorb_giop::message::{
 };
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
-use ironorb_giop::{Encoding, TransmissionCodeSets, Version};
+use ironorb_giop::{Encoding, Shifts, TransmissionCodeSets, Version};
 
 use super::{Adapter, Postponed};
 use crate::cancellations::OnCancel;
@@ -121,12 +121,15 @@ impl Adapter {
     #[inline]
     pub(crate) fn serve_request(
         &self,
-        message: &Message,
+        message: &mut Message,
         session: &Session,
         sink: &dyn ReplySink,
         orb: &Arc<OrbCore>,
     ) {
-        if let Some((request, upcall)) = self.begin_plainly(message, orb) {
+        if message.bytes().len() > orb.plain_bytes_max {
+            return self.serve_large(message, session, sink, orb);
+        }
+        if let Some((request, upcall)) = self.begin_plainly(message) {
             let code_sets = session.agreed_before();
             let encoding = Encoding {
                 bare_exceptions: orb.config.bare_exceptions,
@@ -142,12 +145,44 @@ impl Adapter {
         self.serve_begun(message, session, sink, orb, None);
     }
 
+    /// The same for one that is large, or where more is to be looked at. In a large one the servant's arguments may have to
+    /// be moved: then it is read again.
+    #[cold]
+    fn serve_large(
+        &self,
+        message: &mut Message,
+        session: &Session,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+    ) {
+        let begun = if orb.plain_bytes_max > 0 { self.begin_plainly(message) } else { None };
+        let Some((_, upcall)) = begun else {
+            return self.serve_begun(message, session, sink, orb, None);
+        };
+        let code_sets = session.agreed_before();
+        let encoding = Encoding {
+            bare_exceptions: orb.config.bare_exceptions,
+            ..Encoding::native(Version::V1_2, code_sets)
+        };
+        let current = upcall.enter();
+        let shifts = Shifts::default();
+        // Each time something has been moved, at most as often as there is room for in `Shifts`.
+        loop {
+            let Some(request) = message.plain_request() else { return }; // never: its header is what it was
+            let wanted = request.response == Response::SyncWithTarget;
+            let responder = Responder::new(sink, encoding, request.id, wanted, None);
+            let arguments = message.reader_under(code_sets, request.body_at);
+            let arguments = arguments.with_environment(&**orb).with_shifts(&shifts);
+            dispatch(&current, Call::new(request.operation, arguments, &responder), &responder);
+            if responder.is_answered() || !shifts.apply(message) {
+                return;
+            }
+        }
+    }
+
     /// A request, and its servant, where nothing else is to be looked at, as mostly nothing is.
     #[inline(always)] // a step of every call
-    fn begin_plainly<'m>(&self, message: &'m Message, orb: &OrbCore) -> Option<(PlainRequest<'m>, Upcall)> {
-        if !orb.serves_plainly {
-            return None;
-        }
+    fn begin_plainly<'m>(&self, message: &'m Message) -> Option<(PlainRequest<'m>, Upcall)> {
         let probe = probe::enter(Stage::Frame);
         let request = message.plain_request()?;
         drop(probe);

@@ -275,7 +275,7 @@ impl ServerEngine {
             }
             return;
         }
-        let Some((connection, work)) = self.upcalls.remove(&upcall) else { return };
+        let Some((connection, mut work)) = self.upcalls.remove(&upcall) else { return };
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.waiting -= 1;
         work.carry_out_within_limits(&self.orb, &accepted.session, &Place(accepted.sender.clone()));

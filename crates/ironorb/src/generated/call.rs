@@ -76,7 +76,7 @@ impl<'c> Call<'c> {
         match outcome {
             Ok(Ok(value)) => responder.results(results, &value),
             Ok(Err(e)) => responder.raise(e.raised()),
-            Err(e) => responder.bad_arguments(e),
+            Err(e) => self.unread(e),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'c> Call<'c> {
         match outcome {
             Ok(Ok(())) => responder.results(|_, ()| Ok(()), &()),
             Ok(Err(e)) => responder.raise(Raised::System(&e)),
-            Err(e) => responder.bad_arguments(e),
+            Err(e) => self.unread(e),
         }
     }
 
@@ -117,7 +117,7 @@ impl<'c> Call<'c> {
         drop(probe);
         let arguments = match arguments {
             Ok(arguments) => arguments,
-            Err(e) => return responder.bad_arguments(e),
+            Err(e) => return self.unread(e),
         };
         match responder.later() {
             Some(later) => {
@@ -136,8 +136,16 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// The servant has not been called: its arguments are malformed, or are to be read once more when something in them
+    /// has been moved, and then it has not been answered either.
+    #[cold]
+    fn unread(&self, e: Malformed) -> Replied {
+        if self.arguments.wants_shift() { Replied(()) } else { self.responder.bad_arguments(e) }
+    }
+
     /// The arguments, to be read in the order of the operation's declaration. For dynamic servants.
     pub fn arguments(&mut self) -> &mut Reader<'c> {
+        self.arguments.forgo_shifts(); // who reads here does not expect to read again
         &mut self.arguments
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ironorb_giop::Version;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::framer::ReceiveMemory;
+use ironorb_giop::framer::{BUFFER_BYTES, ReceiveMemory};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::ListenPoint;
@@ -43,8 +43,9 @@ pub(crate) struct OrbCore {
     pub(crate) policies: OrbPolicies,
     pub(crate) interceptors: Interceptors,
     /// Nothing of what the ORB was built with is to be looked at for each request: no interceptors of servers, no
-    /// connections used both ways, no form of address that is demanded.
-    pub(crate) serves_plainly: bool,
+    /// connections used both ways, no form of address that is demanded. Then requests of so many bytes are served
+    /// without further ado, and else none.
+    pub(crate) plain_bytes_max: usize,
     /// The requests of all clients, where only so many may be in flight.
     pub(crate) requests: Option<Arc<InFlight>>,
     /// What the large messages of all clients may take.
@@ -90,9 +91,13 @@ impl OrbCore {
             adapter: Adapter::new(fresh_nonce(), &config),
             connector: Connector::new(config.clone()),
             policies: OrbPolicies::default(),
-            serves_plainly: interceptors.server.is_empty()
+            plain_bytes_max: match interceptors.server.is_empty()
                 && !config.bidirectional
-                && config.addressing_demanded.is_none(),
+                && config.addressing_demanded.is_none()
+            {
+                true => BUFFER_BYTES,
+                false => 0,
+            },
             requests: config.server_requests_max.map(InFlight::new),
             receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
             config,

@@ -513,7 +513,7 @@ impl Connection {
     /// one: the caller closes it.
     #[inline]
     #[must_use]
-    pub(super) fn carry_out(&self, work: Work, spare: &mut Spare) -> bool {
+    pub(super) fn carry_out(&self, mut work: Work, spare: &mut Spare) -> bool {
         self.before_upcall();
         let request = Unanswered::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request

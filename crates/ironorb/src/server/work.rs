@@ -93,7 +93,7 @@ impl Work {
 
     /// Does it.
     #[inline]
-    pub(crate) fn carry_out(&self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) {
+    pub(crate) fn carry_out(&mut self, orb: &Arc<OrbCore>, session: &Session, sink: &dyn ReplySink) {
         let _probe = probe::enter(Stage::Serve);
         match self {
             Work::Request(message) => orb.adapter.serve_request(message, session, sink, orb),

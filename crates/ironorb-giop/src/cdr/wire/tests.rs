@@ -4,12 +4,12 @@ use crate::version::{ByteOrder, Encoding};
 /// As generated code has it: seven bytes of padding, and one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
-struct Bin {
-    s: i16,
-    c: u8,
-    l: i32,
-    o: u8,
-    d: f64,
+pub(crate) struct Bin {
+    pub(crate) s: i16,
+    pub(crate) c: u8,
+    pub(crate) l: i32,
+    pub(crate) o: u8,
+    pub(crate) d: f64,
 }
 
 /// Its padding is at the end, where there is none on the wire behind the last.
@@ -23,9 +23,9 @@ struct Tail {
 /// No padding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
-struct Full {
-    l: [i32; 2],
-    d: f64,
+pub(crate) struct Full {
+    pub(crate) l: [i32; 2],
+    pub(crate) d: f64,
 }
 
 /// In memory the inner struct begins at a multiple of 8, on the wire at one of 4.
@@ -85,7 +85,17 @@ macro_rules! wire {
     )*};
 }
 
+/// In each step of 96 bytes, eight of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+struct Small {
+    l: i32,
+    s: i16,
+    o: [u8; 3],
+}
+
 wire! {
+    Small { l: i32, s: i16, o: [u8; 3] }
     Bin { s: i16, c: u8, l: i32, o: u8, d: f64 }
     Tail { d: f64, o: [u8; 3] }
     Full { l: [i32; 2], d: f64 }
@@ -95,6 +105,7 @@ wire! {
 #[test]
 fn what_lies_as_on_the_wire_is_found() {
     const { assert!(Bin::IS_AS_ON_THE_WIRE && Tail::IS_AS_ON_THE_WIRE && Full::IS_AS_ON_THE_WIRE) };
+    const { assert!(Small::HAS_STEPS && Bin::HAS_STEPS && !Apart::HAS_STEPS) };
     const { assert!(!Apart::IS_AS_ON_THE_WIRE) };
     let gaps = |gaps: Gaps| gaps.gaps[..gaps.count].to_vec();
     assert_eq!(gaps(Bin::GAPS), [(3, 1), (9, 7)]);
@@ -152,6 +163,7 @@ fn sequences_are_the_same_in_every_way() {
     check(|at| Bin { s: at as i16, c: 0xC0, l: -(at as i32), o: at as u8, d: at as f64 / 3.0 });
     check(|at| Tail { d: at as f64, o: [at as u8, 2, 3] });
     check(|at| Full { l: [at as i32, -1], d: at as f64 });
+    check(|at| Small { l: -(at as i32), s: at as i16, o: [at as u8, 1, 2] });
     check(|at| Apart { l: at as i32, inner: Full { l: [1, 2], d: at as f64 } });
 }
 
@@ -169,6 +181,32 @@ fn sequences_are_borrowed_where_they_can_be() {
         assert_eq!(Full::borrow_elements(&mut r, 5), None, "the last is not whole");
         assert_eq!(r.position(), lead);
         assert!(Full::unmarshal_elements(&mut r, 5).is_err());
+    }
+}
+
+/// By steps, and what is left over, for each size that goes by them.
+#[test]
+fn padding_is_cleared_in_any_number() {
+    for count in 1..40 {
+        let mut items = vec![Bin { s: -1, c: 0xFF, l: -1, o: 0xFF, d: f64::from_bits(u64::MAX) }; count];
+        // As memory may look.
+        for item in &mut items {
+            let image = std::ptr::from_mut(item).cast::<MaybeUninit<u8>>();
+            for at in [3, 9, 10, 11, 12, 13, 14, 15] {
+                // SAFETY: it is in the value, and padding.
+                unsafe { image.add(at).write(MaybeUninit::new(0xAA)) };
+            }
+        }
+        let mut bytes = vec![0x11; 8];
+        let mut w = Writer::continuing(&mut bytes, 0, Encoding::NATIVE);
+        Bin::marshal_elements(&items, &mut w).unwrap();
+        assert_eq!(bytes.len(), 8 + 24 * count);
+        for image in bytes[8..].chunks_exact(24) {
+            let mut expected = [0xFF; 24];
+            expected[3] = 0;
+            expected[9..16].fill(0);
+            assert_eq!(image, expected);
+        }
     }
 }
 

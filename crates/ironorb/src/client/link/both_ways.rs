@@ -252,7 +252,7 @@ impl Link {
     }
 
     /// Serves one request of the peer.
-    fn serve(self: Arc<Self>, work: Work) {
+    fn serve(self: Arc<Self>, mut work: Work) {
         let Some(both_ways) = &self.both_ways else { return };
         let bytes = work.bytes();
         let callbacks = both_ways.common().and_then(|common| common.callbacks.get());
