@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::framer::{PlainReply, ShortReply};
+use ironorb_giop::framer::{PLAIN_RESULTS_AT, ShortReply};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
@@ -69,6 +69,9 @@ where
     I: Leased + ?Sized,
     E: OperationError,
 {
+    if let Some(target) = object.routes().straight() {
+        return remote_at(object, Some(target), operation, &arguments, results);
+    }
     match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
@@ -205,28 +208,63 @@ pub(crate) fn servant_panicked() -> SystemException {
 }
 
 /// Calls a twoway operation of an object in another process.
-#[inline]
 pub(crate) fn remote<T, E: OperationError>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
+    remote_at(object, object.routes().straight(), operation, arguments, results)
+}
+
+/// The same; `target` is where the object is, if nothing is to be found out first.
+#[inline]
+fn remote_at<T, E: OperationError>(
+    object: &ObjectRef,
+    target: Option<&RemoteTarget>,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E> {
     let _probe = probe::enter(Stage::Call);
-    let mut short = ShortReply::default();
-    let answer = match twoway(object, operation, arguments, &mut short) {
-        Ok(answer) => answer,
-        Err(e) => return Err(about(object, operation, e).into()),
+    let mut told = Told::default();
+    if let Err(e) = twoway(object, target, operation, arguments, &mut told) {
+        return Err(about(object, operation, e).into());
+    }
+    // With a reader of its own, so that one for results need not be in memory where nothing is read.
+    if let Some(answer) = told.answer.take_if(|answer| answer.user_exception) {
+        return user_exception(object, answer);
+    }
+    let mut r = match &told.answer {
+        None => told.short.results(),
+        Some(answer) => answer.message.reader_at(answer.body_at),
     };
-    let (r, user_exception) = match &answer {
-        None => (short.results(), false),
-        Some(answer) => (answer.message.reader_at(answer.body_at), answer.user_exception),
-    };
-    let result = read_answer(r.with_environment(&**object.core()), user_exception, results);
-    if let Some(answer) = answer {
+    r.set_environment(&**object.core());
+    let probe = probe::enter(Stage::Demarshal);
+    let result = results(&mut r).map_err(|e| bad_reply(e).into());
+    drop(probe);
+    r.finish();
+    if let Some(answer) = told.answer {
         recycle(answer);
     }
     result
+}
+
+#[cold]
+fn user_exception<T, E: OperationError>(object: &ObjectRef, answer: Answer) -> Result<T, E> {
+    let probe = probe::enter(Stage::Demarshal);
+    let mut r = answer.message.reader_at(answer.body_at).with_environment(&**object.core());
+    let result = read_user_exception(&mut r);
+    drop((r, probe));
+    recycle(answer);
+    result
+}
+
+/// What the object has said: what is short, unless there is an answer.
+#[derive(Default)]
+struct Told {
+    short: ShortReply,
+    answer: Option<Answer>,
 }
 
 #[inline(never)]
@@ -237,41 +275,59 @@ fn recycle(answer: Answer) {
 }
 
 /// The course of every call whose arguments are written, compiled once and beside what it calls: straight, or with a
-/// [`Course`] where that does not do. `None` when its results are in `short`.
+/// [`Course`] where that does not do.
 #[inline(never)]
 fn twoway(
     object: &ObjectRef,
+    target: Option<&RemoteTarget>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
-    short: &mut ShortReply,
-) -> Result<Option<Answer>, SystemException> {
-    let Some((target, link, time)) = straight(object) else {
-        return Course::twoway(object, operation, arguments).map(Some);
+    told: &mut Told,
+) -> Result<(), SystemException> {
+    let straight = target.and_then(|target| Some((target, straight(object, target)?)));
+    let Some((target, (link, time))) = straight else {
+        told.answer = Some(Course::twoway(object, operation, arguments)?);
+        return Ok(());
     };
-    match link.call_straight(&target.request, operation.wire_name(), arguments, time, short) {
-        Heard::Plain(PlainReply::Short) => Ok(None),
-        Heard::Plain(PlainReply::Long(message)) => Ok(Some(Answer {
-            message,
-            link: Some(link),
-            body_at: PlainReply::BODY_AT,
-            user_exception: false,
-        })),
-        Heard::Other(heard) => Course::resume(object, operation, arguments, time, link, heard).map(Some),
+    let heard = link.call_straight(&target.request, operation.wire_name(), arguments, time, &mut told.short);
+    match heard {
+        Heard::Short => Ok(()),
+        other => follow(object, operation, arguments, time, link, other, told),
     }
+}
+
+/// The rest of a call that was not answered shortly.
+#[inline(never)]
+fn follow(
+    object: &ObjectRef,
+    operation: &Operation<'_>,
+    arguments: Arguments<'_>,
+    time: CallTime,
+    link: Arc<Link>,
+    heard: Heard,
+    told: &mut Told,
+) -> Result<(), SystemException> {
+    told.answer = match heard {
+        Heard::Short => None,
+        Heard::Long(message) => {
+            Some(Answer { message, link: Some(link), body_at: PLAIN_RESULTS_AT, user_exception: false })
+        }
+        Heard::Other(heard) => Some(Course::resume(object, operation, arguments, time, link, heard)?),
+    };
+    Ok(())
 }
 
 /// The way of nearly every call, if there is nothing to find out, to make or to tell anybody first.
 #[inline(always)] // a step of every call
-fn straight(object: &ObjectRef) -> Option<(&RemoteTarget, Arc<Link>, CallTime)> {
+fn straight(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, CallTime)> {
     let orb = object.core();
     if !orb.interceptors.client.is_empty() {
         return None;
     }
-    let target = object.routes().straight()?;
     let timeout = call_timeout(object.timeout(), || orb.call_timeout());
     let time = CallTime { begun: Coarse::now(), timeout };
     let link = target.links.open_link(thread_ordinal(), time.begun)?;
-    Some((target, link, time))
+    Some((link, time))
 }
 
 /// The same of a oneway.
@@ -290,7 +346,9 @@ fn oneway(
     if object.sync_scope() != SyncScope::WithTransport {
         return Course::begin(object, operation, arguments)?.oneway();
     }
-    let Some((target, link, time)) = straight(object) else {
+    let target = object.routes().straight();
+    let straight = target.and_then(|target| Some((target, straight(object, target)?)));
+    let Some((target, (link, time))) = straight else {
         return Course::begin(object, operation, arguments)?.oneway();
     };
     link.tell_straight(&target.request, operation.wire_name(), arguments, time)
@@ -312,16 +370,12 @@ pub(crate) fn by_message<T>(
 /// Reads what the caller asked for, or the user exception.
 #[inline]
 pub(crate) fn read_answer<T, E: OperationError>(
-    mut r: Reader<'_>,
+    r: &mut Reader<'_>,
     user_exception: bool,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
     let _probe = probe::enter(Stage::Demarshal);
-    if user_exception {
-        read_user_exception(&mut r)
-    } else {
-        results(&mut r).map_err(|e| bad_reply(e).into())
-    }
+    if user_exception { read_user_exception(r) } else { results(r).map_err(|e| bad_reply(e).into()) }
 }
 
 #[cold]

@@ -77,6 +77,20 @@ impl<'a> Reader<'a> {
         self
     }
 
+    /// The same for a reader where it is.
+    #[inline]
+    pub fn set_environment(&mut self, environment: &'a dyn Environment) {
+        self.environment = Some(environment);
+    }
+
+    /// The end of a reader: nothing, mostly, which the compiler is told here.
+    #[inline(always)] // a step of every call
+    pub fn finish(self) {
+        if self.beyond.is_none() {
+            std::mem::forget(self);
+        }
+    }
+
     /// What [`Reader::with_environment`] was given.
     #[inline]
     pub fn environment(&self) -> Option<&'a dyn Environment> {

@@ -119,16 +119,18 @@ pub enum Side {
 struct Slot<W> {
     generation: u16,
     state: SlotState,
+    /// There when it is answered.
+    answer: Option<Message>,
     waker: Option<W>,
     /// Where in the stream the request begins.
     begins_at: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SlotState {
     Free,
     Waiting,
-    Answered(Message),
+    Answered,
 }
 
 impl<W> ClientConnection<W> {
@@ -528,10 +530,9 @@ impl<W> ClientConnection<W> {
             MessageType::Reply | MessageType::LocateReply => {
                 let id = CallId(message.request_id()?);
                 match self.slots.get_mut(id.index()) {
-                    Some(slot)
-                        if slot.generation == id.generation() && matches!(slot.state, SlotState::Waiting) =>
-                    {
-                        slot.state = SlotState::Answered(message);
+                    Some(slot) if slot.generation == id.generation() && slot.state == SlotState::Waiting => {
+                        slot.state = SlotState::Answered;
+                        slot.answer = Some(message);
                         if let Some(waker) = slot.waker.take() {
                             wake(waker);
                         }
@@ -595,9 +596,10 @@ impl<W> ClientConnection<W> {
         let id = CallId(message.request_id()?);
         // Late when there is none: the caller has given up.
         if let Some(slot) = self.slot_mut(id)
-            && matches!(slot.state, SlotState::Waiting)
+            && slot.state == SlotState::Waiting
         {
-            slot.state = SlotState::Answered(message);
+            slot.state = SlotState::Answered;
+            slot.answer = Some(message);
             if let Some(waker) = slot.waker.take() {
                 wake(waker);
             }
@@ -634,12 +636,12 @@ impl<W> ClientConnection<W> {
             return CallState::Ended { end: end.unwrap_or(ConnectionEnd::Lost), sent: true };
         };
         let sent = sent_position > slot.begins_at;
-        match std::mem::replace(&mut slot.state, SlotState::Waiting) {
-            SlotState::Answered(message) => {
+        match slot.answer.take() {
+            Some(message) => {
                 self.release(call);
                 CallState::Answered(message)
             }
-            _ => match end {
+            None => match end {
                 None => CallState::Waiting,
                 Some(end) => {
                     self.release(call);
@@ -666,9 +668,10 @@ impl<W> ClientConnection<W> {
     /// True while the call has neither an answer nor an end.
     pub fn is_waiting(&self, call: CallId) -> bool {
         self.end.is_none()
-            && self.slots.get(call.index()).is_some_and(|slot| {
-                slot.generation == call.generation() && matches!(slot.state, SlotState::Waiting)
-            })
+            && self
+                .slots
+                .get(call.index())
+                .is_some_and(|slot| slot.generation == call.generation() && slot.state == SlotState::Waiting)
     }
 
     /// Gives up a call; tells the server that nobody waits where [`ConnectionConfig::cancel_requests`] says so. A
@@ -704,7 +707,7 @@ impl<W> ClientConnection<W> {
     fn slot_mut(&mut self, call: CallId) -> Option<&mut Slot<W>> {
         self.slots
             .get_mut(call.index())
-            .filter(|slot| slot.generation == call.generation() && !matches!(slot.state, SlotState::Free))
+            .filter(|slot| slot.generation == call.generation() && slot.state != SlotState::Free)
     }
 
     #[inline(always)] // a step of every call
@@ -722,7 +725,7 @@ impl<W> ClientConnection<W> {
                 if self.slots.len() - self.foreign_slots >= limit {
                     return Err(BeginError::TooManyCalls);
                 }
-                self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None, begins_at: 0 });
+                self.slots.push(Slot::free());
                 (self.slots.len() - 1) as u16
             }
         };
@@ -737,7 +740,7 @@ impl<W> ClientConnection<W> {
     #[cold]
     fn skip_slot(&mut self) {
         self.foreign_slots += 1;
-        self.slots.push(Slot { generation: 0, state: SlotState::Free, waker: None, begins_at: 0 });
+        self.slots.push(Slot::free());
     }
 
     #[inline(always)] // a step of every call
@@ -745,6 +748,7 @@ impl<W> ClientConnection<W> {
         if let Some(slot) = self.slot_mut(call) {
             slot.generation = slot.generation.wrapping_add(1);
             slot.state = SlotState::Free;
+            slot.answer = None;
             slot.waker = None;
             self.free.push(call.index() as u16);
         }
@@ -763,6 +767,12 @@ fn wide_misuse(misuse: Misuse, target: &RequestTarget) -> Misuse {
     match misuse {
         Misuse::WideNotNegotiated if target.code_sets().is_none() => Misuse::WideWithoutComponent,
         other => other,
+    }
+}
+
+impl<W> Slot<W> {
+    fn free() -> Self {
+        Slot { generation: 0, state: SlotState::Free, answer: None, waker: None, begins_at: 0 }
     }
 }
 

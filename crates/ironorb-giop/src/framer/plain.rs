@@ -6,19 +6,9 @@ use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, PLAIN_RE
 use crate::probe::{self, Stage};
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
-/// A reply of GIOP 1.2 in this processor's order, with results and without service contexts.
-#[derive(Debug)]
-pub enum PlainReply {
-    /// Copied out of the receive buffer.
-    Short,
-    /// With the buffer that it came in.
-    Long(Message),
-}
-
-impl PlainReply {
-    /// Where its results begin.
-    pub const BODY_AT: usize = PLAIN_REPLY_BYTES;
-}
+/// Where the results of a plain reply begin: one of GIOP 1.2 in this processor's order, with results and without service
+/// contexts.
+pub const PLAIN_RESULTS_AT: usize = PLAIN_REPLY_BYTES;
 
 /// A place for a reply so short that copying it is less than changing buffers.
 #[derive(Debug)]
@@ -70,32 +60,46 @@ impl ShortReply {
 }
 
 impl Framer {
-    /// Takes the reply to this request, if it is what comes next, has arrived as a whole, and is a plain one; a short one
-    /// to `short`.
+    /// Takes the reply to this request, if it is what comes next, has arrived as a whole, and is plain and short.
     #[inline(always)] // a step of every call
-    pub fn take_plain_reply(&mut self, id: RequestId, short: &mut ShortReply) -> Option<PlainReply> {
+    pub fn take_short_reply(&mut self, id: RequestId, short: &mut ShortReply) -> bool {
         let _probe = probe::enter(Stage::Frame);
+        let Some(length) = self.plain_reply_length(id).filter(|length| *length <= SHORT_BYTES) else {
+            return false;
+        };
+        let Some(bytes) = self.buf[self.taken..].first_chunk::<SHORT_BYTES>() else { return false };
+        short.bytes.0 = *bytes;
+        short.length = length;
+        self.take(length);
+        true
+    }
+
+    /// The same for a plain one of any length, which leaves with its buffer.
+    #[inline(never)]
+    pub fn take_plain_reply(&mut self, id: RequestId) -> Option<Message> {
+        let length = self.plain_reply_length(id)?;
+        let header = MessageHeader {
+            version: Version::V1_2,
+            order: ByteOrder::NATIVE,
+            more_fragments: false,
+            kind: MessageType::Reply,
+            body_bytes: (length - HEADER_BYTES) as u32,
+        };
+        Some(self.detach(header, length))
+    }
+
+    /// The length of what comes next, if it is the reply to this request, whole and plain.
+    #[inline(always)] // a step of every call
+    fn plain_reply_length(&self, id: RequestId) -> Option<usize> {
         let arrived = &self.buf[self.taken..self.filled];
         let [m0, m1, m2, m3, m4, m5, m6, m7, n0, n1, n2, n3, i0, i1, i2, i3, rest @ ..] =
             arrived.first_chunk::<PLAIN_REPLY_BYTES>()?;
         let is_plain = [*m0, *m1, *m2, *m3, *m4, *m5, *m6, *m7] == START
             && u32::from_ne_bytes([*i0, *i1, *i2, *i3]) == id.0
             && *rest == [0; 8];
-        let body_bytes = u32::from_ne_bytes([*n0, *n1, *n2, *n3]);
-        let length = HEADER_BYTES + body_bytes as usize;
+        let length = HEADER_BYTES + u32::from_ne_bytes([*n0, *n1, *n2, *n3]) as usize;
         let is_whole = self.to_drop == 0 && (PLAIN_REPLY_BYTES..=arrived.len()).contains(&length);
-        if !is_plain || !is_whole || length > self.limits.message_bytes_max {
-            return None;
-        }
-        if length <= SHORT_BYTES
-            && let Some(bytes) = self.buf[self.taken..].first_chunk::<SHORT_BYTES>()
-        {
-            short.bytes.0 = *bytes;
-            short.length = length;
-            self.take(length);
-            return Some(PlainReply::Short);
-        }
-        Some(PlainReply::Long(self.take_long_reply(body_bytes, length)))
+        (is_plain && is_whole && length <= self.limits.message_bytes_max).then_some(length)
     }
 
     /// Takes the next message, if it has arrived as a whole, and is a Request of GIOP 1.2 that came in one piece. `spare`
@@ -145,18 +149,6 @@ impl Framer {
         if let Some(spare) = spare.take() {
             self.recycle(spare);
         }
-        self.detach(header, length)
-    }
-
-    #[inline(never)]
-    fn take_long_reply(&mut self, body_bytes: u32, length: usize) -> Message {
-        let header = MessageHeader {
-            version: Version::V1_2,
-            order: ByteOrder::NATIVE,
-            more_fragments: false,
-            kind: MessageType::Reply,
-            body_bytes,
-        };
         self.detach(header, length)
     }
 }

@@ -32,23 +32,29 @@ fn replies_of_any_length_are_taken_and_what_follows_stays() {
     let mut short = ShortReply::default();
     for length in [0, 1, 39, 40, 41, 500, BUFFER_BYTES, 3 * BUFFER_BYTES] {
         let (first, second) = (reply(5, length), reply(6, 3));
-        for cut in [1, 12, 23, first.len() - 1] {
+        let push = |bytes: &[u8]| {
             let mut framer = Framer::new(FramerLimits::default());
-            framer.push(&first[..cut]);
-            assert!(framer.take_plain_reply(RequestId(5), &mut short).is_none(), "not all of it has come");
-        }
-        let mut framer = Framer::new(FramerLimits::default());
-        framer.push(&[first.clone(), second.clone()].concat());
-        assert!(framer.take_plain_reply(RequestId(6), &mut short).is_none(), "it is not the next");
-        let taken = framer.take_plain_reply(RequestId(5), &mut short).unwrap();
-        let mut r = match &taken {
-            PlainReply::Short => short.results(),
-            PlainReply::Long(message) => message.reader_at(PlainReply::BODY_AT),
+            framer.push(bytes);
+            framer
         };
-        assert_eq!(matches!(taken, PlainReply::Short), length <= 40);
-        assert_eq!(r.position(), PlainReply::BODY_AT);
-        assert_eq!(r.read_bytes(length).unwrap(), &first[PlainReply::BODY_AT..]);
-        assert_eq!(r.remaining(), 0);
+        for cut in [1, 12, 23, first.len() - 1] {
+            let mut framer = push(&first[..cut]);
+            assert!(!framer.take_short_reply(RequestId(5), &mut short), "not all of it has come");
+            assert!(framer.take_plain_reply(RequestId(5)).is_none());
+        }
+        let both = [first.clone(), second.clone()].concat();
+        let mut framer = push(&both);
+        assert!(!framer.take_short_reply(RequestId(6), &mut short), "it is not the next");
+        assert!(framer.take_plain_reply(RequestId(6)).is_none());
+        let is_short = framer.take_short_reply(RequestId(5), &mut short);
+        assert_eq!(is_short, length <= 40);
+        if is_short {
+            let mut r = short.results();
+            assert_eq!((r.position(), r.remaining()), (PLAIN_RESULTS_AT, length));
+            assert_eq!(r.read_bytes(length).unwrap(), &first[PLAIN_RESULTS_AT..]);
+            framer = push(&both);
+        }
+        assert_eq!(framer.take_plain_reply(RequestId(5)).unwrap().bytes(), first);
         assert!(!framer.is_drained());
         assert_eq!(framer.next().unwrap().unwrap().bytes(), second);
         assert!(framer.is_drained());
@@ -68,13 +74,15 @@ fn only_plain_replies_are_taken() {
             bytes[at] ^= change;
             let mut framer = Framer::new(FramerLimits::default());
             framer.push(&bytes);
-            assert!(framer.take_plain_reply(RequestId(5), &mut short).is_none(), "changed at {at}");
+            assert!(!framer.take_short_reply(RequestId(5), &mut short), "changed at {at}");
+            assert!(framer.take_plain_reply(RequestId(5)).is_none(), "changed at {at}");
         }
     }
     let limits = FramerLimits { message_bytes_max: plain.len() - 1, ..FramerLimits::default() };
     let mut framer = Framer::new(limits);
     framer.push(&plain);
-    assert!(framer.take_plain_reply(RequestId(5), &mut short).is_none(), "it is refused");
+    assert!(!framer.take_short_reply(RequestId(5), &mut short), "it is refused");
+    assert!(framer.take_plain_reply(RequestId(5)).is_none());
     assert!(framer.next().is_err());
 }
 

@@ -34,14 +34,17 @@ impl<'o> From<&'o str> for OperationName<'o> {
 /// of 4 whatever the target is, and an empty list. In this processor's order. A constant for operations that are one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationTail {
-    pub(super) bytes: [u8; PIECE_BYTES],
+    /// With zeros behind it, enough for the padding before the arguments.
+    pub(super) bytes: [u8; TAIL_BYTES],
     /// 0 when the name is too long: then it is written piece by piece.
     pub(super) length: usize,
 }
 
+const TAIL_BYTES: usize = PIECE_BYTES + 8;
+
 impl OperationTail {
     /// Says nothing.
-    pub const NONE: OperationTail = OperationTail { bytes: [0; PIECE_BYTES], length: 0 };
+    pub const NONE: OperationTail = OperationTail { bytes: [0; TAIL_BYTES], length: 0 };
 
     /// The tail of a name. Names of more than 55 octets have none.
     pub const fn new(name: &str) -> OperationTail {
@@ -50,7 +53,7 @@ impl OperationTail {
         if length > PIECE_BYTES {
             return OperationTail::NONE;
         }
-        let mut bytes = [0; PIECE_BYTES];
+        let mut bytes = [0; TAIL_BYTES];
         let size = (name.len() as u32 + 1).to_ne_bytes();
         let mut at = 0;
         while at < size.len() {

@@ -138,8 +138,8 @@ impl Reply {
         &self,
         results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
     ) -> Result<T, E> {
-        let r = self.message.reader_at(self.body_at).with_environment(&*self.orb);
-        read_answer(r, self.user_exception, results)
+        let mut r = self.message.reader_at(self.body_at).with_environment(&*self.orb);
+        read_answer(&mut r, self.user_exception, results)
     }
 
     /// Whether it is a user exception.

@@ -122,15 +122,15 @@ impl<W> ClientConnection<W> {
         BeginError::Misuse(super::wide_misuse(misuse, target)).into()
     }
 
-    /// Puts the receiving part back after its driver has itself taken the answer to this call from it, as a
-    /// [`PlainReply`](crate::framer::PlainReply): the call is over. Gives the code sets of the answer.
+    /// Puts the receiving part back after its driver, who waits for nobody else, has itself taken the answer to this call
+    /// from it: the call is over. Gives the code sets of the answer.
     #[inline(always)] // a step of every call
     pub fn handle_answer(&mut self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
         self.framer = Some(framer);
         if let Some(slot) = self.slots.get_mut(call.index()) {
             slot.generation = call.generation().wrapping_add(1);
+            debug_assert!(slot.waker.is_none() && slot.answer.is_none());
             slot.state = SlotState::Free;
-            slot.waker = None;
             self.free.push(call.index() as u16);
         }
         self.reply_code_sets

@@ -3,8 +3,9 @@
 
 use std::io;
 
+use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::connection::{CallId, NotWhole, RequestOptions};
-use ironorb_giop::framer::{Framer, PlainReply, ShortReply};
+use ironorb_giop::framer::{Framer, ShortReply};
 use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
 use ironorb_giop::service_context::EncodedContexts;
 
@@ -17,8 +18,10 @@ use crate::sync::lock;
 
 /// What came of a call.
 pub(crate) enum Heard {
-    /// The results.
-    Plain(PlainReply),
+    /// Results, in the place for short ones.
+    Short,
+    /// Longer ones, as a plain reply.
+    Long(Message),
     /// What a call may lead to otherwise.
     Other(Result<Message, CallFailure>),
 }
@@ -26,7 +29,7 @@ pub(crate) enum Heard {
 impl Link {
     /// Sends a request without service contexts and waits for its answer, as [`call`](Link::call) does; a short one comes
     /// to `short`.
-    #[inline(never)]
+    #[inline(always)] // a step of every call
     pub(crate) fn call_straight(
         &self,
         target: &RequestTarget,
@@ -54,23 +57,44 @@ impl Link {
         let mut result = self.waits.receive(&self.stream, framer.space(), time.timeout, sleeps);
         if let Ok(Moved::Bytes(count)) = result {
             framer.received(count);
-            if let Some(mut reply) = framer.take_plain_reply(call.request_id(), short) {
-                let is_drained = framer.is_drained();
-                let mut state = lock(&self.state);
-                let code_sets = state.handle_answer(call, framer);
-                match &mut reply {
-                    PlainReply::Short => short.set_code_sets(code_sets),
-                    PlainReply::Long(message) => message.set_code_sets(code_sets),
-                }
-                if !is_drained {
-                    self.take_rest(&mut state);
-                }
-                self.hand_over(&mut state);
-                return Heard::Plain(reply);
+            if framer.take_short_reply(call.request_id(), short) {
+                short.set_code_sets(self.end_straight(call, framer));
+                return Heard::Short;
             }
             result = Ok(Moved::Nothing); // it is in the framer
         }
-        self.receive_bent(target, call, framer, result, time)
+        self.receive_longer(target, call, framer, result, time)
+    }
+
+    /// The answer has been taken.
+    #[inline(always)] // a step of every call
+    fn end_straight(&self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
+        let is_drained = framer.is_drained();
+        let mut state = lock(&self.state);
+        let code_sets = state.handle_answer(call, framer);
+        if !is_drained {
+            self.take_rest(&mut state);
+        }
+        self.hand_over(&mut state);
+        code_sets
+    }
+
+    #[inline(never)]
+    fn receive_longer(
+        &self,
+        target: &RequestTarget,
+        call: CallId,
+        mut framer: Box<Framer>,
+        result: io::Result<Moved>,
+        time: CallTime,
+    ) -> Heard {
+        match framer.take_plain_reply(call.request_id()) {
+            Some(mut message) => {
+                message.set_code_sets(self.end_straight(call, framer));
+                Heard::Long(message)
+            }
+            None => self.receive_bent(target, call, framer, result, time),
+        }
     }
 
     /// Sends a request without service contexts that wants no answer, as [`oneway`](Link::oneway) does.
@@ -97,7 +121,8 @@ impl Link {
     /// Sends what waits; false when the socket did not take all of it.
     #[inline(always)] // a step of every call
     fn send_all(&self, state: &mut Guard<'_>) -> bool {
-        match net::send_now(&self.stream, state.transmit().poll_transmit()) {
+        let Some(bytes) = state.transmit().poll_unlent() else { return false };
+        match net::send_now(&self.stream, bytes) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
             // An error shows again at the next attempt.
             Ok(Moved::Nothing | Moved::End) | Err(_) => return false,
