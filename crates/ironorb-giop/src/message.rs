@@ -4,12 +4,14 @@
 //! nowhere else.
 
 mod address;
+mod alike;
 mod operation;
 mod read;
 mod relay;
 mod write;
 
 pub use address::{AddressingDisposition, TargetAddress};
+pub use alike::RequestHead;
 pub use operation::{OperationName, OperationTail};
 pub(crate) use read::PLAIN_REPLY_BYTES;
 pub use read::{

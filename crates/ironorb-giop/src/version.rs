@@ -147,15 +147,23 @@ impl TransmissionCodeSets {
     /// The sets of an octet made by [`to_octet`](Self::to_octet); of any other octet, some.
     #[inline]
     pub fn from_octet(octet: u8) -> TransmissionCodeSets {
-        TransmissionCodeSets {
-            char_set: if octet & 1 == 0 { CharSet::Latin1 } else { CharSet::Utf8 },
-            wide_set: match octet >> 1 {
-                1 => Some(WideCharSet::Utf16),
-                2 => Some(WideCharSet::Ucs2),
-                3 => Some(WideCharSet::Utf8),
-                _ => None,
-            },
-        }
+        // A table, for each request asks.
+        const SETS: [TransmissionCodeSets; 8] = {
+            let mut sets = [TransmissionCodeSets::UNNEGOTIATED; 8];
+            let mut octet = 0;
+            while octet < sets.len() {
+                sets[octet].char_set = if octet & 1 == 0 { CharSet::Latin1 } else { CharSet::Utf8 };
+                sets[octet].wide_set = match octet >> 1 {
+                    1 => Some(WideCharSet::Utf16),
+                    2 => Some(WideCharSet::Ucs2),
+                    3 => Some(WideCharSet::Utf8),
+                    _ => None,
+                };
+                octet += 1;
+            }
+            sets
+        };
+        SETS[usize::from(octet) % SETS.len()]
     }
 }
 

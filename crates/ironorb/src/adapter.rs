@@ -5,6 +5,7 @@
 mod directory;
 mod known;
 mod postponed;
+mod remembered;
 mod serving;
 
 pub(crate) use postponed::Postponed;
@@ -37,6 +38,8 @@ pub(crate) struct Adapter {
     known: Known,
     lending: Arc<Lending>,
     demultiplexing: Demultiplexing,
+    /// Requests may be known by what others have said.
+    remembers: bool,
     /// Paths at which adapters are in the making.
     making: AtomicUsize,
     managers: Managers,
@@ -57,6 +60,7 @@ impl Adapter {
             known: Known::default(),
             lending: Arc::default(),
             demultiplexing: config.demultiplexing,
+            remembers: Adapter::may_remember(config),
             making: AtomicUsize::new(0),
             managers: Managers::default(),
             main_thread: MainThread::default(),

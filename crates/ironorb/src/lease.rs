@@ -1,5 +1,5 @@
 //! Calls of objects in this process by threads that call them again and again: without a lock, and without a count that
-//! other processors see.
+//! other processors see. Requests from elsewhere have leases as well (`adapter/remembered.rs`).
 //!
 //! A thread keeps a lease of an object: its servant, and the ORB's epoch when it was found that nothing is in the way. A call
 //! writes into the thread's own [`Mark`] that it is in the object, and looks whether the epoch is still the same. Whoever
@@ -71,7 +71,7 @@ const MANAGER_SHIFT: u32 = 40;
 /// The objects that a thread is in by a lease, at the depths of its calls.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Mark([AtomicU64; DEPTH_MAX]);
+pub(crate) struct Mark([AtomicU64; DEPTH_MAX]);
 
 /// Calls further in go the ordinary way.
 const DEPTH_MAX: usize = 16;
@@ -148,24 +148,17 @@ impl<I: ?Sized + 'static> Default for Leases<I> {
 pub(crate) fn keep<I: Leased + ?Sized>(object: &ObjectRef, upcall: &Upcall, servant: &Arc<I>) {
     let lending = object.core().adapter.lending();
     let Some(reference) = object.give_number() else { return };
-    if !lending.is_used.load(Ordering::SeqCst) {
-        // From the next call on: who has ended an epoch until now had nobody catch up.
-        lending.is_used.store(barrier_is_there(), Ordering::SeqCst);
-        return;
-    }
-    // Before anything is looked at that leases go by: whatever changes afterwards ends this epoch.
-    let epoch = lending.epoch.load(Ordering::SeqCst);
+    let Some(epoch) = lending.begin() else { return };
     if object.routes().is_replaced() {
         return;
     }
     let lease = || {
-        let lent = Rc::new(upcall.lend()?);
+        let (mark, lent) = lending.note(upcall.lend()?)?;
         let token = lent.token();
         let servant = match upcall.servant().is_dropped_in_time() {
             true => Servant::Known(Arc::downgrade(servant)),
             false => Servant::Kept(servant.clone()),
         };
-        let mark = Own::of(lending, |own| own.note(&lent))?;
         Some(Lease { reference, epoch, token, servant, mark, lending: lending.clone(), lent, misses: 0 })
     };
     I::with_leases(|leases| leases.put(lease, reference));
@@ -211,6 +204,28 @@ impl<I: ?Sized> Drop for InProgress<'_, I> {
 }
 
 impl Lending {
+    /// The epoch for a new lease, to be asked before anything is looked at that leases go by: whatever changes afterwards
+    /// ends it. `None` the first time: who has ended an epoch until then had nobody catch up.
+    pub(crate) fn begin(&self) -> Option<u64> {
+        if !self.is_used.load(Ordering::SeqCst) {
+            self.is_used.store(barrier_is_there(), Ordering::SeqCst);
+            return None;
+        }
+        Some(self.epoch.load(Ordering::SeqCst))
+    }
+
+    /// Notes that this thread has a lease of an object: gives where it marks that it is in it, and what the object then is to
+    /// it. `None` when the thread is going down.
+    pub(crate) fn note(self: &Arc<Self>, lent: Lent) -> Option<(Arc<Mark>, Rc<Lent>)> {
+        Own::of(self, |own| own.note(lent))
+    }
+
+    /// Whether a lease of this epoch still holds. To be asked when the thread has marked that it is in the object.
+    #[inline(always)] // a step of every call
+    pub(crate) fn is_in(&self, epoch: u64) -> bool {
+        self.epoch.load(Ordering::Acquire) == epoch
+    }
+
     /// Something has changed that leases go by. From now on, calls that others have begun are seen by [`any`](Self::any), and
     /// new ones see the change.
     pub(crate) fn end_epoch(&self) {
@@ -233,7 +248,20 @@ impl Lending {
     }
 }
 
+impl Mark {
+    /// The thread is in the object of a lease, as the innermost of so many calls; or, by 0, in it no more.
+    #[inline(always)] // a step of every call
+    pub(crate) fn at(&self, depth: usize) -> Option<&AtomicU64> {
+        self.0.get(depth)
+    }
+}
+
 impl Token {
+    /// As a mark.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
     /// For an object of a manager with this number.
     pub(crate) fn new(manager: u64) -> Token {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -264,12 +292,19 @@ impl Own {
         .ok()
     }
 
-    fn note(&mut self, lent: &Rc<Lent>) -> Arc<Mark> {
-        if self.lent.len() == self.lent.capacity() {
-            self.lent.retain(|_, lent| lent.strong_count() > 0);
-        }
-        self.lent.insert(lent.token().0, Rc::downgrade(lent));
-        self.mark.clone()
+    /// All leases that the thread has of an object share what it is to it, which is there as long as any of them.
+    fn note(&mut self, lent: Lent) -> (Arc<Mark>, Rc<Lent>) {
+        let token = lent.token().0;
+        let known = self.lent.get(&token).and_then(rc::Weak::upgrade);
+        let lent = known.unwrap_or_else(|| {
+            if self.lent.len() == self.lent.capacity() {
+                self.lent.retain(|_, lent| lent.strong_count() > 0);
+            }
+            let lent = Rc::new(lent);
+            self.lent.insert(token, Rc::downgrade(&lent));
+            lent
+        });
+        (self.mark.clone(), lent)
     }
 }
 
@@ -289,9 +324,9 @@ impl Lending {
 #[cold]
 pub(crate) fn lent_at(depth: usize) -> Option<Rc<Lent>> {
     OWN.try_with(|own| {
-        own.borrow().iter().find_map(|own| {
-            let token = own.mark.0.get(depth)?.load(Ordering::Relaxed);
-            own.lent.get(&token)?.upgrade()
+        own.borrow().iter().find_map(|own| match own.mark.0.get(depth)?.load(Ordering::Relaxed) {
+            0 => None,
+            token => own.lent.get(&token)?.upgrade(),
         })
     })
     .ok()

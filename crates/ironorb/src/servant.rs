@@ -4,7 +4,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytemuck::TransparentWrapper;
 use bytemuck::allocation::TransparentWrapperAlloc;
@@ -176,6 +176,32 @@ impl Kept {
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kept").field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+/// A servant as a thread keeps it that has a lease of its object.
+pub(crate) enum Leased {
+    /// Nobody could tell when it is dropped.
+    Kept(Kept),
+    /// One that is to be dropped in time.
+    Known(Weak<dyn Servant>),
+}
+
+impl Leased {
+    pub(crate) fn of(servant: &Kept) -> Leased {
+        match servant.is_dropped_in_time() {
+            true => Leased::Known(Arc::downgrade(&servant.0)),
+            false => Leased::Kept(servant.clone()),
+        }
+    }
+
+    /// Gives `carry_out` the servant; `None` when it has been dropped.
+    #[inline(always)] // a step of every call
+    pub(crate) fn with<T>(&self, carry_out: impl FnOnce(&dyn Servant) -> T) -> Option<T> {
+        match self {
+            Leased::Kept(servant) => Some(carry_out(&*servant.0)),
+            Leased::Known(servant) => Some(carry_out(&*servant.upgrade()?)),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod locators;
 mod managers;
 mod policies;
 mod references;
+mod remembered;
 mod stress;
 mod threads;
 

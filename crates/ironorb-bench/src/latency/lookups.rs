@@ -145,7 +145,7 @@ impl Table {
             }
         }
         let (samples, repetitions) = if quick { (2, 2) } else { (20, 9) };
-        let contest = Contest { samples, repetitions, calls_per_sample: BATCH, warm_up: 2 };
+        let contest = Contest { samples, repetitions, calls_per_sample: BATCH, warm_up: 2, time_max: None };
         let results = contest.run(&mut sides)?;
         let result = |strategy: usize, count: usize| {
             let place = places.iter().position(|place| *place == (strategy, count))?;

@@ -164,7 +164,7 @@ impl ServerConnection {
     /// copied, and waits like everything else. On an error nothing of it has been written.
     ///
     /// After [`Misuse::Unsteady`] the connection has ended and is to be closed at once.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub fn reply_lending(
         &mut self,
         encoding: Encoding,

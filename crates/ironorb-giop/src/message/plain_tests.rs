@@ -56,6 +56,54 @@ fn requests_are_read_alike_whatever_is_changed_in_them() {
     }
 }
 
+/// Whatever is changed, a request that is taken for one before says the same, but for its number and its arguments.
+#[test]
+fn requests_are_known_by_what_they_say() {
+    for (key_length, name) in [(27, "ping"), (27, "a_long_name_of_an_operation"), (3, "x"), (60, "ping")] {
+        let key: Vec<u8> = (0..key_length).collect();
+        let whole = request(&key, name.into(), EncodedContexts::EMPTY, &[1, 2, 3, 4, 5]);
+        let first = message(whole.clone());
+        let head = RequestHead::of(&first).unwrap();
+        assert_eq!((head.response(), head.operation()), (Response::SyncWithTarget, name.as_bytes()));
+        let alike = request(&key, name.into(), EncodedContexts::EMPTY, &[]);
+        let head_bytes = alike.len();
+        for (bytes, arguments) in [(whole.clone(), &[1, 2, 3, 4, 5][..]), (alike, &[])] {
+            let message = message(bytes);
+            assert!(head.is_of(&message) && message.print() == first.print());
+            let mut r = head.arguments_of(&message, Encoding::NATIVE);
+            assert_eq!(head.id_of(&message), RequestId(0x0102_0304));
+            assert_eq!(r.read_bytes(r.remaining()).unwrap(), arguments);
+        }
+        for at in 4..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            let Ok(header) = MessageHeader::parse(bytes.first_chunk().unwrap()) else { continue };
+            let message = Message { header, ..message(bytes) };
+            if !head.is_of(&message) {
+                continue;
+            }
+            let read = message.plain_request().unwrap();
+            assert_eq!((read.object_key, read.operation), (&key[..], name.as_bytes()), "changed at {at}");
+            assert_eq!((read.id, read.response), (head.id_of(&message), head.response()), "changed at {at}");
+            let r = head.arguments_of(&message, Encoding::NATIVE);
+            assert_eq!((r.position(), r.encoding().order), (read.body_at, header.order), "changed at {at}");
+        }
+        for cut in HEADER_BYTES..head_bytes {
+            assert!(!head.is_of(&message(whole[..cut].to_vec())), "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn requests_that_say_more_or_are_long_are_not_kept() {
+    let mut list = ServiceContextList::default();
+    list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
+    let more = request(b"the key", "ping".into(), list.encoded(), &[]);
+    assert!(RequestHead::of(&message(more)).is_none());
+    let long = request(&[7; 600], "ping".into(), EncodedContexts::EMPTY, &[]);
+    assert!(RequestHead::of(&message(long)).is_none());
+}
+
 fn check(bytes: Vec<u8>) {
     let Ok(header) = MessageHeader::parse(bytes.first_chunk().unwrap()) else { return };
     let message = Message { header, ..message(bytes) };

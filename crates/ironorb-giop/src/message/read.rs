@@ -357,6 +357,9 @@ impl Message {
     }
 }
 
+/// Where in a request of GIOP 1.2 the response flags are, behind its id.
+pub(super) const FLAGS_AT: usize = HEADER_BYTES + 4;
+
 /// Where in a request of GIOP 1.2 the object key is that names its object.
 const KEY_AT: usize = HEADER_BYTES + 16;
 

@@ -14,9 +14,10 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
 use ironorb_giop::{Encoding, Shifts, TransmissionCodeSets, Version};
 
+use super::remembered::Begun;
 use super::{Adapter, Postponed};
 use crate::cancellations::OnCancel;
-use crate::generated::call::Responder;
+use crate::generated::call::{Responder, Results};
 use crate::generated::{Call, Raised};
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::invoke::servant_panicked;
@@ -28,6 +29,11 @@ use crate::probe::{self, Stage};
 pub(crate) trait ReplySink {
     /// Lets `write` write to the connection, then sees to it that it is sent.
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection));
+
+    /// Writes results, as `with` lets one do. One call for those that nearly every request ends with.
+    fn reply(&self, results: &Results<'_>) {
+        self.with(&mut |connection| results.write(connection));
+    }
 
     /// Sends what it can of what `with` would send next, from where it lies; gives the number of bytes. Only while `with`
     /// lets something be written, and never waits.
@@ -129,12 +135,12 @@ impl Adapter {
         if message.bytes().len() > orb.plain_bytes_max {
             return self.serve_large(message, session, sink, orb);
         }
+        if self.if_known(message, |known| serve_known(known, message, session, sink, orb)) {
+            return;
+        }
         if let Some((request, upcall)) = self.begin_plainly(message) {
-            let code_sets = session.agreed_before();
-            let encoding = Encoding {
-                bare_exceptions: orb.config.bare_exceptions,
-                ..Encoding::native(Version::V1_2, code_sets)
-            };
+            self.note(message, &upcall);
+            let (code_sets, encoding) = plain_encoding(session, orb);
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
             let arguments = message.reader_under(code_sets, request.body_at).with_environment(&**orb);
@@ -159,11 +165,7 @@ impl Adapter {
         let Some((_, upcall)) = begun else {
             return self.serve_begun(message, session, sink, orb, None);
         };
-        let code_sets = session.agreed_before();
-        let encoding = Encoding {
-            bare_exceptions: orb.config.bare_exceptions,
-            ..Encoding::native(Version::V1_2, code_sets)
-        };
+        let (code_sets, encoding) = plain_encoding(session, orb);
         let current = upcall.enter();
         let shifts = Shifts::default();
         // Each time something has been moved, at most as often as there is room for in `Shifts`.
@@ -346,6 +348,37 @@ impl Adapter {
         };
         answer_locate(sink, &request, &found);
     }
+}
+
+/// Carries out a request that is known by its bytes.
+#[inline(always)] // a step of every call
+fn serve_known(
+    known: Begun<'_>,
+    message: &Message,
+    session: &Session,
+    sink: &dyn ReplySink,
+    orb: &Arc<OrbCore>,
+) {
+    let (_, encoding) = plain_encoding(session, orb);
+    let wanted = known.head.response() == Response::SyncWithTarget;
+    let responder = Responder::of_known(sink, encoding, known.head.id_of(message), wanted, known.operation);
+    let mut arguments = known.head.arguments_of(message, encoding);
+    arguments.set_environment(&**orb);
+    let call = Call::new(known.head.operation(), arguments, &responder);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        known.servant.dispatch(call);
+    }));
+    if outcome.is_err() && !responder.is_answered() {
+        responder.raise(Raised::System(&servant_panicked()));
+    }
+}
+
+/// The code sets of a request that says nothing but what it must, and what its answer is written in.
+#[inline(always)] // a step of every call
+fn plain_encoding(session: &Session, orb: &OrbCore) -> (TransmissionCodeSets, Encoding) {
+    let code_sets = session.agreed_before();
+    let native = Encoding::native(Version::V1_2, code_sets);
+    (code_sets, Encoding { bare_exceptions: orb.config.bare_exceptions, ..native })
 }
 
 /// Has the servant carry out a request. A panic becomes UNKNOWN.

@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 
-use ironorb_giop::connection::ServerConnection;
+use ironorb_giop::connection::{ServerConnection, WriteBody};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{AddressingDisposition, RawBody, ReplyStatus, RequestId};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use ironorb_giop::{Encoding, Malformed, Marshal, Misuse, Reader, Writer};
 
+use super::operations::{Found, OperationTable};
 use super::reply::Reply;
 use super::{OperationError, Raised};
 use crate::adapter::ReplySink;
@@ -48,6 +49,8 @@ pub(crate) struct Responder<'c> {
     /// So that a panicking servant's caller still gets an answer.
     answered: Cell<bool>,
     interception: Option<&'c Interception>,
+    /// Where its operation was found before, if the request is known.
+    operation: Option<&'c Cell<Found>>,
 }
 
 impl<'c> Call<'c> {
@@ -61,6 +64,16 @@ impl<'c> Call<'c> {
         self.operation
     }
 
+    /// The place of the operation in its interface; `None` when that has no such operation. For skeletons.
+    #[doc(hidden)]
+    #[inline(always)] // a step of every call
+    pub fn position<const SLOTS: usize>(&self, operations: &'static OperationTable<SLOTS>) -> Option<u16> {
+        match self.responder.operation {
+            Some(found) => operations.find_again(self.operation, found),
+            None => operations.find(self.operation),
+        }
+    }
+
     /// Carries out a twoway operation: `upcall` reads the arguments and calls the servant, `results` writes what
     /// the servant gave, perhaps more than once.
     #[inline]
@@ -71,12 +84,15 @@ impl<'c> Call<'c> {
     ) -> Replied {
         let responder = self.responder;
         let probe = probe::enter(Stage::Demarshal);
-        let outcome = upcall(&mut self.arguments);
+        let outcome = match upcall(&mut self.arguments) {
+            Ok(outcome) => outcome,
+            Err(e) => return self.unread(e),
+        };
+        self.arguments.finish();
         drop(probe);
         match outcome {
-            Ok(Ok(value)) => responder.results(results, &value),
-            Ok(Err(e)) => responder.raise(e.raised()),
-            Err(e) => self.unread(e),
+            Ok(value) => responder.results(results, &value),
+            Err(e) => responder.raise(e.raised()),
         }
     }
 
@@ -270,7 +286,20 @@ impl<'c> Responder<'c> {
         wanted: bool,
         interception: Option<&'c Interception>,
     ) -> Self {
-        Responder { sink, encoding, id, wanted, answered: Cell::new(false), interception }
+        Responder { sink, encoding, id, wanted, answered: Cell::new(false), interception, operation: None }
+    }
+
+    /// The same for a request that is known: its operation was found before.
+    #[inline]
+    pub(crate) fn of_known(
+        sink: &'c dyn ReplySink,
+        encoding: Encoding,
+        id: RequestId,
+        wanted: bool,
+        operation: &'c Cell<Found>,
+    ) -> Self {
+        let (answered, operation) = (Cell::new(false), Some(operation));
+        Responder { sink, encoding, id, wanted, answered, interception: None, operation }
     }
 
     /// What its interceptors do, if there are any.
@@ -318,16 +347,12 @@ impl<'c> Responder<'c> {
         results: impl Fn(&mut Writer<'_>, &T) -> Result<(), Misuse>,
         value: &T,
     ) -> Replied {
-        self.answer(|contexts| {
-            self.sink.with(&mut |connection| {
-                let (encoding, id, status) = (self.encoding, self.id, ReplyStatus::NoException);
-                let send = |pieces: &[&[u8]]| self.sink.send_pieces(pieces);
-                let body = |w: &mut Writer<'_>| results(w, value);
-                if let Err(misuse) = connection.reply_lending(encoding, id, status, contexts, body, send) {
-                    self.unsendable(connection, misuse);
-                }
-            });
-        })
+        self.answer_with(&|w| results(w, value))
+    }
+
+    /// The same, compiled once.
+    fn answer_with(&self, body: WriteBody<'_>) -> Replied {
+        self.answer(|contexts| self.sink.reply(&Results { responder: self, contexts, body }))
     }
 
     /// Answers with results by `reply`, if somebody wants them and the interceptors let them pass.
@@ -545,6 +570,29 @@ impl<'c> Responder<'c> {
             _ => e,
         };
         let _ = connection.raise(self.encoding, self.id, EncodedContexts::EMPTY, &e);
+    }
+}
+
+/// Results on their way to the place where they are written.
+pub(crate) struct Results<'r> {
+    responder: &'r Responder<'r>,
+    contexts: EncodedContexts<'r>,
+    /// May run more than once.
+    body: WriteBody<'r>,
+}
+
+impl Results<'_> {
+    /// Writes them, or an exception when they cannot be.
+    #[inline(always)] // a step of every call
+    pub(crate) fn write(&self, connection: &mut ServerConnection) {
+        let Results { responder, contexts, body } = *self;
+        let Responder { encoding, id, sink, .. } = *responder;
+        let send = |pieces: &[&[u8]]| sink.send_pieces(pieces);
+        if let Err(misuse) =
+            connection.reply_lending(encoding, id, ReplyStatus::NoException, contexts, body, send)
+        {
+            responder.unsendable(connection, misuse);
+        }
     }
 }
 

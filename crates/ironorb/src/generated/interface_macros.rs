@@ -185,7 +185,7 @@ macro_rules! __ironorb_interface {
             fn dispatch(servant: &__S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
                 static OPERATIONS: $crate::generated::OperationTable<$slots> =
                     $crate::generated::OperationTable::new($seed, &[$($name),*]);
-                let position = OPERATIONS.find(call.operation());
+                let position = call.position(&OPERATIONS);
                 $crate::__ironorb_dispatch! { position servant call __S [$($index => $upcall),*] }
             }
 

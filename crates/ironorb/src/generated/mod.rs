@@ -9,7 +9,7 @@ mod codec;
 mod interface_macros;
 mod interpreted_macros;
 mod macros;
-mod operations;
+pub(crate) mod operations;
 mod reply;
 mod value_macros;
 mod value_support;

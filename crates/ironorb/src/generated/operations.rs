@@ -1,7 +1,9 @@
 //! From the name of an operation to its place in the interface: by the hash table that the generator has found a seed for,
 //! or, to be compared with it, in the ways that other ORBs take.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::ptr;
 use std::sync::OnceLock;
 
 use crate::config::OperationLookup;
@@ -66,6 +68,29 @@ impl<const SLOTS: usize> OperationTable<SLOTS> {
             }
             behind += 1;
         }
+    }
+}
+
+/// Where an operation was found the last time that it was looked for: for requests that are known to ask for the same.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// Where the table is; 0 when nothing was found.
+    table: usize,
+    position: u16,
+}
+
+impl<const SLOTS: usize> OperationTable<SLOTS> {
+    /// The same where it may have been found before.
+    #[inline(always)] // a step of every call
+    pub(crate) fn find_again(&'static self, name: &[u8], found: &Cell<Found>) -> Option<u16> {
+        let Found { table, position } = found.get();
+        if table == ptr::from_ref(self).addr() {
+            let _probe = probe::enter(Stage::OperationLookup);
+            return Some(position);
+        }
+        let position = self.find(name)?;
+        found.set(Found { table: ptr::from_ref(self).addr(), position });
+        Some(position)
     }
 }
 

@@ -104,16 +104,19 @@ impl Work {
 
     /// The same where the ORB may have only so many requests in flight: one more is refused.
     pub(crate) fn carry_out_within_limits(
-        &self,
+        &mut self,
         orb: &Arc<OrbCore>,
         session: &Session,
         sink: &dyn ReplySink,
     ) {
-        let (Some(limit), Work::Request(message)) = (&orb.requests, self) else {
+        let (Some(limit), Work::Request(message)) = (&orb.requests, &*self) else {
             return self.carry_out(orb, session, sink);
         };
         match limit.begin() {
-            Some(permit) => self.carry_out(orb, session, &Counted::of(sink, permit, message)),
+            Some(permit) => {
+                let counted = Counted::of(sink, permit, message);
+                self.carry_out(orb, session, &counted);
+            }
             None => {
                 // It may be the one that says how to read the next.
                 self.take_note(orb, session, sink);

@@ -12,6 +12,7 @@ use ironorb_giop::service_context::ListenPoint;
 use super::Connection;
 use crate::adapter::ReplySink;
 use crate::cancellations::{OnCancel, Watch};
+use crate::generated::call::Results;
 
 /// A request that is being carried out, as the place where its reply goes.
 pub(super) struct Unanswered<'c> {
@@ -42,10 +43,16 @@ impl<'c> Unanswered<'c> {
 }
 
 impl ReplySink for Unanswered<'_> {
-    #[inline]
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         self.connection.with_reply(|sender| {
             write(sender);
+            self.settle();
+        });
+    }
+
+    fn reply(&self, results: &Results<'_>) {
+        self.connection.with_reply(|sender| {
+            results.write(sender);
             self.settle();
         });
     }

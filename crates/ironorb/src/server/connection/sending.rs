@@ -27,7 +27,7 @@ impl Connection {
     }
 
     /// The same for a reply, which may wait for those of requests that have come with its own.
-    #[inline]
+    #[inline(always)] // a step of every call
     pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
         if self.detours.load(Ordering::Relaxed) & Detour::CLOGGED != 0 {
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// Sends everything that waits, or what the peer takes now if the rest is left to another thread.
-    #[inline]
+    #[inline(always)] // a step of every call
     fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection> {
         while sender.transmit().pending_bytes() > 0 {
             match net::send_now(&self.stream, sender.transmit().poll_transmit()) {

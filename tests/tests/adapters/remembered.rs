@@ -1,0 +1,211 @@
+//! Requests that say the same as many before reach their servant without being looked up. Whatever ends that must be seen by
+//! the next one, and whoever waits for requests must wait for these as well.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use ironorb::poa::{IdAssignment, ObjectId, PoaCurrent, PoaPolicies};
+use ironorb::{MinorCode, Poa, SystemException, SystemExceptionKind, TypedRef};
+use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::{Hooked, Probing, eventually};
+
+use crate::{GONE, client, elsewhere, kind_of, server};
+
+/// So many calls that requests are known.
+const MANY: usize = 100;
+
+fn ping_often(probe: &ProbeRef) {
+    (0..MANY).for_each(|_| probe.ping().unwrap());
+}
+
+fn user(poa: &Poa) -> Poa {
+    let policies = PoaPolicies { id_assignment: IdAssignment::User, ..PoaPolicies::default() };
+    poa.create_poa("user", None, policies).unwrap()
+}
+
+/// Tells when it is dropped, and counts.
+struct Counted(Arc<AtomicUsize>, Arc<AtomicBool>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::SeqCst);
+    }
+}
+
+fn counted(count: &Arc<AtomicUsize>, is_dropped: &Arc<AtomicBool>) -> Hooked {
+    let counted = Counted(count.clone(), is_dropped.clone());
+    Hooked::new(move || {
+        counted.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    })
+}
+
+#[test]
+fn an_object_that_ends_is_gone_for_the_next_request_and_its_servant_with_it() {
+    let (server, client) = (server(), client());
+    for poa in [server.root_poa(), user(&server.root_poa())] {
+        let (count, is_dropped) = (Arc::default(), Arc::default());
+        let is_user = poa.name() == "user";
+        let activate = |servant| -> ProbeRef {
+            match is_user {
+                true => poa.activate_with_id("object", servant).unwrap(),
+                false => poa.activate(servant).unwrap(),
+            }
+        };
+        let probe = activate(counted(&count, &is_dropped));
+        let remote = elsewhere(&client, &probe);
+        ping_often(&remote);
+        assert_eq!(count.swap(0, Ordering::SeqCst), MANY);
+        poa.deactivate(&poa.reference_to_id(probe.object()).unwrap()).unwrap();
+        eventually("nobody else has it", || is_dropped.load(Ordering::SeqCst));
+        assert_eq!(kind_of(remote.ping()), GONE);
+        let (other_count, other_is_dropped) = (Arc::default(), Arc::default());
+        let other = activate(counted(&other_count, &other_is_dropped));
+        // Under the same id and key where the application chooses it.
+        assert_eq!(remote.ping().is_ok(), is_user);
+        ping_often(&elsewhere(&client, &other));
+        assert_eq!(count.load(Ordering::SeqCst), 0);
+        assert_eq!(other_count.load(Ordering::SeqCst), MANY + usize::from(is_user));
+    }
+}
+
+#[test]
+fn whoever_ends_something_waits_for_such_requests() {
+    type End = fn(&Poa);
+    let ends: [End; 4] = [
+        |poa| poa.destroy(true, true).unwrap(),
+        |poa| poa.manager().hold_requests(true).unwrap(),
+        |poa| poa.manager().discard_requests(true).unwrap(),
+        |poa| poa.manager().deactivate(true, true).unwrap(),
+    ];
+    for end in ends {
+        let (server, client) = (server(), client());
+        let poa = user(&server.root_poa());
+        let (entered, has_entered) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let blocks = Arc::new(AtomicBool::new(false));
+        let (is_blocking, channels) = (blocks.clone(), Mutex::new((entered, may_go_on)));
+        let servant = Hooked::new(move || {
+            if is_blocking.load(Ordering::SeqCst) {
+                let channels = channels.lock().unwrap();
+                channels.0.send(()).unwrap();
+                channels.1.recv().unwrap();
+            }
+            Ok(())
+        });
+        let probe: ProbeRef = poa.activate_with_id("object", servant).unwrap();
+        let remote = elsewhere(&client, &probe);
+        ping_often(&remote);
+        blocks.store(true, Ordering::SeqCst);
+        thread::scope(|scope| {
+            let call = scope.spawn(|| remote.ping());
+            has_entered.recv().unwrap();
+            let ending = scope.spawn(|| end(&poa));
+            // Until it has begun there is nothing to see; whatever it sees then, it must not be through.
+            thread::yield_now();
+            assert!(!ending.is_finished(), "it waits for the request");
+            go_on.send(()).unwrap();
+            call.join().unwrap().unwrap();
+            ending.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_manager_s_state_holds_for_the_next_request() {
+    let (server, client) = (server(), client());
+    let poa = user(&server.root_poa());
+    let probe: ProbeRef = poa.activate_with_id("object", Probing::default()).unwrap();
+    let remote = elsewhere(&client, &probe);
+    for _ in 0..3 {
+        ping_often(&remote);
+        poa.manager().discard_requests(false).unwrap();
+        let e = remote.ping().unwrap_err();
+        assert_eq!((e.kind, e.minor), (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED));
+        poa.manager().hold_requests(false).unwrap();
+        thread::scope(|scope| {
+            let held = scope.spawn(|| remote.ping());
+            poa.manager().activate().unwrap();
+            held.join().unwrap().unwrap();
+        });
+    }
+    ping_often(&remote);
+    poa.manager().deactivate(false, false).unwrap();
+    assert_eq!(kind_of(remote.ping()).0, SystemExceptionKind::ObjAdapter);
+}
+
+/// Ends itself when it is told to, and asks what it is.
+struct Asking(Arc<AtomicBool>);
+
+impl Asking {
+    fn servant(ends: &Arc<AtomicBool>) -> Hooked {
+        let asking = Asking(ends.clone());
+        Hooked::new(move || asking.ask())
+    }
+
+    fn ask(&self) -> Result<(), SystemException> {
+        let id = PoaCurrent.object_id().expect("it is in an upcall");
+        assert_eq!(id, ObjectId::from("object"));
+        let poa = PoaCurrent.poa().expect("it is in an upcall");
+        assert_eq!(poa.name(), "user");
+        if self.0.load(Ordering::SeqCst) {
+            poa.deactivate(&id)?;
+            assert_eq!(PoaCurrent.object_id(), Some(id), "until it returns");
+            assert!(poa.manager().hold_requests(true).is_err(), "it would wait for itself");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn such_a_servant_knows_what_it_is_and_may_end_itself() {
+    let (server, client) = (server(), client());
+    let poa = user(&server.root_poa());
+    let ends = Arc::default();
+    let probe: ProbeRef = poa.activate_with_id("object", Asking::servant(&ends)).unwrap();
+    let remote = elsewhere(&client, &probe);
+    ping_often(&remote);
+    ends.store(true, Ordering::SeqCst);
+    remote.ping().unwrap();
+    assert_eq!(kind_of(remote.ping()), GONE);
+    assert_eq!(PoaCurrent.object_id(), None);
+}
+
+#[test]
+fn operations_and_objects_in_turn_are_not_mixed_up() {
+    let (server, client) = (server(), client());
+    let probes: Vec<ProbeRef> = (0..20)
+        .map(|_| elsewhere(&client, &server.root_poa().activate(Probing::default()).unwrap()))
+        .collect();
+    for (number, probe) in (0..).zip(&probes) {
+        probe.set_label(&format!("{number}")).unwrap();
+        // The same request often enough, with other arguments each time.
+        for a in 0..MANY as i32 {
+            assert_eq!(probe.add(a, number).unwrap(), a + number);
+        }
+    }
+    for round in 0..100 {
+        for (number, probe) in (0..).zip(&probes) {
+            assert_eq!(probe.label().unwrap(), format!("{number}"));
+            assert_eq!(probe.add(round, number).unwrap(), round + number);
+            probe.tick().unwrap();
+            assert_eq!(probe.echo("echo").unwrap(), "echo");
+        }
+    }
+    for probe in &probes {
+        assert_eq!(probe.ticks().unwrap(), 100);
+    }
+}
+
+/// What is at fault is at fault each time, and so is what an exception tells.
+#[test]
+fn exceptions_are_raised_each_time() {
+    let (server, client) = (server(), client());
+    let remote = elsewhere(&client, &server.root_poa().activate(Probing::default()).unwrap());
+    for _ in 0..MANY {
+        assert!(remote.refuse("why").is_err());
+        assert_eq!(kind_of(remote.fall_over()).0, SystemExceptionKind::Unknown);
+    }
+    remote.ping().unwrap();
+}
