@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use ironorb::generated::{Call, LocalSlot, Operation, RefTo, Replied, SystemException, invoke};
+use ironorb::generated::{Call, Operation, RefTo, Replied, SystemException, invoke};
 use ironorb::{CompletionStatus, ObjectRef, Orb, Servant, SystemExceptionKind, TypedRef};
 
 static WORK: Operation<'static> = Operation::twoway("work");
@@ -54,8 +54,6 @@ impl Servant for SlowWorker {
             |_, ()| Ok(()),
         )
     }
-
-    fn provide(&self, _: &mut LocalSlot<'_>) {}
 
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ironorb::Servant;
 use ironorb::generated::{
-    Call, LocalSlot, Malformed, Marshal, Misuse, Operation, OperationError, Raised, Reader, Replied,
-    SystemException, Writer,
+    Call, Malformed, Marshal, Misuse, Operation, OperationError, Raised, Reader, Replied, SystemException,
+    Writer,
 };
 
 /// Answers a number made of its arguments.
@@ -85,8 +85,6 @@ impl Servant for Counter {
             _ => call.standard_operation(&[COUNTER_ID]),
         }
     }
-
-    fn provide(&self, _: &mut LocalSlot<'_>) {}
 
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
