@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
 use ironorb::dynamic::{OperationDescription, Request};
-use ironorb::{OrbBuilder, SystemException, TypedRef};
+use ironorb::poa::{PoaError, PoaPolicies};
+use ironorb::{Orb, OrbBuilder, SystemException, TypedRef};
 
 mod idl {
     ironorb::include_idl!("guard");
@@ -35,10 +36,20 @@ pub(crate) enum Scenario {
     Collocated,
     /// Without parameters, by a request that is made for each call.
     Dii,
+    /// Without parameters, of a hundred objects in turn.
+    Robin(Population),
+}
+
+/// Where objects are that are called in turn. What finding them takes must not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Population {
+    is_persistent: bool,
+    /// Each in an adapter of its own, with more beside them, a long way down from the root; else all in one.
+    is_spread: bool,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Scenario; 8] = [
+    pub(crate) const ALL: [Scenario; 12] = [
         Scenario::Void,
         Scenario::Long,
         Scenario::Octets,
@@ -47,6 +58,10 @@ impl Scenario {
         Scenario::BatchedOneway,
         Scenario::Collocated,
         Scenario::Dii,
+        Scenario::Robin(Population { is_persistent: false, is_spread: false }),
+        Scenario::Robin(Population { is_persistent: false, is_spread: true }),
+        Scenario::Robin(Population { is_persistent: true, is_spread: false }),
+        Scenario::Robin(Population { is_persistent: true, is_spread: true }),
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -59,6 +74,12 @@ impl Scenario {
             Scenario::BatchedOneway => "oneway-batched",
             Scenario::Collocated => "collocated",
             Scenario::Dii => "dii-void",
+            Scenario::Robin(Population { is_persistent, is_spread }) => match (is_persistent, is_spread) {
+                (false, false) => "robin",
+                (false, true) => "robin-spread",
+                (true, false) => "persistent",
+                (true, true) => "persistent-spread",
+            },
         }
     }
 
@@ -104,13 +125,26 @@ impl Scenario {
                 .map_err(|e| e.to_string())?
                 .narrow_unchecked(),
         };
-        self.calls_on(&object, &go_on).map_err(|e| e.to_string())?;
+        let mut others = Vec::new();
+        if let Scenario::Robin(population) = self {
+            let strings = population.make(&server).map_err(|e| e.to_string())?;
+            for reference in strings {
+                let object = client.string_to_object(&reference).map_err(|e| e.to_string())?;
+                others.push(object.narrow_unchecked());
+            }
+        }
+        self.calls_on(&object, others, &go_on).map_err(|e| e.to_string())?;
         client.shutdown(false).map_err(|e| e.to_string())?;
         server.shutdown(false).map_err(|e| e.to_string())
     }
 
-    fn calls_on(self, object: &CountedRef, go_on: &Sender<()>) -> Result<(), Failure> {
-        let mut call = self.call(object.clone());
+    fn calls_on(
+        self,
+        object: &CountedRef,
+        others: Vec<CountedRef>,
+        go_on: &Sender<()>,
+    ) -> Result<(), Failure> {
+        let mut call = self.call(object.clone(), others);
         // Twice: what is learnt in the first round is used in the second.
         for is_counted in [false, true] {
             if is_counted && self.has_server() {
@@ -142,7 +176,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn call(self, object: CountedRef) -> Box<dyn FnMut() -> Result<(), Failure>> {
+    fn call(self, object: CountedRef, others: Vec<CountedRef>) -> Box<dyn FnMut() -> Result<(), Failure>> {
         match self {
             Scenario::Void | Scenario::Collocated => Box::new(move || Ok(object.nothing()?)),
             Scenario::Long => Box::new(move || {
@@ -161,6 +195,13 @@ impl Scenario {
                 Box::new(move || Ok(object.take_structs(black_box(&structs))?))
             }
             Scenario::Oneway | Scenario::BatchedOneway => Box::new(move || Ok(object.forget()?)),
+            Scenario::Robin(_) => {
+                let mut next = 0;
+                Box::new(move || {
+                    next = (next + 1) % others.len();
+                    Ok(others[next].nothing()?)
+                })
+            }
             Scenario::Dii => {
                 let operation = Arc::new(OperationDescription::new("nothing"));
                 Box::new(move || {
@@ -172,6 +213,38 @@ impl Scenario {
         }
     }
 }
+
+impl Population {
+    /// Makes a hundred objects; their references.
+    fn make(self, server: &Orb) -> Result<Vec<String>, PoaError> {
+        let Population { is_persistent, is_spread } = self;
+        let policies = if is_persistent { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
+        let mut parent = server.root_poa();
+        for level in 1..if is_spread { LEVELS } else { 1 } {
+            parent = parent.create_poa(&format!("level {level}"), None, policies)?;
+        }
+        let mut adapters = Vec::new();
+        for number in 0..if is_spread { ADAPTERS } else { 1 } {
+            adapters.push(parent.create_poa(&format!("adapter {number}"), None, policies)?);
+        }
+        let mut references = Vec::new();
+        for number in 0..OBJECTS {
+            let poa = &adapters[number * (adapters.len() / OBJECTS).max(1) % adapters.len()];
+            let (_, held) = channel();
+            let servant = Servant { held: Mutex::new(held) };
+            let served: CountedRef = match is_persistent {
+                true => poa.activate_with_id(format!("object {number}"), servant)?,
+                false => poa.activate(servant)?,
+            };
+            references.push(served.object().to_ior_string());
+        }
+        Ok(references)
+    }
+}
+
+const OBJECTS: usize = 100;
+const ADAPTERS: usize = 1_000;
+const LEVELS: usize = 50;
 
 /// Whoever looks before it sleeps looks as often as the clock lets it.
 const WAITING: [&str; 2] = ["-ORBclientWaiting=block", "-ORBserverWaiting=block"];
