@@ -123,6 +123,7 @@ impl Buffer {
     }
 
     /// A copy of bytes that have arrived.
+    #[cold]
     pub(super) fn copied(bytes: &[u8], account: &Account) -> Buffer {
         let mut buffer = Buffer::from(bytes.to_vec());
         let over = bytes.len().saturating_sub(BUFFER_BYTES);
@@ -130,13 +131,21 @@ impl Buffer {
         buffer
     }
 
-    /// Makes it longer. False when the memory is not to be had: then it stays as it is.
+    /// Makes it as long as this, if it is not. False when the memory is not to be had: then it stays as it is.
+    #[inline]
     pub(super) fn grow(&mut self, length: usize, account: &Account, whether: Whether) -> bool {
-        if length <= self.len() {
-            return true;
-        }
+        length <= self.len() || self.grow_by_some(length, account, whether)
+    }
+
+    #[cold]
+    fn grow_by_some(&mut self, length: usize, account: &Account, whether: Whether) -> bool {
         if !self.charge.raise(length.saturating_sub(BUFFER_BYTES), account, whether) {
             return false;
+        }
+        if self.is_empty() {
+            // The system's pages are zero until somebody writes to them, and small messages write to one.
+            self.bytes = vec![0; length].into_boxed_slice();
+            return true;
         }
         let mut bytes = std::mem::take(&mut self.bytes).into_vec();
         bytes.reserve_exact(length - bytes.len());

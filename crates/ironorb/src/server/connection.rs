@@ -220,9 +220,10 @@ impl Connection {
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
             if !self.has_detour()
-                && let Some(work) = self.take_plain(&mut framer, spare)
+                && let Some(message) = framer.take_plain_request(&mut spare.0)
             {
-                return Ok(work);
+                self.begin_plain(&framer);
+                return Ok(Work::Request(message));
             }
         }
         self.wait_for_any_work(framer, spare, patience)
@@ -438,13 +439,11 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// The next message, if it has arrived and is a plain request; counted.
+    /// Notes and counts a plain request that has been taken.
     #[inline(always)] // a step of every call
-    fn take_plain(&self, framer: &mut Framer, spare: &mut Spare) -> Option<Work> {
-        let message = framer.take_plain_request(&mut spare.0)?;
+    fn begin_plain(&self, framer: &Framer) {
         self.coalescing.note(framer.holds_bytes(), || framer.has_message());
         self.progress.begin();
-        Some(Work::Request(message))
     }
 
     /// What has arrived, counted; `None` when more bytes are needed.
@@ -453,8 +452,11 @@ impl Connection {
         if self.has_detour() {
             return self.next_on_detour(framer);
         }
-        match self.take_plain(framer, spare) {
-            Some(work) => Ok(Some(work)),
+        match framer.take_plain_request(&mut spare.0) {
+            Some(message) => {
+                self.begin_plain(framer);
+                Ok(Some(Work::Request(message)))
+            }
             None => self.next_of_any_kind(framer, spare),
         }
     }
