@@ -109,8 +109,7 @@ impl Scenario {
         // One thread counts all calls of the connection, also where another would help it.
         builder.config().threads_per_connection_max = 1;
         let server = builder.build().map_err(|e| e.to_string())?;
-        // Nothing is to be done when it is dropped, as with most servants.
-        let servant = Servant { held: Box::leak(Box::new(Mutex::new(held))) };
+        let servant = Servant::new(held);
         let served: CountedRef = server.root_poa().activate(servant).map_err(|e| e.to_string())?;
         // An ORB of its own does not know that the object is in this process.
         let client = match self {
@@ -230,8 +229,7 @@ impl Population {
         let mut references = Vec::new();
         for number in 0..OBJECTS {
             let poa = &adapters[number * (adapters.len() / OBJECTS).max(1) % adapters.len()];
-            let (_, held) = channel();
-            let servant = Servant { held: Mutex::new(held) };
+            let servant = Servant::new(channel().1);
             let served: CountedRef = match is_persistent {
                 true => poa.activate_with_id(format!("object {number}"), servant)?,
                 false => poa.activate(servant)?,
@@ -263,6 +261,13 @@ type Failure = Box<dyn std::error::Error>;
 /// Gives back what it was given; the markers of the server's thread are in its upcalls.
 struct Servant {
     held: &'static Mutex<Receiver<()>>,
+}
+
+impl Servant {
+    /// Nothing is to be done when it is dropped, as with most servants.
+    fn new(held: Receiver<()>) -> Servant {
+        Servant { held: Box::leak(Box::new(Mutex::new(held))) }
+    }
 }
 
 impl Counted for Servant {
