@@ -19,7 +19,7 @@ cargo xtask <command>
   counts     only what a call costs, in instructions and heap calls, beside bench/counts.txt; with --update it writes
              that table anew
   model      only the rings of shared memory: every order of their steps (loom), and Rust's memory model (miri, which
-             needs a nightly toolchain and is left out where there is none), that of struct sequences too
+             needs a nightly toolchain and is left out where there is none)
   fuzz [N]   only the bounded fuzz run, N inputs a target (default 20000)
 ";
 
@@ -213,18 +213,12 @@ fn model() -> Result<(), String> {
         return Ok(());
     }
     // What maps memory of the system it does not know.
-    step("shared memory under miri", miri("ironorb-shm", &["end::", "copy::"]))?;
-    step("struct sequences under miri", miri("ironorb-giop", &["cdr::wire::", "cdr::shift::"]))
-}
-
-/// Tests of a library by their names, in an interpreter that sees what Rust forbids.
-fn miri(package: &str, tests: &[&str]) -> Command {
     let mut miri = Command::new("rustup");
-    miri.args(["run", "nightly", "cargo", "miri", "test", "--locked", "-p", package, "--lib", "--"]);
-    miri.args(tests).current_dir(root()).env("CARGO_TARGET_DIR", root().join("target/miri"));
+    miri.args(["run", "nightly", "cargo", "miri", "test", "--locked", "-p", "ironorb-shm", "--lib", "--"]);
+    miri.args(["end::", "copy::"]).current_dir(root()).env("CARGO_TARGET_DIR", root().join("target/miri"));
     // Those of the toolchain that runs this.
     miri.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-    miri
+    step("shared memory under miri", miri)
 }
 
 fn has_miri() -> bool {
