@@ -45,8 +45,14 @@ where
     E: OperationError,
 {
     let object = target.object();
+    let Some(number) = object.number_if_leased() else {
+        return match object.routes().straight() {
+            Some(target) => remote_at(object, Some(target), operation, &arguments, results),
+            None => without_lease(object, operation, Some(local), arguments, results),
+        };
+    };
     let (mut local, mut answered) = (Some(local), Answered::NOT);
-    by_lease(object, operation, &mut local, &mut answered);
+    by_lease(number, object, operation, &mut local, &mut answered);
     if let Some(value) = answered.value {
         return Ok(value);
     }
@@ -56,7 +62,7 @@ where
     }
 }
 
-/// Apart from the calls by lease, which need next to nothing of what this needs.
+/// Apart from the calls that go straight or by lease, which need next to nothing of what this needs.
 #[inline(never)]
 fn without_lease<I, T, E>(
     object: &ObjectRef,
@@ -69,9 +75,6 @@ where
     I: Leased + ?Sized,
     E: OperationError,
 {
-    if let Some(target) = object.routes().straight() {
-        return remote_at(object, Some(target), operation, &arguments, results);
-    }
     match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
@@ -96,7 +99,9 @@ where
 {
     let object = target.object();
     let (mut local, mut answered) = (Some(local), Answered::NOT);
-    by_lease(object, operation, &mut local, &mut answered);
+    if let Some(number) = object.number_if_leased() {
+        by_lease(number, object, operation, &mut local, &mut answered);
+    }
     // As over the wire: the caller of a oneway hears nothing of what the servant says.
     if answered.value.is_some() || answered.error.is_some() {
         return Ok(());
@@ -138,6 +143,7 @@ impl<T, E> Answered<T, E> {
 /// Calls a servant by a lease that the thread has of its object; else `local` is left where it is.
 #[inline]
 fn by_lease<I, T, E>(
+    number: u64,
     object: &ObjectRef,
     operation: &Operation<'_>,
     local: &mut Option<impl FnOnce(&I) -> Result<T, E>>,
@@ -146,11 +152,9 @@ fn by_lease<I, T, E>(
     I: Leased + ?Sized,
     E: OperationError,
 {
-    if let Some(number) = object.number_if_leased() {
-        I::with_leases(|leases| {
-            leases.call(number, |servant| call_servant(object, operation, servant, local, answered));
-        });
-    }
+    I::with_leases(|leases| {
+        leases.call(number, |servant| call_servant(object, operation, servant, local, answered));
+    });
 }
 
 /// Calls a servant in the ordinary way, and keeps a lease of it where the same reference has been called before.
