@@ -66,7 +66,9 @@ fn an_interrupted_demo_leaves_nothing_behind() {
     command.args(["demo", "--calls", "1000000"]).env("TMPDIR", temporary.path());
     let mut demo = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut processes = Vec::new();
-    for line in BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap) {
+    // Open until the end: what it prints after the last line that is read here must go somewhere.
+    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
+    for line in lines.by_ref().map(Result::unwrap) {
         // `  server   process 123, …`
         let number = line.split_once("process ").and_then(|(_, rest)| rest.split(',').next());
         processes.extend(number.and_then(|number| number.parse::<u32>().ok()));
@@ -77,6 +79,7 @@ fn an_interrupted_demo_leaves_nothing_behind() {
     assert_eq!(processes.len(), 3, "{processes:?}");
     kill_process(Pid::from_child(&demo), Signal::INT).unwrap();
     let output = demo.wait_with_output().unwrap();
+    drop(lines);
     assert_eq!(done(&output).expect_failure(130), "error: interrupted by signal 2\n");
     for process in processes {
         // Whoever adopts an ended process may take its time to bury it.
