@@ -54,13 +54,15 @@ pub(super) fn is_there() -> bool {
 /// keeps is initialised.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx")]
+#[inline(never)] // `vzeroupper` clears halves of all wide registers, in which a caller that is built for them may have something
 pub(super) unsafe fn copy_steps(from: *const u8, to: *mut u8, steps: usize, mask: &'static Mask) {
     if steps == 0 {
         return;
     }
     // SAFETY: it reads and writes what the caller says it may, and the mask, each for its length: all pointers move by 96
     // bytes a turn, for as many turns as there are steps, of which there is one. It writes initialised bytes alone: those
-    // that are, and zeros. No register is left changed that is not named, the stack is not used, and no flag is relied on.
+    // that are, and zeros. The stack is not used, no flag is relied on, and of registers that are not named only the upper
+    // halves of wide ones are changed, which every function may.
     unsafe {
         std::arch::asm!(
             "vmovups {m0}, ymmword ptr [{mask}]",
