@@ -46,13 +46,19 @@ const MISSES_MAX: u8 = 16;
 struct Lease<I: ?Sized> {
     /// The number of the reference that is called.
     reference: u64,
-    epoch: u64,
-    token: Token,
+    hold: Hold,
     servant: Servant<I>,
+    misses: u8,
+}
+
+/// What a lease is of: the object is there and nothing is in the way, as long as the epoch is the same.
+pub(crate) struct Hold {
+    epoch: u64,
+    /// What the mark has while the thread is in the object.
+    token: Token,
     mark: Arc<Mark>,
     lending: Arc<Lending>,
     lent: Rc<Lent>,
-    misses: u8,
 }
 
 enum Servant<I: ?Sized> {
@@ -109,7 +115,7 @@ impl<I: ?Sized + 'static> Leases<I> {
         let Some(places) = self.0.get() else { return };
         let Ok(place) = places[number as usize % PLACES].0.try_borrow() else { return };
         let Some(lease) = place.as_ref().filter(|lease| lease.reference == number) else { return };
-        let Some(_in_progress) = lease.enter() else { return };
+        let Some(_in_progress) = lease.hold.enter() else { return };
         match &lease.servant {
             Servant::Kept(servant) => call(servant),
             Servant::Known(servant) => {
@@ -153,52 +159,54 @@ pub(crate) fn keep<I: Leased + ?Sized>(object: &ObjectRef, upcall: &Upcall, serv
         return;
     }
     let lease = || {
-        let (mark, lent) = lending.note(upcall.lend()?)?;
-        let token = lent.token();
+        let hold = lending.hold(epoch, upcall)?;
         let servant = match upcall.servant().is_dropped_in_time() {
             true => Servant::Known(Arc::downgrade(servant)),
             false => Servant::Kept(servant.clone()),
         };
-        Some(Lease { reference, epoch, token, servant, mark, lending: lending.clone(), lent, misses: 0 })
+        Some(Lease { reference, hold, servant, misses: 0 })
     };
     I::with_leases(|leases| leases.put(lease, reference));
 }
 
-impl<I: ?Sized> Lease<I> {
+impl Hold {
+    /// Whose objects they are.
     #[inline]
-    fn enter(&self) -> Option<InProgress<'_, I>> {
+    pub(crate) fn lending(&self) -> &Arc<Lending> {
+        &self.lending
+    }
+
+    /// Begins an upcall; `None` when something has changed, so that it must be begun in the ordinary way.
+    #[inline(always)] // a step of every call
+    pub(crate) fn enter(&self) -> Option<InProgress<'_>> {
         let depth = call_depth().get();
         let frame = self.mark.0.get(depth)?;
         frame.store(self.token.0, Ordering::Relaxed);
         call_depth().with(|current| current.set(depth + 1));
-        let in_progress = InProgress { lease: self, depth };
+        let in_progress = InProgress { hold: self, depth };
         // sync: lent-or-ended. Before the mark no processor sees anything of what follows, once others have caught up.
         compiler_fence(Ordering::SeqCst);
-        if self.lending.epoch.load(Ordering::Acquire) != self.epoch {
-            return None;
-        }
-        Some(in_progress)
+        self.lending.is_in(self.epoch).then_some(in_progress)
     }
 }
 
-/// A call by a lease, until it is dropped.
-struct InProgress<'l, I: ?Sized> {
-    lease: &'l Lease<I>,
+/// An upcall by a lease, until it is dropped.
+pub(crate) struct InProgress<'l> {
+    hold: &'l Hold,
     depth: usize,
 }
 
-impl<I: ?Sized> Drop for InProgress<'_, I> {
-    #[inline]
+impl Drop for InProgress<'_> {
+    #[inline(always)] // a step of every call
     fn drop(&mut self) {
-        let lease = self.lease;
-        if let Some(frame) = lease.mark.0.get(self.depth) {
+        if let Some(frame) = self.hold.mark.0.get(self.depth) {
             frame.store(0, Ordering::Release);
         }
         call_depth().with(|current| current.set(self.depth));
         // sync: lent-or-ended
         compiler_fence(Ordering::SeqCst);
-        if lease.lending.epoch.load(Ordering::Acquire) != lease.epoch {
-            lease.lent.settle();
+        if !self.hold.lending.is_in(self.hold.epoch) {
+            self.hold.lent.settle();
         }
     }
 }
@@ -214,15 +222,17 @@ impl Lending {
         Some(self.epoch.load(Ordering::SeqCst))
     }
 
-    /// Notes that this thread has a lease of an object: gives where it marks that it is in it, and what the object then is to
-    /// it. `None` when the thread is going down.
-    pub(crate) fn note(self: &Arc<Self>, lent: Lent) -> Option<(Arc<Mark>, Rc<Lent>)> {
-        Own::of(self, |own| own.note(lent))
+    /// A lease of the object of an upcall, from an [epoch](Self::begin) on. `None` when it may not be lent, or the thread is
+    /// going down.
+    pub(crate) fn hold(self: &Arc<Self>, epoch: u64, upcall: &Upcall) -> Option<Hold> {
+        let lent = upcall.lend()?;
+        let (mark, lent) = Own::of(self, |own| own.note(lent))?;
+        Some(Hold { epoch, token: lent.token(), mark, lending: self.clone(), lent })
     }
 
     /// Whether a lease of this epoch still holds. To be asked when the thread has marked that it is in the object.
     #[inline(always)] // a step of every call
-    pub(crate) fn is_in(&self, epoch: u64) -> bool {
+    fn is_in(&self, epoch: u64) -> bool {
         self.epoch.load(Ordering::Acquire) == epoch
     }
 
@@ -248,20 +258,7 @@ impl Lending {
     }
 }
 
-impl Mark {
-    /// The thread is in the object of a lease, as the innermost of so many calls; or, by 0, in it no more.
-    #[inline(always)] // a step of every call
-    pub(crate) fn at(&self, depth: usize) -> Option<&AtomicU64> {
-        self.0.get(depth)
-    }
-}
-
 impl Token {
-    /// As a mark.
-    pub(crate) fn number(self) -> u64 {
-        self.0
-    }
-
     /// For an object of a manager with this number.
     pub(crate) fn new(manager: u64) -> Token {
         static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -6,17 +6,15 @@
 //! the lease. A request that is not known pays a few instructions.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use ironorb_giop::message::{Message, RequestHead, Response};
 
 use super::Adapter;
 use crate::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::generated::operations::Found;
-use crate::lease::{Lending, Mark};
-use crate::poa::{Lent, Upcall, call_depth};
+use crate::lease::Hold;
+use crate::poa::Upcall;
 use crate::probe::{self, Stage};
 use crate::servant::{Leased, Servant};
 
@@ -52,19 +50,9 @@ impl Print {
 /// What is known of requests that say the same.
 struct Known {
     head: RequestHead,
-    lease: Lease,
+    hold: Hold,
     servant: Leased,
     operation: Cell<Found>,
-}
-
-/// The object is there and nothing is in the way, as long as the epoch is the same.
-struct Lease {
-    epoch: u64,
-    /// What the mark has while the thread is in the object.
-    token: u64,
-    mark: Arc<Mark>,
-    lending: Arc<Lending>,
-    lent: Rc<Lent>,
 }
 
 /// A request that is known, and in its object.
@@ -98,14 +86,14 @@ impl Adapter {
         carry_out: impl FnOnce(Begun<'_>),
     ) -> Option<()> {
         let known = place.try_borrow().ok()?;
-        let Known { head, lease, servant, operation } = known.as_ref()?;
+        let Known { head, hold, servant, operation } = known.as_ref()?;
         let probe = probe::enter(Stage::Frame);
-        if !head.is_of(message) || !Arc::ptr_eq(&lease.lending, self.lending()) {
+        if !head.is_of(message) || !Arc::ptr_eq(hold.lending(), self.lending()) {
             return None;
         }
         drop(probe);
         let probe = probe::enter(Stage::ObjectLookup);
-        let _in_progress = lease.enter()?;
+        let _in_progress = hold.enter()?;
         drop(probe);
         servant.with(|servant| carry_out(Begun { head, operation, servant }))
     }
@@ -136,9 +124,9 @@ impl Adapter {
         }
         let known = || {
             let head = RequestHead::of(message).filter(|head| head.response() != Response::SyncWithServer)?;
-            let lease = Lease::take(self.lending(), upcall)?;
+            let hold = self.lending().hold(self.lending().begin()?, upcall)?;
             let servant = Leased::of(upcall.servant());
-            Some(Known { head, lease, servant, operation: Cell::default() })
+            Some(Known { head, hold, servant, operation: Cell::default() })
         };
         let keep = |places: &[Place; PLACES]| {
             // In a request that is known there, it stays.
@@ -150,47 +138,6 @@ impl Adapter {
             PRINTS.with(|prints| prints[place].known.set(print));
         };
         let _going_down = KNOWN.try_with(keep);
-    }
-}
-
-impl Lease {
-    fn take(lending: &Arc<Lending>, upcall: &Upcall) -> Option<Lease> {
-        let epoch = lending.begin()?;
-        let (mark, lent) = lending.note(upcall.lend()?)?;
-        Some(Lease { epoch, token: lent.token().number(), mark, lending: lending.clone(), lent })
-    }
-
-    /// Begins an upcall; `None` when something has changed, so that it must be begun in the ordinary way.
-    #[inline(always)] // a step of every call
-    fn enter(&self) -> Option<InProgress<'_>> {
-        let depth = call_depth().with(Cell::get);
-        let frame = self.mark.at(depth)?;
-        frame.store(self.token, Ordering::Relaxed);
-        call_depth().with(|cell| cell.set(depth + 1));
-        let in_progress = InProgress { lease: self, frame, depth };
-        // sync: lent-or-ended. Before the mark no processor sees anything of what follows, once others have caught up.
-        compiler_fence(Ordering::SeqCst);
-        self.lending.is_in(self.epoch).then_some(in_progress)
-    }
-}
-
-/// An upcall by a lease, until it is dropped.
-struct InProgress<'l> {
-    lease: &'l Lease,
-    frame: &'l AtomicU64,
-    depth: usize,
-}
-
-impl Drop for InProgress<'_> {
-    #[inline(always)] // a step of every call
-    fn drop(&mut self) {
-        self.frame.store(0, Ordering::Release);
-        call_depth().with(|cell| cell.set(self.depth));
-        // sync: lent-or-ended
-        compiler_fence(Ordering::SeqCst);
-        if !self.lease.lending.is_in(self.lease.epoch) {
-            self.lease.lent.settle();
-        }
     }
 }
 
