@@ -5,6 +5,7 @@
 //! counted.
 
 use std::cell::Cell;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -72,23 +73,27 @@ fn too_many() -> SystemException {
         .with_detail("the server carries out as many requests as it may (serverRequestsMax)")
 }
 
-/// Where the reply of a request goes that is counted.
-pub(super) struct Counted<'s> {
-    sink: &'s dyn ReplySink,
+/// Where the reply of a request goes that is counted: by way of `S`, now or after the upcall.
+pub(super) struct Counted<S> {
+    sink: S,
     /// Until it is answered, or is to be answered later.
     permit: Cell<Option<Permit>>,
     /// What is written first only says that the server has the request.
     is_acknowledged: bool,
 }
 
-impl<'s> Counted<'s> {
-    pub(super) fn of(sink: &'s dyn ReplySink, permit: Permit, message: &Message) -> Counted<'s> {
+impl<'s> Counted<&'s dyn ReplySink> {
+    pub(super) fn of(sink: &'s dyn ReplySink, permit: Permit, message: &Message) -> Self {
         let is_acknowledged = message.parse_request().is_ok_and(|it| it.response == Response::SyncWithServer);
         Counted { sink, permit: Cell::new(Some(permit)), is_acknowledged }
     }
 }
 
-impl ReplySink for Counted<'_> {
+impl<S> ReplySink for Counted<S>
+where
+    S: Deref,
+    S::Target: ReplySink,
+{
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         self.sink.with(&mut |connection| {
             write(connection);
@@ -108,47 +113,9 @@ impl ReplySink for Counted<'_> {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        later(self.sink, &self.permit)
-    }
-
-    fn client(&self) -> Option<u64> {
-        self.sink.client()
-    }
-
-    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
-        self.sink.use_both_ways(listen_points);
-    }
-}
-
-/// The same for an answer after the upcall.
-struct CountedLater {
-    sink: Box<dyn ReplySink + Send>,
-    permit: Cell<Option<Permit>>,
-}
-
-fn later(sink: &dyn ReplySink, permit: &Cell<Option<Permit>>) -> Option<Box<dyn ReplySink + Send>> {
-    let sink = sink.later()?;
-    Some(Box::new(CountedLater { sink, permit: Cell::new(permit.take()) }))
-}
-
-impl ReplySink for CountedLater {
-    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
-        self.sink.with(&mut |connection| {
-            write(connection);
-            self.permit.take();
-        });
-    }
-
-    fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
-        self.sink.send_pieces(pieces)
-    }
-
-    fn cut_off(&self) {
-        self.sink.cut_off();
-    }
-
-    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        later(&*self.sink, &self.permit)
+        let sink = self.sink.later()?;
+        let permit = Cell::new(self.permit.take());
+        Some(Box::new(Counted { sink, permit, is_acknowledged: false }))
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
