@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ironorb::dynamic::{OperationDescription, Request};
 use ironorb::poa::{PoaError, PoaPolicies};
-use ironorb::{Orb, OrbBuilder, SystemException, TypedRef};
+use ironorb::{Orb, OrbBuilder, ServerConcurrency, SystemException, TypedRef};
 
 mod idl {
     ironorb::include_idl!("guard");
@@ -106,9 +106,10 @@ impl Scenario {
     pub(crate) fn run(self) -> Result<(), String> {
         let (go_on, held) = channel();
         let mut builder = orb_with(&WAITING).endpoint("iiop://127.0.0.1:0").map_err(|e| e.to_string())?;
-        // One thread counts all calls of the connection, also where another would help it.
+        // One thread counts all calls of the connection, also where another would help it, and whatever their pauses.
         builder.config().threads_per_connection_max = 1;
-        let server = builder.build().map_err(|e| e.to_string())?;
+        let server =
+            builder.concurrency(ServerConcurrency::ThreadPerConnection).build().map_err(|e| e.to_string())?;
         let servant = Servant::new(held);
         let served: CountedRef = server.root_poa().activate(servant).map_err(|e| e.to_string())?;
         // An ORB of its own does not know that the object is in this process.

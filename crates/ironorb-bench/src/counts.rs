@@ -182,11 +182,11 @@ impl Subject<'_> {
 /// omniORB 4.2.5's instructions per call, measured with callgrind on Debian 12, x86-64.
 fn omniorb_instructions(row: Row, side: Side) -> Option<u32> {
     let (client, server) = match (row.operation, row.server) {
-        (Operation::Nothing, Server::ThreadPerConnection) => (2361, 3802),
+        (Operation::Nothing, Server::Tcp) => (2361, 3802),
         (Operation::Nothing, Server::Pool) => (2361, 3934),
-        (Operation::Structs(64), Server::ThreadPerConnection) => (8917, 10_873),
-        (Operation::Octets(1024), Server::ThreadPerConnection) => (2593, 4072),
-        (Operation::Oneways(rows::ONEWAYS), Server::ThreadPerConnection) => (1570, 3759),
+        (Operation::Structs(64), Server::Tcp) => (8917, 10_873),
+        (Operation::Octets(1024), Server::Tcp) => (2593, 4072),
+        (Operation::Oneways(rows::ONEWAYS), Server::Tcp) => (1570, 3759),
         _ => return None,
     };
     Some(match side {

@@ -55,7 +55,7 @@ struct Bench {
     raw: Served,
     raw_unix: Served,
     raw_ring: Served,
-    thread_per_connection: Served,
+    tcp: Served,
     pool: Served,
     unix_socket: Served,
     shared_memory: Served,
@@ -84,7 +84,7 @@ impl Bench {
         let bench = Bench {
             layout,
             raw: Served::start("raw-server", layout.server)?,
-            thread_per_connection: Served::start("orb-server", layout.server)?,
+            tcp: Served::start("orb-server", layout.server)?,
             pool: Served::start("pool-server", layout.server)?,
             unix_socket: Served::start("unix-server", layout.server)?,
             shared_memory: Served::start("shm-server", layout.server)?,
@@ -98,14 +98,14 @@ impl Bench {
 
     fn measure(&self, row: Row, options: &EchoOptions) -> Result<LatencyRow, BenchError> {
         let (server, raw) = match row.server {
-            Server::ThreadPerConnection => (&self.thread_per_connection, &self.raw),
+            Server::Tcp => (&self.tcp, &self.raw),
             Server::Pool => (&self.pool, &self.raw),
             Server::UnixSocket => (&self.unix_socket, &self.raw_unix),
             Server::SharedMemory => (&self.shared_memory, &self.raw_ring),
             Server::Collocated => return self.measure_collocated(row, options),
         };
         // Counted over TCP: the bytes are the same.
-        let exchange = sizes::of(row, &self.thread_per_connection.address)?;
+        let exchange = sizes::of(row, &self.tcp.address)?;
         let mut baseline: Sample<'_> = raw_sample(&raw.address, exchange)?;
         // One with settings of its own lasts no longer than its row: its threads may look for calls all the time.
         let own = match row.settings {

@@ -112,8 +112,8 @@ enum Role {
     CrowdClient,
 }
 
-/// Threads of the pool that is measured.
-const POOL_THREADS: usize = 4;
+/// The pool that is measured.
+const POOL: &str = "concurrency=pool:4";
 
 const LOOPBACK: &str = "iiop://127.0.0.1:0";
 /// One of the ORB's choice.
@@ -130,13 +130,10 @@ pub fn run_role(args: &RoleArgs) -> Result<(), BenchError> {
         Role::RawUnixServer => raw_unix_server("", raw::serve_unix),
         Role::RawRingServer => raw_unix_server(RING, raw_ring::serve),
         Role::RawClient => raw_client(args),
-        Role::OrbServer => orb_server(LOOPBACK, ServerConcurrency::ThreadPerConnection, &args.settings),
-        Role::PoolServer => {
-            let pool = ServerConcurrency::LeaderFollowers { threads: POOL_THREADS };
-            orb_server(LOOPBACK, pool, &args.settings)
-        }
-        Role::UnixServer => orb_server(SOCKET, ServerConcurrency::ThreadPerConnection, &args.settings),
-        Role::ShmServer => orb_server(SHARED_MEMORY, ServerConcurrency::ThreadPerConnection, &args.settings),
+        Role::OrbServer => orb_server(LOOPBACK, &args.settings),
+        Role::PoolServer => orb_server(LOOPBACK, &Settings::known(POOL)),
+        Role::UnixServer => orb_server(SOCKET, &args.settings),
+        Role::ShmServer => orb_server(SHARED_MEMORY, &args.settings),
         Role::WatchedServer => watched_server(),
         Role::OrbClient => orb_client(args),
         Role::TtcpServer => ttcp::role::server(&args.ttcp, &args.place),
@@ -235,9 +232,9 @@ pub(crate) fn raw_sample(address: &str, exchange: Exchange) -> Result<SendSample
     Ok(Box::new(move || client.exchange().map_err(BenchError::io(EXCHANGE))))
 }
 
-fn orb_server(endpoint: &str, concurrency: ServerConcurrency, settings: &Settings) -> Result<(), BenchError> {
+fn orb_server(endpoint: &str, settings: &Settings) -> Result<(), BenchError> {
     let builder = settings.over(Orb::builder()).endpoint(endpoint).map_err(ironorb::BuildError::from)?;
-    let orb = builder.concurrency(concurrency).build()?;
+    let orb = builder.build()?;
     let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
     tell(&echo.object().to_ior_string())?;
     wait_for_end()?;
@@ -250,7 +247,7 @@ fn watched_server() -> Result<(), BenchError> {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").map_err(ironorb::BuildError::from)?;
     // What a connection's thread has counted is all there is.
     builder.config().threads_per_connection_max = 1;
-    let orb = builder.build()?;
+    let orb = builder.concurrency(ServerConcurrency::ThreadPerConnection).build()?;
     let echo: EchoRef = orb.root_poa().activate(EchoServant)?;
     tell(&format!("{} {}", echo.object().to_ior_string(), breakdown::teller(&orb)?))?;
     wait_for_end()?;

@@ -20,13 +20,13 @@ pub(crate) struct Row {
 /// Who serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
-    /// Another process, a thread for each connection.
-    ThreadPerConnection,
-    /// Another process, a pool of threads.
+    /// Another process, over TCP.
+    Tcp,
+    /// Another process, over TCP, with a pool of threads.
     Pool,
-    /// Another process, a thread for each connection, over a Unix domain socket.
+    /// Another process, over a Unix domain socket.
     UnixSocket,
-    /// Another process, a thread for each connection, by shared memory.
+    /// Another process, by shared memory.
     SharedMemory,
     /// The calling process.
     Collocated,
@@ -54,30 +54,28 @@ pub(crate) const ONEWAYS_BATCHED: usize = 9_999;
 
 /// All rows, in the order of the report.
 pub(crate) const ROWS: [Row; 22] = [
-    Row::new("void", Operation::Nothing, Server::ThreadPerConnection),
-    Row::new("void-adaptive", Operation::Nothing, Server::ThreadPerConnection)
+    Row::new("void", Operation::Nothing, Server::Tcp),
+    Row::new("void-adaptive", Operation::Nothing, Server::Tcp)
         .with("clientWaiting=adaptive+serverWaiting=adaptive"),
-    Row::new("void-spin", Operation::Nothing, Server::ThreadPerConnection)
-        .with("clientWaiting=spin+serverWaiting=spin"),
+    Row::new("void-spin", Operation::Nothing, Server::Tcp).with("clientWaiting=spin+serverWaiting=spin"),
     Row::new("void-pool", Operation::Nothing, Server::Pool),
     Row::new("void-unix", Operation::Nothing, Server::UnixSocket),
     Row::new("void-shm", Operation::Nothing, Server::SharedMemory),
-    Row::new("long", Operation::Long, Server::ThreadPerConnection),
-    Row::new("string", Operation::String, Server::ThreadPerConnection),
-    Row::new("struct64", Operation::Structs(64), Server::ThreadPerConnection),
-    Row::new("octet-1k", Operation::Octets(1 << 10), Server::ThreadPerConnection),
-    Row::new("long-1k", Operation::Longs(1 << 8), Server::ThreadPerConnection),
-    Row::new("double-1k", Operation::Doubles(1 << 7), Server::ThreadPerConnection),
-    Row::new("octet-64k", Operation::Octets(64 << 10), Server::ThreadPerConnection),
-    Row::new("long-64k", Operation::Longs(16 << 10), Server::ThreadPerConnection),
-    Row::new("double-64k", Operation::Doubles(8 << 10), Server::ThreadPerConnection),
+    Row::new("long", Operation::Long, Server::Tcp),
+    Row::new("string", Operation::String, Server::Tcp),
+    Row::new("struct64", Operation::Structs(64), Server::Tcp),
+    Row::new("octet-1k", Operation::Octets(1 << 10), Server::Tcp),
+    Row::new("long-1k", Operation::Longs(1 << 8), Server::Tcp),
+    Row::new("double-1k", Operation::Doubles(1 << 7), Server::Tcp),
+    Row::new("octet-64k", Operation::Octets(64 << 10), Server::Tcp),
+    Row::new("long-64k", Operation::Longs(16 << 10), Server::Tcp),
+    Row::new("double-64k", Operation::Doubles(8 << 10), Server::Tcp),
     Row::new("octet-64k-unix", Operation::Octets(64 << 10), Server::UnixSocket),
     Row::new("octet-64k-shm", Operation::Octets(64 << 10), Server::SharedMemory),
-    Row::new("oneway", Operation::Oneways(ONEWAYS), Server::ThreadPerConnection),
-    Row::new("oneway-batched", Operation::Oneways(ONEWAYS_BATCHED), Server::ThreadPerConnection)
-        .with("onewayBatching=yes"),
-    Row::new("async", Operation::Asynchronous(1), Server::ThreadPerConnection),
-    Row::new("async-100", Operation::Asynchronous(100), Server::ThreadPerConnection),
+    Row::new("oneway", Operation::Oneways(ONEWAYS), Server::Tcp),
+    Row::new("oneway-batched", Operation::Oneways(ONEWAYS_BATCHED), Server::Tcp).with("onewayBatching=yes"),
+    Row::new("async", Operation::Asynchronous(1), Server::Tcp),
+    Row::new("async-100", Operation::Asynchronous(100), Server::Tcp),
     Row::new("collocated", Operation::Nothing, Server::Collocated),
 ];
 

@@ -11,7 +11,7 @@ use ironorb::dynamic::{
 };
 use ironorb::poa::ObjectId;
 use ironorb::probe::{self, Snapshot, Stage};
-use ironorb::{Any, Orb, Replied, SystemException, TypeDef, Typed, TypedRef};
+use ironorb::{Any, Orb, Replied, ServerConcurrency, SystemException, TypeDef, Typed, TypedRef};
 
 mod idl {
     ironorb::include_idl!("echo");
@@ -205,7 +205,9 @@ impl Seen {
 }
 
 fn serve(activate: impl FnOnce(&Orb) -> String) -> (Orb, String) {
-    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    // Probes count for a thread: one serves a connection all the time, whatever the pauses between its calls.
+    let orb = builder.concurrency(ServerConcurrency::ThreadPerConnection).build().unwrap();
     let url = activate(&orb);
     (orb, url)
 }

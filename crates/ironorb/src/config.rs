@@ -193,7 +193,7 @@ impl Default for OrbConfig {
             unix_socket_mode: None,
             shared_memory_bytes: 256 << 10,
             client_transports: vec![Transport::SharedMemory, Transport::Unix, Transport::Tcp],
-            concurrency: ServerConcurrency::ThreadPerConnection,
+            concurrency: ServerConcurrency::default(),
             client_waiting: Waiting::Block,
             server_waiting: Waiting::Block,
             shared_memory_waiting: Waiting::ADAPTIVE,
@@ -295,12 +295,13 @@ impl Waiting {
     pub const ADAPTIVE: Waiting = Waiting::Adaptive { spin_max: Duration::from_micros(50) };
 }
 
-/// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `reactor`, `hybrid`, `hybrid:N`.
+/// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `reactor`, `hybrid`, `hybrid:N`. A hybrid
+/// unless somebody says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerConcurrency {
-    /// A thread for each connection receives, runs the servant and answers: no hand-over, lowest latency.
-    /// Requests of one connection are served in order, until a servant has blocked for 25 ms or more while others
+    /// A thread for each connection receives, runs the servant and answers, without a hand-over, for as long as the
+    /// connection lasts. Requests of one connection are served in order, until a servant has blocked for 25 ms or more while others
     /// have arrived; then another thread goes on with them. An idle connection costs a thread and 32 KiB of buffers, of
     /// which small messages touch a few, and up to 256 KiB more where it has had larger ones.
     ThreadPerConnection,
@@ -317,8 +318,8 @@ pub enum ServerConcurrency {
     Reactor,
     /// As a thread for each connection while it is busy: a thread that finds a connection with a request keeps to it
     /// until nothing has come for 100 ms. Connections at rest share one waiting thread and own no buffers, so ten
-    /// thousand of them cost little. A connection's first request after a rest costs a few microseconds more than
-    /// the next.
+    /// thousand of them take less than 2 KiB each. A connection's first request after a rest costs a few microseconds more
+    /// than the next.
     Hybrid {
         /// Threads, at least 1. When as many are busy, each serves one request at a time of whichever connection
         /// has one. [`HYBRID_THREADS_MAX`](Self::HYBRID_THREADS_MAX) when nobody says.
@@ -327,8 +328,9 @@ pub enum ServerConcurrency {
 }
 
 impl ServerConcurrency {
-    /// Threads of a hybrid of which nobody says how many it may have.
-    pub const HYBRID_THREADS_MAX: usize = 256;
+    /// Threads of a hybrid of which nobody says how many it may have: so many servants can wait for something at once
+    /// before others wait for them. Connections at rest have none.
+    pub const HYBRID_THREADS_MAX: usize = THREADS_MAX;
 
     /// Requests that can be carried out at once, with this many threads for a connection that has its own.
     pub(crate) fn threads_for_held(self, threads_per_connection: usize) -> usize {
@@ -339,6 +341,12 @@ impl ServerConcurrency {
             ServerConcurrency::LeaderFollowers { threads } => threads,
             ServerConcurrency::Reactor => 1,
         }
+    }
+}
+
+impl Default for ServerConcurrency {
+    fn default() -> Self {
+        ServerConcurrency::Hybrid { threads_max: ServerConcurrency::HYBRID_THREADS_MAX }
     }
 }
 
@@ -356,9 +364,7 @@ impl FromStr for ServerConcurrency {
                 Ok(ServerConcurrency::ThreadPerConnection)
             }
             None if text == "reactor" => Ok(ServerConcurrency::Reactor),
-            None if text == "hybrid" => {
-                Ok(ServerConcurrency::Hybrid { threads_max: ServerConcurrency::HYBRID_THREADS_MAX })
-            }
+            None if text == "hybrid" => Ok(ServerConcurrency::default()),
             Some(("pool", threads)) => Ok(ServerConcurrency::LeaderFollowers { threads: number(threads)? }),
             Some(("hybrid", threads)) => Ok(ServerConcurrency::Hybrid { threads_max: number(threads)? }),
             _ => Err(bad()),
@@ -397,7 +403,7 @@ mod tests {
             assert_eq!(text.parse::<ServerConcurrency>().unwrap().to_string(), text);
         }
         assert_eq!("thread-per-connection".parse(), Ok(ServerConcurrency::ThreadPerConnection));
-        assert_eq!("hybrid".parse::<ServerConcurrency>().unwrap().to_string(), "hybrid:256");
+        assert_eq!("hybrid".parse::<ServerConcurrency>().unwrap().to_string(), "hybrid:4096");
         for text in ["", "pool", "pool:0", "pool:x", "pool:5000", "hybrid:", "reactor:1", "threads"] {
             let error = text.parse::<ServerConcurrency>().unwrap_err().to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("hybrid:N"), "{error}");

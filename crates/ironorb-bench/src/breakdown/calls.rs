@@ -47,7 +47,7 @@ pub(crate) fn calls(options: &EchoOptions, rows: &[Row]) -> Result<Vec<CallBreak
         pin(layout.client)?;
         let watch = Watch::new(orb.string_to_object(teller)?)?;
         let echo: EchoRef = orb.string_to_object(echo)?.narrow_unchecked();
-        for row in rows.iter().filter(|row| row.server == Server::ThreadPerConnection) {
+        for row in rows.iter().filter(|row| row.server == Server::Tcp) {
             eprintln!("watching {} ({})", row.name, layout.name);
             let samples = row.samples(options.calls());
             let mut sample = row.sample(echo.clone());

@@ -65,7 +65,7 @@ const VOID: CubitRow = CubitRow { value: Value::Nothing, mode: Mode::Twoway };
 const IDLE_BYTES_MAX: f64 = 16384.0;
 
 /// The ways to serve connections that are compared where nobody asks for other settings: all but the default.
-const MODELS: [&str; 3] = ["concurrency=hybrid", "concurrency=pool:4", "concurrency=reactor"];
+const MODELS: [&str; 3] = ["concurrency=threadPerConnection", "concurrency=pool:4", "concurrency=reactor"];
 
 /// How long one server may take to accept all connections and to answer a call on each.
 const OPENING_MAX: Duration = Duration::from_secs(15);

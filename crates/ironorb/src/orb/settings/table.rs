@@ -147,7 +147,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     once(
         "concurrency",
         "threadPerConnection | pool:N | reactor | hybrid[:N]",
-        "Which threads run servants.",
+        "Which threads run servants. Default: hybrid.",
         |s, v| assign(&mut s.config.concurrency, concurrency(v)),
     ),
     once(
