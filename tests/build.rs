@@ -30,7 +30,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("cargo:rerun-if-changed={}", file.display());
         }
     }
+    let large = Path::new(&out).join("large.idl");
+    std::fs::write(&large, large_idl())?;
+    ironorb_build::compile([large])?;
+    std::fs::write(Path::new(&out).join("large_servant.rs"), large_servant())?;
     Ok(())
+}
+
+/// Of an interface with so many operations that their table has groups; `tests/demultiplexing.rs` calls them all.
+const LARGE: usize = 150;
+
+fn large_idl() -> String {
+    let operations: String = (0..LARGE).map(|n| format!("    long item_{n}();\n")).collect();
+    format!("module large {{\n  interface Many {{\n{operations}  }};\n}};\n")
+}
+
+/// Each operation gives its number; and a function that calls all of them, by their names.
+fn large_servant() -> String {
+    let mut methods = String::new();
+    let mut calls = String::new();
+    for n in 0..LARGE {
+        methods += &format!("fn item_{n}(&self) -> Result<i32, SystemException> {{ Ok({n}) }}\n");
+        calls += &format!("assert_eq!(many.item_{n}().unwrap(), {n});\n");
+    }
+    format!("impl Many for Numbering {{ {methods} }}\nfn call_all(many: &ManyRef) {{ {calls} }}\n")
 }
 
 /// Those with types; `tests/marshalling.rs` includes them.

@@ -236,14 +236,19 @@ fn jacorb_repository() -> (Process, String) {
     let (classes, file) = (home.path().join("classes"), home.path().join("ior"));
     let text = |path: &Path| path.to_str().expect("temporary folders have plain names").to_owned();
     let repository = java("org.jacorb.ir.IRServer", &[&text(&classes), &text(&file)]);
-    // It says nothing when it is ready; its file comes before what it serves.
+    // It says nothing when it is ready; its file comes before what it serves, and what it finds before what it can tell of it.
+    let tells = |repository: &str, interface: &str| {
+        let found = call(&[repository, "lookup_id", interface, "--idl", IR]).ok()?;
+        call(&[found.trim().trim_matches('"'), "describe_interface", "--idl", IR]).ok()
+    };
     let begun = std::time::Instant::now();
     let ior = loop {
         assert!(begun.elapsed() < ironorb_interop::process::PATIENCE, "{}", repository.errors());
         match std::fs::read_to_string(&file) {
             Ok(ior)
-                if call(&[ior.trim(), "lookup_id", "IDL:Shop/Till:1.0", "--idl", IR])
-                    .is_ok_and(|said| said != "null\n") =>
+                if ["IDL:Shop/Till:1.0", "IDL:Shop/Counter:1.0"]
+                    .iter()
+                    .all(|id| tells(ior.trim(), id).is_some()) =>
             {
                 break ior.trim().to_owned();
             }

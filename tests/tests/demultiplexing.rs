@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ironorb::dynamic::{DynamicError, OperationDescription, Request};
 use ironorb::poa::{PoaCurrent, PoaPolicies};
 use ironorb::{
     Demultiplexing, ObjectLookup, ObjectRef, OperationLookup, Orb, Servant, SystemExceptionKind, TypedRef,
@@ -279,4 +280,43 @@ fn calls_by_lease_nest_and_know_their_object() {
         assert!(PoaCurrent.object_id().is_none());
     }
     server.shutdown(true).unwrap();
+}
+
+mod large {
+    ironorb::include_idl!("large");
+    use ironorb::{SystemException, TypedRef};
+    use large::{Many, ManyRef};
+
+    pub(super) struct Numbering;
+    include!(concat!(env!("OUT_DIR"), "/large_servant.rs"));
+
+    pub(super) fn call_all_of(object: &ironorb::ObjectRef) {
+        call_all(&object.narrow_unchecked());
+    }
+
+    pub(super) fn activate(orb: &ironorb::Orb) -> ironorb::ObjectRef {
+        orb.root_poa().activate::<ManyRef, _>(Numbering).unwrap().object().clone()
+    }
+}
+
+#[test]
+fn an_operation_among_very_many_is_found_in_every_way() {
+    let client = Orb::builder().no_endpoint().build().unwrap();
+    for lookup in OPERATIONS {
+        let server = server((lookup, ObjectLookup::Active, Demultiplexing::Delayered));
+        let object = large::activate(&server);
+        let far = client.string_to_object(&object.to_ior_string()).unwrap();
+        large::call_all_of(&far);
+        // Names that may fall into the slots of others.
+        for n in 150..400 {
+            let item = OperationDescription::new(&*format!("item_{n}"));
+            let refused = Request::new(&far, item).invoke().unwrap_err();
+            assert!(
+                matches!(&refused, DynamicError::System(e) if e.kind == SystemExceptionKind::BadOperation),
+                "{refused:?}"
+            );
+        }
+        server.shutdown(true).unwrap();
+    }
+    client.shutdown(true).unwrap();
 }

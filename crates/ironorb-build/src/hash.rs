@@ -1,21 +1,31 @@
-//! The search for the seeds of the tables of operations. The runtime computes the same slots.
+//! The search for perfect hashes of the names of operations. The runtime computes the same slots.
 
-/// The shape of a table of operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Table {
+/// The shape of a perfect hash table of the names of operations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerfectHash {
     /// A power of two.
-    pub(crate) slots: usize,
+    pub slots: usize,
     /// Goes into the hash.
-    pub(crate) seed: u64,
+    pub seed: u64,
+    /// How much further on the slots of each group of names lie. Empty where names are not grouped, else a power of two.
+    pub moves: Vec<u16>,
 }
 
-/// Finds about the smallest table without two names in a slot that a bounded search gives, or for very many names
-/// one that has room for them. The same names always give the same table.
-pub(crate) fn table(names: &[&str]) -> Table {
+impl PerfectHash {
+    /// Finds a table in which no two of the names share a slot: for ordinary interfaces about the smallest that a bounded
+    /// search for a seed gives, for larger ones one with groups. The same names always give the same table.
+    ///
+    /// Names differ, and are fewer than 65,535.
+    pub fn of(names: &[&str]) -> PerfectHash {
+        let folded: Vec<Vec<u64>> = names.iter().map(|name| chunks(name.as_bytes()).collect()).collect();
+        without_groups(&folded).unwrap_or_else(|| with_groups(&folded))
+    }
+}
+
+fn without_groups(folded: &[Vec<u64>]) -> Option<PerfectHash> {
     // A random seed separates n names in m slots with a chance of about exp(-n²/2m): sizes for which that
     // is hopeless are not tried.
-    let mut slots = names.len().max(names.len().pow(2) / 8).next_power_of_two();
-    let folded: Vec<Vec<u64>> = names.iter().map(|name| chunks(name.as_bytes()).collect()).collect();
+    let mut slots = folded.len().max(folded.len().pow(2) / 8).next_power_of_two();
     while slots <= SLOTS_SOUGHT_MAX {
         // The seed, plus one, that used a slot last.
         let mut used = [0u16; SLOTS_SOUGHT_MAX];
@@ -23,15 +33,54 @@ pub(crate) fn table(names: &[&str]) -> Table {
             let multiplier = multiplier(*seed);
             folded.iter().all(|name| {
                 let mark = *seed as u16 + 1;
-                std::mem::replace(&mut used[slot(name, multiplier, slots)], mark) != mark
+                std::mem::replace(&mut used[high(hash(name, multiplier), slots)], mark) != mark
             })
         };
         if let Some(seed) = (0..SEEDS_PER_SIZE).find(separates) {
-            return Table { slots, seed };
+            return Some(PerfectHash { slots, seed, moves: Vec::new() });
         }
         slots *= 2;
     }
-    Table { slots: (2 * names.len()).next_power_of_two(), seed: 0 }
+    None
+}
+
+/// Names are divided into groups of two on average, and each group in turn, large ones first, is moved to where its slots
+/// are free. A seed for which two names of a group share a slot cannot do; with so few in a group every third or so does.
+fn with_groups(folded: &[Vec<u64>]) -> PerfectHash {
+    let mut slots = (folded.len() + folded.len() / 4).next_power_of_two();
+    let groups = (folded.len() / 2).next_power_of_two();
+    loop {
+        for seed in 0..SEEDS_PER_SIZE {
+            if let Some(moves) = moves(folded, multiplier(seed), groups, slots) {
+                return PerfectHash { slots, seed, moves };
+            }
+        }
+        // One seed or another does for any names that differ; a table with more room is found all the sooner.
+        slots *= 2;
+    }
+}
+
+fn moves(folded: &[Vec<u64>], multiplier: u64, groups: usize, slots: usize) -> Option<Vec<u16>> {
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); groups];
+    for name in folded {
+        let hash = hash(name, multiplier);
+        members[low(hash, groups)].push(high(hash, slots));
+    }
+    let mut order: Vec<usize> = (0..groups).collect();
+    order.sort_by_key(|group| (std::cmp::Reverse(members[*group].len()), *group));
+    let (mut is_used, mut moves) = (vec![false; slots], vec![0; groups]);
+    for group in order {
+        let firsts = &mut members[group];
+        firsts.sort_unstable();
+        if firsts.windows(2).any(|two| two[0] == two[1]) {
+            return None;
+        }
+        let is_free = |by: &u16| firsts.iter().all(|first| !is_used[(first + usize::from(*by)) % slots]);
+        let by = (0..=u16::MAX).take(slots).find(is_free)?;
+        firsts.iter().for_each(|first| is_used[(first + usize::from(by)) % slots] = true);
+        moves[group] = by;
+    }
+    Some(moves)
 }
 
 /// The length of a name and its bytes, eight at a time.
@@ -43,15 +92,23 @@ fn chunks(name: &[u8]) -> impl Iterator<Item = u64> {
     }))
 }
 
-/// Must stay what `ironorb::generated::operation_slot` is; a test compares the two.
-fn slot(chunks: &[u64], multiplier: u64, slots: usize) -> usize {
+/// With `high` and `low`, what `ironorb::generated::operation_slot` does; a test compares the two.
+fn hash(chunks: &[u64], multiplier: u64) -> u64 {
     let [length, chunks @ ..] = chunks else { return 0 };
-    let mut hash = *length;
-    for chunk in chunks {
-        hash = (hash ^ chunk).wrapping_mul(multiplier);
-        hash ^= hash >> 29;
-    }
-    (((hash >> 32) * slots as u64) >> 32) as usize
+    chunks.iter().fold(*length, |hash, chunk| {
+        let hash = (hash ^ chunk).wrapping_mul(multiplier);
+        hash ^ (hash >> 29)
+    })
+}
+
+/// One of so many, by the hash's upper half.
+fn high(hash: u64, of: usize) -> usize {
+    (((hash >> 32) * of as u64) >> 32) as usize
+}
+
+/// One of so many, by the hash's lower half.
+fn low(hash: u64, of: usize) -> usize {
+    (((hash & u64::from(u32::MAX)) * of as u64) >> 32) as usize
 }
 
 /// Must stay what `ironorb::generated::operation_multiplier` is; a test compares the two.
@@ -64,7 +121,7 @@ fn multiplier(seed: u64) -> u64 {
 /// Enough for tables of up to four slots per name in ordinary interfaces, and quick.
 const SEEDS_PER_SIZE: u64 = 256;
 
-/// Some 90 operations. Of more, the table would be mostly empty, and long to search for.
+/// Some 90 operations. Of more, without groups, the table would be mostly empty, and long to search for.
 const SLOTS_SOUGHT_MAX: usize = 1024;
 
 #[cfg(test)]
@@ -79,9 +136,11 @@ mod tests {
         (0..count).map(|n| format!("{}_{}_of_{}", verbs[n % verbs.len()], n / 7, n % 13)).collect()
     }
 
-    fn slots_of(names: &[&str], table: Table) -> Vec<usize> {
+    fn slots_of(names: &[&str], table: &PerfectHash) -> Vec<usize> {
         let multiplier = generated::operation_multiplier(table.seed);
-        names.iter().map(|name| generated::operation_slot(name.as_bytes(), multiplier, table.slots)).collect()
+        let slot =
+            |name: &&str| generated::operation_slot(name.as_bytes(), multiplier, &table.moves, table.slots);
+        names.iter().map(slot).collect()
     }
 
     #[test]
@@ -90,10 +149,13 @@ mod tests {
         {
             for seed in [0, 1, 77, u64::MAX] {
                 assert_eq!(multiplier(seed), generated::operation_multiplier(seed));
-                for slots in [1, 2, 16, 1 << 20] {
-                    let runtime = generated::operation_slot(name.as_bytes(), multiplier(seed), slots);
-                    let folded: Vec<u64> = chunks(name.as_bytes()).collect();
-                    assert_eq!(slot(&folded, multiplier(seed), slots), runtime, "{name}");
+                let folded: Vec<u64> = chunks(name.as_bytes()).collect();
+                let hash = hash(&folded, multiplier(seed));
+                for (slots, groups) in [(1, 0), (2, 1), (16, 4), (1 << 20, 8)] {
+                    let moves: Vec<u16> = (0..groups).map(|group| group * 3).collect();
+                    let by = if groups == 0 { 0 } else { moves[low(hash, moves.len())] };
+                    let runtime = generated::operation_slot(name.as_bytes(), multiplier(seed), &moves, slots);
+                    assert_eq!((high(hash, slots) + usize::from(by)) % slots, runtime, "{name}");
                     assert!(runtime < slots);
                 }
             }
@@ -102,11 +164,11 @@ mod tests {
 
     #[test]
     fn no_two_names_share_a_slot() {
-        for count in [0, 1, 2, 3, 10, 33, 60, 85] {
+        for count in [0, 1, 2, 3, 10, 33, 60, 85, 91, 120, 500, 1000, 2000, 10_000, 60_000] {
             let names = names(count);
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let table = table(&names);
-            let slots: std::collections::HashSet<usize> = slots_of(&names, table).into_iter().collect();
+            let table = PerfectHash::of(&names);
+            let slots: std::collections::HashSet<usize> = slots_of(&names, &table).into_iter().collect();
             assert_eq!(slots.len(), count);
             assert!(table.slots.is_power_of_two());
             // Two bytes a slot: an ordinary interface takes less than its names.
@@ -126,7 +188,7 @@ mod tests {
                 })
                 .collect();
             let alike: Vec<&str> = alike.iter().map(String::as_str).collect();
-            let table = table(&alike);
+            let table = PerfectHash::of(&alike);
             assert!(table.slots <= 256, "{alike:?} take {table:?}");
         }
     }
@@ -136,29 +198,47 @@ mod tests {
         for count in [120, 1000, 2000, 60_000] {
             let names = names(count);
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let table = table(&names);
-            assert!(table.slots >= count && table.slots <= 4 * count, "{count} names take {table:?}");
+            let table = PerfectHash::of(&names);
+            assert!(table.slots <= 4 * count, "{count} names take {} slots", table.slots);
+            assert!(table.moves.len() <= count, "{count} names have {} groups", table.moves.len());
+        }
+    }
+
+    const NAMES: &[&str] = &["bind", "rebind", "bind_context", "resolve", "unbind", "_get_x", "list"];
+
+    fn check<const SLOTS: usize>(seed: u64, moves: &'static [u16], names: &'static [&'static str]) {
+        let runtime = OperationTable::<SLOTS>::new(seed, moves, names);
+        for (position, name) in names.iter().enumerate() {
+            assert_eq!(runtime.find(name.as_bytes()), Some(position as u16));
+        }
+        for other in ["", "bin", "bind\0", "Bind", "_get_y", "_is_a", "rebind_context"] {
+            assert_eq!(runtime.find(other.as_bytes()), None, "{other}");
         }
     }
 
     #[test]
     fn the_runtime_finds_each_name_and_no_other() {
-        const NAMES: &[&str] = &["bind", "rebind", "bind_context", "resolve", "unbind", "_get_x", "list"];
-        fn check<const SLOTS: usize>(seed: u64) {
-            let runtime = OperationTable::<SLOTS>::new(seed, NAMES);
-            for (position, name) in NAMES.iter().enumerate() {
-                assert_eq!(runtime.find(name.as_bytes()), Some(position as u16));
-            }
-            for other in ["", "bin", "bind\0", "Bind", "_get_y", "_is_a", "rebind_context"] {
-                assert_eq!(runtime.find(other.as_bytes()), None, "{other}");
-            }
-        }
-        let table = table(NAMES);
+        let table = PerfectHash::of(NAMES);
         assert_eq!(table.slots, 8, "the runtime's table below has as many");
-        check::<8>(table.seed);
-        // Names behind their slots, around the end too, whatever the seed.
-        (0..50).for_each(check::<8>);
-        (0..50).for_each(check::<16>);
-        assert_eq!(OperationTable::<1>::new(0, &[]).find(b""), None);
+        check::<8>(table.seed, &[], NAMES);
+        assert_eq!(OperationTable::<1>::new(0, &[], &[]).find(b""), None);
+
+        let many: Vec<&'static str> = names(200).into_iter().map(|name| &*name.leak()).collect();
+        let table = PerfectHash::of(&many);
+        assert_eq!(table.slots, 256, "the runtime's table below has as many");
+        assert!(!table.moves.is_empty());
+        check::<256>(table.seed, table.moves.leak(), many.leak());
+    }
+
+    #[test]
+    #[should_panic(expected = "a slot of its own")]
+    fn the_runtime_takes_no_table_in_which_names_share_a_slot() {
+        let shares = |seed: &u64| slots_of(NAMES, &PerfectHash { slots: 8, seed: *seed, moves: Vec::new() });
+        let bad = (0..).find(|seed| {
+            let mut slots = shares(seed);
+            slots.sort_unstable();
+            slots.windows(2).any(|two| two[0] == two[1])
+        });
+        let _ = OperationTable::<8>::new(bad.unwrap_or_default(), &[], NAMES);
     }
 }

@@ -40,6 +40,7 @@ use ironorb_idl::model::Model;
 
 pub use config::{Config, Marshalling};
 pub use errors::Errors;
+pub use hash::PerfectHash;
 
 /// Compiles IDL files from a build script with the default [`Config`]: `x.idl` becomes `$OUT_DIR/x.rs`,
 /// with everything that the unit defines, includes too. Tells Cargo to run the script again when a file

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::hash::PerfectHash;
+
 /// A piece of Rust: most names and many types are those of the model, or always the same.
 pub(crate) type Text<'t> = Cow<'t, str>;
 
@@ -259,8 +261,7 @@ pub(crate) struct Remote<'t> {
     pub(crate) is_abstract: bool,
     /// Reference type and trait of every direct and indirect base.
     pub(crate) bases: Vec<(Text<'t>, Text<'t>)>,
-    pub(crate) slots: usize,
-    pub(crate) seed: u64,
+    pub(crate) table: PerfectHash,
     /// Operation name and skeleton function, in the order of their positions.
     pub(crate) operations: Vec<(Text<'t>, Text<'t>)>,
 }

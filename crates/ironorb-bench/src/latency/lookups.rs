@@ -5,9 +5,10 @@ use std::fmt;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ironorb::generated::{OperationSearch, OperationTable, operation_multiplier, operation_slot};
+use ironorb::generated::{OperationSearch, OperationTable};
 use ironorb::poa::{ObjectId, PoaPolicies};
 use ironorb::{Call, ObjectRef, OperationLookup, Orb, Replied, Servant};
+use ironorb_build::PerfectHash;
 use serde::Serialize;
 
 use crate::contest::{Contest, Side};
@@ -198,16 +199,7 @@ impl Operations<()> {
             "operationLookup=linear" => OperationLookup::Linear,
             "operationLookup=binary" => OperationLookup::Binary,
             "operationLookup=hash" => OperationLookup::Hash,
-            // As large as the generator makes them.
-            _ => {
-                return match count {
-                    0..=1 => by_table::<1>(names),
-                    2..=16 => by_table::<64>(names),
-                    17..=64 => by_table::<1024>(names),
-                    65..=1_000 => by_table::<2048>(names),
-                    _ => by_table::<32_768>(names),
-                };
-            }
+            _ => return by_table(names),
         };
         let search = OperationSearch::new(names);
         let find = move |name: &[u8]| search.find(lookup, name);
@@ -215,20 +207,21 @@ impl Operations<()> {
     }
 }
 
-fn by_table<const SLOTS: usize>(names: &'static [&'static str]) -> Box<dyn Side> {
-    let separates = |seed: &u64| {
-        let mut slots: Vec<usize> = names
-            .iter()
-            .map(|name| operation_slot(name.as_bytes(), operation_multiplier(*seed), SLOTS))
-            .collect();
-        slots.sort_unstable();
-        slots.windows(2).all(|two| two[0] != two[1])
-    };
-    // Of very many names the generator does not look for one either.
-    let is_sought = names.len() <= 64;
-    let seed = (0..256).filter(|_| is_sought).find(separates).unwrap_or(0);
-    let table = Box::new(OperationTable::<SLOTS>::new(seed, names));
-    Box::new(Operations { names, next: 0, find: move |name: &[u8]| table.find(name) })
+/// By the table that the generator makes of these names. How many slots it has is part of its type.
+fn by_table(names: &'static [&'static str]) -> Box<dyn Side> {
+    let PerfectHash { slots, seed, moves } = PerfectHash::of(names);
+    macro_rules! of {
+        ($($slots:literal)*) => {
+            match slots {
+                $($slots => {
+                    let table = Box::new(OperationTable::<$slots>::new(seed, moves.leak(), names));
+                    Box::new(Operations { names, next: 0, find: move |name: &[u8]| table.find(name) })
+                })*
+                _ => unreachable!("so many names are not asked for"),
+            }
+        };
+    }
+    of!(1 2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384)
 }
 
 impl<F: FnMut(&[u8]) -> Option<u16>> Side for Operations<F> {

@@ -2,6 +2,7 @@
 
 use super::Printer;
 use super::items::quoted;
+use crate::hash::PerfectHash;
 use crate::tree::{Interface, Method, OperationError, Remote, Text};
 
 impl Printer {
@@ -150,7 +151,14 @@ impl Printer {
                 .enumerate()
                 .map(|(at, (name, function))| [&at.to_string(), " \"", name, "\" => ", function].concat())
                 .collect();
-            out.filled(&format!("operations({}, {}) [", remote.slots, remote.seed), &operations, "];");
+            let PerfectHash { slots, seed, moves } = &remote.table;
+            if moves.is_empty() {
+                out.filled(&format!("operations({slots}, {seed}) ["), &operations, "];");
+            } else {
+                let moves: Vec<String> = moves.iter().map(u16::to_string).collect();
+                out.filled(&format!("operations({slots}, {seed}, ["), &moves, "]) [");
+                out.filled("", &operations, "];");
+            }
             interface.methods.iter().for_each(|method| out.operation(method));
         });
         self.line("}");

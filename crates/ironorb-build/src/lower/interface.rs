@@ -6,7 +6,7 @@ use ironorb_idl::model::{
 
 use super::types::joined;
 use super::{Lowerer, Place, with_docs};
-use crate::hash;
+use crate::hash::PerfectHash;
 use crate::names::{Taken, camel, side_by_side, snake};
 use crate::tree::{self, Text};
 
@@ -50,7 +50,7 @@ impl<'a> Lowerer<'a> {
             }
         }
         let wire_names: Vec<&str> = operations.iter().map(|(name, _)| &**name).collect();
-        let table = hash::table(&wire_names);
+        let table = PerfectHash::of(&wire_names);
         tree::Remote {
             docs: vec![
                 format!("A reference to an object of the IDL interface `{}`.", self.scoped(def)).into(),
@@ -64,8 +64,7 @@ impl<'a> Lowerer<'a> {
                 .iter()
                 .map(|&base| (self.path_to(base, &self.names.of(base).reference, at), self.path(base, at)))
                 .collect(),
-            slots: table.slots,
-            seed: table.seed,
+            table,
             operations,
         }
     }

@@ -95,7 +95,7 @@ macro_rules! __ironorb_interface {
         $skeleton:ident, $asynchronous:ident, $deferred:ident,
         $type_code:ident = $($abstract:ident)? $id:literal;
         bases [$($base_reference:ty: dyn $base:path),* $(,)?];
-        operations($slots:literal, $seed:literal) [
+        operations($slots:literal, $seed:literal $(, [$($move:literal),* $(,)?])?) [
             $($index:literal $name:literal => $upcall:path),* $(,)?
         ];
         $($kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
@@ -184,7 +184,7 @@ macro_rules! __ironorb_interface {
 
             fn dispatch(servant: &__S, call: $crate::generated::Call<'_>) -> $crate::generated::Replied {
                 static OPERATIONS: $crate::generated::OperationTable<$slots> =
-                    $crate::generated::OperationTable::new($seed, &[$($name),*]);
+                    $crate::generated::OperationTable::new($seed, &[$($($move),*)?], &[$($name),*]);
                 let position = call.position(&OPERATIONS);
                 $crate::__ironorb_dispatch! { position servant call __S [$($index => $upcall),*] }
             }

@@ -11,16 +11,17 @@ use crate::probe::{self, Stage};
 
 /// The operations of one interface, its own and the inherited ones, in a hash table.
 ///
-/// `SLOTS` is a power of two. The generator finds a seed for which no two names share a slot, so that one look decides.
-/// Of the names of very large interfaces, for which it does not search, some stand in the next free slot.
+/// `SLOTS` is a power of two. No two names share a slot, so one look decides: the generator finds a seed that separates
+/// them. Where there are so many that none will, names are divided into groups, and a group's slots lie further on by a move
+/// that the generator finds for it.
 #[derive(Debug)]
 pub struct OperationTable<const SLOTS: usize> {
     multiplier: u64,
+    /// By group; empty where there are none.
+    moves: &'static [u16],
     names: &'static [&'static str],
     /// Positions in `names`; [`NO_OPERATION`] where a slot is empty.
     slots: [u16; SLOTS],
-    /// How far behind its own slot a name stands at most.
-    behind_max: usize,
 }
 
 impl<const SLOTS: usize> OperationTable<SLOTS> {
@@ -28,46 +29,29 @@ impl<const SLOTS: usize> OperationTable<SLOTS> {
     ///
     /// # Panics
     ///
-    /// When there are more names than slots, at compile time: generated code holds its tables in statics.
-    pub const fn new(seed: u64, names: &'static [&'static str]) -> Self {
+    /// When two names share a slot, at compile time: generated code holds its tables in statics.
+    pub const fn new(seed: u64, moves: &'static [u16], names: &'static [&'static str]) -> Self {
         assert!(SLOTS.is_power_of_two(), "the number of slots is a power of two");
-        assert!(names.len() <= SLOTS, "each name has a slot");
+        assert!(names.len() < NO_OPERATION as usize, "each name has a number");
         let multiplier = operation_multiplier(seed);
         let mut slots = [NO_OPERATION; SLOTS];
-        let mut behind_max = 0;
         let mut position = 0;
         while position < names.len() {
-            let first = operation_slot(names[position].as_bytes(), multiplier, SLOTS);
-            let mut behind = 0;
-            while slots[(first + behind) % SLOTS] != NO_OPERATION {
-                behind += 1;
-            }
-            slots[(first + behind) % SLOTS] = position as u16;
-            if behind > behind_max {
-                behind_max = behind;
-            }
+            let slot = operation_slot(names[position].as_bytes(), multiplier, moves, SLOTS);
+            assert!(slots[slot] == NO_OPERATION, "each name has a slot of its own");
+            slots[slot] = position as u16;
             position += 1;
         }
-        OperationTable { multiplier, names, slots, behind_max }
+        OperationTable { multiplier, moves, names, slots }
     }
 
     /// The position of a name, or `None` when the interface has no such operation.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<u16> {
         let _probe = probe::enter(Stage::OperationLookup);
-        let first = operation_slot(name, self.multiplier, SLOTS);
-        let mut behind = 0;
-        loop {
-            let position = self.slots[(first + behind) % SLOTS];
-            let known = self.names.get(usize::from(position))?;
-            if known.as_bytes() == name {
-                return Some(position);
-            }
-            if behind == self.behind_max {
-                return None;
-            }
-            behind += 1;
-        }
+        let position = self.slots[operation_slot(name, self.multiplier, self.moves, SLOTS)];
+        let known = self.names.get(usize::from(position))?;
+        (known.as_bytes() == name).then_some(position)
     }
 }
 
@@ -97,9 +81,9 @@ impl<const SLOTS: usize> OperationTable<SLOTS> {
 /// The slot of a name in an [`OperationTable`]; `ironorb-build` computes the same one to find seeds.
 ///
 /// Folds the name in chunks of eight bytes, little-endian, the last one padded with zeros. The slot is in the highest
-/// bits, which every bit of the name reaches.
+/// bits, which every bit of the name reaches, the group in the highest of the lower half.
 #[inline]
-pub const fn operation_slot(name: &[u8], multiplier: u64, slots: usize) -> usize {
+pub const fn operation_slot(name: &[u8], multiplier: u64, moves: &[u16], slots: usize) -> usize {
     let mut hash = name.len() as u64;
     let mut rest = name;
     while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
@@ -115,8 +99,13 @@ pub const fn operation_slot(name: &[u8], multiplier: u64, slots: usize) -> usize
         }
         hash = fold(hash, last, multiplier);
     }
-    // With a power of two it is one shift.
-    (((hash >> 32) * slots as u64) >> 32) as usize
+    // With powers of two it is one shift.
+    let first = (((hash >> 32) * slots as u64) >> 32) as usize;
+    if moves.is_empty() {
+        return first;
+    }
+    let group = ((hash & u32::MAX as u64) * moves.len() as u64) >> 32;
+    (first + moves[group as usize] as usize) % slots
 }
 
 /// The odd number behind a seed, so that seeds may be small.
