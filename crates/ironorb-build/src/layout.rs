@@ -18,6 +18,8 @@ pub(crate) struct Facts {
     pub(crate) unbounded: bool,
     /// Its values can be sent: no local object is in them, and nothing native.
     pub(crate) sent: bool,
+    /// They are numbers, or structs or short arrays of such: all take the same bytes.
+    pub(crate) alike: bool,
 }
 
 /// Facts of every definition that is a type.
@@ -52,62 +54,75 @@ impl<'m> Layout<'m> {
         match kind {
             DefKind::Struct(s) | DefKind::Exception(s) => {
                 let members = s.members.iter().map(|member| self.facts(&member.ty));
-                members.fold(Facts { acyclic: !s.recursive, ..Facts::ALL }, Facts::and)
+                let alike = !s.members.is_empty() && s.members.len() <= ALIKE_MAX;
+                members.fold(Facts { acyclic: !s.recursive, alike, ..Facts::ALL }, Facts::and)
             }
             DefKind::Union(u) => {
                 let members = u.cases.iter().map(|case| self.facts(&case.member.ty));
                 // The default value is of the first case.
                 let default = members.clone().next().is_none_or(|first| first.default);
-                Facts { default, ..members.fold(Facts { acyclic: !u.recursive, ..Facts::ALL }, Facts::and) }
+                let all = Facts { acyclic: !u.recursive, alike: false, ..Facts::ALL };
+                Facts { default, ..members.fold(all, Facts::and) }
             }
             DefKind::Typedef(typedef) => self.facts(&typedef.ty),
             DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
-                Facts { copy: false, eq: false, ..Facts::ALL }
+                Facts { copy: false, eq: false, alike: false, ..Facts::ALL }
             }
             // A reference is a handle that is counted.
-            DefKind::Interface(interface) => {
-                Facts { copy: false, sent: interface.kind != InterfaceKind::Local, ..Facts::ALL }
-            }
+            DefKind::Interface(interface) => Facts {
+                copy: false,
+                sent: interface.kind != InterfaceKind::Local,
+                alike: false,
+                ..Facts::ALL
+            },
             // The struct of the state; where the type is used, there is a link.
             DefKind::Value(value) => {
                 let members = value.state.iter().map(|state| self.facts(&state.member.ty));
                 let base = value.bases.first().map(|&base| self.definition(base));
-                members
-                    .chain(base)
-                    .fold(Facts { copy: false, eq: false, acyclic: false, ..Facts::ALL }, Facts::and)
+                members.chain(base).fold(Facts::LINK, Facts::and)
             }
-            DefKind::ValueBox(value) => Facts { copy: false, acyclic: false, ..self.facts(&value.ty) },
-            DefKind::Native => Facts { copy: false, default: false, sent: false, ..Facts::ALL },
+            DefKind::ValueBox(value) => {
+                Facts { copy: false, acyclic: false, alike: false, ..self.facts(&value.ty) }
+            }
+            DefKind::Native => Facts { copy: false, default: false, sent: false, alike: false, ..Facts::ALL },
             // A field may hold more than its bits.
-            DefKind::Bitset(_) => Facts { unbounded: false, ..Facts::ALL },
-            _ => Facts::ALL,
+            DefKind::Bitset(_) => Facts { unbounded: false, alike: false, ..Facts::ALL },
+            DefKind::Enum(_) => Facts::ALL,
+            _ => Facts { alike: false, ..Facts::ALL },
         }
     }
 
     pub(crate) fn facts(&self, ty: &Type) -> Facts {
         match ty {
             Type::Basic(Basic::Float | Basic::Double) => Facts { eq: false, ..Facts::ALL },
-            Type::Basic(Basic::Any | Basic::TypeCode) => Facts { copy: false, eq: false, ..Facts::ALL },
-            Type::Basic(Basic::ValueBase) => Facts { acyclic: true, ..Facts::LINK },
-            Type::Basic(Basic::Object) => Facts { copy: false, ..Facts::ALL },
-            Type::String { bound } | Type::WString { bound } => {
-                Facts { copy: false, unbounded: bound.is_none(), ..Facts::ALL }
+            Type::Basic(Basic::Any | Basic::TypeCode) => {
+                Facts { copy: false, eq: false, alike: false, ..Facts::ALL }
             }
-            Type::Void | Type::Basic(_) | Type::Fixed { .. } => Facts::ALL,
+            Type::Basic(Basic::ValueBase) => Facts { acyclic: true, ..Facts::LINK },
+            Type::Basic(Basic::Object) => Facts { copy: false, alike: false, ..Facts::ALL },
+            Type::String { bound } | Type::WString { bound } => {
+                Facts { copy: false, unbounded: bound.is_none(), alike: false, ..Facts::ALL }
+            }
+            Type::Void | Type::Fixed { .. } | Type::Basic(Basic::LongDouble | Basic::WChar) => {
+                Facts { alike: false, ..Facts::ALL }
+            }
+            Type::Basic(_) => Facts::ALL,
             Type::Sequence { element, bound } => {
                 let element = self.facts(element);
                 let unbounded = bound.is_none() && element.unbounded;
-                Facts { copy: false, default: true, unbounded, ..element }
+                Facts { copy: false, default: true, unbounded, alike: false, ..element }
             }
             Type::Map { key, value, bound } => {
                 let pair = self.facts(key).and(self.facts(value));
                 let unbounded = bound.is_none() && pair.unbounded;
-                Facts { copy: false, default: true, unbounded, ..pair }
+                Facts { copy: false, default: true, unbounded, alike: false, ..pair }
             }
             Type::Array { element, dimensions } => {
                 let element = self.facts(element);
                 // The standard library has `Default` for arrays of up to 32 elements only.
-                Facts { default: element.default && dimensions.iter().all(|&n| n <= 32), ..element }
+                let default = element.default && dimensions.iter().all(|&n| n <= 32);
+                let count = dimensions.iter().fold(1u64, |all, &n| all.saturating_mul(u64::from(n)));
+                Facts { default, alike: element.alike && count <= ALIKE_MAX as u64, ..element }
             }
             Type::Named(id) => match self.model.get(*id).kind {
                 DefKind::Value(_) | DefKind::ValueBox(_) => Facts::LINK,
@@ -138,11 +153,18 @@ impl<'m> Layout<'m> {
 }
 
 impl Facts {
-    const ALL: Facts =
-        Facts { copy: true, eq: true, default: true, acyclic: true, unbounded: true, sent: true };
+    const ALL: Facts = Facts {
+        copy: true,
+        eq: true,
+        default: true,
+        acyclic: true,
+        unbounded: true,
+        sent: true,
+        alike: true,
+    };
 
     /// Links to values are not hashed, and may lead in circles.
-    const LINK: Facts = Facts { copy: false, eq: false, acyclic: false, ..Facts::ALL };
+    const LINK: Facts = Facts { copy: false, eq: false, acyclic: false, alike: false, ..Facts::ALL };
 
     fn and(self, other: Facts) -> Facts {
         Facts {
@@ -152,6 +174,10 @@ impl Facts {
             acyclic: self.acyclic && other.acyclic,
             unbounded: self.unbounded && other.unbounded,
             sent: self.sent && other.sent,
+            alike: self.alike && other.alike,
         }
     }
 }
+
+/// Members and elements up to which values count as alike: what is larger gains nothing by standing in one block with others.
+const ALIKE_MAX: usize = 16;

@@ -167,18 +167,28 @@ impl<'a> Lowerer<'a> {
         if defaults.is_some() {
             derives.retain(|&derive| derive != "Default");
         }
+        let way = match self.way(def.id) {
+            None if self.is_as_on_the_wire(def) => Some("wire"),
+            way => way,
+        };
         tree::ItemKind::Struct(tree::Struct {
             name: self.names.of(def.id).own.as_str().into(),
             type_code: self.type_code(def),
             derives,
             fields: s.members.iter().map(&mut field).collect(),
             defaults,
+            groups: if way.is_none() && !is_exception { self.groups(s) } else { Vec::new() },
             exception: is_exception.then(|| self.scoped(def).into()),
-            way: match self.way(def.id) {
-                None if self.is_as_on_the_wire(def) => Some("wire"),
-                way => way,
-            },
+            way,
         })
+    }
+
+    /// Members between those whose values differ in size make a block. A struct of one such group is a block as a whole.
+    fn groups(&self, s: &Struct) -> Vec<usize> {
+        let is_alike = |member: &Member| self.layout.facts(&member.ty).alike;
+        let groups: Vec<usize> =
+            s.members.chunk_by(|one, next| is_alike(one) && is_alike(next)).map(<[Member]>::len).collect();
+        if groups.len() > 1 && groups.iter().any(|&fields| fields > 1) { groups } else { Vec::new() }
     }
 
     fn is_as_on_the_wire(&self, def: &Definition) -> bool {

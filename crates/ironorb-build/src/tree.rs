@@ -100,6 +100,8 @@ pub(crate) struct Struct<'t> {
     pub(crate) fields: Vec<Field<'t>>,
     /// The default value of each field, where the IDL gives some.
     pub(crate) defaults: Option<Vec<Text<'t>>>,
+    /// How many fields stand together, one group behind the other; empty where no two do, or all of them.
+    pub(crate) groups: Vec<usize>,
     /// The scoped IDL name, when it is an exception.
     pub(crate) exception: Option<Text<'t>>,
     /// What says that it leaves its marshalling to the interpreter, or that it lies in memory as on the wire.

@@ -26,11 +26,21 @@ impl Printer {
         if let Some(defaults) = &s.defaults {
             self.defaults(&s.name, s.fields.iter().map(|field| &field.name).zip(defaults));
         }
-        let fields: Vec<String> = s
+        let mut fields: Vec<String> = s
             .fields
             .iter()
             .map(|field| [&named(&field.name, field.idl.as_deref()), ": ", &described(&field.codec)].concat())
             .collect();
+        let mut rest = &mut fields[..];
+        for &count in &s.groups {
+            let group = rest.split_off_mut(..count).unwrap_or_default();
+            if let [first, ..] = group {
+                first.insert(0, '[');
+            }
+            if let [.., last] = group {
+                last.push(']');
+            }
+        }
         self.blank();
         match &s.exception {
             Some(idl) => {

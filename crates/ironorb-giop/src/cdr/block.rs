@@ -10,6 +10,8 @@
 //! So from the second element of a sequence on all lie alike ([`BlockLayout::STEADY`](BlockLayout::steady_phase)), and of the first
 //! that can mostly be said too.
 
+use std::marker::PhantomData;
+
 use super::writer::Swap;
 use super::{Marshal, NESTING_MAX, Reader, Unmarshal, Writer};
 use crate::probe::{self, Stage};
@@ -24,6 +26,8 @@ pub struct BlockLayout {
     sizes: Option<[u16; 8]>,
     /// The largest alignment of a member.
     alignment: u8,
+    /// That of the first number.
+    first_alignment: u8,
     /// Numbers.
     fields: u16,
     /// How deep arrays of other things than numbers are nested.
@@ -35,7 +39,7 @@ pub struct BlockLayout {
 impl BlockLayout {
     /// Of values that differ in size, or that are too large for a block.
     pub const VARIABLE: BlockLayout =
-        BlockLayout { sizes: None, alignment: 1, fields: 0, levels: 0, is_number: false };
+        BlockLayout { sizes: None, alignment: 1, first_alignment: 1, fields: 0, levels: 0, is_number: false };
 
     /// Of values without bytes: what the layout of a struct starts from.
     pub const EMPTY: BlockLayout = BlockLayout { sizes: Some([0; 8]), ..BlockLayout::VARIABLE };
@@ -51,7 +55,9 @@ impl BlockLayout {
             sizes[phase] = (phase.next_multiple_of(bytes) - phase + bytes) as u16;
             phase += 1;
         }
-        BlockLayout { sizes: Some(sizes), alignment: bytes as u8, fields: 1, levels: 0, is_number: true }
+        let alignment = bytes as u8;
+        let first_alignment = alignment;
+        BlockLayout { sizes: Some(sizes), alignment, first_alignment, fields: 1, levels: 0, is_number: true }
     }
 
     /// Of a value of this layout and one of another behind it.
@@ -66,8 +72,10 @@ impl BlockLayout {
         }
         let alignment = if self.alignment > next.alignment { self.alignment } else { next.alignment };
         let levels = if self.levels > next.levels { self.levels } else { next.levels };
+        let first_alignment = if self.fields == 0 { next.first_alignment } else { self.first_alignment };
         let fields = self.fields + next.fields;
-        BlockLayout { sizes: Some(sizes), alignment, fields, levels, is_number: false }.limited()
+        BlockLayout { sizes: Some(sizes), alignment, first_alignment, fields, levels, is_number: false }
+            .limited()
     }
 
     /// Of an array of `count` elements.
@@ -152,6 +160,19 @@ impl BlockLayout {
             _ => 1,
         }
     }
+}
+
+/// What is put and taken as one block.
+pub trait Block {
+    /// How it lies.
+    const LAYOUT: BlockLayout;
+}
+
+/// A value by itself.
+struct Whole<T>(PhantomData<T>);
+
+impl<T: Unmarshal> Block for Whole<T> {
+    const LAYOUT: BlockLayout = T::LAYOUT;
 }
 
 /// Puts numbers where they belong in a block.
@@ -275,22 +296,32 @@ impl Writer<'_> {
     /// Appends a value as a block, if it is worth that here; else nothing.
     #[inline(always)]
     pub fn put_block<T: Marshal + Unmarshal>(&mut self, value: &T) -> bool {
-        if const { !T::LAYOUT.has_blocks() || !T::LAYOUT.is_small() } || !self.is_plain() {
+        self.put_as_block::<Whole<T>>(|block| T::put_blocks(std::slice::from_ref(value), block))
+    }
+
+    /// Appends what `put` puts, as a block, if it is worth that here; else no more than the padding of its first number.
+    #[inline(always)]
+    pub fn put_as_block<B: Block>(&mut self, put: impl FnOnce(&mut BlockWriter<'_>)) -> bool {
+        if const { !B::LAYOUT.has_blocks() || !B::LAYOUT.is_small() } || !self.is_plain() {
             return false;
         }
-        match self.position() & const { T::LAYOUT.alignment() - 1 } {
-            0 => self.put_block_at::<T, 0>(value),
-            4 => self.put_block_at::<T, 4>(value),
+        // What is behind something that varies begins anywhere.
+        if const { B::LAYOUT.first_alignment > 1 } {
+            self.align(const { B::LAYOUT.first_alignment as usize });
+        }
+        match self.position() & const { B::LAYOUT.alignment() - 1 } {
+            0 => self.put_block_at::<B, 0>(put),
+            4 => self.put_block_at::<B, 4>(put),
             _ => return false,
         }
         true
     }
 
     #[inline(always)]
-    fn put_block_at<T: Marshal + Unmarshal, const PHASE: usize>(&mut self, value: &T) {
-        let size = const { T::LAYOUT.size_at(PHASE) };
+    fn put_block_at<B: Block, const PHASE: usize>(&mut self, put: impl FnOnce(&mut BlockWriter<'_>)) {
+        let size = const { B::LAYOUT.size_at(PHASE) };
         let block = &mut self.append(&ZEROS[..size])[..size];
-        T::put_blocks(std::slice::from_ref(value), &mut BlockWriter::new(block, PHASE, false));
+        put(&mut BlockWriter::new(block, PHASE, false));
     }
 
     /// Appends elements without a length, as blocks where that can be.
@@ -336,25 +367,39 @@ impl Reader<'_> {
     /// Reads a value as a block, if it is worth that here and there is one; else it stays where it is.
     #[inline(always)]
     pub fn get_block<T: Unmarshal>(&mut self) -> Option<T> {
-        if const { !T::LAYOUT.has_blocks() || !T::LAYOUT.is_small() } {
+        self.get_as_block::<Whole<T>, T>(T::get_block)
+    }
+
+    /// Reads what `get` takes from a block, if it is worth that here and there is one; else it stays where it is.
+    #[inline(always)]
+    pub fn get_as_block<B: Block, T>(
+        &mut self,
+        get: impl FnOnce(&mut BlockReader<'_>) -> Option<T>,
+    ) -> Option<T> {
+        if const { !B::LAYOUT.has_blocks() || !B::LAYOUT.is_small() } {
             return None;
         }
-        match self.at & const { T::LAYOUT.alignment() - 1 } {
-            0 => self.get_block_at::<T, 0>(),
-            4 => self.get_block_at::<T, 4>(),
+        let at = self.at.next_multiple_of(const { B::LAYOUT.first_alignment as usize });
+        match at & const { B::LAYOUT.alignment() - 1 } {
+            0 => self.get_block_at::<B, T, 0>(at, get),
+            4 => self.get_block_at::<B, T, 4>(at, get),
             _ => None,
         }
     }
 
     #[inline(always)]
-    fn get_block_at<T: Unmarshal, const PHASE: usize>(&mut self) -> Option<T> {
-        let size = const { T::LAYOUT.size_at(PHASE) };
-        let bytes = self.bytes.get(self.at..)?.get(..size)?;
-        if !self.encoding.order.is_native() || !self.has_levels(const { T::LAYOUT.levels }) {
+    fn get_block_at<B: Block, T, const PHASE: usize>(
+        &mut self,
+        at: usize,
+        get: impl FnOnce(&mut BlockReader<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let size = const { B::LAYOUT.size_at(PHASE) };
+        let bytes = self.bytes.get(at..)?.get(..size)?;
+        if !self.encoding.order.is_native() || !self.has_levels(const { B::LAYOUT.levels }) {
             return None;
         }
-        let value = T::get_block(&mut BlockReader::new(bytes, PHASE, false))?;
-        self.at += size;
+        let value = get(&mut BlockReader::new(bytes, PHASE, false))?;
+        self.at = at + size;
         Some(value)
     }
 

@@ -18,7 +18,7 @@ mod wide_form;
 mod wire;
 mod writer;
 
-pub use block::{BlockLayout, BlockReader, BlockWriter};
+pub use block::{Block, BlockLayout, BlockReader, BlockWriter};
 pub(crate) use cuts::Cuts;
 pub use environment::Environment;
 pub use impls::{bounded, check_bound};

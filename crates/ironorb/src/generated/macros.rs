@@ -182,16 +182,44 @@ macro_rules! __ironorb_blank {
     };
 }
 
-/// Marshals a struct member by member. Each member is followed by its codec.
+/// Marshals a struct member by member. Each member is followed by its codec. Of a struct whose values differ in size,
+/// members that stand together and do not are in brackets, as are all others, each by itself.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_struct {
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        { $([ $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),+ ]),+ $(,)? }
+    ) => {
+        $crate::__ironorb_compiled_members! {
+            put_block_elements get_block_elements borrow_nothing $name { $([ $($member: $codec),+ ])+ }
+        }
+
+        $crate::__ironorb_struct_type! {
+            $name $($idl)?: $type_code = $id
+            { $($($member $($idl_member)?: $codec $(= $member_type)?),+),+ }
+        }
+    };
     (
         $([$($how:ident)+])? $name:ident $($idl:literal)?: $type_code:ident = $id:literal
         { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* $(,)? }
     ) => {
         $crate::__ironorb_members! { [$($($how)+)?] $name $type_code $id { $($member: $codec),* } }
 
+        $crate::__ironorb_struct_type! {
+            $name $($idl)?: $type_code = $id { $($member $($idl_member)?: $codec $(= $member_type)?),* }
+        }
+    };
+}
+
+/// What is told of a struct at run time.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_struct_type {
+    (
+        $name:ident $($idl:literal)?: $type_code:ident = $id:literal
+        { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* }
+    ) => {
         $crate::__ironorb_type_code! {
             $name: $type_code = $crate::generated::TypeDef::Struct {
                 id: $id,
@@ -211,12 +239,12 @@ macro_rules! __ironorb_cdr_struct {
 macro_rules! __ironorb_members {
     ([] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
         $crate::__ironorb_compiled_members! {
-            put_block_elements get_block_elements borrow_nothing $name { $($member: $codec),* }
+            put_block_elements get_block_elements borrow_nothing $name { $([ $member: $codec ])* }
         }
     };
     ([wire] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
         $crate::__ironorb_compiled_members! {
-            put_wire_elements get_wire_elements borrow_wire_elements $name { $($member: $codec),* }
+            put_wire_elements get_wire_elements borrow_wire_elements $name { $([ $member: $codec ])* }
         }
 
         // Neither of these is believed beyond what is looked at here: that there are no other members, and that each is
@@ -245,15 +273,15 @@ macro_rules! __ironorb_members {
     };
 }
 
-/// The same where it is not left to the interpreter. How sequences go stands first.
+/// The same where it is not left to the interpreter. How sequences go stands first; members that make a block are together.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_compiled_members {
     (
         $put_elements:ident $get_elements:ident $borrow_elements:ident
-        $name:ident { $($member:ident: $codec:ty),* }
+        $name:ident { $([ $($member:ident: $codec:ty),+ ])* }
     ) => {
-        $crate::__ironorb_whole! { $name = $name { $($member: $crate::generated::Blank::blank()),* } }
+        $crate::__ironorb_whole! { $name = $name { $($($member: $crate::generated::Blank::blank()),+),* } }
 
         impl $crate::generated::Marshal for $name {
             #[inline]
@@ -264,7 +292,7 @@ macro_rules! __ironorb_compiled_members {
                 if _w.put_block(self) {
                     return ::std::result::Result::Ok(());
                 }
-                $(<$codec as $crate::generated::Codec>::put(&self.$member, _w)?;)*
+                $($crate::__ironorb_put_members! { self _w $($member: $codec),+ })*
                 ::std::result::Result::Ok(())
             }
 
@@ -279,15 +307,15 @@ macro_rules! __ironorb_compiled_members {
             #[inline(always)]
             fn put_blocks(items: &[Self], _block: &mut $crate::generated::BlockWriter<'_>) {
                 for _item in items {
-                    $(<$codec as $crate::generated::Codec>::put_block(&_item.$member, _block);)*
+                    $($(<$codec as $crate::generated::Codec>::put_block(&_item.$member, _block);)+)*
                 }
             }
         }
 
         impl $crate::generated::Unmarshal for $name {
-            const BYTES_MIN: usize = 0 $(+ <$codec as $crate::generated::Codec>::BYTES_MIN)*;
+            const BYTES_MIN: usize = 0 $($(+ <$codec as $crate::generated::Codec>::BYTES_MIN)+)*;
             const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::EMPTY
-                $(.then(<$codec as $crate::generated::Codec>::LAYOUT))*;
+                $($(.then(<$codec as $crate::generated::Codec>::LAYOUT))+)*;
 
             #[inline]
             fn unmarshal(
@@ -296,9 +324,8 @@ macro_rules! __ironorb_compiled_members {
                 if let ::std::option::Option::Some(value) = _r.get_block() {
                     return ::std::result::Result::Ok(value);
                 }
-                ::std::result::Result::Ok($name {
-                    $($member: <$codec as $crate::generated::Codec>::get(_r)?,)*
-                })
+                $($crate::__ironorb_get_members! { _r $($member: $codec),+ })*
+                ::std::result::Result::Ok($name { $($($member),+),* })
             }
 
             #[inline]
@@ -325,9 +352,61 @@ macro_rules! __ironorb_compiled_members {
                 _block: &mut $crate::generated::BlockReader<'_>,
             ) -> ::std::option::Option<Self> {
                 ::std::option::Option::Some($name {
-                    $($member: <$codec as $crate::generated::Codec>::get_block(_block)?,)*
+                    $($($member: <$codec as $crate::generated::Codec>::get_block(_block)?,)+)*
                 })
             }
+        }
+    };
+}
+
+/// Writes members of a struct, as one block where there are several.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_put_members {
+    ($self:ident $w:ident $member:ident: $codec:ty) => {
+        <$codec as $crate::generated::Codec>::put(&$self.$member, $w)?;
+    };
+    ($self:ident $w:ident $($member:ident: $codec:ty),+) => {{
+        $crate::__ironorb_members_block! { $($codec),+ }
+        let is_put = $w.put_as_block::<Members>(|block| {
+            $(<$codec as $crate::generated::Codec>::put_block(&$self.$member, block);)+
+        });
+        if !is_put {
+            $(<$codec as $crate::generated::Codec>::put(&$self.$member, $w)?;)+
+        }
+    }};
+}
+
+/// Reads members of a struct into variables of their names, from one block where there are several.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_get_members {
+    ($r:ident $member:ident: $codec:ty) => {
+        let $member = <$codec as $crate::generated::Codec>::get($r)?;
+    };
+    ($r:ident $($member:ident: $codec:ty),+) => {
+        let ($($member),+) = {
+            $crate::__ironorb_members_block! { $($codec),+ }
+            let found = $r.get_as_block::<Members, _>(|block| {
+                ::std::option::Option::Some(($(<$codec as $crate::generated::Codec>::get_block(block)?),+))
+            });
+            match found {
+                ::std::option::Option::Some(members) => members,
+                ::std::option::Option::None => ($(<$codec as $crate::generated::Codec>::get($r)?),+),
+            }
+        };
+    };
+}
+
+/// The block of members that stand together.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_members_block {
+    ($($codec:ty),+) => {
+        struct Members;
+        impl $crate::generated::Block for Members {
+            const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::EMPTY
+                $(.then(<$codec as $crate::generated::Codec>::LAYOUT))+;
         }
     };
 }

@@ -35,8 +35,8 @@ pub use crate::pending::{Pending, invoke_async};
 pub use crate::poa::PoaError;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
-    AnyBitPattern, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable, UnmarshalNillable,
-    WString, WireImage, WireLayout, Zeroable, bounded, check_bound,
+    AnyBitPattern, Block, BlockLayout, BlockReader, BlockWriter, LongDouble, MarshalNillable,
+    UnmarshalNillable, WString, WireImage, WireLayout, Zeroable, bounded, check_bound,
 };
 pub use ironorb_giop::fixed::Fixed;
 pub use ironorb_giop::interpret::{self, Blank, Interpret, Label};

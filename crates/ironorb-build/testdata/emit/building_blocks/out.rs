@@ -147,12 +147,12 @@ pub mod blocks {
 
     g::cdr_struct! {
         Derived: TC_DERIVED = "IDL:blocks/Derived:1.0" {
-            small: i8, byte: u8, a: i16, b: u16, c: i32, d: u32, e: i64, f: u64, many: Vec<i8>,
-            some: [i8; 3], bytes: Vec<u8>, years: Ages = &TC_AGES,
-            these: g::Map<g::Str<5>, g::Seq<i32, 2>, 3> = &TC_FEW, deep: Nested = &TC_NESTED,
-            some_letters: Letters = &TC_LETTERS,
-            some_labels: g::Map<u64, g::Str<2>, 2> = &TC_LABELS,
-            allowed: g::BTreeMap<g::WString, Rights>, head: Header, tail: Wide,
+            [small: i8, byte: u8, a: i16, b: u16, c: i32, d: u32, e: i64, f: u64], [many: Vec<i8>],
+            [some: [i8; 3]], [bytes: Vec<u8>], [years: Ages = &TC_AGES],
+            [these: g::Map<g::Str<5>, g::Seq<i32, 2>, 3> = &TC_FEW], [deep: Nested = &TC_NESTED],
+            [some_letters: Letters = &TC_LETTERS],
+            [some_labels: g::Map<u64, g::Str<2>, 2> = &TC_LABELS],
+            [allowed: g::BTreeMap<g::WString, Rights>], [head: Header], [tail: Wide],
         }
     }
 
@@ -192,9 +192,9 @@ pub mod blocks {
 
     g::cdr_struct! {
         Settings: TC_SETTINGS = "IDL:blocks/Settings:1.0" {
-            retries: i32, owner: String, enabled: bool, ratio: f32, paint: Color, comment: String,
-            granted: Rights, price: g::Fixed<5, 2>, sign: g::WString, third: g::LongDouble,
-            least: i32,
+            [retries: i32], [owner: String], [enabled: bool, ratio: f32, paint: Color],
+            [comment: String], [granted: Rights], [price: g::Fixed<5, 2>], [sign: g::WString],
+            [third: g::LongDouble], [least: i32],
         }
     }
 

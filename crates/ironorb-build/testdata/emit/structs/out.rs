@@ -54,10 +54,11 @@ pub mod shapes {
 
     g::cdr_struct! {
         Everything: TC_EVERYTHING = "IDL:shapes/Everything:1.0" {
-            s: i16, us: u16, l: Metres = &TC_METRES, ul: u32, ll: i64, ull: u64, f: f32, d: f64,
-            ld: g::LongDouble, c: u8 = &g::TypeDef::Char, wc: char, b: bool, o: u8, text: String,
-            wide: g::WString, list: Words = &TC_WORDS, cells: Matrix = &TC_MATRIX, at: Point,
-            anything: Option<g::ObjectRef>, raw: Vec<u8>, key: [u8; 16], many: [u8; 40],
+            [s: i16, us: u16, l: Metres = &TC_METRES, ul: u32, ll: i64, ull: u64, f: f32, d: f64],
+            [ld: g::LongDouble], [c: u8 = &g::TypeDef::Char], [wc: char], [b: bool, o: u8],
+            [text: String], [wide: g::WString], [list: Words = &TC_WORDS],
+            [cells: Matrix = &TC_MATRIX, at: Point], [anything: Option<g::ObjectRef>],
+            [raw: Vec<u8>], [key: [u8; 16]], [many: [u8; 40]],
         }
     }
 
@@ -71,7 +72,7 @@ pub mod shapes {
 
     g::cdr_struct! {
         Outer: TC_OUTER = "IDL:shapes/Outer:1.0" {
-            within: outer::Inner, hand: outer::Side, others: Vec<outer::Inner>,
+            [within: outer::Inner, hand: outer::Side], [others: Vec<outer::Inner>],
         }
     }
 
