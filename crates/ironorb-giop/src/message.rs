@@ -153,6 +153,13 @@ pub struct Message {
     pub(crate) len: usize,
 }
 
+/// A place for a message, which says nothing yet.
+impl Default for Message {
+    fn default() -> Self {
+        Message::spent(Buffer::default())
+    }
+}
+
 /// Without the space that is kept for the next message.
 impl Clone for Message {
     fn clone(&self) -> Self {
@@ -161,6 +168,23 @@ impl Clone for Message {
 }
 
 impl Message {
+    /// A place for a message, with a buffer to be used again.
+    pub fn spent(buffer: Buffer) -> Message {
+        Message {
+            header: MessageHeader {
+                version: Version::V1_2,
+                order: ByteOrder::NATIVE,
+                more_fragments: false,
+                kind: MessageType::Request,
+                body_bytes: 0,
+            },
+            code_sets: TransmissionCodeSets::UNNEGOTIATED,
+            joints: Box::default(),
+            buf: buffer,
+            len: 0,
+        }
+    }
+
     /// A copy of the message that a reader reads, under the code sets that it reads it with. An error when it reads
     /// something else.
     pub fn copied_from(r: &Reader<'_>) -> Result<Message, Malformed> {
@@ -219,6 +243,19 @@ impl Message {
     #[inline]
     pub fn into_buffer(self) -> Buffer {
         self.buf
+    }
+
+    /// The same of a message that is done with, whose place is kept; `None` when there is none to give.
+    #[inline]
+    pub fn take_buffer(&mut self) -> Option<Buffer> {
+        self.len = 0;
+        (!self.buf.is_empty()).then(|| std::mem::take(&mut self.buf))
+    }
+
+    /// The buffer of a message that is done with.
+    #[inline]
+    pub fn buffer(&self) -> &Buffer {
+        &self.buf
     }
 }
 

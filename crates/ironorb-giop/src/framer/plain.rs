@@ -1,6 +1,6 @@
 //! The messages of nearly every call, recognised by what they must look like. Decides nothing about any other.
 
-use super::{BUFFER_BYTES, Buffer, Framer};
+use super::{BUFFER_BYTES, Framer};
 use crate::cdr::Reader;
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, PLAIN_REPLY_BYTES, RequestId};
 use crate::probe::{self, Stage};
@@ -102,22 +102,23 @@ impl Framer {
         (is_plain && is_whole && length <= self.limits.message_bytes_max).then_some(length)
     }
 
-    /// Takes the next message, if it has arrived as a whole, and is a Request of GIOP 1.2 that came in one piece. `spare`
-    /// is a buffer to go on with; without one the framer has its own.
+    /// Takes the next message, if it has arrived as a whole, and is a Request of GIOP 1.2 that came in one piece. It is put
+    /// in the place of one that is done with, whose buffer the framer goes on with. False when nothing has been done.
     #[inline(always)] // a step of every call
-    pub fn take_plain_request(&mut self, spare: &mut Option<Buffer>) -> Option<Message> {
+    pub fn take_plain_request(&mut self, place: &mut Message) -> bool {
         let _probe = probe::enter(Stage::Frame);
         let arrived = &self.buf[self.taken..self.filled];
-        let [m0, m1, m2, m3, m4, m5, m6, m7, n0, n1, n2, n3] = *arrived.first_chunk::<HEADER_BYTES>()?;
-        let start = u64::from_ne_bytes([m0, m1, m2, m3, m4, m5, m6, m7]);
+        let Some((start, rest)) = arrived.split_first_chunk::<8>() else { return false };
+        let Some(size) = rest.first_chunk::<4>() else { return false };
+        let start = u64::from_ne_bytes(*start);
         if start & !u64::from_ne_bytes(ORDER) != u64::from_ne_bytes(REQUEST) {
-            return None;
+            return false;
         }
-        let order = if m6 == 0 { ByteOrder::Big } else { ByteOrder::Little };
-        let body_bytes = order.number([n0, n1, n2, n3]);
+        let order = if start == u64::from_ne_bytes(REQUEST) { ByteOrder::Big } else { ByteOrder::Little };
+        let body_bytes = order.number(*size);
         let length = HEADER_BYTES.saturating_add(body_bytes as usize);
         if length > arrived.len() || length > self.limits.message_bytes_max || self.to_drop > 0 {
-            return None;
+            return false;
         }
         let header = MessageHeader {
             version: Version::V1_2,
@@ -129,26 +130,24 @@ impl Framer {
         // Alone in a small buffer, as messages are that are waited for.
         if self.filled == length
             && length <= BUFFER_BYTES
-            && let Some(spare) = spare.take_if(|spare| spare.len() >= BUFFER_BYTES)
+            && place.buf.len() >= BUFFER_BYTES
+            && place.joints.is_empty()
         {
             self.filled = 0;
-            let buf = std::mem::replace(&mut self.buf, spare);
-            let code_sets = TransmissionCodeSets::UNNEGOTIATED;
-            return Some(Message { header, code_sets, joints: Box::default(), buf, len: length });
+            std::mem::swap(&mut self.buf, &mut place.buf);
+            (place.header, place.code_sets) = (header, TransmissionCodeSets::UNNEGOTIATED);
+            place.len = length;
+        } else {
+            self.detach_one_of_many(place, header, length);
         }
-        Some(self.detach_one_of_many(spare, header, length))
+        true
     }
 
     #[inline(never)]
-    fn detach_one_of_many(
-        &mut self,
-        spare: &mut Option<Buffer>,
-        header: MessageHeader,
-        length: usize,
-    ) -> Message {
-        if let Some(spare) = spare.take() {
+    fn detach_one_of_many(&mut self, place: &mut Message, header: MessageHeader, length: usize) {
+        if let Some(spare) = place.take_buffer() {
             self.recycle(spare);
         }
-        self.detach(header, length)
+        *place = self.detach(header, length);
     }
 }

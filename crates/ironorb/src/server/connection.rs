@@ -1,12 +1,13 @@
 //! One accepted connection: what the threads that serve it share.
 //!
-//! How its bytes leave is in `sending`, where replies go in `answers`, who is told that the client no longer waits in
+//! What a thread does for it is in `in_hand`, how its bytes leave in `sending`, where replies go in `answers`, who is told that the client no longer waits in
 //! `cancelled`, and what it has on top when the client is called over it in `both_ways`.
 
 mod answers;
 mod both_ways;
 mod cancelled;
 mod coalescing;
+mod in_hand;
 mod progress;
 mod sending;
 
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::connection::ServerConnection;
-use ironorb_giop::framer::{BUFFER_BYTES, Buffer, Framer};
+use ironorb_giop::framer::Framer;
 
 use crate::adapter::Session;
 use crate::cancellations::Cancellations;
@@ -32,6 +33,7 @@ use answers::Unanswered;
 use both_ways::Inbox;
 pub(super) use both_ways::Received;
 use coalescing::Coalescing;
+pub(super) use in_hand::InHand;
 use progress::InProgress;
 
 /// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
@@ -83,8 +85,8 @@ pub(super) type OnStall = Box<dyn Fn() -> bool + Send + Sync>;
 /// What a look for work gave.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Something to carry out; `more` says that another whole message has arrived already.
-    Work { work: Work, more: bool },
+    /// Something to carry out is in hand; `more` says that another whole message has arrived already.
+    Work { more: bool },
     /// More bytes are needed.
     Nothing,
     /// The connection is over.
@@ -128,36 +130,6 @@ impl Detour {
     const COUNTED: u8 = 16;
     /// All that concern receiving.
     const OF_RECEIVING: u8 = Detour::STOPPING | Detour::BOTH_WAYS | Detour::CLOGGED | Detour::CANCELLED;
-}
-
-/// The buffer of the message that a thread carried out last, to be used again when it next has a receiving part:
-/// it must not wait for that only to give a buffer back.
-#[derive(Debug, Default)]
-pub(super) struct Spare(Option<Buffer>);
-
-impl Spare {
-    #[inline]
-    fn give_to(&mut self, framer: &mut Framer) {
-        if let Some(buffer) = self.0.take() {
-            framer.recycle(buffer);
-        }
-    }
-
-    /// Takes the buffer of a connection that has none to do: it is brought again when bytes have come.
-    #[inline]
-    fn take_from(&mut self, framer: &mut Framer) {
-        if self.0.is_none() {
-            self.0 = framer.take_idle_buffer();
-        }
-    }
-
-    /// Gives a large one back, which may be wanted before the next message has come. A small one is kept until then.
-    #[inline]
-    fn give_large_to(&mut self, framer: &mut Framer) {
-        if self.0.as_ref().is_some_and(|buffer| buffer.len() > BUFFER_BYTES) {
-            self.give_to(framer);
-        }
-    }
 }
 
 impl Connection {
@@ -205,11 +177,11 @@ impl Connection {
     #[inline]
     pub(super) fn wait_for_work(
         &self,
-        spare: &mut Spare,
+        in_hand: &mut InHand,
         patience: Option<Duration>,
-    ) -> Result<Work, Nothing> {
+    ) -> Result<(), Nothing> {
         let mut framer = lock(&self.receiver);
-        spare.give_large_to(&mut framer);
+        in_hand.give_large_to(&mut framer);
         // Mostly nothing has come yet, and what comes then is a whole request.
         if framer.is_at_rest() && !self.has_detour() {
             self.send_what_is_held();
@@ -219,35 +191,33 @@ impl Connection {
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
-            if !self.has_detour()
-                && let Some(message) = framer.take_plain_request(&mut spare.0)
-            {
+            if !self.has_detour() && in_hand.take_plain_request(&mut framer) {
                 self.begin_plain(&framer);
-                return Ok(Work::Request(message));
+                return Ok(());
             }
         }
-        self.wait_for_any_work(framer, spare, patience)
+        self.wait_for_any_work(framer, in_hand, patience)
     }
 
     #[inline(never)]
     fn wait_for_any_work<'c>(
         &'c self,
         mut framer: MutexGuard<'c, Framer>,
-        spare: &mut Spare,
+        in_hand: &mut InHand,
         patience: Option<Duration>,
-    ) -> Result<Work, Nothing> {
+    ) -> Result<(), Nothing> {
         loop {
-            match self.next_arrived(&mut framer, spare) {
-                Ok(Some(work)) => {
+            match self.next_arrived(&mut framer, in_hand) {
+                Ok(true) => {
                     self.note_unfinished(0);
-                    return Ok(work);
+                    return Ok(());
                 }
-                Ok(None) => {}
+                Ok(false) => {}
                 Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return Err(Nothing::Ever),
                 Err(NoWork::Detour) => {
                     drop(framer);
-                    match self.wait_elsewhere(patience) {
+                    match self.wait_elsewhere(in_hand, patience) {
                         Some(found) => return found,
                         None => framer = lock(&self.receiver),
                     }
@@ -270,16 +240,20 @@ impl Connection {
 
     /// The same where there is a [`Detour`]; `None` when there is none any more.
     #[cold]
-    fn wait_elsewhere(&self, patience: Option<Duration>) -> Option<Result<Work, Nothing>> {
+    fn wait_elsewhere(
+        &self,
+        in_hand: &mut InHand,
+        patience: Option<Duration>,
+    ) -> Option<Result<(), Nothing>> {
         if self.is_on(Detour::STOPPING) {
             return Some(Err(Nothing::Ever));
         }
         self.send_what_is_held();
         if let Some(inbox) = self.inbox.get() {
             return Some(match patience {
-                None => self.wait_at(inbox).ok_or(Nothing::Ever),
-                Some(_) => match self.look_into(inbox) {
-                    Found::Work { work, .. } => Ok(work),
+                None => self.wait_at(inbox).map(|work| in_hand.work = work).ok_or(Nothing::Ever),
+                Some(_) => match self.look_into(inbox, in_hand) {
+                    Found::Work { .. } => Ok(()),
                     Found::Nothing => Err(Nothing::Yet),
                     Found::End => Err(Nothing::Ever),
                 },
@@ -290,13 +264,13 @@ impl Connection {
     }
 
     /// Brings the thread's buffer to a connection that has been at rest.
-    pub(super) fn wake(&self, spare: &mut Spare) {
-        spare.give_to(&mut lock(&self.receiver));
+    pub(super) fn wake(&self, in_hand: &mut InHand) {
+        in_hand.give_to(&mut lock(&self.receiver));
     }
 
     /// Gives up the buffers, if nothing is in them; the thread keeps one. True when something has been received that
     /// somebody is still to look at: it shows in no socket.
-    pub(super) fn rest(&self, spare: &mut Spare) -> bool {
+    pub(super) fn rest(&self, in_hand: &mut InHand) -> bool {
         if let Some(inbox) = self.inbox.get() {
             return inbox.is_announced();
         }
@@ -304,7 +278,9 @@ impl Connection {
         if framer.has_message() {
             return true;
         }
-        spare.0 = framer.rest().or(spare.0.take());
+        if let Some(buffer) = framer.rest() {
+            in_hand.keep(buffer);
+        }
         drop(framer);
         lock(&self.sender).rest();
         false
@@ -324,8 +300,9 @@ impl Connection {
     /// Gives a large buffer back, for a thread that goes on with other connections: nobody knows for how long it would keep
     /// it.
     #[inline]
-    pub(super) fn take_large_back(&self, spare: &mut Spare) {
-        if let Some(large) = spare.0.take_if(|buffer| buffer.len() > BUFFER_BYTES)
+    pub(super) fn take_large_back(&self, in_hand: &mut InHand) {
+        if in_hand.holds_large()
+            && let Some(large) = in_hand.take_buffer()
             && let Ok(mut framer) = self.receiver.try_lock()
         {
             framer.recycle(large);
@@ -351,41 +328,41 @@ impl Connection {
 
     /// Looks for the next thing to do without waiting for bytes. For drivers in which nobody waits for bytes with
     /// the receiving part.
-    pub(super) fn look_for_work(&self, spare: &mut Spare) -> Found {
-        self.look(&mut lock(&self.receiver), spare)
+    pub(super) fn look_for_work(&self, in_hand: &mut InHand) -> Found {
+        self.look(&mut lock(&self.receiver), in_hand)
     }
 
     /// The same beside a thread that may be waiting for bytes: then there is nothing to do.
-    pub(super) fn try_look_for_work(&self, spare: &mut Spare) -> Found {
+    pub(super) fn try_look_for_work(&self, in_hand: &mut InHand) -> Found {
         match self.receiver.try_lock() {
-            Ok(mut framer) => self.look(&mut framer, spare),
+            Ok(mut framer) => self.look(&mut framer, in_hand),
             Err(_) => Found::Nothing,
         }
     }
 
-    fn look(&self, framer: &mut Framer, spare: &mut Spare) -> Found {
-        spare.give_to(framer);
+    fn look(&self, framer: &mut Framer, in_hand: &mut InHand) -> Found {
+        in_hand.give_to(framer);
         loop {
-            match self.next_arrived(framer, spare) {
-                Ok(Some(work)) => {
+            match self.next_arrived(framer, in_hand) {
+                Ok(true) => {
                     self.note_unfinished(0);
                     let more = framer.has_message();
                     if !more {
-                        spare.take_from(framer);
+                        drop(framer.take_idle_buffer()); // a connection at rest has none
                     }
-                    return Found::Work { work, more };
+                    return Found::Work { more };
                 }
-                Ok(None) => {}
+                Ok(false) => {}
                 Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return Found::End,
-                Err(NoWork::Detour) => return self.look_elsewhere(),
+                Err(NoWork::Detour) => return self.look_elsewhere(in_hand),
             }
             self.send_what_is_held();
             match net::receive_now(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {
                     self.note_unfinished_of(framer);
-                    spare.take_from(framer);
+                    in_hand.take_from(framer);
                     return Found::Nothing;
                 }
                 Ok(Moved::End) | Err(_) => return Found::End,
@@ -394,10 +371,10 @@ impl Connection {
     }
 
     #[cold]
-    fn look_elsewhere(&self) -> Found {
+    fn look_elsewhere(&self, in_hand: &mut InHand) -> Found {
         match self.inbox.get() {
             _ if self.is_on(Detour::STOPPING) => Found::End,
-            Some(inbox) => self.look_into(inbox),
+            Some(inbox) => self.look_into(inbox, in_hand),
             None => Found::Nothing,
         }
     }
@@ -446,24 +423,22 @@ impl Connection {
         self.progress.begin();
     }
 
-    /// What has arrived, counted; `None` when more bytes are needed.
+    /// Takes what has arrived, counted; false when more bytes are needed.
     #[inline]
-    fn next_arrived(&self, framer: &mut Framer, spare: &mut Spare) -> Result<Option<Work>, NoWork> {
+    fn next_arrived(&self, framer: &mut Framer, in_hand: &mut InHand) -> Result<bool, NoWork> {
         if self.has_detour() {
-            return self.next_on_detour(framer);
+            return self.next_on_detour(framer).map(|work| in_hand.take(work));
         }
-        match framer.take_plain_request(&mut spare.0) {
-            Some(message) => {
-                self.begin_plain(framer);
-                Ok(Some(Work::Request(message)))
-            }
-            None => self.next_of_any_kind(framer, spare),
+        if in_hand.take_plain_request(framer) {
+            self.begin_plain(framer);
+            return Ok(true);
         }
+        self.next_of_any_kind(framer, in_hand).map(|work| in_hand.take(work))
     }
 
     #[inline(never)]
-    fn next_of_any_kind(&self, framer: &mut Framer, spare: &mut Spare) -> Result<Option<Work>, NoWork> {
-        spare.give_to(framer);
+    fn next_of_any_kind(&self, framer: &mut Framer, in_hand: &mut InHand) -> Result<Option<Work>, NoWork> {
+        in_hand.give_to(framer);
         match Work::next_or_reply(framer, |message| self.take_reply(message)) {
             Ok(work) => {
                 self.coalescing.note(framer.holds_bytes(), || framer.has_message());
@@ -505,17 +480,18 @@ impl Connection {
 
     /// Takes note of what a client tells of itself with its first requests, before another thread may serve the next:
     /// it holds for that one as well.
-    pub(super) fn take_note(&self, work: &Work) {
+    pub(super) fn take_note(&self, in_hand: &InHand) {
         if self.served.load(Ordering::Relaxed) < INTRODUCTIONS_MAX {
-            work.take_note(&self.orb, &self.session, &Unanswered::of(self));
+            in_hand.work.take_note(&self.orb, &self.session, &Unanswered::of(self));
         }
     }
 
-    /// Carries out a request that has been taken and keeps its buffer. True when the connection has ended meanwhile and this was the last
-    /// one: the caller closes it.
+    /// Carries out a request that has been taken. True when the connection has ended meanwhile and this was the last one: the
+    /// caller closes it.
     #[inline]
     #[must_use]
-    pub(super) fn carry_out(&self, mut work: Work, spare: &mut Spare) -> bool {
+    pub(super) fn carry_out(&self, in_hand: &mut InHand) -> bool {
+        let work = &mut in_hand.work;
         self.before_upcall();
         let request = Unanswered::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
@@ -526,7 +502,6 @@ impl Connection {
             work.carry_out_within_limits(&self.orb, &self.session, &request);
         }
         self.served.fetch_add(1, Ordering::Relaxed);
-        spare.0 = Some(work.into_buffer());
         self.after_upcall();
         self.progress.end(request.is_settled()) && self.ending.load(Ordering::SeqCst)
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::connection::{Connection, Nothing, Spare};
+use super::connection::{Connection, InHand, Nothing};
 use super::pool::{self, Pool};
 use super::{Shared, spawn};
 use crate::sync::lock;
@@ -58,10 +58,10 @@ impl Crew {
 
     fn run(self: &Arc<Self>, shared: &Arc<Shared>) {
         let Some(pool) = &shared.pool else { return };
-        let mut spare = Spare::default();
+        let mut in_hand = InHand::default();
         while let Some(connection) = pool::next(shared, pool) {
             self.leave_waiting(shared);
-            self.keep_to(&connection, shared, pool, &mut spare);
+            self.keep_to(&connection, shared, pool, &mut in_hand);
             if !self.wait_again() {
                 return;
             }
@@ -99,14 +99,14 @@ impl Crew {
         self.waiting.load(Ordering::Relaxed) == 0
     }
 
-    fn keep_to(&self, connection: &Arc<Connection>, shared: &Shared, pool: &Pool, spare: &mut Spare) {
+    fn keep_to(&self, connection: &Arc<Connection>, shared: &Shared, pool: &Pool, in_hand: &mut InHand) {
         if connection.is_stalled() {
             return; // the thread that waits for the peer brings it back
         }
         lock(&self.kept).insert(connection.id, connection.clone());
-        let fate = self.serve(connection, spare);
+        let fate = self.serve(connection, in_hand);
         lock(&self.kept).remove(&connection.id);
-        connection.take_large_back(spare);
+        connection.take_large_back(in_hand);
         match fate {
             Fate::Stalled => {}
             Fate::Gone => shared.close(connection),
@@ -117,17 +117,17 @@ impl Crew {
                 }
             }
             // Whole messages that have been received show in no socket.
-            Fate::Released if connection.rest(spare) => pool.push_ready(connection),
+            Fate::Released if connection.rest(in_hand) => pool.push_ready(connection),
             Fate::Released => pool.rearm(connection),
         }
     }
 
-    fn serve(&self, connection: &Connection, spare: &mut Spare) -> Fate {
-        connection.wake(spare);
+    fn serve(&self, connection: &Connection, in_hand: &mut InHand) -> Fate {
+        connection.wake(in_hand);
         loop {
-            match connection.wait_for_work(spare, Some(KEPT_FOR)) {
-                Ok(work) => {
-                    if connection.carry_out(work, spare) {
+            match connection.wait_for_work(in_hand, Some(KEPT_FOR)) {
+                Ok(()) => {
+                    if connection.carry_out(in_hand) {
                         return Fate::Gone;
                     }
                     if connection.is_stalled() {

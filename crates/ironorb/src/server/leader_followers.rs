@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::connection::{Connection, Found, Spare};
+use super::connection::{Connection, Found, InHand};
 use super::pool::{self, Pool};
 use super::{Shared, spawn};
 
@@ -16,10 +16,10 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
         let shared = shared.clone();
         spawn("ironorb-pool", move || {
             if let Some(pool) = &shared.pool {
-                let mut spare = Spare::default();
+                let mut in_hand = InHand::default();
                 while let Some(connection) = pool::next(&shared, pool) {
-                    serve(&shared, pool, &connection, &mut spare);
-                    connection.take_large_back(&mut spare);
+                    serve(&shared, pool, &connection, &mut in_hand);
+                    connection.take_large_back(&mut in_hand);
                 }
             }
         })?;
@@ -27,20 +27,20 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut Spare) {
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, in_hand: &mut InHand) {
     if connection.is_stalled() {
         return; // the thread that waits for the peer brings it back
     }
-    match connection.look_for_work(spare) {
+    match connection.look_for_work(in_hand) {
         Found::Nothing => pool.rearm(connection),
-        Found::Work { work, more } => {
-            connection.take_note(&work);
+        Found::Work { more } => {
+            connection.take_note(in_hand);
             if more {
                 pool.push_ready(connection);
             } else {
                 pool.rearm(connection);
             }
-            if connection.carry_out(work, spare) {
+            if connection.carry_out(in_hand) {
                 shared.close(connection);
             }
         }

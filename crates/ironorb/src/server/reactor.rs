@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::connection::{Connection, Found, Spare};
+use super::connection::{Connection, Found, InHand};
 use super::pool::{self, Pool};
 use super::{Shared, spawn};
 
@@ -15,10 +15,10 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let shared = shared.clone();
     spawn("ironorb-reactor", move || {
         if let Some(pool) = &shared.pool {
-            let mut spare = Spare::default();
+            let mut in_hand = InHand::default();
             while let Some(connection) = pool::next(&shared, pool) {
-                serve(&shared, pool, &connection, &mut spare);
-                connection.take_large_back(&mut spare);
+                serve(&shared, pool, &connection, &mut in_hand);
+                connection.take_large_back(&mut in_hand);
             }
         }
     })
@@ -27,18 +27,18 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 /// Requests of one connection that are served before the others have their turn.
 const REQUESTS_A_TURN: usize = 16;
 
-fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, spare: &mut Spare) {
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, in_hand: &mut InHand) {
     if connection.is_stalled() {
         return pool.leave_stalled(connection); // the thread that waits for the peer brings it back
     }
     for _ in 0..REQUESTS_A_TURN {
-        match connection.look_for_work(spare) {
+        match connection.look_for_work(in_hand) {
             Found::Nothing => {
                 pool.leave(connection);
                 return;
             }
-            Found::Work { work, .. } => {
-                if connection.carry_out(work, spare) {
+            Found::Work { .. } => {
+                if connection.carry_out(in_hand) {
                     return shared.close(connection);
                 }
                 if connection.is_stalled() {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::connection::{Connection, Found, Spare};
+use super::connection::{Connection, Found, InHand};
 use super::hybrid::Crew;
 use super::{Shared, spawn};
 use crate::sync::lock;
@@ -64,9 +64,9 @@ pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     }
     let (helper, shared) = (connection.clone(), shared.clone());
     let started = spawn("ironorb-helper", move || {
-        let mut spare = Spare::default();
-        while let Found::Work { work, .. } = helper.try_look_for_work(&mut spare) {
-            if helper.carry_out(work, &mut spare) {
+        let mut in_hand = InHand::default();
+        while let Found::Work { .. } = helper.try_look_for_work(&mut in_hand) {
+            if helper.carry_out(&mut in_hand) {
                 shared.close(&helper);
             }
         }

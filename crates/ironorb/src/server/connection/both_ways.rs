@@ -13,7 +13,7 @@ use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ListenPoint;
 
 use super::progress::InProgress;
-use super::{Connection, Detour, Found};
+use super::{Connection, Detour, Found, InHand};
 use crate::client::{Acceptor, Backlog};
 use crate::net::{self, Moved};
 use crate::server::work::{Other, Stop, Work};
@@ -324,7 +324,7 @@ impl Connection {
     }
 
     /// Looks for a request, as any other thread.
-    pub(super) fn look_into(&self, inbox: &Inbox) -> Found {
+    pub(super) fn look_into(&self, inbox: &Inbox, in_hand: &mut InHand) -> Found {
         if self.is_on(Detour::CLOGGED) {
             return Found::Nothing;
         }
@@ -334,7 +334,8 @@ impl Connection {
             waiting.is_announced = more;
             drop(waiting);
             self.resume(resumes);
-            return Found::Work { work, more };
+            in_hand.work = work;
+            return Found::Work { more };
         }
         waiting.is_announced = false;
         match waiting.over {
