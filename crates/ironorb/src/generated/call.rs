@@ -362,16 +362,20 @@ impl<'c> Responder<'c> {
         match self.interception {
             None if self.wanted => reply(EncodedContexts::EMPTY),
             None => {}
-            Some(interception) => {
-                let outcome = if self.wanted { Outcome::Results } else { Outcome::Oneway };
-                let (outcome, contexts) = interception.end(outcome);
-                match outcome {
-                    Outcome::Results => reply(contexts.encoded()),
-                    other => self.reply_instead(&other, contexts.encoded()),
-                }
-            }
+            Some(interception) => self.answer_intercepted(interception, reply),
         }
         Replied(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer_intercepted(&self, interception: &Interception, reply: impl FnOnce(EncodedContexts<'_>)) {
+        let outcome = if self.wanted { Outcome::Results } else { Outcome::Oneway };
+        let (outcome, contexts) = interception.end(outcome);
+        match outcome {
+            Outcome::Results => reply(contexts.encoded()),
+            other => self.reply_instead(&other, contexts.encoded()),
+        }
     }
 
     /// Writes a reply; when the body cannot be written, an exception.

@@ -161,13 +161,21 @@ impl Connection {
         }
     }
 
-    /// A reply has been written. True when it waits for others, false when it is to be sent now.
+    /// A reply has been written. True when it waits for others, false when it is being sent now, with all that waits.
     #[inline]
     pub(super) fn holds(&self, sender: &mut ServerConnection) -> bool {
-        self.coalescing.state.load(Ordering::Relaxed) != 0 && self.hold(sender)
+        self.coalescing.state.load(Ordering::Relaxed) != 0 && self.holds_or_sends(sender)
     }
 
     #[cold]
+    fn holds_or_sends(&self, sender: &mut ServerConnection) -> bool {
+        let is_held = self.hold(sender);
+        if !is_held {
+            self.note_sent();
+        }
+        is_held
+    }
+
     fn hold(&self, sender: &mut ServerConnection) -> bool {
         let coalescing = &self.coalescing;
         let now_ns = coalescing.now_ns();

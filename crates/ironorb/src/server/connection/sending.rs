@@ -37,7 +37,6 @@ impl Connection {
         if self.holds(&mut sender) {
             return;
         }
-        self.note_sent();
         drop(self.flush(sender));
     }
 
