@@ -11,7 +11,7 @@ mod relay;
 mod write;
 
 pub use address::{AddressingDisposition, TargetAddress};
-pub use alike::RequestHead;
+pub use alike::{Print, RequestHead};
 pub use operation::{OperationName, OperationTail};
 pub(crate) use read::PLAIN_REPLY_BYTES;
 pub use read::{

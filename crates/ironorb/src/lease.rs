@@ -80,7 +80,7 @@ const MANAGER_SHIFT: u32 = 40;
 pub(crate) struct Mark([AtomicU64; DEPTH_MAX]);
 
 /// Calls further in go the ordinary way.
-const DEPTH_MAX: usize = 16;
+pub(crate) const DEPTH_MAX: usize = 16;
 
 /// What an ORB has lent.
 #[derive(Debug, Default)]
@@ -196,6 +196,14 @@ pub(crate) struct InProgress<'l> {
     depth: usize,
 }
 
+impl InProgress<'_> {
+    /// The depth of the call, below [`DEPTH_MAX`].
+    #[inline(always)]
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
 impl Drop for InProgress<'_> {
     #[inline(always)] // a step of every call
     fn drop(&mut self) {
@@ -225,7 +233,11 @@ impl Lending {
     /// A lease of the object of an upcall, from an [epoch](Self::begin) on. `None` when it may not be lent, or the thread is
     /// going down.
     pub(crate) fn hold(self: &Arc<Self>, epoch: u64, upcall: &Upcall) -> Option<Hold> {
-        let lent = upcall.lend()?;
+        self.hold_of(epoch, upcall.lend()?)
+    }
+
+    /// A lease of something that has been lent, from an [epoch](Self::begin) on; `None` when the thread is going down.
+    pub(crate) fn hold_of(self: &Arc<Self>, epoch: u64, lent: Lent) -> Option<Hold> {
         let (mark, lent) = Own::of(self, |own| own.note(lent))?;
         Some(Hold { epoch, token: lent.token(), mark, lending: self.clone(), lent })
     }

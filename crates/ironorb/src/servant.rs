@@ -143,6 +143,12 @@ impl Kept {
         self.0.clone()
     }
 
+    /// The servant, for a request.
+    #[inline]
+    pub(crate) fn get(&self) -> &dyn Servant {
+        &*self.0
+    }
+
     /// Carries out a request.
     #[inline]
     pub(crate) fn dispatch(&self, call: Call<'_>) -> Replied {
@@ -195,12 +201,12 @@ impl Leased {
         }
     }
 
-    /// Gives `carry_out` the servant; `None` when it has been dropped.
+    /// The servant for a request, in `place` if it is to be held until that is over; `None` when it has been dropped.
     #[inline(always)] // a step of every call
-    pub(crate) fn with<T>(&self, carry_out: impl FnOnce(&dyn Servant) -> T) -> Option<T> {
+    pub(crate) fn get<'l>(&'l self, place: &'l mut Option<Arc<dyn Servant>>) -> Option<&'l dyn Servant> {
         match self {
-            Leased::Kept(servant) => Some(carry_out(&*servant.0)),
-            Leased::Known(servant) => Some(carry_out(&*servant.upgrade()?)),
+            Leased::Kept(servant) => Some(servant.get()),
+            Leased::Known(servant) => Some(&**place.insert(servant.upgrade()?)),
         }
     }
 }

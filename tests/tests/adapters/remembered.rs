@@ -1,12 +1,13 @@
-//! Requests that say the same as many before reach their servant without being looked up. Whatever ends that must be seen by
-//! the next one, and whoever waits for requests must wait for these as well.
+//! Requests that say the same as many before reach their servant without being looked up, and those that differ in the object
+//! alone reach its adapter so. Whatever ends that must be seen by the next one, and whoever waits for requests must wait for
+//! these as well.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use ironorb::poa::{IdAssignment, ObjectId, PoaCurrent, PoaPolicies};
-use ironorb::{MinorCode, Poa, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::{MinorCode, Orb, Poa, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
@@ -17,6 +18,33 @@ const MANY: usize = 100;
 
 fn ping_often(probe: &ProbeRef) {
     (0..MANY).for_each(|_| probe.ping().unwrap());
+}
+
+/// How an object is called that is to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    /// Again and again.
+    OfIt,
+    /// In turn with another of its adapter.
+    InTurn,
+}
+
+impl Calls {
+    const BOTH: [Calls; 2] = [Calls::OfIt, Calls::InTurn];
+
+    fn make(self, probe: &ProbeRef, fellow: &ProbeRef) {
+        for _ in 0..MANY {
+            probe.ping().unwrap();
+            if self == Calls::InTurn {
+                fellow.ping().unwrap();
+            }
+        }
+    }
+}
+
+/// The other object of an adapter whose object is called "object".
+fn fellow(client: &Orb, poa: &Poa) -> ProbeRef {
+    elsewhere(client, &poa.activate_with_id("fellow", Probing::default()).unwrap())
 }
 
 fn user(poa: &Poa) -> Poa {
@@ -44,18 +72,23 @@ fn counted(count: &Arc<AtomicUsize>, is_dropped: &Arc<AtomicBool>) -> Hooked {
 #[test]
 fn an_object_that_ends_is_gone_for_the_next_request_and_its_servant_with_it() {
     let (server, client) = (server(), client());
-    for poa in [server.root_poa(), user(&server.root_poa())] {
+    let adapters = [server.root_poa(), user(&server.root_poa())];
+    for (poa, calls) in adapters.iter().flat_map(|poa| Calls::BOTH.map(|calls| (poa, calls))) {
         let (count, is_dropped) = (Arc::default(), Arc::default());
         let is_user = poa.name() == "user";
         let activate = |servant| -> ProbeRef {
             match is_user {
-                true => poa.activate_with_id("object", servant).unwrap(),
+                true => poa.activate_with_id(format!("{calls:?}"), servant).unwrap(),
                 false => poa.activate(servant).unwrap(),
             }
         };
         let probe = activate(counted(&count, &is_dropped));
         let remote = elsewhere(&client, &probe);
-        ping_often(&remote);
+        let fellow: ProbeRef = match is_user {
+            true => poa.activate_with_id(format!("{calls:?}").to_lowercase(), Probing::default()).unwrap(),
+            false => poa.activate(Probing::default()).unwrap(),
+        };
+        calls.make(&remote, &elsewhere(&client, &fellow));
         assert_eq!(count.swap(0, Ordering::SeqCst), MANY);
         poa.deactivate(&poa.reference_to_id(probe.object()).unwrap()).unwrap();
         eventually("nobody else has it", || is_dropped.load(Ordering::SeqCst));
@@ -79,7 +112,7 @@ fn whoever_ends_something_waits_for_such_requests() {
         |poa| poa.manager().discard_requests(true).unwrap(),
         |poa| poa.manager().deactivate(true, true).unwrap(),
     ];
-    for end in ends {
+    for (end, calls) in ends.into_iter().flat_map(|end| Calls::BOTH.map(|calls| (end, calls))) {
         let (server, client) = (server(), client());
         let poa = user(&server.root_poa());
         let (entered, has_entered) = mpsc::channel();
@@ -96,7 +129,7 @@ fn whoever_ends_something_waits_for_such_requests() {
         });
         let probe: ProbeRef = poa.activate_with_id("object", servant).unwrap();
         let remote = elsewhere(&client, &probe);
-        ping_often(&remote);
+        calls.make(&remote, &fellow(&client, &poa));
         blocks.store(true, Ordering::SeqCst);
         thread::scope(|scope| {
             let call = scope.spawn(|| remote.ping());
@@ -118,8 +151,9 @@ fn a_manager_s_state_holds_for_the_next_request() {
     let poa = user(&server.root_poa());
     let probe: ProbeRef = poa.activate_with_id("object", Probing::default()).unwrap();
     let remote = elsewhere(&client, &probe);
-    for _ in 0..3 {
-        ping_often(&remote);
+    let fellow = fellow(&client, &poa);
+    for calls in Calls::BOTH.repeat(2) {
+        calls.make(&remote, &fellow);
         poa.manager().discard_requests(false).unwrap();
         let e = remote.ping().unwrap_err();
         assert_eq!((e.kind, e.minor), (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED));
@@ -135,21 +169,21 @@ fn a_manager_s_state_holds_for_the_next_request() {
     assert_eq!(kind_of(remote.ping()).0, SystemExceptionKind::ObjAdapter);
 }
 
-/// Ends itself when it is told to, and asks what it is.
-struct Asking(Arc<AtomicBool>);
+/// Ends itself when it is told to, calls another in its process, and asks what it is.
+struct Asking {
+    ends: Arc<AtomicBool>,
+    other: ProbeRef,
+}
 
 impl Asking {
-    fn servant(ends: &Arc<AtomicBool>) -> Hooked {
-        let asking = Asking(ends.clone());
-        Hooked::new(move || asking.ask())
-    }
-
     fn ask(&self) -> Result<(), SystemException> {
         let id = PoaCurrent.object_id().expect("it is in an upcall");
         assert_eq!(id, ObjectId::from("object"));
         let poa = PoaCurrent.poa().expect("it is in an upcall");
         assert_eq!(poa.name(), "user");
-        if self.0.load(Ordering::SeqCst) {
+        assert_eq!(self.other.whoami()?, "fellow");
+        assert_eq!(PoaCurrent.object_id(), Some(id.clone()), "again");
+        if self.ends.load(Ordering::SeqCst) {
             poa.deactivate(&id)?;
             assert_eq!(PoaCurrent.object_id(), Some(id), "until it returns");
             assert!(poa.manager().hold_requests(true).is_err(), "it would wait for itself");
@@ -160,16 +194,53 @@ impl Asking {
 
 #[test]
 fn such_a_servant_knows_what_it_is_and_may_end_itself() {
+    for calls in Calls::BOTH {
+        let (server, client) = (server(), client());
+        let poa = user(&server.root_poa());
+        let other: ProbeRef = poa.activate_with_id("fellow", Probing::default()).unwrap();
+        let fellow = elsewhere(&client, &other);
+        let ends = Arc::new(AtomicBool::new(false));
+        let asking = Asking { ends: ends.clone(), other };
+        let servant = Hooked::new(move || asking.ask());
+        let probe: ProbeRef = poa.activate_with_id("object", servant).unwrap();
+        let remote = elsewhere(&client, &probe);
+        calls.make(&remote, &fellow);
+        ends.store(true, Ordering::SeqCst);
+        remote.ping().unwrap();
+        assert_eq!(kind_of(remote.ping()), GONE);
+        assert_eq!(PoaCurrent.object_id(), None);
+        fellow.ping().unwrap();
+    }
+}
+
+/// Ids of all lengths, so that keys have many, in adapters that come again under their names.
+#[test]
+fn objects_of_an_adapter_that_has_come_again_are_the_new_ones() {
     let (server, client) = (server(), client());
-    let poa = user(&server.root_poa());
-    let ends = Arc::default();
-    let probe: ProbeRef = poa.activate_with_id("object", Asking::servant(&ends)).unwrap();
-    let remote = elsewhere(&client, &probe);
-    ping_often(&remote);
-    ends.store(true, Ordering::SeqCst);
-    remote.ping().unwrap();
-    assert_eq!(kind_of(remote.ping()), GONE);
-    assert_eq!(PoaCurrent.object_id(), None);
+    let ids: Vec<String> = (1..40).flat_map(|n| ["a", "b"].map(|octet| octet.repeat(n))).collect();
+    let mut remotes: Vec<ProbeRef> = Vec::new();
+    for round in 0..3 {
+        let policies = PoaPolicies::PERSISTENT;
+        let poa = server.root_poa().create_poa("again", None, policies).unwrap();
+        let probes = ids.iter().map(|id| -> ProbeRef {
+            let probe: ProbeRef = poa.activate_with_id(&**id, Probing::default()).unwrap();
+            probe.set_label(&format!("{id} {round}")).unwrap();
+            elsewhere(&client, &probe)
+        });
+        let probes: Vec<_> = probes.collect();
+        if remotes.is_empty() {
+            remotes = probes;
+        }
+        for (pair, ids) in remotes.chunks(2).zip(ids.chunks(2)) {
+            for _ in 0..MANY {
+                for (probe, id) in pair.iter().zip(ids) {
+                    assert_eq!(probe.label().unwrap(), format!("{id} {round}"));
+                }
+            }
+        }
+        poa.destroy(true, true).unwrap();
+        assert_eq!(kind_of(remotes[ids.len() - 1].label()), GONE);
+    }
 }
 
 #[test]

@@ -56,41 +56,76 @@ fn requests_are_read_alike_whatever_is_changed_in_them() {
     }
 }
 
-/// Whatever is changed, a request that is taken for one before says the same, but for its number and its arguments.
+/// Whatever is changed, a request that is taken for one before says the same, but for its number and its arguments, and but
+/// for the object where that is left open.
 #[test]
 fn requests_are_known_by_what_they_say() {
     for (key_length, name) in [(27, "ping"), (27, "a_long_name_of_an_operation"), (3, "x"), (60, "ping")] {
-        let key: Vec<u8> = (0..key_length).collect();
-        let whole = request(&key, name.into(), EncodedContexts::EMPTY, &[1, 2, 3, 4, 5]);
-        let first = message(whole.clone());
-        let head = RequestHead::of(&first).unwrap();
-        assert_eq!((head.response(), head.operation()), (Response::SyncWithTarget, name.as_bytes()));
-        let alike = request(&key, name.into(), EncodedContexts::EMPTY, &[]);
-        let head_bytes = alike.len();
-        for (bytes, arguments) in [(whole.clone(), &[1, 2, 3, 4, 5][..]), (alike, &[])] {
-            let message = message(bytes);
-            assert!(head.is_of(&message) && message.print() == first.print());
-            let mut r = head.arguments_of(&message, Encoding::NATIVE);
-            assert_eq!(head.id_of(&message), RequestId(0x0102_0304));
-            assert_eq!(r.read_bytes(r.remaining()).unwrap(), arguments);
+        for open in [0, 2, key_length, 100] {
+            check_known(key_length, name, open);
         }
-        for at in 4..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1;
-            let Ok(header) = MessageHeader::parse(bytes.first_chunk().unwrap()) else { continue };
-            let message = Message { header, ..message(bytes) };
-            if !head.is_of(&message) {
-                continue;
-            }
-            let read = message.plain_request().unwrap();
-            assert_eq!((read.object_key, read.operation), (&key[..], name.as_bytes()), "changed at {at}");
-            assert_eq!((read.id, read.response), (head.id_of(&message), head.response()), "changed at {at}");
-            let r = head.arguments_of(&message, Encoding::NATIVE);
-            assert_eq!((r.position(), r.encoding().order), (read.body_at, header.order), "changed at {at}");
-        }
-        for cut in HEADER_BYTES..head_bytes {
-            assert!(!head.is_of(&message(whole[..cut].to_vec())), "cut at {cut}");
-        }
+    }
+}
+
+fn check_known(key_length: usize, name: &str, open: usize) {
+    let key: Vec<u8> = (0..key_length as u8).collect();
+    let begin = key.len() - open.min(key.len());
+    let whole = request(&key, name.into(), EncodedContexts::EMPTY, &[1, 2, 3, 4, 5]);
+    let first = message(whole.clone());
+    let head = RequestHead::of(&first, open).unwrap();
+    assert_eq!((head.response(), head.operation()), (Response::SyncWithTarget, name.as_bytes()));
+    let alike = request(&key, name.into(), EncodedContexts::EMPTY, &[]);
+    let head_bytes = alike.len();
+    for (bytes, arguments) in [(whole.clone(), &[1, 2, 3, 4, 5][..]), (alike, &[])] {
+        let message = message(bytes);
+        assert!(head.is_of(&message) && message.print() == first.print());
+        assert_eq!(head.object_of(&message), Some(&key[begin..]));
+        let mut r = head.arguments_of(&message, Encoding::NATIVE);
+        assert_eq!(head.id_of(&message), RequestId(0x0102_0304));
+        assert_eq!(r.read_bytes(r.remaining()).unwrap(), arguments);
+    }
+    for at in 4..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        let Ok(header) = MessageHeader::parse(bytes.first_chunk().unwrap()) else { continue };
+        let message = Message { header, ..message(bytes) };
+        let Some(object) = head.object_of(&message) else {
+            assert!(!head.is_of(&message), "changed at {at}");
+            continue;
+        };
+        let read = message.plain_request().unwrap();
+        assert_eq!(read.operation, name.as_bytes(), "changed at {at}");
+        assert_eq!(read.object_key, [&key[..begin], object].concat(), "changed at {at}");
+        assert_eq!(head.is_of(&message), read.object_key == key, "changed at {at}");
+        assert_eq!((read.id, read.response), (head.id_of(&message), head.response()), "changed at {at}");
+        let r = head.arguments_of(&message, Encoding::NATIVE);
+        assert_eq!((r.position(), r.encoding().order), (read.body_at, header.order), "changed at {at}");
+    }
+    for cut in HEADER_BYTES..head_bytes {
+        let cut = message(whole[..cut].to_vec());
+        assert!(!head.is_of(&cut) && head.object_of(&cut).is_none());
+        let _no_panic = cut.print();
+    }
+}
+
+#[test]
+fn prints_tell_adapters_operations_and_objects() {
+    let print = |key: &[u8], name: &str, body: &[u8]| {
+        message(request(key, name.into(), EncodedContexts::EMPTY, body)).print()
+    };
+    let first = print(b"IO\x01 adapter... object 1", "ping", b"one").unwrap();
+    assert_eq!(print(b"IO\x01 adapter... object 1", "ping", b"other"), Some(first));
+    let other = print(b"IO\x01 adapter... object 2", "ping", b"one").unwrap();
+    assert_eq!(other.shape, first.shape);
+    assert_ne!(other.object, first.object);
+    for (key, name) in [(b"IO\x01 adapter... object 1", "pong"), (b"IO\x01 adaptor... object 1", "ping")] {
+        assert_ne!(print(key, name, b"one").unwrap().shape, first.shape);
+    }
+    // Whatever the length of a key is said to be.
+    for size in [0_u32, 1, 7, 24, 200, 1 << 31, u32::MAX] {
+        let mut lying = request(b"IO\x01 adapter... object 1", "ping".into(), EncodedContexts::EMPTY, b"");
+        lying[24..28].copy_from_slice(&size.to_ne_bytes());
+        let _no_panic = message(lying).print();
     }
 }
 
@@ -99,9 +134,9 @@ fn requests_that_say_more_or_are_long_are_not_kept() {
     let mut list = ServiceContextList::default();
     list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
     let more = request(b"the key", "ping".into(), list.encoded(), &[]);
-    assert!(RequestHead::of(&message(more)).is_none());
+    assert!(RequestHead::of(&message(more), 0).is_none());
     let long = request(&[7; 600], "ping".into(), EncodedContexts::EMPTY, &[]);
-    assert!(RequestHead::of(&message(long)).is_none());
+    assert!(RequestHead::of(&message(long), 0).is_none());
 }
 
 fn check(bytes: Vec<u8>) {

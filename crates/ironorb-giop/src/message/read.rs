@@ -361,7 +361,7 @@ impl Message {
 pub(super) const FLAGS_AT: usize = HEADER_BYTES + 4;
 
 /// Where in a request of GIOP 1.2 the object key is that names its object.
-const KEY_AT: usize = HEADER_BYTES + 16;
+pub(super) const KEY_AT: usize = HEADER_BYTES + 16;
 
 /// A header of GIOP 1.2 with a request id, a status and no service contexts.
 pub(crate) const PLAIN_REPLY_BYTES: usize = HEADER_BYTES + 12;

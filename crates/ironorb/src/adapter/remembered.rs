@@ -1,6 +1,9 @@
-//! Requests that say the same as others that this thread has carried out lately: they are known by their bytes, and reach
-//! their servant by a lease of its object, as calls within a process do ([`lease`](crate::lease)). Nothing of them is parsed
-//! or looked up, and nothing is counted that other threads see.
+//! Requests that say the same as others that this thread has carried out lately: they are known by their bytes. Nothing of
+//! them is parsed or looked up.
+//!
+//! Those that say the same of another object of the same adapter reach it by a lease of the adapter: only the object is
+//! looked for, and counts them. Those of an object that is called again and again reach their servant by a lease of the
+//! object, as calls within a process do ([`lease`](crate::lease)): then nothing is counted that other threads see.
 //!
 //! Decides nothing: what is remembered is where such a request has gone in the ordinary way, and whatever changes that ends
 //! the lease. A request that is not known pays a few instructions.
@@ -8,20 +11,20 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use ironorb_giop::message::{Message, RequestHead, Response};
+use ironorb_giop::message::{Message, Print, RequestHead, Response};
 
 use super::Adapter;
 use crate::config::{Demultiplexing, ObjectLookup, OrbConfig};
 use crate::generated::operations::Found;
 use crate::lease::Hold;
-use crate::poa::Upcall;
+use crate::poa::key::{self, ParsedKey};
+use crate::poa::{AdapterLease, Naming, Upcall};
 use crate::probe::{self, Stage};
 use crate::servant::{Leased, Servant};
 
 thread_local! {
-    /// The prints of what is in `KNOWN`, and what the last requests were that were not: apart from it, so that to find nothing
-    /// is two comparisons.
-    static PRINTS: [Print; PLACES] = const { [const { Print::none() }; PLACES] };
+    /// What has come lately: apart from what is known, so that to find nothing is a comparison.
+    static LATELY: [Lately; PLACES] = const { [const { Lately::nothing() }; PLACES] };
     static KNOWN: [Place; PLACES] = const { [const { RefCell::new(None) }; PLACES] };
 }
 
@@ -34,25 +37,54 @@ const PLACES: usize = 8;
 /// it: objects that are soon gone are not worth it.
 const ALIKE_MIN: u32 = 64;
 
-struct Print {
+/// What requests with the same place have said.
+struct Lately {
+    /// The print of what is known there; 0 where nothing is.
     known: Cell<u64>,
-    last: Cell<u64>,
-    /// How many in a row have been like the last.
-    alike: Cell<u32>,
+    /// Of the last that was not known.
+    shape: Repeated,
+    /// Of the last one's object.
+    object: Repeated,
 }
 
-impl Print {
-    const fn none() -> Print {
-        Print { known: Cell::new(0), last: Cell::new(0), alike: Cell::new(0) }
+/// A number that may come again and again.
+struct Repeated {
+    last: Cell<u64>,
+    /// How often in a row it has come after the first time.
+    times: Cell<u32>,
+}
+
+impl Lately {
+    const fn nothing() -> Lately {
+        Lately { known: Cell::new(0), shape: Repeated::new(), object: Repeated::new() }
+    }
+}
+
+impl Repeated {
+    const fn new() -> Repeated {
+        Repeated { last: Cell::new(0), times: Cell::new(0) }
+    }
+
+    /// Notes that it has come; true when it has come often enough.
+    #[inline(always)] // a step of many calls
+    fn note(&self, number: u64) -> bool {
+        let times = if self.last.replace(number) == number { self.times.get() + 1 } else { 0 };
+        self.times.set(times);
+        times >= ALIKE_MIN
+    }
+
+    fn forget(&self) {
+        self.times.set(0);
     }
 }
 
 /// What is known of requests that say the same.
 struct Known {
+    /// Of the object that is known, if one is.
     head: RequestHead,
-    hold: Hold,
-    servant: Leased,
     operation: Cell<Found>,
+    adapter: AdapterLease,
+    object: Option<(Hold, Leased)>,
 }
 
 /// A request that is known, and in its object.
@@ -71,62 +103,103 @@ impl Adapter {
 
     /// Has a request carried out if it is known; false where nothing has been done.
     #[inline(always)] // a step of every call
-    pub(super) fn if_known(&self, message: &Message, carry_out: impl FnOnce(Begun<'_>)) -> bool {
-        let print = message.print();
+    pub(super) fn if_known(
+        &self,
+        print: Option<Print>,
+        message: &Message,
+        carry_out: impl FnOnce(Begun<'_>),
+    ) -> bool {
+        let Some(print) = print else { return false };
         let place = place_of(print);
-        PRINTS.with(|prints| prints[place].known.get() == print)
-            && KNOWN.try_with(|known| self.carry_out_known(&known[place], message, carry_out)) == Ok(Some(()))
+        LATELY.with(|lately| lately[place].known.get() == print.shape)
+            && KNOWN.try_with(|known| self.carry_out_known(&known[place], print, message, carry_out))
+                == Ok(Some(()))
     }
 
     #[inline(always)] // a step of every call
     fn carry_out_known(
         &self,
         place: &Place,
+        print: Print,
         message: &Message,
         carry_out: impl FnOnce(Begun<'_>),
     ) -> Option<()> {
         let known = place.try_borrow().ok()?;
-        let Known { head, hold, servant, operation } = known.as_ref()?;
-        let probe = probe::enter(Stage::Frame);
-        if !head.is_of(message) || !Arc::ptr_eq(hold.lending(), self.lending()) {
+        let Known { head, operation, adapter, object } = known.as_ref()?;
+        if !Arc::ptr_eq(adapter.lending(), self.lending()) {
             return None;
         }
-        drop(probe);
-        let probe = probe::enter(Stage::ObjectLookup);
-        let _in_progress = hold.enter()?;
-        drop(probe);
-        servant.with(|servant| carry_out(Begun { head, operation, servant }))
+        // What is held until the request is over; a servant of the caller's own is let go first.
+        let (_in_progress, poa, visiting, mut upgraded);
+        let probe = probe::enter(Stage::Frame);
+        let servant = match object {
+            Some((hold, servant)) if head.is_of(message) => {
+                drop(probe);
+                let _probe = probe::enter(Stage::ObjectLookup);
+                _in_progress = hold.enter()?;
+                upgraded = None;
+                servant.get(&mut upgraded)?
+            }
+            _ => {
+                let object = head.object_of(message)?;
+                drop(probe);
+                let _probe = probe::enter(Stage::ObjectLookup);
+                if LATELY.with(|lately| lately[place_of(print)].object.note(print.object)) {
+                    return None; // it is to be remembered
+                }
+                poa = adapter.poa()?;
+                visiting = adapter.enter(&poa, object)?;
+                visiting.servant().get()
+            }
+        };
+        carry_out(Begun { head, operation, servant });
+        Some(())
     }
 
     /// Takes note of a plain request that has reached its servant in the ordinary way.
-    #[inline(always)] // a step of every call
-    pub(super) fn note(&self, message: &Message, upcall: &Upcall) {
-        let print = message.print();
-        let is_enough = PRINTS.with(|prints| {
-            let place = &prints[place_of(print)];
-            let alike = if place.last.replace(print) == print { place.alike.get() + 1 } else { 0 };
-            place.alike.set(alike);
-            alike >= ALIKE_MIN
+    #[inline(always)] // a step of many calls
+    pub(super) fn note(&self, print: Option<Print>, message: &Message, key: &[u8], upcall: &Upcall) {
+        let Some(print) = print else { return };
+        let is_enough = LATELY.with(|lately| {
+            let lately = &lately[place_of(print)];
+            let has_object_come_often = lately.object.note(print.object);
+            lately.shape.note(print.shape) || has_object_come_often && lately.known.get() == print.shape
         });
         if is_enough {
-            self.remember(print, message, upcall);
+            self.remember(print, message, key, upcall);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn remember(&self, print: u64, message: &Message, upcall: &Upcall) {
+    fn remember(&self, print: Print, message: &Message, key: &[u8], upcall: &Upcall) {
         let place = place_of(print);
         // Whatever comes of it, it is not tried again for each request.
-        PRINTS.with(|prints| prints[place].alike.set(0));
+        let has_object_come_often = LATELY.with(|lately| {
+            let Lately { shape, object, .. } = &lately[place];
+            let is_often = object.times.get() >= ALIKE_MIN;
+            shape.forget();
+            object.forget();
+            is_often
+        });
         if !self.remembers {
             return;
         }
         let known = || {
-            let head = RequestHead::of(message).filter(|head| head.response() != Response::SyncWithServer)?;
-            let hold = self.lending().hold(self.lending().begin()?, upcall)?;
-            let servant = Leased::of(upcall.servant());
-            Some(Known { head, hold, servant, operation: Cell::default() })
+            let (naming, open) = match key::parse(key) {
+                ParsedKey::Slot { object, .. } => (Naming::Slot(object), key::SLOT_BYTES),
+                ParsedKey::Path { id, .. } => (Naming::Id(id), id.len()),
+                ParsedKey::Foreign => return None,
+            };
+            let head = RequestHead::of(message, open)?;
+            if head.response() == Response::SyncWithServer {
+                return None;
+            }
+            let epoch = self.lending().begin()?;
+            let adapter = AdapterLease::of(self.lending(), epoch, upcall, naming)?;
+            let object = || Some((self.lending().hold(epoch, upcall)?, Leased::of(upcall.servant())));
+            let object = if has_object_come_often { object() } else { None };
+            Some(Known { head, operation: Cell::default(), adapter, object })
         };
         let keep = |places: &[Place; PLACES]| {
             // In a request that is known there, it stays.
@@ -135,13 +208,13 @@ impl Adapter {
             let before = kept.replace(known);
             drop(kept);
             drop(before);
-            PRINTS.with(|prints| prints[place].known.set(print));
+            LATELY.with(|lately| lately[place].known.set(print.shape));
         };
         let _going_down = KNOWN.try_with(keep);
     }
 }
 
 #[inline(always)]
-fn place_of(print: u64) -> usize {
-    (print >> (u64::BITS - PLACES.ilog2())) as usize % PLACES
+fn place_of(print: Print) -> usize {
+    (print.shape >> (u64::BITS - PLACES.ilog2())) as usize % PLACES
 }

@@ -135,11 +135,12 @@ impl Adapter {
         if message.bytes().len() > orb.plain_bytes_max {
             return self.serve_large(message, session, sink, orb);
         }
-        if self.if_known(message, |known| serve_known(known, message, session, sink, orb)) {
+        let print = message.print();
+        if self.if_known(print, message, |known| serve_known(known, message, session, sink, orb)) {
             return;
         }
         if let Some((request, upcall)) = self.begin_plainly(message) {
-            self.note(message, &upcall);
+            self.note(print, message, request.object_key, &upcall);
             let (code_sets, encoding) = plain_encoding(session, orb);
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);

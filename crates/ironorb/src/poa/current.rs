@@ -83,7 +83,7 @@ pub(crate) fn current_object() -> Option<ActiveObject> {
 pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
     let innermost = DEPTH.get().checked_sub(1)?;
     if let Some(lent) = lent_at(innermost) {
-        return lent.upcall().as_ref().map(ask);
+        return lent.upcall(innermost).as_ref().map(ask);
     }
     let frame = FRAMES.with_borrow(|frames| frames.get(innermost).cloned())?;
     let frame = frame.borrow();
@@ -109,7 +109,7 @@ pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
 fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
     (0..DEPTH.get()).any(|depth| {
         if let Some(lent) = lent_at(depth) {
-            return lent.upcall().is_some_and(|upcall| is_so(upcall.poa(), Some(&upcall)));
+            return lent.upcall(depth).is_some_and(|upcall| is_so(upcall.poa(), Some(&upcall)));
         }
         let frame = FRAMES.with_borrow(|frames| frames.get(depth).cloned());
         frame.is_some_and(|frame| match &*frame.borrow() {

@@ -71,6 +71,9 @@ pub(crate) enum ParsedKey<'k> {
     Foreign,
 }
 
+/// In which a slot key names the object, at its end.
+pub(crate) const SLOT_BYTES: usize = 8;
+
 const SLOT_KEY: [u8; 3] = *b"IO\x01";
 const PERSISTENT_KEY: [u8; 3] = *b"IO\x02";
 const TRANSIENT_KEY: [u8; 3] = *b"IO\x03";

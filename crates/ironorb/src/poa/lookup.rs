@@ -11,7 +11,7 @@ use ironorb_giop::minor::MinorCode;
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
 use super::gate::{Gate, GateKeeper};
 use super::key::Slot;
-use super::object_map::Found;
+use super::object_map::{Entered, Found};
 use super::slots::Visit;
 use super::turn::Turn;
 use super::upcall::{Farewell, Reached, refusal};
@@ -92,10 +92,7 @@ impl PoaInner {
 
     #[inline]
     fn find_active(&self, naming: Naming<'_>) -> Option<(Visit, Kept)> {
-        match naming {
-            Naming::Slot(slot) => self.objects.enter_slot(slot),
-            Naming::Id(id) => self.objects.enter_id(id),
-        }
+        self.objects.enter(naming).map(|Entered { visit, servant, .. }| (visit, servant))
     }
 
     /// Asks the servant manager or takes the default servant.
@@ -169,7 +166,7 @@ impl PoaInner {
                 (None, Some(slot)) => {
                     objects.activate(slot, servant);
                     // While the map is open nobody takes it out again.
-                    let entered = self.objects.enter_slot(slot);
+                    let entered = self.find_active(Naming::Slot(slot));
                     entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))
                 }
                 // Destroyed meanwhile: nobody else knows the servant, so it is etherealised here.
@@ -196,7 +193,7 @@ impl PoaInner {
         let mut objects = self.objects.open();
         match objects.find(id.as_bytes()) {
             Found::Active => {
-                let entered = self.objects.enter_id(id.as_bytes());
+                let entered = self.find_active(Naming::Id(id.as_bytes()));
                 let (visit, servant) = entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))?;
                 return Ok(Incarnation::NotNeeded(visit, servant));
             }

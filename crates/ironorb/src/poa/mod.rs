@@ -34,7 +34,7 @@ pub(crate) use current::{call_depth, current_object, is_in_upcall_of};
 pub use error::PoaError;
 pub(crate) use gate::Gate;
 pub use key::describe_object_key;
-pub(crate) use lent::Lent;
+pub(crate) use lent::{AdapterLease, Lent};
 pub(crate) use lookup::Naming;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
 pub(crate) use manager::OnHold;

@@ -42,8 +42,8 @@ impl ObjectId {
     #[inline]
     pub(super) fn slot_in(id: &[u8]) -> Option<Slot> {
         let octets: [u8; 8] = id.try_into().ok()?;
-        let [index, generation] =
-            [0, 4].map(|at| u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]));
+        let both = u64::from_be_bytes(octets);
+        let (index, generation) = ((both >> 32) as u32, both as u32);
         Some(Slot { index, generation })
     }
 }

@@ -12,7 +12,8 @@ use hashbrown::HashTable;
 use super::gate::{Gate, GateKeeper};
 use super::ids::Ids;
 use super::key::Slot;
-use super::slots::{Emptied, Entry, Slots, Visit};
+use super::lookup::Naming;
+use super::slots::{Emptied, Entry, Place, Slots, Visit};
 use super::upcall::Farewell;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::config::ObjectLookup;
@@ -70,6 +71,14 @@ pub(super) struct Ended {
     pub(super) farewell: Farewell,
 }
 
+/// A request that has been counted in.
+pub(super) struct Entered<'m> {
+    /// Where.
+    pub(super) place: &'m Place,
+    pub(super) visit: Visit,
+    pub(super) servant: Kept,
+}
+
 /// The map, open for changes.
 pub(super) struct OpenMap<'m> {
     map: &'m ObjectMap,
@@ -114,20 +123,33 @@ impl ObjectMap {
         OpenMap { map: self, books: lock(&self.books) }
     }
 
-    /// Counts a request in for the object in a slot, if it is active and still the one that the slot was given out for.
+    /// Counts a request in for an object, if it is active; one that a slot names must still be the one that the slot was given
+    /// out for.
     #[inline]
-    pub(super) fn enter_slot(&self, slot: Slot) -> Option<(Visit, Kept)> {
-        self.slots.enter(slot)
+    pub(super) fn enter(&self, naming: Naming<'_>) -> Option<Entered<'_>> {
+        match (naming, &self.ids) {
+            (Naming::Slot(slot), _) => self.enter_slot(slot),
+            (Naming::Id(id), None) => self.enter_slot(ObjectId::slot_in(id)?),
+            // While the id is looked at, for its slot may become another's afterwards.
+            (Naming::Id(id), Some(ids)) => ids.find(id, |index| {
+                let place = self.slots.place(index)?;
+                let (visit, servant) = place.open().enter(index)?;
+                Some(Entered { place, visit, servant })
+            })?,
+        }
     }
 
-    /// The same by its id.
     #[inline]
-    pub(super) fn enter_id(&self, id: &[u8]) -> Option<(Visit, Kept)> {
-        match &self.ids {
-            None => self.slots.enter(ObjectId::slot_in(id)?),
-            // While the id is looked at, for its slot may become another's afterwards.
-            Some(ids) => ids.find(id, |index| self.slots.open(index)?.enter(index))?,
-        }
+    fn enter_slot(&self, slot: Slot) -> Option<Entered<'_>> {
+        let place = self.slots.place(slot.index)?;
+        let (visit, servant) = place.enter(slot)?;
+        Some(Entered { place, visit, servant })
+    }
+
+    /// Counts a request out that has entered there, as [`leave`](Self::leave) does.
+    #[inline]
+    pub(super) fn leave_place(&self, place: &Place, visit: Visit) -> Option<Ended> {
+        if place.leave(visit) { None } else { self.leave_leaving(visit) }
     }
 
     /// Counts a request out. The last one of an object that has been taken out gives what is left to do.

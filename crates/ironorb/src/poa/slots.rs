@@ -11,7 +11,11 @@ use crate::sync::lock;
 
 /// Objects by the numbers of their places.
 #[derive(Default)]
-pub(super) struct Slots(Places<Mutex<Entry>>);
+pub(super) struct Slots(Places<Place>);
+
+/// The place of an object.
+#[derive(Default)]
+pub(super) struct Place(Mutex<Entry>);
 
 /// Places by their numbers. Memory is taken a sixteenth of what there is at a time, never moved, and kept.
 pub(super) struct Places<T> {
@@ -53,6 +57,11 @@ pub(super) struct Visit {
     pub(super) index: u32,
     pub(super) generation: u32,
     pub(super) stay: Stay,
+}
+
+impl Visit {
+    /// Of no object that there ever is: no place has this number.
+    pub(super) const NONE: Visit = Visit { index: u32::MAX, generation: 0, stay: Stay(0) };
 }
 
 /// What was in a place.
@@ -99,15 +108,21 @@ impl<T: Default> Places<T> {
 }
 
 impl Slots {
-    /// What is in the place of this number, if there has ever been one; locked.
+    /// The place of this number, if there has ever been one.
+    #[inline]
+    pub(super) fn place(&self, index: u32) -> Option<&Place> {
+        self.0.get(index)
+    }
+
+    /// What is in it; locked.
     #[inline]
     pub(super) fn open(&self, index: u32) -> Option<MutexGuard<'_, Entry>> {
-        self.0.get(index).map(lock)
+        self.place(index).map(Place::open)
     }
 
     /// The same; made if it is not there.
     pub(super) fn make(&self, index: u32) -> MutexGuard<'_, Entry> {
-        lock(self.0.make(index))
+        self.0.make(index).open()
     }
 
     /// The address of the servant in a place.
@@ -115,10 +130,34 @@ impl Slots {
         self.open(index)?.servant().map(Kept::address)
     }
 
-    /// Counts a request in for the object in a place, if it is active there.
+    /// Counts a request out; false when its object is not there any more.
+    #[inline]
+    pub(super) fn leave(&self, visit: Visit) -> bool {
+        self.place(visit.index).is_some_and(|place| place.leave(visit))
+    }
+
+    /// Counts another share of a request in; false when its object is not there any more.
+    pub(super) fn enter_again(&self, visit: Visit) -> bool {
+        let Some(mut entry) = self.open(visit.index) else { return false };
+        let is_there = entry.has(visit) && entry.requests() < REQUESTS_MAX;
+        if is_there {
+            entry.state += 1;
+        }
+        is_there
+    }
+}
+
+impl Place {
+    /// What is in it; locked.
+    #[inline]
+    pub(super) fn open(&self) -> MutexGuard<'_, Entry> {
+        lock(&self.0)
+    }
+
+    /// Counts a request in for the object of a slot, whose place this is, if it is active.
     #[inline]
     pub(super) fn enter(&self, slot: Slot) -> Option<(Visit, Kept)> {
-        let mut entry = self.open(slot.index)?;
+        let mut entry = self.open();
         if entry.generation != slot.generation {
             return None;
         }
@@ -128,20 +167,10 @@ impl Slots {
     /// Counts a request out; false when its object is not there any more.
     #[inline]
     pub(super) fn leave(&self, visit: Visit) -> bool {
-        let Some(mut entry) = self.open(visit.index) else { return false };
+        let mut entry = self.open();
         let is_there = entry.has(visit);
         if is_there {
             entry.state -= 1;
-        }
-        is_there
-    }
-
-    /// Counts another share of a request in; false when its object is not there any more.
-    pub(super) fn enter_again(&self, visit: Visit) -> bool {
-        let Some(mut entry) = self.open(visit.index) else { return false };
-        let is_there = entry.has(visit) && entry.requests() < REQUESTS_MAX;
-        if is_there {
-            entry.state += 1;
         }
         is_there
     }
@@ -286,6 +315,6 @@ mod tests {
 
     #[test]
     fn two_places_are_a_cache_line() {
-        assert_eq!(size_of::<Mutex<Entry>>(), 32);
+        assert_eq!(size_of::<Place>(), 32);
     }
 }
