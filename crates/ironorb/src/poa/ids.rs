@@ -23,7 +23,7 @@ pub(super) struct Ids {
 }
 
 enum Index {
-    Hash { hasher: RandomState, parts: Box<[Part; PARTS]> },
+    Hash { hasher: IdHasher, parts: Box<[Part; PARTS]> },
     Linear(RwLock<Vec<(ObjectId, u32)>>),
 }
 
@@ -37,7 +37,7 @@ impl Ids {
     pub(super) fn new(lookup: ObjectLookup) -> Ids {
         let index = match lookup {
             ObjectLookup::Active | ObjectLookup::Hash => {
-                Index::Hash { hasher: RandomState::new(), parts: Box::default() }
+                Index::Hash { hasher: IdHasher::default(), parts: Box::default() }
             }
             ObjectLookup::Linear => Index::Linear(RwLock::default()),
         };
@@ -49,9 +49,10 @@ impl Ids {
     pub(super) fn find<T>(&self, id: &[u8], look: impl FnOnce(u32) -> T) -> Option<T> {
         match &self.index {
             Index::Hash { hasher, parts } => {
-                let hash = hasher.hash_one(id);
+                let id = Id::of(id);
+                let hash = hasher.hash(&id);
                 let part = lock(&parts[part_of(hash)]);
-                part.find(hash, |index| self.by_slot.is_in(id, *index)).map(|index| look(*index))
+                part.find(hash, |index| self.by_slot.is_in(&id, *index)).map(|index| look(*index))
             }
             Index::Linear(ids) => {
                 let ids = read(ids);
@@ -68,10 +69,11 @@ impl Ids {
     pub(super) fn insert(&self, id: &ObjectId, index: u32) {
         match &self.index {
             Index::Hash { hasher, parts } => {
-                let hash = hasher.hash_one(id.as_bytes());
+                let hash = hasher.hash(&Id::of(id.as_bytes()));
                 let mut part = lock(&parts[part_of(hash)]);
                 self.by_slot.set(index, id.as_bytes());
-                let hash_of = |index: &u32| self.by_slot.with(*index, |id| hasher.hash_one(id)).unwrap_or(0);
+                let hash_of =
+                    |index: &u32| self.by_slot.with(*index, |id| hasher.hash(&Id::of(id))).unwrap_or(0);
                 part.insert_unique(hash, index, hash_of);
             }
             Index::Linear(ids) => {
@@ -84,7 +86,7 @@ impl Ids {
     pub(super) fn remove(&self, id: &ObjectId, index: u32) {
         match &self.index {
             Index::Hash { hasher, parts } => {
-                let hash = hasher.hash_one(id.as_bytes());
+                let hash = hasher.hash(&Id::of(id.as_bytes()));
                 let mut part = lock(&parts[part_of(hash)]);
                 if let Ok(found) = part.find_entry(hash, |other| *other == index) {
                     found.remove();
@@ -134,18 +136,18 @@ const LONG: u8 = u8::MAX;
 impl BySlot {
     /// Whether a slot has this id.
     #[inline]
-    fn is_in(&self, id: &[u8], index: u32) -> bool {
+    fn is_in(&self, id: &Id<'_>, index: u32) -> bool {
         let Some(block) = self.short.get(index / BLOCK as u32) else { return false };
         let place = index as usize % BLOCK;
-        match (words(id), block.lengths[place].load(Ordering::Relaxed)) {
-            (Some((length, [first, second])), known) => {
+        match (id, block.lengths[place].load(Ordering::Relaxed)) {
+            (Id::Short { length, words: [first, second] }, known) => {
                 let octets = &block.octets[place];
-                known == length
-                    && octets[0].load(Ordering::Relaxed) == first
-                    && octets[1].load(Ordering::Relaxed) == second
+                known == *length
+                    && octets[0].load(Ordering::Relaxed) == *first
+                    && octets[1].load(Ordering::Relaxed) == *second
             }
-            (None, LONG) => lock(&self.long).get(&index).is_some_and(|known| **known == *id),
-            (None, _) => false,
+            (Id::Long(id), LONG) => lock(&self.long).get(&index).is_some_and(|known| **known == **id),
+            (Id::Long(_), _) => false,
         }
     }
 
@@ -159,7 +161,7 @@ impl BySlot {
             length => {
                 let mut octets = [0; SHORT];
                 for (eight, word) in octets.chunks_exact_mut(8).zip(&block.octets[place]) {
-                    eight.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+                    eight.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
                 }
                 octets.get(..usize::from(length - 1)).map(look)
             }
@@ -169,14 +171,14 @@ impl BySlot {
     fn set(&self, index: u32, id: &[u8]) {
         let block = self.short.make(index / BLOCK as u32);
         let place = index as usize % BLOCK;
-        let length = match words(id) {
-            Some((length, words)) => {
+        let length = match Id::of(id) {
+            Id::Short { length, words } => {
                 for (octets, word) in block.octets[place].iter().zip(words) {
                     octets.store(word, Ordering::Relaxed);
                 }
                 length
             }
-            None => {
+            Id::Long(id) => {
                 lock(&self.long).insert(index, id.into());
                 LONG
             }
@@ -192,15 +194,78 @@ impl BySlot {
     }
 }
 
-/// A short id as it is stored.
-#[inline]
-fn words(id: &[u8]) -> Option<(u8, [u64; 2])> {
-    let mut octets = [0; SHORT];
-    octets.get_mut(..id.len())?.copy_from_slice(id);
-    let [a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7] = octets;
-    let first = u64::from_ne_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
-    let second = u64::from_ne_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
-    Some((id.len() as u8 + 1, [first, second]))
+/// An id as it is looked for.
+enum Id<'i> {
+    /// As it is stored: its length and one more, and its octets with zeros behind them, little-endian.
+    Short {
+        length: u8,
+        words: [u64; 2],
+    },
+    Long(&'i [u8]),
+}
+
+impl<'i> Id<'i> {
+    #[inline]
+    fn of(id: &'i [u8]) -> Id<'i> {
+        let words = match id.len() {
+            // What overlaps is the same in both.
+            9..=SHORT => match (id.first_chunk(), id.last_chunk()) {
+                (Some(first), Some(last)) => {
+                    [u64::from_le_bytes(*first), u64::from_le_bytes(*last) >> (8 * (SHORT - id.len()))]
+                }
+                _ => return Id::Long(id),
+            },
+            4..=8 => match (id.first_chunk(), id.last_chunk()) {
+                (Some(first), Some(last)) => {
+                    let last = u64::from(u32::from_le_bytes(*last)) << (8 * (id.len() - 4));
+                    [u64::from(u32::from_le_bytes(*first)) | last, 0]
+                }
+                _ => return Id::Long(id),
+            },
+            0..=3 => [id.iter().rev().fold(0, |word, octet| word << 8 | u64::from(*octet)), 0],
+            _ => return Id::Long(id),
+        };
+        Id::Short { length: id.len() as u8 + 1, words }
+    }
+}
+
+/// Hashes ids, in a way that those who choose them cannot foresee: clients may, where servants are made on demand.
+#[derive(Default)]
+struct IdHasher {
+    /// For short ones, by multiplication and shift (Dietzfelbinger): two that differ have the same hash once in 2^64 choices
+    /// of these.
+    factors: Factors,
+    long: RandomState,
+}
+
+/// Random numbers.
+struct Factors([u128; 4]);
+
+impl Default for Factors {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Factors([0, 1, 2, 3].map(|number| {
+            let [high, low] = [2 * number, 2 * number + 1].map(|half| u128::from(random.hash_one(half)));
+            high << 64 | low
+        }))
+    }
+}
+
+impl IdHasher {
+    #[inline]
+    fn hash(&self, id: &Id<'_>) -> u64 {
+        match id {
+            Id::Short { length, words: [first, second] } => {
+                let Factors([begin, of_length, of_first, of_second]) = &self.factors;
+                let sum = begin
+                    .wrapping_add(of_length.wrapping_mul(u128::from(*length)))
+                    .wrapping_add(of_first.wrapping_mul(u128::from(*first)))
+                    .wrapping_add(of_second.wrapping_mul(u128::from(*second)));
+                (sum >> 64) as u64
+            }
+            Id::Long(id) => self.long.hash_one(id),
+        }
+    }
 }
 
 #[cfg(test)]
