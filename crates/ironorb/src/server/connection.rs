@@ -1,7 +1,7 @@
 //! One accepted connection: what the threads that serve it share.
 //!
-//! What a thread does for it is in `in_hand`, how its bytes leave in `sending`, where replies go in `answers`, who is told that the client no longer waits in
-//! `cancelled`, and what it has on top when the client is called over it in `both_ways`.
+//! What a thread does for it is in `in_hand`, how its bytes leave in `sending`, where replies go in `answers`, who is told
+//! that the client no longer waits in `cancelled`, and what it has on top when the client is called over it in `both_ways`.
 
 mod answers;
 mod both_ways;
