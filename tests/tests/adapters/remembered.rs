@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use ironorb::poa::{IdAssignment, ObjectId, PoaCurrent, PoaPolicies};
+use ironorb::poa::{IdAssignment, ManagerState, ObjectId, PoaCurrent, PoaPolicies};
 use ironorb::{MinorCode, Orb, Poa, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
@@ -129,15 +129,24 @@ fn whoever_ends_something_waits_for_such_requests() {
         });
         let probe: ProbeRef = poa.activate_with_id("object", servant).unwrap();
         let remote = elsewhere(&client, &probe);
-        calls.make(&remote, &fellow(&client, &poa));
-        blocks.store(true, Ordering::SeqCst);
+        let fellow = fellow(&client, &poa);
         thread::scope(|scope| {
-            let call = scope.spawn(|| remote.ping());
+            // On one thread, which keeps to its connection.
+            let call = scope.spawn(|| {
+                calls.make(&remote, &fellow);
+                blocks.store(true, Ordering::SeqCst);
+                remote.ping()
+            });
             has_entered.recv().unwrap();
             let ending = scope.spawn(|| end(&poa));
-            // Until it has begun there is nothing to see; whatever it sees then, it must not be through.
-            thread::yield_now();
-            assert!(!ending.is_finished(), "it waits for the request");
+            // What is new is turned away once it has begun; whatever it sees from then on, it must not be through.
+            let is_active = || poa.manager().state() == ManagerState::Active;
+            let is_alive = || poa.create_reference_with_id("new", ProbeRef::REPOSITORY_ID).is_ok();
+            eventually("it has begun", || !(is_active() && is_alive()));
+            for _ in 0..1000 {
+                thread::yield_now();
+                assert!(!ending.is_finished(), "it waits for the request");
+            }
             go_on.send(()).unwrap();
             call.join().unwrap().unwrap();
             ending.join().unwrap();

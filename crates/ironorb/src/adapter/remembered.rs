@@ -28,10 +28,11 @@ thread_local! {
     static KNOWN: [Place; PLACES] = const { [const { RefCell::new(None) }; PLACES] };
 }
 
-type Place = RefCell<Option<Known>>;
+type Place = RefCell<Option<Box<Known>>>;
 
-/// Requests have their places by their prints.
-const PLACES: usize = 8;
+/// Requests have their places by their prints: enough for the operations of an interface or two. What is known takes some
+/// 400 bytes, so that a thread which uses all places has 13 KB in them.
+const PLACES: usize = 32;
 
 /// Requests in a row that say the same before they are remembered. A lease takes some memory and time, and so does ending
 /// it: objects that are soon gone are not worth it.
@@ -125,7 +126,7 @@ impl Adapter {
         carry_out: impl FnOnce(Begun<'_>),
     ) -> Option<()> {
         let known = place.try_borrow().ok()?;
-        let Known { head, operation, adapter, object } = known.as_ref()?;
+        let Known { head, operation, adapter, object } = known.as_deref()?;
         if !Arc::ptr_eq(adapter.lending(), self.lending()) {
             return None;
         }
@@ -199,7 +200,7 @@ impl Adapter {
             let adapter = AdapterLease::of(self.lending(), epoch, upcall, naming)?;
             let object = || Some((self.lending().hold(epoch, upcall)?, Leased::of(upcall.servant())));
             let object = if has_object_come_often { object() } else { None };
-            Some(Known { head, operation: Cell::default(), adapter, object })
+            Some(Box::new(Known { head, operation: Cell::default(), adapter, object }))
         };
         let keep = |places: &[Place; PLACES]| {
             // In a request that is known there, it stays.
