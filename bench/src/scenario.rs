@@ -28,6 +28,10 @@ pub(crate) enum Scenario {
     Octets,
     /// 64 structs of five members.
     Structs,
+    /// 2,000 of them: borrowed from a message that is large, and yet comes with one receive.
+    ManyStructs,
+    /// 48 KiB of octets: sent from where they lie, and borrowed.
+    ManyOctets,
     /// That nobody answers.
     Oneway,
     /// The same, leaving together.
@@ -49,11 +53,13 @@ pub(crate) struct Population {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Scenario; 12] = [
+    pub(crate) const ALL: [Scenario; 14] = [
         Scenario::Void,
         Scenario::Long,
         Scenario::Octets,
         Scenario::Structs,
+        Scenario::ManyStructs,
+        Scenario::ManyOctets,
         Scenario::Oneway,
         Scenario::BatchedOneway,
         Scenario::Collocated,
@@ -70,6 +76,8 @@ impl Scenario {
             Scenario::Long => "long",
             Scenario::Octets => "octet-1k",
             Scenario::Structs => "struct64",
+            Scenario::ManyStructs => "struct2000",
+            Scenario::ManyOctets => "octet-48k",
             Scenario::Oneway => "oneway",
             Scenario::BatchedOneway => "oneway-batched",
             Scenario::Collocated => "collocated",
@@ -190,9 +198,14 @@ impl Scenario {
                     Ok(())
                 })
             }
-            Scenario::Structs => {
-                let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; 64];
+            Scenario::Structs | Scenario::ManyStructs => {
+                let count = if self == Scenario::Structs { 64 } else { 2_000 };
+                let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; count];
                 Box::new(move || Ok(object.take_structs(black_box(&structs))?))
+            }
+            Scenario::ManyOctets => {
+                let octets = vec![0x5A; 48 << 10];
+                Box::new(move || Ok(object.see_octets(black_box(&octets))?))
             }
             Scenario::Oneway | Scenario::BatchedOneway => Box::new(move || Ok(object.forget()?)),
             Scenario::Robin(_) => {
@@ -282,6 +295,11 @@ impl Counted for Servant {
 
     fn take_octets(&self, values: &[u8]) -> Result<Vec<u8>, SystemException> {
         Ok(values.to_vec())
+    }
+
+    fn see_octets(&self, values: &[u8]) -> Result<(), SystemException> {
+        black_box(values);
+        Ok(())
     }
 
     fn take_structs(&self, values: &[BinStruct]) -> Result<(), SystemException> {
