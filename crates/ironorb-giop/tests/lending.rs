@@ -1,10 +1,13 @@
 //! Messages that are sent from where they lie are the messages that would have been written.
 
 use ironorb_giop::connection::{
-    ClientConnection, ConnectionConfig, NotWhole, RequestOptions, ServerConnection, Transmit,
+    ClientConnection, ConnectionConfig, LentMessage, NotWhole, RequestOptions, ServerConnection, Transmit,
+    WriteBody,
 };
 use ironorb_giop::framer::{Framer, FramerLimits};
-use ironorb_giop::message::{RawBody, ReplyStatus, RequestId, RequestTarget, Response};
+use ironorb_giop::message::{
+    OperationName, OperationTail, RawBody, ReplyStatus, RequestId, RequestTarget, Response,
+};
 use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Any, ByteOrder, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 use proptest::prelude::*;
@@ -110,6 +113,24 @@ fn a_body_passed_on_is_lent_as_far_as_it_is_taken() {
     assert!(connection.transmit().pending_bytes() > 8000);
 }
 
+/// Sends of a lent message as much as is taken; the rest waits.
+fn hand_over(
+    client: &mut ClientConnection<()>,
+    mut message: LentMessage,
+    body: WriteBody<'_>,
+    left: &mut usize,
+    stream: &mut Vec<u8>,
+) {
+    let mut unsent = Vec::new();
+    let handed_over = message.hand_over(body, &mut |pieces| {
+        let count = take(pieces, left, stream);
+        client.transmit().sent_of_lent(count);
+        unsent.extend(&pieces.concat()[count..]);
+    });
+    assert_eq!(handed_over, Ok(()));
+    client.transmit().end_lending(message, unsent);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -129,21 +150,39 @@ proptest! {
         let (mut lent, mut stream, mut left) = (ClientConnection::<()>::new(config), Vec::new(), taken);
         match lent.begin_lending(&target, "operation", RequestOptions::TWOWAY, body) {
             Ok(_) => {}
-            Err(NotWhole::Failed(e)) => panic!("{e:?}"),
-            Err(NotWhole::Lent(_, mut message)) => {
-                let mut unsent = Vec::new();
-                message.hand_over(&body, &mut |pieces| {
-                    let count = take(pieces, &mut left, &mut stream);
-                    lent.transmit().sent_of_lent(count);
-                    unsent.extend(&pieces.concat()[count..]);
-                }).unwrap();
-                lent.transmit().end_lending(message, unsent);
-            }
+            Err(NotWhole::Lent(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
+            Err(e) => panic!("{e:?}"),
         }
         prop_assert!(rest(lent.transmit(), stream) == expected);
         let mut framer = Framer::new(FramerLimits::default());
         framer.push(&expected);
         prop_assert!(framer.next().unwrap().unwrap().bytes() == expected);
+
+        // Sent at once where it lies in one run, which may take only some of it. The first has told the code sets.
+        let mut whole = ClientConnection::<()>::new(config);
+        whole.begin_oneway(&target, "first", |_| Ok(())).unwrap();
+        whole.begin_call(&target, "operation", body).unwrap();
+        let expected = whole.transmit().take_all();
+        let mut lent = ClientConnection::<()>::new(config);
+        lent.begin_oneway(&target, "first", |_| Ok(())).unwrap();
+        let (mut stream, mut left) = (lent.transmit().take_all(), taken);
+        let tail = OperationTail::new("operation");
+        let operation = OperationName::with_tail("operation", &tail);
+        match lent.begin_plain(&target, operation, Response::SyncWithTarget, &body) {
+            Ok(_) => {}
+            Err(NotWhole::Lent(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
+            Err(NotWhole::Sparse(_, message)) => {
+                let ends_at = expected.len() as u64;
+                let mut send = |pieces: &[&[u8]; 3]| take(pieces, &mut left, &mut stream);
+                if let Err(message) = lent.transmit().send_sparse(message, &body, &mut send) {
+                    prop_assert_eq!(lent.transmit().end_position(), ends_at);
+                    hand_over(&mut lent, message, &body, &mut left, &mut stream);
+                }
+                prop_assert_eq!(lent.transmit().end_position(), ends_at);
+            }
+            Err(e) => panic!("{e:?}"),
+        }
+        prop_assert!(rest(lent.transmit(), stream) == expected);
 
         let encoding = Encoding { version, ..Encoding::NATIVE };
         let (id, status, contexts) = (RequestId(7), ReplyStatus::NoException, EncodedContexts::EMPTY);

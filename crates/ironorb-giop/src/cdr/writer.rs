@@ -1,5 +1,6 @@
 //! Appending CDR to a buffer.
 
+use std::mem;
 use std::sync::Arc;
 
 use super::cuts::Cuts;
@@ -48,6 +49,8 @@ enum Form<'b> {
     Native,
     /// The same, but runs of bytes that are worth it are left out, and their places noted.
     Sparse,
+    /// The same after the first of them. Others are noted with the values, which mostly are not there.
+    SparseBut(Run),
     /// The same a second time: what was left out is handed over. The rest goes to a buffer that is thrown away.
     Replayed(&'b mut dyn TakeRun),
     /// The octets of numbers are reversed.
@@ -65,7 +68,7 @@ impl Form<'_> {
     /// Whether numbers are written as they are.
     #[inline]
     fn is_plain(&self) -> bool {
-        matches!(self, Form::Native | Form::Sparse | Form::Replayed(_))
+        matches!(self, Form::Native | Form::Sparse | Form::SparseBut(_) | Form::Replayed(_))
     }
 }
 
@@ -76,7 +79,7 @@ macro_rules! write_number {
         pub fn $name(&mut self, value: $ty) {
             const N: usize = size_of::<$ty>();
             let bytes = match self.form {
-                Form::Native | Form::Sparse | Form::Replayed(_) => value.to_ne_bytes(),
+                Form::Native | Form::Sparse | Form::SparseBut(_) | Form::Replayed(_) => value.to_ne_bytes(),
                 Form::Swapped => value.swapped(),
                 Form::Noted => {
                     self.note_numbers(N, N, 1);
@@ -121,14 +124,23 @@ impl<'b> Writer<'b> {
         Writer { buf, origin, encoding, form: Form::Replayed(taker), values: Values::default() }
     }
 
-    /// The end of a sparse writer: what it has left out, if anything.
+    /// The end of a sparse writer: what it has left out.
     #[inline]
-    pub(crate) fn into_runs(mut self) -> Option<Vec<Run>> {
+    pub(crate) fn into_runs(mut self) -> Runs {
         #[cold]
-        fn runs(state: Box<WriteState>) -> Option<Vec<Run>> {
-            Some(state.runs).filter(|runs| !runs.is_empty())
+        fn of(state: Box<WriteState>, first: Option<Run>) -> Runs {
+            match first {
+                Some(first) if state.runs.is_empty() => Runs::One(first),
+                _ if state.runs.is_empty() => Runs::None,
+                _ => Runs::Some(state.runs),
+            }
         }
-        runs(self.values.0.take()?)
+        let first = if let Form::SparseBut(first) = self.form { Some(first) } else { None };
+        match (self.values.0.take(), first) {
+            (None, None) => Runs::None,
+            (None, Some(first)) => Runs::One(first),
+            (Some(state), first) => of(state, first),
+        }
     }
 
     /// Another writer at the same place, for what holds no values: this one need not be in memory for it.
@@ -153,10 +165,19 @@ impl<'b> Writer<'b> {
     /// What is known of the values written so far.
     pub(crate) fn values(&mut self) -> &mut WriteState {
         // Chunks and lengths of values are patched, and values are taken back: from here on nothing is left out.
-        if matches!(self.form, Form::Sparse | Form::Replayed(_)) {
-            self.form = Form::Native;
+        let form = match &self.form {
+            Form::Sparse | Form::SparseBut(_) | Form::Replayed(_) => {
+                mem::replace(&mut self.form, Form::Native)
+            }
+            Form::Native | Form::Swapped | Form::Noted => Form::Native,
+        };
+        let values = self.values.0.get_or_insert_default();
+        if let Form::SparseBut(first) = form
+            && values.runs.is_empty()
+        {
+            values.runs.push(first);
         }
-        self.values.0.get_or_insert_default()
+        values
     }
 
     /// Whether the next byte belongs to the state of a chunked value.
@@ -315,7 +336,14 @@ impl<'b> Writer<'b> {
     fn write_long_run(&mut self, bytes: &[u8]) {
         let run = Run { at: self.buf.len(), position: self.position(), length: bytes.len() };
         match &mut self.form {
-            Form::Sparse => self.values.0.get_or_insert_default().runs.push(run),
+            Form::Sparse => self.form = Form::SparseBut(run),
+            Form::SparseBut(first) => {
+                let runs = &mut self.values.0.get_or_insert_default().runs;
+                if runs.is_empty() {
+                    runs.push(*first);
+                }
+                runs.push(run);
+            }
             Form::Replayed(taker) => taker.take_run(self.buf, run.position, bytes),
             Form::Native | Form::Swapped | Form::Noted => return self.write_bytes(bytes),
         }
@@ -447,7 +475,7 @@ impl<'b> Writer<'b> {
 
     /// Puts other contents into the buffer, and says where position 0 is in them; gives back what was there.
     pub(crate) fn exchange(&mut self, contents: Vec<u8>, origin: usize) -> (Vec<u8>, usize) {
-        (std::mem::replace(self.buf, contents), std::mem::replace(&mut self.origin, origin))
+        (mem::replace(self.buf, contents), mem::replace(&mut self.origin, origin))
     }
 
     /// Appends numbers in bulk: one copy when the order is the processor's.
@@ -492,6 +520,28 @@ pub(crate) struct Run {
     /// Their place in the message, in which those before them count.
     pub(crate) position: usize,
     pub(crate) length: usize,
+}
+
+/// What a sparse writer has left out.
+#[derive(Debug)]
+pub(crate) enum Runs {
+    /// Nothing.
+    None,
+    /// As of most messages that are long.
+    One(Run),
+    /// More of them.
+    Some(Vec<Run>),
+}
+
+impl Runs {
+    /// All of them, in order.
+    pub(crate) fn into_vec(self) -> Vec<Run> {
+        match self {
+            Runs::None => Vec::new(),
+            Runs::One(run) => vec![run],
+            Runs::Some(runs) => runs,
+        }
+    }
 }
 
 /// Takes what was left out, in order.

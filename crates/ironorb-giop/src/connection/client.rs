@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use super::transmit::NotWritten;
-use super::{ConnectionConfig, Incoming, LentMessage, Transmit};
+use super::{ConnectionConfig, Incoming, LentMessage, SparseMessage, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::{Buffer, Framer};
@@ -846,6 +846,9 @@ pub enum NotWhole<C> {
     /// It is to be sent from where it lies. Until the driver has done so and said it with [`Transmit::end_lending`],
     /// nothing else leaves the connection; the lock around it need not be kept meanwhile.
     Lent(C, LentMessage),
+    /// The same, but it is still in the connection's buffer, the lock around which must be kept until it has been given to
+    /// [`Transmit::send_sparse`], or [`Transmit::lend_sparse`]. Only of [`begin_plain`](ClientConnection::begin_plain).
+    Sparse(C, SparseMessage),
 }
 
 impl<C> From<BeginError> for NotWhole<C> {

@@ -24,19 +24,30 @@ pub struct LentMessage {
     from: usize,
     message: MessageStart,
     runs: Vec<Run>,
+    /// Bytes that have been sent before it was lent.
+    left: usize,
+}
+
+/// A message at the end of a connection's buffer that is whole but for one run of bytes: not lent yet, since mostly the system
+/// takes it at once.
+#[derive(Debug)]
+#[must_use = "the message that is in the buffer lacks something"]
+pub struct SparseMessage {
+    pub(super) message: MessageStart,
+    pub(super) run: Run,
 }
 
 impl LentMessage {
-    pub(super) fn new(buf: Vec<u8>, from: usize, message: MessageStart, runs: Vec<Run>) -> Self {
-        LentMessage { buf, from, message, runs }
+    pub(super) fn new(buf: Vec<u8>, from: usize, message: MessageStart, runs: Vec<Run>, left: usize) -> Self {
+        LentMessage { buf, from, message, runs, left }
     }
 
-    /// Bytes of the message, and of what was waiting before it.
+    /// Bytes that are to leave of the message, and of what was waiting before it.
     pub fn length(&self) -> usize {
-        self.buf.len() - self.from + self.runs.iter().map(|run| run.length).sum::<usize>()
+        self.buf.len() - self.from + self.runs.iter().map(|run| run.length).sum::<usize>() - self.left
     }
 
-    /// Hands over everything in order, in up to three pieces at a time, which are gone when `hand_over` returns.
+    /// Hands over everything in order that has not left, in up to three pieces at a time, which are gone when `hand_over` returns.
     /// `body` is what has written the message. What it writes is not compared, but its runs must be where they were; if
     /// not ([`Misuse::Unsteady`]) the connection is to be ended, for the stream can carry nothing else.
     pub fn hand_over(
@@ -46,7 +57,7 @@ impl LentMessage {
     ) -> Result<(), Misuse> {
         let _probe = probe::enter(Stage::Marshal);
         let end = self.buf.len();
-        let mut taker = Taker { runs: self.runs.iter(), from: self.from, end, hand_over };
+        let mut taker = Taker { runs: self.runs.iter(), from: self.from, end, left: self.left, hand_over };
         let position = self.message.body_position();
         let written = {
             let mut w = Writer::replayed(&mut self.buf, position, self.message.encoding(), &mut taker);
@@ -71,7 +82,20 @@ struct Taker<'r> {
     /// What of the message has not been handed over.
     from: usize,
     end: usize,
+    /// What of the next pieces has left.
+    left: usize,
     hand_over: &'r mut dyn FnMut(&[&[u8]]),
+}
+
+impl Taker<'_> {
+    fn give(&mut self, pieces: &mut [&[u8]]) {
+        for piece in &mut *pieces {
+            let (left, rest) = piece.split_at(self.left.min(piece.len()));
+            self.left -= left.len();
+            *piece = rest;
+        }
+        (self.hand_over)(pieces);
+    }
 }
 
 impl TakeRun for Taker<'_> {
@@ -82,10 +106,10 @@ impl TakeRun for Taker<'_> {
                 let before = &buf[self.from..run.at];
                 if self.runs.len() == 0 {
                     self.from = self.end;
-                    (self.hand_over)(&[before, bytes, &buf[run.at..self.end]]);
+                    self.give(&mut [before, bytes, &buf[run.at..self.end]]);
                 } else {
                     self.from = run.at;
-                    (self.hand_over)(&[before, bytes]);
+                    self.give(&mut [before, bytes]);
                 }
             }
             // Nothing that follows fits: the message stays unfinished, unless it is finished already.
@@ -97,5 +121,55 @@ impl TakeRun for Taker<'_> {
 impl fmt::Debug for Taker<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Taker({} runs)", self.runs.len())
+    }
+}
+
+impl SparseMessage {
+    /// Writes the body once more; `send` is given the message, from so far before it in the buffer, when its run is there.
+    /// What it tells, or 0 where there is no such run any more.
+    pub(super) fn send_around(
+        &self,
+        buf: &mut Vec<u8>,
+        from: usize,
+        body: WriteBody<'_>,
+        send: &mut dyn FnMut(&[&[u8]; 3]) -> usize,
+    ) -> usize {
+        let _probe = probe::enter(Stage::Marshal);
+        let end = buf.len();
+        let mut around = Around { run: self.run, from, end, sent: None, send };
+        // What else it writes this time, or whether it fails, is of no concern.
+        let _ = body(&mut Writer::replayed(
+            buf,
+            self.message.body_position(),
+            self.message.encoding(),
+            &mut around,
+        ));
+        let sent = around.sent.unwrap_or(0);
+        buf.truncate(end);
+        sent
+    }
+}
+
+struct Around<'r> {
+    run: Run,
+    from: usize,
+    end: usize,
+    /// Once it has come.
+    sent: Option<usize>,
+    send: &'r mut dyn FnMut(&[&[u8]; 3]) -> usize,
+}
+
+impl TakeRun for Around<'_> {
+    fn take_run(&mut self, buf: &[u8], position: usize, bytes: &[u8]) {
+        let Run { at, position: expected, length } = self.run;
+        if position == expected && length == bytes.len() && self.sent.is_none() {
+            self.sent = Some((self.send)(&[&buf[self.from..at], bytes, &buf[at..self.end]]));
+        }
+    }
+}
+
+impl fmt::Debug for Around<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Around({:?})", self.run)
     }
 }

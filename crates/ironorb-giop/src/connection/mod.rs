@@ -21,7 +21,7 @@ pub use client::{
     BeginError, CallId, CallState, ClientConnection, ConnectionEnd, NotWhole, ProtocolError, RequestOptions,
     Side,
 };
-pub use lent::{LentMessage, WriteBody};
+pub use lent::{LentMessage, SparseMessage, WriteBody};
 pub use server::{Incoming, ServerConnection};
 pub use transmit::Transmit;
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::transmit::NotWritten;
 use super::{ConnectionConfig, LentMessage, Transmit, WriteBody};
-use crate::cdr::{Run, Writer};
+use crate::cdr::{Runs, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::exception::SystemException;
 use crate::framer::{Framer, Refused};
@@ -186,8 +186,8 @@ impl ServerConnection {
         let mut w = message.sparse_body(buf);
         let written = body(&mut w);
         match (written, w.into_runs()) {
-            (Ok(()), None) => message.finish(buf, self.config.framer.message_bytes_max),
-            (Ok(()), Some(runs)) => self.lend(message, runs, &body, send),
+            (Ok(()), Runs::None) => message.finish(buf, self.config.framer.message_bytes_max),
+            (Ok(()), runs) => self.lend(message, runs, &body, send),
             (Err(misuse), _) => {
                 message.abandon(buf);
                 Err(misuse)
@@ -199,11 +199,11 @@ impl ServerConnection {
     fn lend(
         &mut self,
         message: MessageStart,
-        runs: Vec<Run>,
+        runs: Runs,
         body: WriteBody<'_>,
         send: impl FnMut(&[&[u8]]) -> usize,
     ) -> Result<(), Misuse> {
-        match self.transmit.lend_or_complete(message, runs, &self.config, body) {
+        match self.transmit.lend_or_complete(message, runs.into_vec(), &self.config, body) {
             Ok(()) => Ok(()),
             Err(NotWritten::Misuse(misuse)) => Err(misuse),
             Err(NotWritten::Lent(message)) => self.send_lent(message, body, send),

@@ -1,7 +1,8 @@
 use super::*;
 use crate::cdr::Writer;
 use crate::error::{MalformedKind, Misuse};
-use crate::message::{MessageType, ReplyStatus, RequestTarget};
+use crate::framer::Framer;
+use crate::message::{MessageType, OperationName, OperationTail, ReplyStatus, RequestTarget};
 use crate::service_context::{BI_DIR_IIOP, EncodedContexts, ListenPoint, ServiceContextList};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
@@ -351,6 +352,40 @@ fn bodies_that_change_are_found_out() {
             message.hand_over(&body, &mut |pieces| given += pieces.iter().map(|p| p.len()).sum::<usize>());
         assert_eq!(handed_over, Err(Misuse::Unsteady), "{}", first.len());
         assert!(given <= length);
+    }
+}
+
+/// One of which a part has left is sent from there on; and one that is not shown its run again has not left at all.
+#[test]
+fn a_message_with_one_run_is_sent_at_once_or_lent() {
+    let octets = vec![5; 100_000];
+    let target = RequestTarget::new(Version::V1_2, None, b"key");
+    for (taken, changes) in
+        [(0, false), (50, false), (60_000, false), (usize::MAX, false), (usize::MAX, true)]
+    {
+        let times = std::cell::Cell::new(0);
+        let body = |w: &mut Writer<'_>| {
+            times.set(times.get() + 1);
+            w.write_octets(if changes && times.get() == 2 { &octets[1..] } else { &octets })
+        };
+        let (mut client, mut stream) = (client(), Vec::new());
+        let tail = OperationTail::new("of");
+        let begun = client.begin_plain_oneway(&target, OperationName::with_tail("of", &tail), &body);
+        let Err(NotWhole::Sparse((), message)) = begun else { panic!("{begun:?}") };
+        let sent = client.transmit().send_sparse(message, &body, &mut |pieces| {
+            stream.extend(pieces.concat().iter().take(taken));
+            stream.len()
+        });
+        assert_eq!(client.transmit().sent_position(), stream.len() as u64);
+        if let Err(message) = sent {
+            assert!(stream.len() < 100_000 && client.transmit().is_lending());
+            send(&mut client, message, &body, usize::MAX, &mut stream);
+        }
+        assert_eq!(client.transmit().pending_bytes(), 0);
+        let mut framer = Framer::new(ConnectionConfig::default().framer);
+        framer.push(&stream);
+        let whole = framer.next().unwrap().expect("all of it has left");
+        assert!(whole.bytes().len() == stream.len() && stream.ends_with(&octets));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{ConnectionConfig, LentMessage, WriteBody};
-use crate::cdr::{RUN_BYTES_MIN, Run, Writer};
+use super::{ConnectionConfig, LentMessage, SparseMessage, WriteBody};
+use crate::cdr::{RUN_BYTES_MIN, Run, Runs, Writer};
 use crate::error::Misuse;
 use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
 use crate::probe;
@@ -110,10 +110,10 @@ impl Transmit {
         let runs = w.into_runs();
         match written {
             Ok(()) => match runs {
-                None => {
+                Runs::None => {
                     message.finish(&mut self.buf, config.framer.message_bytes_max).map_err(NotWritten::Misuse)
                 }
-                Some(runs) => self.lend_or_complete(message, runs, config, &body),
+                runs => self.lend_or_complete(message, runs.into_vec(), config, &body),
             },
             Err(misuse) => {
                 message.abandon(&mut self.buf);
@@ -154,12 +154,54 @@ impl Transmit {
         {
             return NotWritten::Misuse(misuse);
         }
-        let lent = LentMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs);
+        NotWritten::Lent(self.give_away(message, runs, 0))
+    }
+
+    /// Gives away what waits, of which so many bytes have left already.
+    #[cold]
+    fn give_away(&mut self, message: MessageStart, runs: Vec<Run>, left: usize) -> LentMessage {
+        let lent = LentMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs, left);
         self.sent = 0;
+        self.sent_total += left as u64;
         self.due += lent.length();
         // Nothing else is cut: with lending there are no fragments.
         self.cuts.push_front(Cut { at: 0, end: 0, order: ByteOrder::NATIVE, form: CutForm::Lent });
-        NotWritten::Lent(lent)
+        lent
+    }
+
+    /// Leaves a message with one run at the end of the buffer as it is, for [`send_sparse`](Self::send_sparse).
+    pub(super) fn finish_sparse(
+        &mut self,
+        message: MessageStart,
+        run: Run,
+        config: &ConnectionConfig,
+    ) -> Result<SparseMessage, Misuse> {
+        message.finish_sparse(&mut self.buf, run.length, config.framer.message_bytes_max)?;
+        Ok(SparseMessage { message, run })
+    }
+
+    /// Sends a message that lacks one run, with all that waits before it: `send` is given it in three pieces and tells how many
+    /// bytes have left. If that is not all it is to be sent as others that have been lent, which is up to the caller. `body` is
+    /// what has written the message; if it panics the connection is to be ended.
+    pub fn send_sparse(
+        &mut self,
+        message: SparseMessage,
+        body: WriteBody<'_>,
+        send: &mut dyn FnMut(&[&[u8]; 3]) -> usize,
+    ) -> Result<(), LentMessage> {
+        let length = self.buf.len() - self.sent + message.run.length;
+        let sent = message.send_around(&mut self.buf, self.sent, body, send);
+        if sent < length {
+            return Err(self.give_away(message.message, vec![message.run], sent));
+        }
+        self.sent_total += length as u64;
+        self.rewind();
+        Ok(())
+    }
+
+    /// Gives it away instead.
+    pub fn lend_sparse(&mut self, message: SparseMessage) -> LentMessage {
+        self.give_away(message.message, vec![message.run], 0)
     }
 
     /// Appends the rest of a message. A long one is shown to `send` before, behind what waits, if nothing is in the way; it

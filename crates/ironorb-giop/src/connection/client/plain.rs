@@ -2,7 +2,7 @@
 //! write it piece by piece, before anything of it has been written.
 
 use super::{BeginError, CallId, ClientConnection, NotWhole, RequestOptions, SlotState};
-use crate::cdr::Run;
+use crate::cdr::Runs;
 use crate::connection::WriteBody;
 use crate::connection::transmit::NotWritten;
 use crate::error::Misuse;
@@ -41,8 +41,8 @@ impl<W> ClientConnection<W> {
         let written = arguments(&mut w);
         let runs = w.into_runs();
         let finished = match (written, runs) {
-            (Ok(()), None) => message.finish_plain_request(buf, call.0, response),
-            (Ok(()), Some(runs)) => return self.lend_plain(message, call, response, runs, arguments),
+            (Ok(()), Runs::None) => message.finish_plain_request(buf, call.0, response),
+            (Ok(()), runs) => return self.lend_plain(message, call, response, runs, arguments),
             (Err(misuse), _) => Err(misuse),
         };
         drop(probe);
@@ -67,6 +67,10 @@ impl<W> ClientConnection<W> {
                 Ok(())
             }
             Err(NotWhole::Failed(e)) => Err(NotWhole::Failed(e)),
+            Err(NotWhole::Sparse(call, message)) => {
+                self.release(call);
+                Err(NotWhole::Sparse((), message))
+            }
             Err(NotWhole::Lent(call, message)) => {
                 self.release(call);
                 Err(NotWhole::Lent((), message))
@@ -89,16 +93,28 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn lend_plain(
         &mut self,
         message: MessageStart,
         call: CallId,
         response: Response,
-        runs: Vec<Run>,
+        runs: Runs,
         arguments: WriteBody<'_>,
     ) -> Result<CallId, NotWhole<CallId>> {
         message.identify(self.transmit.buffer(), call.0, response);
+        let runs = match runs {
+            Runs::One(run) if !self.transmit.is_lending() => {
+                return match self.transmit.finish_sparse(message, run, &self.config) {
+                    Ok(message) => Err(NotWhole::Sparse(call, message)),
+                    Err(misuse) => {
+                        self.release(call);
+                        Err(BeginError::Misuse(misuse).into())
+                    }
+                };
+            }
+            runs => runs.into_vec(),
+        };
         match self.transmit.lend_or_complete(message, runs, &self.config, arguments) {
             Ok(()) => Ok(call),
             Err(NotWritten::Lent(message)) => Err(NotWhole::Lent(call, message)),

@@ -3,6 +3,7 @@
 //! Others may use the connection whenever this waits, but what they write leaves behind it.
 
 use std::io::IoSlice;
+use std::mem;
 use std::sync::PoisonError;
 use std::time::Instant;
 
@@ -21,7 +22,7 @@ impl Link {
     #[cold]
     pub(super) fn lend_request<'l, C>(
         &'l self,
-        state: Guard<'l>,
+        mut state: Guard<'l>,
         request: NotWhole<C>,
         arguments: Arguments<'_>,
         clock: &mut Clock,
@@ -29,6 +30,7 @@ impl Link {
     ) -> Result<(Guard<'l>, C), CallFailure> {
         let (call, mut message) = match request {
             NotWhole::Lent(call, message) => (call, message),
+            NotWhole::Sparse(call, message) => (call, state.transmit().lend_sparse(message)),
             NotWhole::Failed(e) => return Err(e.into()),
         };
         // What goes over an accepted connection leaves by the server's hands.
@@ -42,6 +44,34 @@ impl Link {
             return Err(CallFailure::Misuse(misuse));
         }
         Ok((state, call))
+    }
+
+    /// The same where nobody else is at the connection, if the socket takes all of it at once. What is left is to be sent by
+    /// [`lend_request`](Self::lend_request).
+    #[inline(never)]
+    pub(super) fn lend_at_rest<C>(
+        &self,
+        state: &mut Guard<'_>,
+        request: NotWhole<C>,
+        arguments: Arguments<'_>,
+    ) -> Result<C, NotWhole<C>> {
+        let (call, message) = match request {
+            NotWhole::Sparse(call, message) => (call, message),
+            other => return Err(other),
+        };
+        let writing = Writing { link: self, state };
+        let sent = writing.state.transmit().send_sparse(message, arguments, &mut |pieces| {
+            match net::send_pieces_now(&self.stream, &pieces.map(IoSlice::new)) {
+                Ok(Moved::Bytes(count)) => count,
+                // An error shows again at the next attempt.
+                Ok(Moved::Nothing | Moved::End) | Err(_) => 0,
+            }
+        });
+        mem::forget(writing);
+        match sent {
+            Ok(()) => Ok(call),
+            Err(message) => Err(NotWhole::Lent(call, message)),
+        }
     }
 
     /// Waits until another's message has been sent from where it lies.
@@ -70,6 +100,19 @@ impl Link {
         if state.waiting_for_lender > 0 {
             self.lent.notify_all();
         }
+    }
+}
+
+/// The arguments of a request are being written while it is sent. Dropped by their panic it ends the connection, for nobody
+/// knows what of the request has left.
+struct Writing<'l, 'g, 's> {
+    link: &'l Link,
+    state: &'s mut Guard<'g>,
+}
+
+impl Drop for Writing<'_, '_, '_> {
+    fn drop(&mut self) {
+        self.link.end(self.state, ConnectionEnd::Lost);
     }
 }
 
@@ -131,7 +174,7 @@ impl<'l> Sending<'l, '_> {
     /// The message has been sent, or kept.
     fn end(mut self, message: LentMessage) -> Guard<'l> {
         let mut state = self.state.take().unwrap_or_else(|| lock(&self.link.state));
-        state.transmit().end_lending(message, std::mem::take(&mut self.unsent));
+        state.transmit().end_lending(message, mem::take(&mut self.unsent));
         self.link.tell_those_behind(&state);
         state
     }

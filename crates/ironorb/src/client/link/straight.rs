@@ -43,12 +43,13 @@ impl Link {
             return self.call_bent(state, target, operation, arguments, time);
         }
         let call = match state.begin_plain(target, operation, Response::SyncWithTarget, arguments) {
-            Ok(call) => call,
-            Err(request) => return self.lend_bent(state, target, request, arguments, time),
+            Ok(call) if self.send_all(&mut state) => call,
+            Ok(call) => return self.wait_bent(state, target, call, time),
+            Err(request) => match self.lend_at_rest(&mut state, request, arguments) {
+                Ok(call) => call,
+                Err(request) => return self.lend_bent(state, target, request, arguments, time),
+            },
         };
-        if !self.send_all(&mut state) {
-            return self.wait_bent(state, target, call, time);
-        }
         let Some(mut framer) = state.take_framer() else {
             return self.wait_bent(state, target, call, time);
         };
@@ -114,7 +115,11 @@ impl Link {
         let begins_at = state.transmit().sent_position();
         match state.begin_plain_oneway(target, operation, arguments) {
             Ok(()) if self.send_all(&mut state) => Ok(()),
-            begun => self.tell_bent(state, begun, begins_at, arguments, time),
+            Ok(()) => self.tell_bent(state, Ok(()), begins_at, arguments, time),
+            Err(request) => match self.lend_at_rest(&mut state, request, arguments) {
+                Ok(()) => Ok(()),
+                request => self.tell_bent(state, request, begins_at, arguments, time),
+            },
         }
     }
 
