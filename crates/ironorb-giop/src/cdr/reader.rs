@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::segments::Beyond;
 use super::writer::Swap;
-use super::{Environment, Unmarshal};
+use super::{Environment, Shifts, Unmarshal};
 use crate::error::{Malformed, MalformedKind};
 use crate::probe::{self, Stage};
 use crate::version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets};
@@ -32,6 +32,8 @@ pub struct Reader<'a> {
     pub(super) encoding: Encoding,
     pub(super) depth: u16,
     pub(super) environment: Option<&'a dyn Environment>,
+    /// What may be moved in the message.
+    pub(super) shifts: Option<&'a Shifts>,
     /// For data that does not lie in one piece, and for values.
     pub(super) beyond: Option<Box<Beyond<'a>>>,
 }
@@ -67,7 +69,15 @@ impl<'a> Reader<'a> {
     /// A reader at offset `at` of `bytes`, whose alignment counts from the start of `bytes`.
     #[inline]
     pub fn at(bytes: &'a [u8], at: usize, encoding: Encoding) -> Self {
-        Reader { bytes, at: at.min(bytes.len()), encoding, depth: 0, environment: None, beyond: None }
+        Reader {
+            bytes,
+            at: at.min(bytes.len()),
+            encoding,
+            depth: 0,
+            environment: None,
+            shifts: None,
+            beyond: None,
+        }
     }
 
     /// The same reader with what object references and valuetypes need besides bytes.
@@ -381,7 +391,8 @@ impl<'a> Reader<'a> {
 impl Clone for Reader<'_> {
     fn clone(&self) -> Self {
         let beyond = self.beyond.as_ref().map(|beyond| Box::new(beyond.without_values()));
-        Reader { beyond, ..*self }
+        // Who looks ahead asks for nothing.
+        Reader { beyond, shifts: None, ..*self }
     }
 }
 

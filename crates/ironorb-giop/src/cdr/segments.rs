@@ -6,8 +6,8 @@
 //! by what the compiler must assume: with the pieces in the reader's own slice, which reading would then change, a
 //! struct took a fifth more instructions.
 
+use super::Reader;
 use super::reader::Number;
-use super::{Reader, Shifts};
 use crate::error::{Malformed, MalformedKind};
 use crate::value::ReadState;
 use crate::version::{ByteOrder, Encoding};
@@ -21,8 +21,6 @@ pub(crate) struct Beyond<'a> {
     pub(crate) values: ReadState,
     /// Elements of sequences that were read without bytes.
     pub(super) empty_read: usize,
-    /// What may be moved in the message.
-    pub(super) shifts: Option<&'a Shifts>,
 }
 
 /// Data, and the piece of it that is being read.
@@ -76,23 +74,12 @@ const JOINT_ALIGNED_AT: usize = 12 % 8;
 impl<'a> Beyond<'a> {
     #[cold]
     fn new(whole: &'a [u8], at: usize) -> Box<Self> {
-        Box::new(Beyond {
-            pieces: Pieces::new(whole, at),
-            values: ReadState::default(),
-            empty_read: 0,
-            shifts: None,
-        })
+        Box::new(Beyond { pieces: Pieces::new(whole, at), values: ReadState::default(), empty_read: 0 })
     }
 
     /// The same place, without what is known of values.
     pub(super) fn without_values(&self) -> Self {
-        Beyond {
-            pieces: self.pieces,
-            values: ReadState::default(),
-            empty_read: self.empty_read,
-            // Who looks ahead asks for nothing.
-            shifts: None,
-        }
+        Beyond { pieces: self.pieces, values: ReadState::default(), empty_read: self.empty_read }
     }
 }
 
@@ -399,7 +386,7 @@ impl<'a> Reader<'a> {
             return Err(self.malformed(MalformedKind::BadIndirection));
         }
         beyond.pieces.chunk_end = NO_CHUNK;
-        let mut reader = Reader { beyond: Some(Box::new(beyond)), ..*self };
+        let mut reader = Reader { beyond: Some(Box::new(beyond)), shifts: None, ..*self };
         reader.seek_stream(to);
         Ok(reader)
     }

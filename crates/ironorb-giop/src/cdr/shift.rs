@@ -102,53 +102,45 @@ impl Shift {
 
 impl<'a> Reader<'a> {
     /// The same reader of a message that is changed where that lets sequences be borrowed: what it wants to have moved is
-    /// noted there, and reading fails until it has been. Takes memory from the heap.
+    /// noted there, and reading fails until it has been.
+    #[inline]
     #[must_use]
     pub fn with_shifts(mut self, shifts: &'a Shifts) -> Self {
-        self.beyond().shifts = Some(shifts);
+        self.shifts = Some(shifts);
         self
     }
 
     /// Asks for no more moves: for whoever may not read again.
     #[inline]
     pub fn forgo_shifts(&mut self) {
-        if let Some(beyond) = &mut self.beyond {
-            beyond.shifts = None;
-        }
+        self.shifts = None;
     }
 
     /// Whether reading has failed only since something is to be moved, see [`Shifts::apply`].
     #[inline]
     pub fn wants_shift(&self) -> bool {
-        match &self.beyond {
-            None => false,
-            Some(beyond) => beyond.shifts.is_some_and(|shifts| {
-                let wanted = shifts.wanted.take();
-                shifts.wanted.set(wanted);
-                wanted.is_some()
-            }),
-        }
+        self.shifts.is_some_and(|shifts| shifts.wanted.get().is_some())
     }
 
     /// The elements of the sequence that begins here, if its first has been moved; then its length cannot be read any more.
     #[inline]
     pub(super) fn take_shifted_length(&mut self) -> Option<usize> {
-        if self.beyond.is_none() { None } else { self.find_shifted_length() }
+        if self.shifts.is_none() { None } else { self.find_shifted_length() }
     }
 
-    #[cold]
+    #[inline(never)]
     fn find_shifted_length(&mut self) -> Option<usize> {
         // What is moved is no longer aligned than to the length's end: see `want_shift`.
         let from = self.at.next_multiple_of(4) + 4;
-        let shift = self.beyond.as_ref()?.shifts?.done_at(from)?;
+        let shift = self.shifts?.done_at(from)?;
         self.at = from;
         Some(shift.count)
     }
 
     /// Where the image of the first element has been moved to; if it has not, that it should be is noted, where it can be.
-    #[cold]
+    #[inline(never)]
     pub(super) fn shifted_or_wanted(&self, shift: Shift, alignment: usize) -> Option<usize> {
-        let shifts = self.beyond.as_ref()?.shifts?;
+        let shifts = self.shifts?;
         if let Some(done) = shifts.done_at(self.at) {
             let is_it = done.to == shift.to && done.count == shift.count && done.size == shift.size;
             return is_it.then_some(done.to);

@@ -396,7 +396,7 @@ impl<'a> Reader<'a> {
 
     /// Where elements begin of which the first lies otherwise than all others, once it has been moved.
     fn begin_of_shifted<T: WireLayout + Unmarshal>(&self, count: usize) -> Option<usize> {
-        if self.beyond.is_none() || const { T::FIRST_BYTES > 4 || size_of::<T>() < 8 } {
+        if self.shifts.is_none() || const { T::FIRST_BYTES > 4 || size_of::<T>() < 8 } {
             return None;
         }
         // Those behind begin where they should, and end where there is no padding.

@@ -89,6 +89,7 @@ struct Known {
 }
 
 /// A request that is known, and in its object.
+#[derive(Clone, Copy)]
 pub(super) struct Begun<'k> {
     pub(super) head: &'k RequestHead,
     /// Where its operation has been found.
@@ -107,8 +108,8 @@ impl Adapter {
     pub(super) fn if_known(
         &self,
         print: Option<Print>,
-        message: &Message,
-        carry_out: impl FnOnce(Begun<'_>),
+        message: &mut Message,
+        carry_out: impl FnOnce(Begun<'_>, &mut Message),
     ) -> bool {
         let Some(print) = print else { return false };
         let place = place_of(print);
@@ -122,8 +123,8 @@ impl Adapter {
         &self,
         place: &Place,
         print: Print,
-        message: &Message,
-        carry_out: impl FnOnce(Begun<'_>),
+        message: &mut Message,
+        carry_out: impl FnOnce(Begun<'_>, &mut Message),
     ) -> Option<()> {
         let known = place.try_borrow().ok()?;
         let Known { head, operation, adapter, object } = known.as_deref()?;
@@ -153,7 +154,7 @@ impl Adapter {
                 visiting.servant().get()
             }
         };
-        carry_out(Begun { head, operation, servant });
+        carry_out(Begun { head, operation, servant }, message);
         Some(())
     }
 

@@ -136,7 +136,10 @@ impl Adapter {
             return self.serve_large(message, session, sink, orb);
         }
         let print = message.print();
-        if self.if_known(print, message, |known| serve_known(known, message, session, sink, orb)) {
+        let known = self.if_known(print, message, |known, message| {
+            serve_known(known, message, session, sink, orb, None);
+        });
+        if known {
             return;
         }
         if let Some((request, upcall)) = self.begin_plainly(message) {
@@ -154,7 +157,7 @@ impl Adapter {
 
     /// The same for one that is large, or where more is to be looked at. In a large one the servant's arguments may have to
     /// be moved: then it is read again.
-    #[cold]
+    #[inline(never)]
     fn serve_large(
         &self,
         message: &mut Message,
@@ -162,14 +165,24 @@ impl Adapter {
         sink: &dyn ReplySink,
         orb: &Arc<OrbCore>,
     ) {
-        let begun = if orb.plain_bytes_max > 0 { self.begin_plainly(message) } else { None };
-        let Some((_, upcall)) = begun else {
+        if orb.plain_bytes_max == 0 {
+            return self.serve_begun(message, session, sink, orb, None);
+        }
+        let shifts = Shifts::default();
+        // Again each time something has been moved, at most as often as there is room for in `Shifts`.
+        let print = message.print();
+        let known = self.if_known(print, message, |known, message| {
+            while !serve_known(known, message, session, sink, orb, Some(&shifts)) && shifts.apply(message) {}
+        });
+        if known {
+            return;
+        }
+        let Some((request, upcall)) = self.begin_plainly(message) else {
             return self.serve_begun(message, session, sink, orb, None);
         };
+        self.note(print, message, request.object_key, &upcall);
         let (code_sets, encoding) = plain_encoding(session, orb);
         let current = upcall.enter();
-        let shifts = Shifts::default();
-        // Each time something has been moved, at most as often as there is room for in `Shifts`.
         loop {
             let Some(request) = message.plain_request() else { return }; // never: its header is what it was
             let wanted = request.response == Response::SyncWithTarget;
@@ -351,7 +364,8 @@ impl Adapter {
     }
 }
 
-/// Carries out a request that is known by its bytes.
+/// Carries out a request that is known by its bytes; false if it has not been answered, which may be since something in it is
+/// to be moved.
 #[inline(always)] // a step of every call
 fn serve_known(
     known: Begun<'_>,
@@ -359,12 +373,16 @@ fn serve_known(
     session: &Session,
     sink: &dyn ReplySink,
     orb: &Arc<OrbCore>,
-) {
+    shifts: Option<&Shifts>,
+) -> bool {
     let (_, encoding) = plain_encoding(session, orb);
     let wanted = known.head.response() == Response::SyncWithTarget;
     let responder = Responder::of_known(sink, encoding, known.head.id_of(message), wanted, known.operation);
     let mut arguments = known.head.arguments_of(message, encoding);
     arguments.set_environment(&**orb);
+    if let Some(shifts) = shifts {
+        arguments = arguments.with_shifts(shifts);
+    }
     let call = Call::new(known.head.operation(), arguments, &responder);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         known.servant.dispatch(call);
@@ -372,6 +390,7 @@ fn serve_known(
     if outcome.is_err() && !responder.is_answered() {
         responder.raise(Raised::System(&servant_panicked()));
     }
+    responder.is_answered()
 }
 
 /// The code sets of a request that says nothing but what it must, and what its answer is written in.
