@@ -153,6 +153,24 @@ fn data_of_every_size_arrives_in_every_version() {
     }
 }
 
+/// Requests that are alike are known by their bytes after some, and what is moved in them differs.
+#[test]
+fn the_same_large_request_again_and_again() {
+    let (server, client, store) = pair(ServerConcurrency::ThreadPerConnection, |orb| orb);
+    for round in 0..100 {
+        let (some, others) = (pixels(20_000 + 12 * round), samples(17_000 + 16 * round));
+        assert!(store.mirror(&some, LEAD, &others).unwrap() == (some, others), "{round}");
+    }
+    for round in 0..100 {
+        assert_eq!(store.length(&octets(30_000 + round)).unwrap(), 30_000 + round as u32);
+    }
+    let id = server.root_poa().reference_to_id(store.object());
+    server.root_poa().deactivate(&id.unwrap()).unwrap();
+    assert!(store.length(&octets(30_000)).is_err());
+    client.shutdown(false).unwrap();
+    server.shutdown(false).unwrap();
+}
+
 #[test]
 fn data_arrives_in_fragments() {
     for version in [Version::V1_1, Version::V1_2] {
