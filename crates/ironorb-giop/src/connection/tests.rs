@@ -379,7 +379,7 @@ fn a_message_with_one_run_is_sent_at_once_or_lent() {
         assert_eq!(client.transmit().sent_position(), stream.len() as u64);
         if let Err(message) = sent {
             assert!(stream.len() < 100_000 && client.transmit().is_lending());
-            send(&mut client, message, &body, usize::MAX, &mut stream);
+            send(&mut client, message, body, usize::MAX, &mut stream);
         }
         assert_eq!(client.transmit().pending_bytes(), 0);
         let mut framer = Framer::new(ConnectionConfig::default().framer);
