@@ -197,6 +197,9 @@ pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
     }
 }
 
+/// Pieces of a message that are handed over at a time: a long run of bytes, what is before it, and what is behind the last.
+pub(crate) const PIECES_MAX: usize = 3;
+
 /// The same for what lies in pieces.
 pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);

@@ -195,14 +195,31 @@ impl ServerConnection {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn lend(
         &mut self,
         message: MessageStart,
         runs: Runs,
         body: WriteBody<'_>,
-        send: impl FnMut(&[&[u8]]) -> usize,
+        mut send: impl FnMut(&[&[u8]]) -> usize,
     ) -> Result<(), Misuse> {
+        if let Runs::One(run) = runs
+            && !self.transmit.is_lending()
+        {
+            let message = self.transmit.finish_sparse(message, run, &self.config)?;
+            // A body that panics the second time must not leave the connection to other replies as it is.
+            let sent = catch_unwind(AssertUnwindSafe(|| {
+                self.transmit.send_sparse(message, body, &mut |pieces| send(pieces))
+            }));
+            return match sent {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(message)) => self.send_lent(message, body, send),
+                Err(_) => {
+                    self.handle_end();
+                    Err(Misuse::Unsteady)
+                }
+            };
+        }
         match self.transmit.lend_or_complete(message, runs.into_vec(), &self.config, body) {
             Ok(()) => Ok(()),
             Err(NotWritten::Misuse(misuse)) => Err(misuse),
@@ -228,7 +245,7 @@ impl ServerConnection {
                 sent -= of_piece;
             }
         };
-        // A body that panics the second time must not leave the connection to other replies as it is.
+        // As in `lend`.
         let handed_over = catch_unwind(AssertUnwindSafe(|| message.hand_over(body, &mut hand_over)))
             .unwrap_or(Err(Misuse::Unsteady));
         self.transmit.end_lending(message, unsent);

@@ -426,7 +426,8 @@ fn replies_that_change_end_the_connection() {
         let (mut server, _) = ServerConnection::new(ConnectionConfig::default());
         let (id, status) = (crate::message::RequestId(7), ReplyStatus::NoException);
         let written = server.reply_lending(Encoding::NATIVE, id, status, EncodedContexts::EMPTY, body, |_| 0);
-        assert_eq!((written, times.get()), (Err(Misuse::Unsteady), 2));
+        // One that changes is offered again as a lent one.
+        assert_eq!((written, times.get()), (Err(Misuse::Unsteady), if panics { 2 } else { 3 }));
         assert!(server.is_ended() && server.transmit().take_all().is_empty());
     }
 }

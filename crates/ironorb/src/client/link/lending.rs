@@ -140,7 +140,7 @@ enum Mode {
 
 impl<'l> Sending<'l, '_> {
     fn send(&mut self, pieces: &[&[u8]]) {
-        let mut slices = [IoSlice::new(&[]); PIECES_MAX];
+        let mut slices = [IoSlice::new(&[]); net::PIECES_MAX];
         slices.iter_mut().zip(pieces).for_each(|(slice, piece)| *slice = IoSlice::new(piece));
         let mut left = &mut slices[..];
         IoSlice::advance_slices(&mut left, 0); // takes off those that are empty
@@ -188,6 +188,3 @@ impl Drop for Sending<'_, '_> {
         }
     }
 }
-
-/// Pieces that are handed over at a time.
-const PIECES_MAX: usize = 3;

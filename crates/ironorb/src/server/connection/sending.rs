@@ -9,7 +9,7 @@ use ironorb_giop::connection::ServerConnection;
 
 use super::super::spawn;
 use super::{Connection, Detour};
-use crate::net::{self, Moved, Shutdown};
+use crate::net::{self, Moved, PIECES_MAX, Shutdown};
 use crate::sync::lock;
 
 impl Connection {
@@ -41,9 +41,10 @@ impl Connection {
     }
 
     /// Sends what the peer takes now of what lies in pieces, for one who writes and so has the sending part.
-    #[cold]
+    #[inline(never)]
     pub(super) fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
-        let slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut slices = [IoSlice::new(&[]); PIECES_MAX];
+        slices.iter_mut().zip(pieces).for_each(|(slice, piece)| *slice = IoSlice::new(piece));
         match net::send_pieces_now(&self.stream, &slices) {
             Ok(Moved::Bytes(count)) => count,
             // An error shows at the next send.
