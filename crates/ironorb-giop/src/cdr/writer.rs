@@ -314,7 +314,7 @@ impl<'b> Writer<'b> {
     }
 
     /// Appends `sequence<octet>`.
-    #[inline]
+    #[inline(always)] // a step of many calls
     pub fn write_octets(&mut self, bytes: &[u8]) -> Result<(), Misuse> {
         self.write_length(bytes.len())?;
         self.write_run(bytes);
