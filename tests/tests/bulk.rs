@@ -295,9 +295,56 @@ fn a_long_message_waits_for_another() {
         raw::write(&mut stream, &raw::reply(raw::id_of(&message), 0, &6_000_000u32.to_be_bytes()));
         assert_eq!(begun.join().unwrap().unwrap(), 6_000_000);
         // The other was taken back, or follows whole.
-        drop(client);
+        scope.spawn(|| client.shutdown(true).unwrap());
         let message = raw::read_message(&mut stream);
         assert!(message.is_empty() || message.ends_with(&second) || message[7] != 0, "{}", message.len());
+    });
+}
+
+/// An answer that has come is given to its caller, though what others have written behind the request cannot leave.
+#[test]
+fn a_call_that_is_answered_does_not_wait_for_those_behind_it() {
+    let (listener, port) = raw::listen();
+    let client = client(|mut orb| {
+        orb.config().connections_per_endpoint_max = 1;
+        orb.config().transmit_bytes_max = 64 << 20;
+        orb
+    });
+    let store: StoreRef =
+        client.string_to_object(&format!("corbaloc::1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
+    let (late, behind) = (octets(20_000_000), octets(30_000_000));
+    let e = store.with_timeout(Some(Duration::from_millis(50))).length(&late).unwrap_err();
+    assert_eq!(e.kind, SystemExceptionKind::Timeout, "{e}");
+    let (mut stream, _) = listener.accept().unwrap();
+    // What tells that nobody waits for the first is no request.
+    let request = |stream: &mut std::net::TcpStream| loop {
+        let message = raw::read_message(stream);
+        if message[7] == 0 {
+            break message;
+        }
+    };
+    let answer = |stream: &mut std::net::TcpStream, message: &[u8]| {
+        raw::write(stream, &raw::reply(raw::id_of(message), 0, &[0, 0, 0, 7]));
+    };
+    std::thread::scope(|scope| {
+        let short = scope.spawn(|| store.length(&late[..5]));
+        // Most likely behind it. If not, the peer meets it first, and there is nothing to see.
+        std::thread::sleep(Duration::from_millis(50));
+        let long = scope.spawn(|| store.length(&behind));
+        assert!(request(&mut stream).ends_with(&late));
+        let mut message = request(&mut stream);
+        if message.len() > 1000 {
+            answer(&mut stream, &message);
+            message = request(&mut stream);
+            answer(&mut stream, &message);
+            assert_eq!(short.join().unwrap().unwrap(), 7);
+        } else {
+            answer(&mut stream, &message);
+            assert_eq!(short.join().unwrap().unwrap(), 7);
+            message = request(&mut stream);
+            answer(&mut stream, &message);
+        }
+        assert_eq!(long.join().unwrap().unwrap(), 7);
     });
 }
 

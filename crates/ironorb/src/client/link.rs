@@ -125,6 +125,22 @@ const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
+/// A request that has been written, and waits in the connection's buffer as far as it has not been sent.
+struct Queued<'l, C> {
+    state: Guard<'l>,
+    call: C,
+    /// Where in the stream.
+    ends_at: u64,
+}
+
+impl<'l, C> Queued<'l, C> {
+    /// One behind which nobody has written.
+    fn last(mut state: Guard<'l>, call: C) -> Self {
+        let ends_at = state.transmit().end_position();
+        Queued { state, call, ends_at }
+    }
+}
+
 impl Link {
     pub(super) fn new(
         stream: Stream,
@@ -223,11 +239,11 @@ impl Link {
     ) -> Result<Message, CallFailure> {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
-        let (state, call) = match state.begin_lending(target, operation, options, arguments) {
-            Ok(call) => (state, call),
+        let queued = match state.begin_lending(target, operation, options, arguments) {
+            Ok(call) => Queued::last(state, call),
             Err(request) => self.lend_request(state, request, arguments, &mut clock, deadline)?,
         };
-        self.finish_call(state, call, || target.version(), clock, deadline)
+        self.finish_call(queued, || target.version(), clock, deadline)
     }
 
     /// Asks the server whether it has the object.
@@ -240,7 +256,7 @@ impl Link {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
         let call = state.begin_locate(target)?;
-        self.finish_call(state, call, || target.version(), clock, deadline)
+        self.finish_call(Queued::last(state, call), || target.version(), clock, deadline)
     }
 
     /// Sends a request that wants no reply, or lets it wait for others to leave with.
@@ -260,28 +276,31 @@ impl Link {
         let is_first = state.transmit().pending_bytes() == 0;
         let begins_at = state.transmit().end_position();
         let begun = state.begin_lending_oneway(target, operation, contexts, arguments);
-        let ends_at = state.transmit().end_position();
-        if let Err(request) = begun {
-            (state, ()) = self.lend_request(state, request, arguments, &mut clock, deadline)?;
+        let queued = if let Err(request) = begun {
+            self.lend_request(state, request, arguments, &mut clock, deadline)?
         } else if let Some(batching) = batching
             && self.hold_oneway(&mut state, is_first, &batching)
         {
             return Ok(());
-        }
-        self.finish_oneway(state, begins_at, ends_at, clock, deadline)
+        } else {
+            Queued::last(state, ())
+        };
+        self.finish_oneway(queued, begins_at, clock, deadline)
     }
 
-    fn finish_oneway(
-        &self,
-        state: Guard<'_>,
+    fn finish_oneway<'l>(
+        &'l self,
+        queued: Queued<'l, ()>,
         begins_at: u64,
-        ends_at: u64,
         mut clock: Clock,
         deadline: Deadline,
     ) -> Result<(), CallFailure> {
-        let mut state = self
-            .flush(state, &mut clock, deadline)
-            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
+        let Queued { mut state, ends_at, .. } = queued;
+        while state.transmit().sent_position() < ends_at && state.end().is_none() {
+            state = self
+                .push_out(state, ends_at, &mut clock, deadline)
+                .map_err(|Passed| CallFailure::TimedOut { written: true })?;
+        }
         let sent_position = state.transmit().sent_position();
         match state.end() {
             Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
@@ -289,22 +308,26 @@ impl Link {
         }
     }
 
-    fn finish_call(
-        &self,
-        state: Guard<'_>,
-        call: CallId,
+    fn finish_call<'l>(
+        &'l self,
+        queued: Queued<'l, CallId>,
         version: impl Fn() -> Version,
         mut clock: Clock,
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
-        match self.flush(state, &mut clock, deadline) {
-            // Also when the connection has ended: the answer may have come before.
-            Ok(state) => self.wait_for_answer(state, call, version, clock, deadline),
-            Err(Passed) => {
-                lock(&self.state).abandon(call, version());
-                Err(CallFailure::TimedOut { written: true })
-            }
+        let Queued { mut state, call, ends_at } = queued;
+        // What others have written behind it is theirs to send: the answer may come although that cannot leave.
+        while state.transmit().sent_position() < ends_at && state.is_waiting(call) {
+            state = match self.push_out(state, ends_at, &mut clock, deadline) {
+                Ok(state) => state,
+                Err(Passed) => {
+                    lock(&self.state).abandon(call, version());
+                    return Err(CallFailure::TimedOut { written: true });
+                }
+            };
         }
+        // Also when the connection has ended: the answer may have come before.
+        self.wait_for_answer(state, call, version, clock, deadline)
     }
 
     /// The time for a call that began at `now`: connecting for it may have taken a while since.
@@ -324,7 +347,7 @@ impl Link {
         let mut state = lock(&self.state);
         while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
             state = self
-                .push_out(state, clock, deadline)
+                .push_out(state, u64::MAX, clock, deadline)
                 .map_err(|Passed| CallFailure::TimedOut { written: false })?;
         }
         Ok(state)
@@ -338,16 +361,18 @@ impl Link {
         deadline: Deadline,
     ) -> Result<Guard<'l>, Passed> {
         while state.transmit().pending_bytes() > 0 && state.end().is_none() {
-            state = self.push_out(state, clock, deadline)?;
+            state = self.push_out(state, u64::MAX, clock, deadline)?;
         }
         Ok(state)
     }
 
-    /// Sends once; when the socket is full, waits for it without the lock.
+    /// Sends once; when the socket is full, waits for it without the lock. While a message is sent from where it lies, who
+    /// sends that sends what is before it, too: then this waits until all up to the place `wanted` has been sent.
     #[inline]
     fn push_out<'l>(
         &'l self,
         mut state: Guard<'l>,
+        wanted: u64,
         clock: &mut Clock,
         deadline: Deadline,
     ) -> Result<Guard<'l>, Passed> {
@@ -355,7 +380,7 @@ impl Link {
             return Ok(self.push_out_accepted(state, acceptor, clock));
         }
         let Some(bytes) = state.transmit().poll_unlent() else {
-            return self.wait_until_lent(state, clock, deadline);
+            return self.wait_until_lent(state, wanted, clock, deadline);
         };
         match net::send_now(&self.stream, bytes) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
@@ -605,6 +630,10 @@ impl Link {
         }
         if self.idle_time(now) >= LARGE_FOLLOWS_WITHIN {
             state.release_spare_memory();
+        }
+        // Whoever had no time left to send the rest of a request, it is not to keep the peer waiting for it.
+        if state.transmit().pending_bytes() > 0 && !state.transmit().is_lending() {
+            self.flush_if_possible(&mut state);
         }
         // Over one that may be used both ways the peer may want to ask, and has no other way.
         if self.both_ways.is_some()

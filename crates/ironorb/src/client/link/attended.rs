@@ -16,7 +16,7 @@ use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
 use ironorb_giop::{Encoding, Misuse, Version};
 use rustix::event::epoll::EventFlags;
 
-use super::{Guard, Link, LinkState, Waiter, Woken};
+use super::{Guard, Link, LinkState, Queued, Waiter, Woken};
 use crate::client::asynchronous::{AsyncCall, InFlight, Written};
 use crate::client::kept::ToSend;
 use crate::client::receiver::{Delivery, Visited};
@@ -203,7 +203,7 @@ impl Link {
         drop(state.take_waker(id));
         state.attended.have_gone(1);
         let clock = self.clock(Instant::now());
-        Some(self.finish_call(state, id, || version, clock, call.deadline()))
+        Some(self.finish_call(Queued::last(state, id), || version, clock, call.deadline()))
     }
 
     /// Somebody wants to be told of a call without waiting for it.

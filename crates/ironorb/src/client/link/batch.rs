@@ -168,7 +168,7 @@ impl Link {
         let until = deadline.unwrap_or(Deadline::NEVER.at_most(now, Duration::ZERO));
         let sent = self
             .lend_request(state, request, arguments, &mut Clock(now), until)
-            .and_then(|(state, ())| self.send_batch(state, begins_at, |_| deadline));
+            .and_then(|written| self.send_batch(written.state, begins_at, |_| deadline));
         Added::Done(sent)
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ironorb_giop::connection::{ConnectionEnd, LentMessage, NotWhole};
 
-use super::{Clock, Guard, Link};
+use super::{Clock, Guard, Link, Queued};
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::invoke::Arguments;
@@ -27,7 +27,7 @@ impl Link {
         arguments: Arguments<'_>,
         clock: &mut Clock,
         deadline: Deadline,
-    ) -> Result<(Guard<'l>, C), CallFailure> {
+    ) -> Result<Queued<'l, C>, CallFailure> {
         let (call, mut message) = match request {
             NotWhole::Lent(call, message) => (call, message),
             NotWhole::Sparse(call, message) => (call, state.transmit().lend_sparse(message)),
@@ -38,12 +38,12 @@ impl Link {
         let mut sending =
             Sending { link: self, state: Some(state), clock, deadline, mode, unsent: Vec::new() };
         let handed_over = message.hand_over(arguments, &mut |pieces| sending.send(pieces));
-        let mut state = sending.end(message);
+        let (mut state, ends_at) = sending.end(message);
         if let Err(misuse) = handed_over {
             self.end(&mut state, ConnectionEnd::Lost);
             return Err(CallFailure::Misuse(misuse));
         }
-        Ok((state, call))
+        Ok(Queued { state, call, ends_at })
     }
 
     /// The same where nobody else is at the connection, if the socket takes all of it at once. What is left is to be sent by
@@ -74,15 +74,19 @@ impl Link {
         }
     }
 
-    /// Waits until another's message has been sent from where it lies.
+    /// Waits until another's message has been sent from where it lies, or at least all up to the place `wanted`.
     #[cold]
     pub(super) fn wait_until_lent<'l>(
         &'l self,
         mut state: Guard<'l>,
+        wanted: u64,
         clock: &mut Clock,
         deadline: Deadline,
     ) -> Result<Guard<'l>, Passed> {
-        while state.transmit().is_lending() && state.end().is_none() {
+        while state.transmit().is_lending()
+            && state.transmit().sent_position() < wanted
+            && state.end().is_none()
+        {
             let left = deadline.remaining(Instant::now())?;
             state.waiting_for_lender += 1;
             state = match left {
@@ -95,7 +99,7 @@ impl Link {
         Ok(state)
     }
 
-    /// The lent message that others have been waiting for is out of their way.
+    /// Some of the lent message, or of what was before it, is out of the way of those who wait.
     fn tell_those_behind(&self, state: &Guard<'_>) {
         if state.waiting_for_lender > 0 {
             self.lent.notify_all();
@@ -149,6 +153,7 @@ impl<'l> Sending<'l, '_> {
             match net::send_pieces_now(&self.link.stream, left) {
                 Ok(Moved::Bytes(count)) => {
                     state.transmit().sent_of_lent(count);
+                    self.link.tell_those_behind(&state);
                     IoSlice::advance_slices(&mut left, count);
                 }
                 Ok(Moved::Nothing | Moved::End) => {
@@ -171,12 +176,13 @@ impl<'l> Sending<'l, '_> {
         }
     }
 
-    /// The message has been sent, or kept.
-    fn end(mut self, message: LentMessage) -> Guard<'l> {
+    /// The message has been sent, or kept. Also tells where in the stream it ends.
+    fn end(mut self, message: LentMessage) -> (Guard<'l>, u64) {
         let mut state = self.state.take().unwrap_or_else(|| lock(&self.link.state));
+        let ends_at = state.transmit().sent_position() + self.unsent.len() as u64;
         state.transmit().end_lending(message, mem::take(&mut self.unsent));
         self.link.tell_those_behind(&state);
-        state
+        (state, ends_at)
     }
 }
 

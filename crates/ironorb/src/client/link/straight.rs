@@ -9,7 +9,7 @@ use ironorb_giop::framer::{Framer, ShortReply};
 use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
 use ironorb_giop::service_context::EncodedContexts;
 
-use super::{Clock, Guard, Link};
+use super::{Clock, Guard, Link, Queued};
 use crate::deadline::CallTime;
 use crate::invocation::CallFailure;
 use crate::invoke::Arguments;
@@ -138,7 +138,7 @@ impl Link {
     #[cold]
     fn tell_bent<'l>(
         &'l self,
-        mut state: Guard<'l>,
+        state: Guard<'l>,
         begun: Result<(), NotWhole<()>>,
         begins_at: u64,
         arguments: Arguments<'_>,
@@ -146,11 +146,11 @@ impl Link {
     ) -> Result<(), CallFailure> {
         let (now, deadline) = time.settle();
         let mut clock = self.clock(now);
-        let ends_at = state.transmit().end_position();
-        if let Err(request) = begun {
-            (state, ()) = self.lend_request(state, request, arguments, &mut clock, deadline)?;
-        }
-        self.finish_oneway(state, begins_at, ends_at, clock, deadline)
+        let queued = match begun {
+            Ok(()) => Queued::last(state, ()),
+            Err(request) => self.lend_request(state, request, arguments, &mut clock, deadline)?,
+        };
+        self.finish_oneway(queued, begins_at, clock, deadline)
     }
 
     #[cold]
@@ -178,18 +178,16 @@ impl Link {
     ) -> Heard {
         let (now, deadline) = time.settle();
         let mut clock = self.clock(now);
-        Heard::Other(
-            self.lend_request(state, request, arguments, &mut clock, deadline).and_then(|(state, call)| {
-                self.finish_call(state, call, || target.version(), clock, deadline)
-            }),
-        )
+        let queued = self.lend_request(state, request, arguments, &mut clock, deadline);
+        Heard::Other(queued.and_then(|queued| self.finish_call(queued, || target.version(), clock, deadline)))
     }
 
     /// Some of it is still to be sent, or another thread receives.
     #[cold]
     fn wait_bent(&self, state: Guard<'_>, target: &RequestTarget, call: CallId, time: CallTime) -> Heard {
         let (now, deadline) = time.settle();
-        Heard::Other(self.finish_call(state, call, || target.version(), self.clock(now), deadline))
+        let queued = Queued::last(state, call);
+        Heard::Other(self.finish_call(queued, || target.version(), self.clock(now), deadline))
     }
 
     /// What came is not the answer, or not as nearly all are, or not all of it.
