@@ -3,6 +3,7 @@
 //! The part that depends on the operation's types ([`invoke`], [`invoke_oneway`]) is a few lines around a
 //! concrete core that is compiled once.
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::course::{Answer, Course};
 use crate::deadline::{CallTime, call_timeout};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
-use crate::lease::{self, Leased};
+use crate::lease::{self, Lease};
 use crate::loopback;
 use crate::messaging::SyncScope;
 use crate::object::ObjectRef;
@@ -31,7 +32,7 @@ pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse
 ///
 /// `local` is used when the object is in this process; else `arguments` writes the request's body, perhaps
 /// more than once, and `results` reads the reply's.
-#[inline]
+#[inline(always)] // a step of every call
 pub fn invoke<I, R, T, E>(
     target: &R,
     operation: &'static Operation<'static>,
@@ -40,45 +41,67 @@ pub fn invoke<I, R, T, E>(
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E>
 where
-    I: Leased + ?Sized,
+    I: ?Sized + 'static,
     R: RefTo<I>,
     E: OperationError,
 {
-    let object = target.object();
-    let Some(number) = object.number_if_leased() else {
-        return match object.routes().straight() {
-            Some(target) => remote_at(object, Some(target), operation, &arguments, results),
-            None => without_lease(object, operation, Some(local), arguments, results),
-        };
+    let Some(lease) = target.lease_place().first() else {
+        return without_lease(target, operation, local, arguments, results);
     };
-    let (mut local, mut answered) = (Some(local), Answered::NOT);
-    by_lease(number, object, operation, &mut local, &mut answered);
-    if let Some(value) = answered.value {
-        return Ok(value);
-    }
-    match answered.error {
-        Some(e) => Err(e),
-        None => without_lease(object, operation, local, arguments, results),
+    let Some((servant, in_progress)) = lease.enter() else {
+        return in_this_process(target, operation, local, arguments, results);
+    };
+    let mut raised = ManuallyDrop::new(None);
+    let value = call_servant(R::widen(servant), local, &mut raised);
+    drop(in_progress);
+    match value {
+        Some(value) => Ok(value),
+        None => Err(failed(target.object(), operation, &mut raised)),
     }
 }
 
-/// Apart from the calls that go straight or by lease, which need next to nothing of what this needs.
+/// Apart, for a call by lease needs next to nothing of what others need.
 #[inline(never)]
-fn without_lease<I, T, E>(
-    object: &ObjectRef,
+fn without_lease<I, R, T, E>(
+    target: &R,
     operation: &'static Operation<'static>,
-    local: Option<impl FnOnce(&I) -> Result<T, E>>,
+    local: impl FnOnce(&I) -> Result<T, E>,
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E>
 where
-    I: Leased + ?Sized,
+    I: ?Sized + 'static,
+    R: RefTo<I>,
     E: OperationError,
 {
+    let object = target.object();
+    match object.routes().straight() {
+        Some(to) => remote_at(object, Some(to), operation, &arguments, results),
+        None => in_this_process(target, operation, local, arguments, results),
+    }
+}
+
+#[inline(never)]
+fn in_this_process<I, R, T, E>(
+    target: &R,
+    operation: &'static Operation<'static>,
+    local: impl FnOnce(&I) -> Result<T, E>,
+    arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
+    results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<T, E>
+where
+    I: ?Sized + 'static,
+    R: RefTo<I>,
+    E: OperationError,
+{
+    let object = target.object();
+    if let Some((_in_progress, servant)) = target.lease_place().enter_any() {
+        return call_apart(object, operation, R::widen(&servant), local);
+    }
     match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
-            Some(servant) => call_local(object, operation, upcall, &servant, local),
+            Some(servant) => call_local(target, operation, upcall, &*servant, local),
             None => loopback::with_begun(upcall, || remote(object, operation, &arguments, results)),
         },
         Err(e) => Err(about(object, operation, e).into()),
@@ -94,26 +117,27 @@ pub fn invoke_oneway<I, R>(
     arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
 ) -> Result<(), SystemException>
 where
-    I: Leased + ?Sized,
+    I: ?Sized + 'static,
     R: RefTo<I>,
 {
     let object = target.object();
-    let (mut local, mut answered) = (Some(local), Answered::NOT);
-    if let Some(number) = object.number_if_leased() {
-        by_lease(number, object, operation, &mut local, &mut answered);
-    }
     // As over the wire: the caller of a oneway hears nothing of what the servant says.
-    if answered.value.is_some() || answered.error.is_some() {
+    let unheard = |_: Result<(), SystemException>| Ok(());
+    let lease = target.lease_place().first();
+    if let Some((servant, _in_progress)) = lease.and_then(Lease::enter) {
+        let mut raised = ManuallyDrop::new(None);
+        let _value = call_servant(R::widen(servant), local, &mut raised);
+        drop(ManuallyDrop::into_inner(raised));
         return Ok(());
+    }
+    if let Some((_in_progress, servant)) = target.lease_place().enter_any() {
+        return unheard(call_apart(object, operation, R::widen(&servant), local));
     }
     let by_message = || oneway(object, operation, &arguments).map_err(|e| about(object, operation, e));
     match object.local(operation) {
         Ok(None) => by_message(),
         Ok(Some(upcall)) => match direct(&upcall) {
-            Some(servant) => {
-                let _unheard = call_local(object, operation, upcall, &servant, local);
-                Ok(())
-            }
+            Some(servant) => unheard(call_local(target, operation, upcall, &*servant, local)),
             None => loopback::with_begun(upcall, by_message),
         },
         Err(e) => Err(about(object, operation, e)),
@@ -129,81 +153,69 @@ pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option
     found
 }
 
-/// What a servant has answered, if anything. Two places and not a `Result`: that would be moved whole, and a move that
-/// reads at once what was just written in parts takes longer than the rest of a call in this process.
-struct Answered<T, E> {
-    value: Option<T>,
-    error: Option<E>,
-}
-
-impl<T, E> Answered<T, E> {
-    const NOT: Self = Answered { value: None, error: None };
-}
-
-/// Calls a servant by a lease that the thread has of its object; else `local` is left where it is.
-#[inline]
-fn by_lease<I, T, E>(
-    number: u64,
-    object: &ObjectRef,
-    operation: &Operation<'_>,
-    local: &mut Option<impl FnOnce(&I) -> Result<T, E>>,
-    answered: &mut Answered<T, E>,
-) where
-    I: Leased + ?Sized,
-    E: OperationError,
-{
-    I::with_leases(|leases| {
-        leases.call(number, |servant| call_servant(object, operation, servant, local, answered));
-    });
-}
-
-/// Calls a servant in the ordinary way, and keeps a lease of it where the same reference has been called before.
-pub(crate) fn call_local<I, T, E>(
-    object: &ObjectRef,
+/// Calls a servant in the ordinary way, and keeps a lease for the calls that follow.
+pub(crate) fn call_local<I, R, T, E>(
+    target: &R,
     operation: &Operation<'_>,
     upcall: crate::poa::Upcall,
-    servant: &Arc<I>,
-    local: Option<impl FnOnce(&I) -> Result<T, E>>,
+    servant: &I,
+    local: impl FnOnce(&I) -> Result<T, E>,
 ) -> Result<T, E>
 where
-    I: Leased + ?Sized,
+    I: ?Sized,
+    R: RefTo<I>,
     E: OperationError,
 {
-    lease::keep(object, &upcall, servant);
+    lease::keep(target, &upcall);
     let _current = upcall.enter();
-    let (mut local, mut answered) = (local, Answered::NOT);
-    call_servant(object, operation, &**servant, &mut local, &mut answered);
-    match answered {
-        Answered { value: Some(value), .. } => Ok(value),
-        Answered { error: Some(e), .. } => Err(e),
-        // Without a call there was nothing to answer: it is used up by the servant alone.
-        Answered { value: None, error: None } => Err(about(object, operation, servant_panicked()).into()),
-    }
+    call_apart(target.object(), operation, servant, local)
 }
 
-#[inline]
-fn call_servant<I, T, E>(
+/// What a servant has raised. Apart from what it gives: the two together would be moved whole, and a move that reads at once
+/// what was just written in parts takes longer than the rest of a call in this process. Not dropped where it gives something:
+/// there is nothing then.
+type Raised<E> = ManuallyDrop<Option<E>>;
+
+/// Calls a servant. `None` when it has raised something, or panicked.
+#[inline(always)] // a step of every call
+fn call_servant<I: ?Sized, T, E>(
+    servant: &I,
+    local: impl FnOnce(&I) -> Result<T, E>,
+    raised: &mut Raised<E>,
+) -> Option<T> {
+    let _probe = probe::enter(Stage::Upcall);
+    let call = || match local(servant) {
+        Ok(value) => Some(value),
+        Err(e) => {
+            *raised = ManuallyDrop::new(Some(e));
+            None
+        }
+    };
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_default()
+}
+
+/// The same, not in its caller.
+#[inline(never)]
+fn call_apart<I, T, E>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     servant: &I,
-    local: &mut Option<impl FnOnce(&I) -> Result<T, E>>,
-    answered: &mut Answered<T, E>,
-) where
+    local: impl FnOnce(&I) -> Result<T, E>,
+) -> Result<T, E>
+where
     I: ?Sized,
     E: OperationError,
 {
-    let _probe = probe::enter(Stage::Upcall);
-    let called = catch_unwind(AssertUnwindSafe(|| {
-        if let Some(local) = local.take() {
-            match local(servant) {
-                Ok(value) => answered.value = Some(value),
-                Err(e) => answered.error = Some(e),
-            }
-        }
-    }));
-    if called.is_err() {
-        answered.error = Some(about(object, operation, servant_panicked()).into());
-    }
+    let mut raised = ManuallyDrop::new(None);
+    let value = call_servant(servant, local, &mut raised);
+    value.ok_or_else(|| failed(object, operation, &mut raised))
+}
+
+/// What a call without a value ends with: without what the servant has raised it has panicked.
+#[cold]
+#[inline(never)]
+fn failed<E: OperationError>(object: &ObjectRef, operation: &Operation<'_>, raised: &mut Raised<E>) -> E {
+    raised.take().unwrap_or_else(|| about(object, operation, servant_panicked()).into())
 }
 
 #[cold]
@@ -212,6 +224,7 @@ pub(crate) fn servant_panicked() -> SystemException {
 }
 
 /// Calls a twoway operation of an object in another process.
+#[inline(never)]
 pub(crate) fn remote<T, E: OperationError>(
     object: &ObjectRef,
     operation: &Operation<'_>,
@@ -222,7 +235,7 @@ pub(crate) fn remote<T, E: OperationError>(
 }
 
 /// The same; `target` is where the object is, if nothing is to be found out first.
-#[inline]
+#[inline(always)] // a step of every call
 fn remote_at<T, E: OperationError>(
     object: &ObjectRef,
     target: Option<&RemoteTarget>,

@@ -1,86 +1,71 @@
-//! Calls of objects in this process by threads that call them again and again: without a lock, and without a count that
-//! other processors see. Requests from elsewhere have leases as well (`adapter/remembered.rs`).
+//! Calls of objects in this process that are made again and again: without a lock, and without a count that other processors
+//! see. Requests from elsewhere have leases as well, of objects and of adapters (`adapter/remembered.rs`): what is said of
+//! objects here is so of adapters.
 //!
-//! A thread keeps a lease of an object: its servant, and the ORB's epoch when it was found that nothing is in the way. A call
-//! writes into the thread's own [`Mark`] that it is in the object, and looks whether the epoch is still the same. Whoever
-//! changes something that leases go by - deactivates an object that has been lent, destroys its adapter, changes its manager,
-//! follows a forward - ends the epoch first, has every processor catch up (membarrier(2)), and then reads all marks. So
-//! either he sees the call, and it sees the new epoch when it is over and tells; or the call sees the new epoch, and goes the
-//! ordinary way. Where the system has no such barrier nothing is ever lent.
+//! A reference keeps a lease of its object: its servant, and the ORB's epoch when it was found that nothing is in the way. A
+//! thread that calls writes into its own [`Mark`] that it is in the object, and looks whether the epoch is still the same.
+//! Whoever changes something that leases go by - deactivates an object that has been lent, destroys its adapter, changes its
+//! manager, follows a forward - ends the epoch first, has every processor catch up (membarrier(2)), and then reads all marks.
+//! So either he sees the call, and it sees the new epoch when it is over and tells; or the call sees the new epoch, and goes
+//! the ordinary way. Where the system has no such barrier nothing is ever lent.
 //!
-//! A servant that does something when it is dropped must be dropped when its object has ended, so threads keep such ones
+//! A lease is never taken out of its reference, for threads may be in it; what it says is made new, or another one put behind
+//! it. A servant that does something when it is dropped must be dropped when its object has ended, so leases keep such ones
 //! weakly.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+mod mark;
+
+pub(crate) use mark::{all_lent, depth_by_lease, innermost_lent};
+
 use std::fmt;
-use std::rc::{self, Rc};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
 
-use crate::object::ObjectRef;
-use crate::poa::{Lent, Upcall, call_depth};
-use crate::sync::lock;
+use crate::invoke::direct;
+use crate::object::TypedRef;
+use crate::poa::{Lent, Upcall, Visit};
+use mark::Mark;
 
-/// An interface whose objects may be called directly: a place for what each thread keeps of them. Generated types implement
-/// it.
-pub trait Leased: 'static {
-    /// Runs something with the thread's leases; `None` in a thread that is going down.
-    fn with_leases<T>(run: impl FnOnce(&Leases<Self>) -> T) -> Option<T>;
-}
+/// The place in a reference for leases of its object, seen as the interface `I`. References that are cloned from it know what
+/// it knows.
+pub struct LeasePlace<I: ?Sized>(OnceLock<Arc<Lease<I>>>);
 
-/// What a thread keeps of the objects of one interface that it calls.
-#[allow(missing_debug_implementations)]
-pub struct Leases<I: ?Sized>(OnceCell<Box<[Place<I>; PLACES]>>);
-
-/// References find their place by their number; of two that share one, the one that is called more has it.
-const PLACES: usize = 8;
-
-struct Place<I: ?Sized>(RefCell<Option<Lease<I>>>);
-
-/// Calls of others until one gets the place of a lease.
-const MISSES_MAX: u8 = 16;
-
-struct Lease<I: ?Sized> {
-    /// The number of the reference that is called.
-    reference: u64,
+pub(crate) struct Lease<I: ?Sized> {
     hold: Hold,
-    servant: Servant<I>,
-    misses: u8,
+    servant: Leased<I>,
+    /// Which one it is of those behind each other, from 1 on.
+    number: usize,
+    /// For when the object has ended and come back.
+    next: LeasePlace<I>,
 }
 
-/// What a lease is of: the object is there and nothing is in the way, as long as the epoch is the same.
-pub(crate) struct Hold {
-    epoch: u64,
-    /// What the mark has while the thread is in the object.
-    token: Token,
-    mark: Arc<Mark>,
-    lending: Arc<Lending>,
-    lent: Rc<Lent>,
-}
-
-enum Servant<I: ?Sized> {
+enum Leased<I: ?Sized> {
     Kept(Arc<I>),
     /// One that is to be dropped in time.
     Known(Weak<I>),
 }
 
-/// An object that has been lent, and its manager: never 0, and never another's.
+/// Leases of a reference, one behind the other; an object that has come back more often is called in the ordinary way, but for
+/// clones that are made then. What they cost is their own memory and their servants', which have nothing to drop.
+const LEASES_MAX: usize = 8;
+
+/// What a lease is of: the object is there and nothing is in the way, as long as the epoch is the same.
+pub(crate) struct Hold {
+    epoch: AtomicU64,
+    /// What the mark has while the thread is in the object.
+    token: Token,
+    lending: Arc<Lending>,
+    lent: Arc<Lent>,
+}
+
+/// An object or an adapter that has been lent, and its manager: never 0, and never another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token(u64);
 
 /// Managers with the same number wait for each other's calls, which is all that comes of it.
 const MANAGER_SHIFT: u32 = 40;
-
-/// The objects that a thread is in by a lease, at the depths of its calls.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct Mark([AtomicU64; DEPTH_MAX]);
-
-/// Calls further in go the ordinary way.
-pub(crate) const DEPTH_MAX: usize = 16;
 
 /// What an ORB has lent.
 #[derive(Debug, Default)]
@@ -89,84 +74,116 @@ pub(crate) struct Lending {
     epoch: AtomicU64,
     /// Anything has been lent, ever.
     is_used: AtomicBool,
-    marks: Mutex<Vec<Arc<Mark>>>,
 }
 
-thread_local! {
-    static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
-}
-
-/// What a thread has of an ORB.
-struct Own {
-    lending: Arc<Lending>,
-    mark: Arc<Mark>,
-    lent: HashMap<u64, rc::Weak<Lent>>,
-}
-
-impl<I: ?Sized + 'static> Leases<I> {
-    /// None.
+impl<I: ?Sized> LeasePlace<I> {
+    /// Without a lease.
     pub const fn new() -> Self {
-        Leases(OnceCell::new())
+        LeasePlace(OnceLock::new())
     }
 
-    /// Calls the servant, if there is a lease for the reference with this number.
-    #[inline]
-    pub(crate) fn call(&self, number: u64, call: impl FnOnce(&I)) {
-        let Some(places) = self.0.get() else { return };
-        let Ok(place) = places[number as usize % PLACES].0.try_borrow() else { return };
-        let Some(lease) = place.as_ref().filter(|lease| lease.reference == number) else { return };
-        let Some(_in_progress) = lease.hold.enter() else { return };
-        match &lease.servant {
-            Servant::Kept(servant) => call(servant),
-            Servant::Known(servant) => {
-                if let Some(servant) = servant.upgrade() {
-                    call(&servant);
-                }
-            }
+    /// The first lease.
+    #[inline(always)] // a step of every call
+    pub(crate) fn first(&self) -> Option<&Lease<I>> {
+        self.0.get().map(|lease| &**lease)
+    }
+
+    /// Begins an upcall by any of the leases.
+    #[inline(never)]
+    pub(crate) fn enter_any(&self) -> Option<(InProgress<'_>, Arc<I>)> {
+        self.leases().find_map(|lease| {
+            let in_progress = if lease.hold.is_in_force() { lease.hold.enter()? } else { return None };
+            let servant = match &lease.servant {
+                Leased::Kept(servant) => servant.clone(),
+                Leased::Known(servant) => servant.upgrade()?,
+            };
+            Some((in_progress, servant))
+        })
+    }
+
+    fn leases(&self) -> impl Iterator<Item = &Arc<Lease<I>>> {
+        std::iter::successors(self.0.get(), |lease| lease.next.0.get())
+    }
+}
+
+impl<I: ?Sized + 'static> LeasePlace<I> {
+    /// Makes a lease new that has been of the same object; false when there is none.
+    fn renew(&self, epoch: u64, token: Token) -> bool {
+        let lease = self.leases().find(|lease| lease.hold.token == token);
+        if let Some(lease) = lease {
+            lease.hold.epoch.store(epoch, Ordering::Release);
         }
+        lease.is_some()
     }
 
-    #[cold]
-    fn put(&self, lease: impl FnOnce() -> Option<Lease<I>>, reference: u64) {
-        let places = self.0.get_or_init(|| Box::new([const { Place(RefCell::new(None)) }; PLACES]));
-        // In a call of the object that has it, it stays.
-        let Ok(mut place) = places[reference as usize % PLACES].0.try_borrow_mut() else { return };
-        match &mut *place {
-            Some(other) if other.reference != reference && other.misses < MISSES_MAX => other.misses += 1,
-            place => {
-                let before = std::mem::replace(place, lease());
-                // Not a last one: its object has the servant, or it has been dropped.
-                drop(before);
-            }
+    fn put(&self, hold: Hold, servant: Leased<I>) {
+        let (place, number) = match self.leases().last() {
+            Some(last) => (&last.next, last.number + 1),
+            None => (self, 1),
+        };
+        if number <= LEASES_MAX {
+            // Another thread's is as good.
+            let _lost = place.0.set(Arc::new(Lease { hold, servant, number, next: LeasePlace::new() }));
         }
     }
 }
 
-impl<I: ?Sized + 'static> Default for Leases<I> {
+impl<I: ?Sized> Lease<I> {
+    /// Begins an upcall, if nothing about it is unusual.
+    #[inline(always)] // a step of every call
+    pub(crate) fn enter(&self) -> Option<(&I, InProgress<'_>)> {
+        let Leased::Kept(servant) = &self.servant else { return None };
+        let in_progress = self.hold.enter()?;
+        Some((servant, in_progress))
+    }
+}
+
+impl<I: ?Sized> Clone for LeasePlace<I> {
+    /// With the newest lease: what the others were of has ended.
+    fn clone(&self) -> Self {
+        let newest = self.leases().last().filter(|lease| lease.number < LEASES_MAX);
+        LeasePlace(newest.cloned().map_or_else(OnceLock::new, OnceLock::from))
+    }
+}
+
+impl<I: ?Sized> Default for LeasePlace<I> {
     fn default() -> Self {
-        Leases::new()
+        LeasePlace::new()
     }
 }
 
-/// Keeps a lease for the calls that follow. Not when a reference is called for the first time, for most are never called
-/// again; nor of one that has been forwarded.
+impl<I: ?Sized> fmt::Debug for LeasePlace<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeasePlace").finish_non_exhaustive()
+    }
+}
+
+/// Keeps a lease for the calls that follow, if it is to be expected that they do; nor of a reference that has been forwarded.
 #[cold]
-pub(crate) fn keep<I: Leased + ?Sized>(object: &ObjectRef, upcall: &Upcall, servant: &Arc<I>) {
+pub(crate) fn keep<R: TypedRef>(target: &R, upcall: &Upcall) {
+    let (object, place) = (target.object(), target.lease_place());
+    let is_wanted = object.is_called_again();
+    if !is_wanted && place.0.get().is_none() {
+        return;
+    }
     let lending = object.core().adapter.lending();
-    let Some(reference) = object.give_number() else { return };
     let Some(epoch) = lending.begin() else { return };
     if object.routes().is_replaced() {
         return;
     }
-    let lease = || {
-        let hold = lending.hold(epoch, upcall)?;
-        let servant = match upcall.servant().is_dropped_in_time() {
-            true => Servant::Known(Arc::downgrade(servant)),
-            false => Servant::Kept(servant.clone()),
-        };
-        Some(Lease { reference, hold, servant, misses: 0 })
-    };
-    I::with_leases(|leases| leases.put(lease, reference));
+    let Some(hold) = lending.hold(epoch, upcall) else { return };
+    if place.renew(epoch, hold.token) || !is_wanted {
+        return;
+    }
+    if let Some(servant) = direct::<R::Interface>(upcall) {
+        place.put(
+            hold,
+            match upcall.servant().is_dropped_in_time() {
+                true => Leased::Known(Arc::downgrade(&servant)),
+                false => Leased::Kept(servant),
+            },
+        );
+    }
 }
 
 impl Hold {
@@ -176,44 +193,52 @@ impl Hold {
         &self.lending
     }
 
+    fn is_in_force(&self) -> bool {
+        self.lending.is_in(self.epoch.load(Ordering::Acquire))
+    }
+
     /// Begins an upcall; `None` when something has changed, so that it must be begun in the ordinary way.
     #[inline(always)] // a step of every call
     pub(crate) fn enter(&self) -> Option<InProgress<'_>> {
-        let depth = call_depth().get();
-        let frame = self.mark.0.get(depth)?;
-        frame.store(self.token.0, Ordering::Relaxed);
-        call_depth().with(|current| current.set(depth + 1));
-        let in_progress = InProgress { hold: self, depth };
+        let place = Mark::own()?.next()?;
+        let epoch = self.epoch.load(Ordering::Acquire);
+        place.take(self.token);
+        let in_progress = InProgress { hold: self, place, epoch };
         // sync: lent-or-ended. Before the mark no processor sees anything of what follows, once others have caught up.
         compiler_fence(Ordering::SeqCst);
-        self.lending.is_in(self.epoch).then_some(in_progress)
+        if self.lending.is_in(epoch) { Some(in_progress) } else { in_progress.too_late() }
     }
 }
 
 /// An upcall by a lease, until it is dropped.
 pub(crate) struct InProgress<'l> {
     hold: &'l Hold,
-    depth: usize,
+    place: &'static mark::Place,
+    /// The lease's when it began: that may be made new while it lasts, and who has ended this one waits to be told.
+    epoch: u64,
 }
 
 impl InProgress<'_> {
-    /// The depth of the call, below [`DEPTH_MAX`].
-    #[inline(always)]
-    pub(crate) fn depth(&self) -> usize {
-        self.depth
+    /// Notes which object it is, where the lease is of many.
+    #[inline(always)] // a step of many calls
+    pub(crate) fn note(&self, visit: Visit) {
+        self.place.visit.set(visit);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn too_late<T>(self) -> Option<T> {
+        None
     }
 }
 
 impl Drop for InProgress<'_> {
     #[inline(always)] // a step of every call
     fn drop(&mut self) {
-        if let Some(frame) = self.hold.mark.0.get(self.depth) {
-            frame.store(0, Ordering::Release);
-        }
-        call_depth().with(|current| current.set(self.depth));
+        self.place.leave();
         // sync: lent-or-ended
         compiler_fence(Ordering::SeqCst);
-        if !self.hold.lending.is_in(self.hold.epoch) {
+        if !self.hold.lending.is_in(self.epoch) {
             self.hold.lent.settle();
         }
     }
@@ -238,8 +263,11 @@ impl Lending {
 
     /// A lease of something that has been lent, from an [epoch](Self::begin) on; `None` when the thread is going down.
     pub(crate) fn hold_of(self: &Arc<Self>, epoch: u64, lent: Lent) -> Option<Hold> {
-        let (mark, lent) = Own::of(self, |own| own.note(lent))?;
-        Some(Hold { epoch, token: lent.token(), mark, lending: self.clone(), lent })
+        if !Mark::claim() {
+            return None;
+        }
+        let lent = mark::shared(lent);
+        Some(Hold { epoch: AtomicU64::new(epoch), token: lent.token(), lending: self.clone(), lent })
     }
 
     /// Whether a lease of this epoch still holds. To be asked when the thread has marked that it is in the object.
@@ -262,11 +290,7 @@ impl Lending {
     /// Whether a call by a lease is in progress of whose token something is so. Only what was so when the epoch ended is sure
     /// to be seen.
     pub(crate) fn any(&self, is_so: impl Fn(Token) -> bool) -> bool {
-        let frame = |frame: &AtomicU64| match frame.load(Ordering::SeqCst) {
-            0 => false,
-            token => is_so(Token(token)),
-        };
-        self.is_used.load(Ordering::SeqCst) && lock(&self.marks).iter().any(|mark| mark.0.iter().any(frame))
+        self.is_used.load(Ordering::SeqCst) && mark::any(is_so)
     }
 }
 
@@ -282,64 +306,6 @@ impl Token {
     pub(crate) fn is_of(self, manager: u64) -> bool {
         self.0 >> MANAGER_SHIFT == manager << MANAGER_SHIFT >> MANAGER_SHIFT
     }
-}
-
-impl Own {
-    /// What this thread has of an ORB; `None` when the thread is going down.
-    fn of<T>(lending: &Arc<Lending>, ask: impl FnOnce(&mut Own) -> T) -> Option<T> {
-        OWN.try_with(|own| {
-            let mut own = own.borrow_mut();
-            let known = own.iter().position(|own| Arc::ptr_eq(&own.lending, lending));
-            let index = known.unwrap_or_else(|| {
-                // ORBs that are no more.
-                own.retain(|own| Arc::strong_count(&own.lending) > 1 || !own.lent.is_empty());
-                own.push(Own { lending: lending.clone(), mark: lending.new_mark(), lent: HashMap::new() });
-                own.len() - 1
-            });
-            ask(&mut own[index])
-        })
-        .ok()
-    }
-
-    /// All leases that the thread has of an object share what it is to it, which is there as long as any of them.
-    fn note(&mut self, lent: Lent) -> (Arc<Mark>, Rc<Lent>) {
-        let token = lent.token().0;
-        let known = self.lent.get(&token).and_then(rc::Weak::upgrade);
-        let lent = known.unwrap_or_else(|| {
-            if self.lent.len() == self.lent.capacity() {
-                self.lent.retain(|_, lent| lent.strong_count() > 0);
-            }
-            let lent = Rc::new(lent);
-            self.lent.insert(token, Rc::downgrade(&lent));
-            lent
-        });
-        (self.mark.clone(), lent)
-    }
-}
-
-impl Lending {
-    #[cold]
-    fn new_mark(&self) -> Arc<Mark> {
-        let mark = Arc::<Mark>::default();
-        let mut marks = lock(&self.marks);
-        // Those of threads that are no more.
-        marks.retain(|mark| Arc::strong_count(mark) > 1);
-        marks.push(mark.clone());
-        mark
-    }
-}
-
-/// What this thread is in at a depth, if it is there by a lease.
-#[cold]
-pub(crate) fn lent_at(depth: usize) -> Option<Rc<Lent>> {
-    OWN.try_with(|own| {
-        own.borrow().iter().find_map(|own| match own.mark.0.get(depth)?.load(Ordering::Relaxed) {
-            0 => None,
-            token => own.lent.get(&token)?.upgrade(),
-        })
-    })
-    .ok()
-    .flatten()
 }
 
 /// Whether the system can have every processor of the process catch up. Asked once for the process, which is registered then.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use ironorb_giop::cdr::{MarshalNillable, Unmarshal, UnmarshalNillable};
@@ -21,6 +21,7 @@ use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
 use crate::invocation::Invocation;
 use crate::invoke;
+use crate::lease::LeasePlace;
 use crate::messaging::{InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_policies};
 use crate::orb::OrbCore;
 use crate::poa::{Refusal, Upcall};
@@ -36,8 +37,6 @@ pub struct ObjectRef(Arc<Inner>);
 /// In this order, so that what a call reads lies together: of a million references none is in a cache.
 #[repr(C)]
 struct Inner {
-    /// What leases know it by, once it has been called twice in this process.
-    number: AtomicU64,
     orb: Arc<OrbCore>,
     /// Whose routes count instead: of a reference made from another by policies that do not concern them.
     leader: Option<ObjectRef>,
@@ -46,11 +45,9 @@ struct Inner {
     ior: Arc<Ior>,
     /// How requests to it are written, where that is not for this ORB to choose.
     manner: Option<Manner>,
+    /// Calls of it in this process in the ordinary way.
+    calls: AtomicU8,
 }
-
-/// Numbers of references that have been called less than twice.
-const NEVER_CALLED: u64 = 0;
-const CALLED_ONCE: u64 = 1;
 
 /// How requests to an object are written that only pass through this ORB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,8 +72,8 @@ impl ObjectRef {
         manner: Option<Manner>,
         leader: Option<ObjectRef>,
     ) -> ObjectRef {
-        let (number, routes) = (AtomicU64::new(NEVER_CALLED), Routes::default());
-        ObjectRef(Arc::new(Inner { number, orb: orb.clone(), routes, policies, ior, leader, manner }))
+        let (routes, calls) = (Routes::default(), AtomicU8::new(0));
+        ObjectRef(Arc::new(Inner { orb: orb.clone(), leader, routes, policies, ior, manner, calls }))
     }
 
     /// The same object through a reference whose requests are written in this manner, for who passes on what others have
@@ -280,33 +277,13 @@ impl ObjectRef {
         (!address.is_nowhere()).then(|| address.to_string())
     }
 
-    /// What leases know it by, and no other reference; `None` where there can be none: only objects in this process that
-    /// have been called twice are lent.
-    #[inline]
-    pub(crate) fn number_if_leased(&self) -> Option<u64> {
-        let number = self.0.number.load(Ordering::Relaxed);
-        (number > CALLED_ONCE).then_some(number)
-    }
-
-    /// The same, given when it is asked for the second time.
+    /// Whether a lease is worth its making: not at the first call, for most references are never called again; and later on
+    /// only now and then, for there are programs that make the typed reference anew for each call.
     #[cold]
-    pub(crate) fn give_number(&self) -> Option<u64> {
-        static NEXT: AtomicU64 = AtomicU64::new(CALLED_ONCE + 1);
-        let number = &self.0.number;
-        match number.load(Ordering::Relaxed) {
-            NEVER_CALLED => {
-                // One that is given meanwhile stays.
-                let _given =
-                    number.compare_exchange(NEVER_CALLED, CALLED_ONCE, Ordering::Relaxed, Ordering::Relaxed);
-                None
-            }
-            CALLED_ONCE => {
-                let next = NEXT.fetch_add(1, Ordering::Relaxed);
-                let given = number.compare_exchange(CALLED_ONCE, next, Ordering::Relaxed, Ordering::Relaxed);
-                Some(given.map_or_else(|other| other, |_| next))
-            }
-            number => Some(number),
-        }
+    pub(crate) fn is_called_again(&self) -> bool {
+        let calls = self.0.calls.load(Ordering::Relaxed);
+        self.0.calls.store(calls.wrapping_add(1), Ordering::Relaxed);
+        matches!(calls % 8, 1 | 2)
     }
 
     #[inline]
@@ -408,13 +385,17 @@ impl ObjectRef {
 /// A typed object reference; generated types implement it.
 pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
     /// The trait object of the interface, `dyn Account`.
-    type Interface: ?Sized;
+    type Interface: ?Sized + 'static;
 
     /// The repository id of the interface.
     const REPOSITORY_ID: &'static str;
 
     /// The untyped reference.
     fn object(&self) -> &ObjectRef;
+
+    /// What the reference knows of its object while that is in this process.
+    #[doc(hidden)]
+    fn lease_place(&self) -> &LeasePlace<Self::Interface>;
 
     /// The typed reference on the caller's word.
     fn from_object(object: ObjectRef) -> Self;

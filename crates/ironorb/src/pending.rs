@@ -17,7 +17,6 @@ use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 use crate::client::asynchronous::{AsyncCall, Outcome};
 use crate::generated::{Operation, OperationError, RefTo};
 use crate::invoke::{about, about_named, call_local, direct, read_answer};
-use crate::lease::Leased;
 use crate::loopback::with_begun;
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
@@ -64,7 +63,7 @@ pub fn invoke_async<I, R, T, E>(
     results: fn(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Pending<T, E>
 where
-    I: Leased + ?Sized,
+    I: ?Sized + 'static,
     R: RefTo<I>,
     E: OperationError,
 {
@@ -72,9 +71,7 @@ where
     match object.local(operation) {
         Ok(None) => begin(object, operation, &arguments, results),
         Ok(Some(upcall)) => match direct(&upcall) {
-            Some(servant) => {
-                Pending::ended(object, call_local(object, operation, upcall, &servant, Some(local)))
-            }
+            Some(servant) => Pending::ended(object, call_local(target, operation, upcall, &*servant, local)),
             None => with_begun(upcall, || begin(object, operation, &arguments, results)),
         },
         Err(e) => Pending::ended(object, Err(about(object, operation, e).into())),

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use ironorb::generated::{Call, Operation, RefTo, Replied, SystemException, invoke};
+use ironorb::generated::{Call, LeasePlace, Operation, RefTo, Replied, SystemException, invoke};
 use ironorb::{CompletionStatus, ObjectRef, Orb, Servant, SystemExceptionKind, TypedRef};
 
 static WORK: Operation<'static> = Operation::twoway("work");
 
-trait Worker {}
+trait Worker: Send + Sync {}
 
 #[derive(Clone)]
-struct WorkerRef(ObjectRef);
+struct WorkerRef(ObjectRef, LeasePlace<dyn Worker>);
 
 impl TypedRef for WorkerRef {
     type Interface = dyn Worker;
@@ -24,12 +24,20 @@ impl TypedRef for WorkerRef {
         &self.0
     }
 
+    fn lease_place(&self) -> &LeasePlace<dyn Worker> {
+        &self.1
+    }
+
     fn from_object(object: ObjectRef) -> Self {
-        WorkerRef(object)
+        WorkerRef(object, LeasePlace::new())
     }
 }
 
-impl RefTo<dyn Worker> for WorkerRef {}
+impl RefTo<dyn Worker> for WorkerRef {
+    fn widen<'s>(servant: &'s (dyn Worker + 'static)) -> &'s (dyn Worker + 'static) {
+        servant
+    }
+}
 
 /// Says when it has begun, and goes on when it may.
 struct SlowWorker {
@@ -60,13 +68,6 @@ impl Servant for SlowWorker {
     }
 }
 
-impl ironorb::generated::Leased for dyn Worker {
-    fn with_leases<T>(run: impl FnOnce(&ironorb::generated::Leases<Self>) -> T) -> Option<T> {
-        thread_local!(static LEASES: ironorb::generated::Leases<dyn Worker> = const { ironorb::generated::Leases::new() });
-        LEASES.try_with(run).ok()
-    }
-}
-
 #[test]
 fn a_server_that_stops_while_a_servant_works_does_not_say_that_nothing_was_done() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
@@ -79,7 +80,7 @@ fn a_server_that_stops_while_a_servant_works_does_not_say_that_nothing_was_done(
     let ior = poa.id_to_reference(&id).unwrap().to_ior_string();
 
     let client = Orb::builder().no_endpoint().build().unwrap();
-    let worker = WorkerRef(client.string_to_object(&ior).unwrap());
+    let worker = WorkerRef::from_object(client.string_to_object(&ior).unwrap());
     std::thread::scope(|scope| {
         let caller = scope.spawn(|| {
             let local = |_: &(dyn Worker + 'static)| Ok(());

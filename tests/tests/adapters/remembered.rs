@@ -3,7 +3,7 @@
 //! these as well.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 
 use ironorb::poa::{IdAssignment, ManagerState, ObjectId, PoaCurrent, PoaPolicies};
@@ -219,6 +219,53 @@ fn such_a_servant_knows_what_it_is_and_may_end_itself() {
         assert_eq!(kind_of(remote.ping()), GONE);
         assert_eq!(PoaCurrent.object_id(), None);
         fellow.ping().unwrap();
+    }
+}
+
+/// Each calls the next in its process, by leases of references and in the ordinary way, further in than leases go.
+#[test]
+fn calls_within_the_process_know_what_they_are_in_such_requests() {
+    const IDS: [&str; 3] = ["a", "b", "c"];
+    let id = || PoaCurrent.object_id().map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+    for calls in Calls::BOTH {
+        let (server, client) = (server(), client());
+        let poa = user(&server.root_poa());
+        let objects = Arc::new(OnceLock::<Vec<ProbeRef>>::new());
+        let left = Arc::new(AtomicUsize::new(0));
+        let activate = |n: usize| -> ProbeRef {
+            let (objects, left) = (objects.clone(), left.clone());
+            let servant = Hooked::new(move || {
+                assert_eq!(id().as_deref(), Some(IDS[n]));
+                let further = left.load(Ordering::SeqCst);
+                if further > 0 {
+                    left.store(further - 1, Ordering::SeqCst);
+                    let next = (n + 1) % IDS.len();
+                    match further % 4 {
+                        0 => {
+                            let poa = PoaCurrent.poa().expect("it is in an upcall");
+                            let is_new = poa.id_to_reference(&IDS[next].into()).unwrap();
+                            is_new.narrow_unchecked::<ProbeRef>().ping()?;
+                        }
+                        _ => objects.get().unwrap()[next].ping()?,
+                    }
+                    assert_eq!(id().as_deref(), Some(IDS[n]), "again, with {further} further in");
+                }
+                Ok(())
+            });
+            poa.activate_with_id(IDS[n], servant).unwrap()
+        };
+        let objects = objects.get_or_init(|| (0..IDS.len()).map(activate).collect());
+        let remotes: Vec<_> = objects.iter().map(|object| elsewhere(&client, object)).collect();
+        objects.iter().for_each(ping_often);
+        calls.make(&remotes[0], &remotes[1]);
+        for depth in 0..40 {
+            for remote in &remotes {
+                left.store(depth, Ordering::SeqCst);
+                remote.ping().unwrap();
+                assert_eq!(left.load(Ordering::SeqCst), 0);
+            }
+        }
+        assert_eq!(id(), None);
     }
 }
 

@@ -15,8 +15,28 @@ macro_rules! __ironorb_reference {
         bases [$($base_reference:ty: dyn $base:path),* $(,)?];
     ) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-        pub struct $reference($crate::generated::ObjectRef);
+        #[derive(Clone)]
+        pub struct $reference($crate::generated::ObjectRef, $crate::generated::LeasePlace<dyn $interface>);
+
+        impl ::std::fmt::Debug for $reference {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.debug_tuple(::std::stringify!($reference)).field(&self.0).finish()
+            }
+        }
+
+        impl ::std::cmp::PartialEq for $reference {
+            fn eq(&self, other: &Self) -> bool {
+                self.0 == other.0
+            }
+        }
+
+        impl ::std::cmp::Eq for $reference {}
+
+        impl ::std::hash::Hash for $reference {
+            fn hash<__H: ::std::hash::Hasher>(&self, state: &mut __H) {
+                self.0.hash(state);
+            }
+        }
 
         impl $crate::generated::TypedRef for $reference {
             type Interface = dyn $interface;
@@ -28,13 +48,30 @@ macro_rules! __ironorb_reference {
             }
 
             #[inline]
+            fn lease_place(&self) -> &$crate::generated::LeasePlace<dyn $interface> {
+                &self.1
+            }
+
+            #[inline]
             fn from_object(object: $crate::generated::ObjectRef) -> Self {
-                $reference(object)
+                $reference(object, $crate::generated::LeasePlace::new())
             }
         }
 
-        impl $crate::generated::RefTo<dyn $interface> for $reference {}
-        $(impl $crate::generated::RefTo<dyn $base> for $reference {})*
+        impl $crate::generated::RefTo<dyn $interface> for $reference {
+            #[inline]
+            fn widen<'s>(servant: &'s (dyn $interface + 'static)) -> &'s (dyn $interface + 'static) {
+                servant
+            }
+        }
+        $(
+            impl $crate::generated::RefTo<dyn $base> for $reference {
+                #[inline]
+                fn widen<'s>(servant: &'s (dyn $interface + 'static)) -> &'s (dyn $base + 'static) {
+                    servant
+                }
+            }
+        )*
 
         impl ::std::convert::From<$reference> for $crate::generated::ObjectRef {
             fn from(reference: $reference) -> Self {
@@ -74,7 +111,7 @@ macro_rules! __ironorb_reference {
             ) -> ::std::result::Result<::std::option::Option<Self>, $crate::generated::Malformed> {
                 let object =
                     <$crate::generated::ObjectRef as $crate::generated::UnmarshalNillable>::unmarshal_nillable(r)?;
-                ::std::result::Result::Ok(object.map($reference))
+                ::std::result::Result::Ok(object.map($crate::generated::TypedRef::from_object))
             }
         }
     };
@@ -121,19 +158,6 @@ macro_rules! __ironorb_interface {
         #[doc(hidden)]
         #[derive(Debug)]
         pub struct $skeleton;
-
-        impl $crate::generated::Leased for dyn $interface {
-            #[inline]
-            fn with_leases<__T>(
-                run: impl ::std::ops::FnOnce(&$crate::generated::Leases<Self>) -> __T,
-            ) -> ::std::option::Option<__T> {
-                ::std::thread_local! {
-                    static LEASES: $crate::generated::Leases<dyn $interface> =
-                        const { $crate::generated::Leases::new() };
-                }
-                LEASES.try_with(run).ok()
-            }
-        }
 
         impl<__R> $interface for __R
         where

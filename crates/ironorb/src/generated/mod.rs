@@ -27,7 +27,7 @@ pub use value_support::*;
 pub use crate::config::OperationLookup;
 pub use crate::context::{get_context, pass_context, put_context};
 pub use crate::invoke::{invoke, invoke_oneway};
-pub use crate::lease::{Leased, Leases};
+pub use crate::lease::LeasePlace;
 pub use crate::marshal_profile::Use;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
@@ -111,7 +111,10 @@ impl<'o> Operation<'o> {
 
 /// A typed reference to an object that has the interface `I`, be it as a base. What code that is generic over
 /// references to one interface asks for; generated types implement it.
-pub trait RefTo<I: ?Sized>: TypedRef {}
+pub trait RefTo<I: ?Sized>: TypedRef {
+    /// A servant of the reference's own interface, seen as one of this one.
+    fn widen(servant: &Self::Interface) -> &I;
+}
 
 /// Joins an interface, `dyn Account`, to an implementation of its trait.
 pub trait InterfaceOf<S>: 'static {

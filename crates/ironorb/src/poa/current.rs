@@ -4,26 +4,26 @@
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread::LocalKey;
 
 use super::{ActiveObject, ObjectId, Poa, PoaInner, Upcall};
-use crate::lease::lent_at;
+use crate::lease::{all_lent, depth_by_lease, innermost_lent};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::servant::Servant;
 
 thread_local! {
-    /// In how many upcalls the thread is.
+    /// In how many upcalls the thread is, beside those by a lease.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// These, the innermost last. Those above the depth are empty and there to be used again, so that an upcall takes no
-    /// memory; so are those of calls by lease, which the thread's marks tell of.
-    static FRAMES: RefCell<Vec<Rc<RefCell<Frame>>>> = const { RefCell::new(Vec::new()) };
+    /// memory.
+    static FRAMES: RefCell<Vec<Rc<Place>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// In how many upcalls the thread is.
-#[inline]
-pub(crate) fn call_depth() -> &'static LocalKey<Cell<usize>> {
-    &DEPTH
+#[derive(Default)]
+struct Place {
+    frame: RefCell<Frame>,
+    /// Upcalls by a lease that are further out than this one.
+    by_lease: Cell<usize>,
 }
 
 #[derive(Default)]
@@ -81,13 +81,17 @@ pub(crate) fn current_object() -> Option<ActiveObject> {
 
 /// Asks about the upcall that this thread's servant is in.
 pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
-    let innermost = DEPTH.get().checked_sub(1)?;
-    if let Some(lent) = lent_at(innermost) {
-        return lent.upcall(innermost).as_ref().map(ask);
+    let innermost = DEPTH.get().checked_sub(1);
+    let place = innermost.and_then(|innermost| FRAMES.with_borrow(|frames| frames.get(innermost).cloned()));
+    let by_lease = depth_by_lease();
+    match place {
+        Some(place) if place.by_lease.get() >= by_lease => place.frame.borrow().upcall().map(ask),
+        _ if by_lease == 0 => None,
+        _ => {
+            let (lent, visit) = innermost_lent()?;
+            lent.upcall(visit).as_ref().map(ask)
+        }
     }
-    let frame = FRAMES.with_borrow(|frames| frames.get(innermost).cloned())?;
-    let frame = frame.borrow();
-    frame.upcall().map(ask)
 }
 
 /// Whether this thread is in an upcall of an ORB.
@@ -107,23 +111,23 @@ pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
 
 /// Whether something is so of an adapter, and the upcall if it is a servant's, that this thread is in an upcall of.
 fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
-    (0..DEPTH.get()).any(|depth| {
-        if let Some(lent) = lent_at(depth) {
-            return lent.upcall(depth).is_some_and(|upcall| is_so(upcall.poa(), Some(&upcall)));
-        }
-        let frame = FRAMES.with_borrow(|frames| frames.get(depth).cloned());
-        frame.is_some_and(|frame| match &*frame.borrow() {
-            Frame::Object(upcall) => is_so(upcall.poa(), Some(upcall)),
-            Frame::Adapter(poa) => is_so(poa, None),
-            Frame::Nothing => false,
+    let is_so_of = |upcall: &Upcall| is_so(upcall.poa(), Some(upcall));
+    let mut by_lease = all_lent();
+    by_lease.any(|(lent, visit)| lent.upcall(visit).as_ref().is_some_and(is_so_of))
+        || (0..DEPTH.get()).any(|depth| {
+            let place = FRAMES.with_borrow(|frames| frames.get(depth).cloned());
+            place.is_some_and(|place| match &*place.frame.borrow() {
+                Frame::Object(upcall) => is_so_of(upcall),
+                Frame::Adapter(poa) => is_so(poa, None),
+                Frame::Nothing => false,
+            })
         })
-    })
 }
 
 /// The thread's innermost upcall, until it is dropped.
 #[must_use]
 pub(crate) struct Current {
-    frame: Rc<RefCell<Frame>>,
+    place: Rc<Place>,
     depth: usize,
 }
 
@@ -141,22 +145,23 @@ pub(super) fn enter_adapter(poa: &Arc<PoaInner>) -> Current {
 #[inline]
 fn push(entered: Frame) -> Current {
     let depth = DEPTH.get();
-    let frame = FRAMES.with_borrow_mut(|frames| {
+    let place = FRAMES.with_borrow_mut(|frames| {
         while frames.len() <= depth {
             frames.push(Rc::default());
         }
         frames[depth].clone()
     });
-    frame.replace(entered);
+    place.frame.replace(entered);
+    place.by_lease.set(depth_by_lease());
     DEPTH.with(|current| current.set(depth + 1)); // `LocalKey::set` is a call
-    Current { frame, depth }
+    Current { place, depth }
 }
 
 impl Current {
     /// The upcall, if it is one to a servant.
     #[inline]
     pub(crate) fn upcall(&self) -> Option<Ref<'_, Upcall>> {
-        Ref::filter_map(self.frame.borrow(), Frame::upcall).ok()
+        Ref::filter_map(self.place.frame.borrow(), Frame::upcall).ok()
     }
 }
 
@@ -165,6 +170,6 @@ impl Drop for Current {
     fn drop(&mut self) {
         DEPTH.with(|current| current.set(self.depth));
         // Afterwards: it may be the last of an adapter, and servants go with it.
-        drop(self.frame.take());
+        drop(self.place.frame.take());
     }
 }

@@ -1,7 +1,6 @@
-//! Objects that threads of this process keep leases of: the rare side, where something about them changes. And adapters that
+//! Objects that there are leases of: the rare side, where something about them changes. And adapters that
 //! threads keep leases of, whose objects count their requests as ever.
 
-use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
 use super::lookup::Naming;
@@ -9,15 +8,10 @@ use super::object_map::{Ended, Entered};
 use super::slots::Visit;
 use super::upcall::Reached;
 use super::{ObjectId, PoaInner, ThreadModel, Upcall};
-use crate::lease::{DEPTH_MAX, Hold, InProgress, Lending, Token};
+use crate::lease::{Hold, InProgress, Lending, Token};
 use crate::servant::Kept;
 
-thread_local! {
-    /// The objects that the thread is in by leases of their adapters, at the depths of its calls.
-    static VISITS: [Cell<Visit>; DEPTH_MAX] = const { [const { Cell::new(Visit::NONE) }; DEPTH_MAX] };
-}
-
-/// What a thread has a lease of.
+/// What there is a lease of.
 pub(crate) struct Lent {
     /// A lease keeps no adapter.
     poa: Weak<PoaInner>,
@@ -87,7 +81,7 @@ impl AdapterLease {
         };
         let in_progress = self.hold.enter()?;
         let entered = poa.objects.enter(naming)?;
-        VISITS.with(|visits| visits[in_progress.depth() % DEPTH_MAX].set(entered.visit));
+        in_progress.note(entered.visit);
         Some(Visiting { entered, in_progress: Some(in_progress), poa })
     }
 }
@@ -134,13 +128,14 @@ impl Lent {
         poa.manager.tell_waiters();
     }
 
-    /// The call that this thread is in by the lease, at this depth, counted as others are.
+    /// The call that this thread is in by the lease, counted as others are. If the lease is of an adapter, the thread has
+    /// noted which object it is.
     #[cold]
-    pub(super) fn upcall(&self, depth: usize) -> Option<Upcall> {
+    pub(super) fn upcall(&self, noted: Visit) -> Option<Upcall> {
         let poa = self.poa.upgrade()?;
         let visit = match self.what {
             What::Object(visit) => visit,
-            What::Adapter => VISITS.with(|visits| Some(visits.get(depth)?.get()))?,
+            What::Adapter => noted,
         };
         let servant = poa.objects.servant_in(visit)?;
         poa.objects.enter_again(visit);
@@ -166,5 +161,146 @@ impl Upcall {
     fn may_lend(&self) -> bool {
         let poa = self.poa();
         poa.policies.thread == ThreadModel::OrbControl && poa.manager.is_serving()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generated::{Call, Operation, Replied};
+    use crate::poa::current::{is_being, is_in_upcall_of_poa};
+    use crate::poa::{ManagerState, PoaCurrent, PoaPolicies};
+    use crate::{ObjectRef, Orb, Servant};
+
+    struct Nothing;
+
+    impl Servant for Nothing {
+        fn repository_ids(&self) -> &[&'static str] {
+            &["IDL:Nothing:1.0"]
+        }
+
+        fn dispatch(&self, call: Call<'_>) -> Replied {
+            call.standard_operation(&[])
+        }
+    }
+
+    /// How a thread enters an object.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum By {
+        Request,
+        ObjectLease,
+        AdapterLease,
+    }
+
+    const WAYS: [By; 3] = [By::Request, By::ObjectLease, By::AdapterLease];
+    const IDS: [&str; 3] = ["first", "second", "third"];
+
+    /// An adapter with leases of all its objects and one of itself.
+    struct Lenders {
+        orb: Orb,
+        poa: Arc<PoaInner>,
+        objects: [ObjectRef; 3],
+        holds: [Hold; 3],
+        adapter: AdapterLease,
+    }
+
+    fn begin(object: &ObjectRef) -> Upcall {
+        object.local(&Operation::twoway("nothing")).unwrap().expect("it is in this process")
+    }
+
+    impl Lenders {
+        fn new() -> Lenders {
+            let orb = Orb::builder().no_endpoint().build().unwrap();
+            let poa = orb.root_poa().create_poa("lender", None, PoaPolicies::PERSISTENT).unwrap();
+            poa.manager().activate().unwrap();
+            let objects = IDS.map(|id| {
+                poa.activate_object_with_id(&id.into(), Arc::new(Nothing)).unwrap();
+                poa.id_to_reference(&id.into()).unwrap()
+            });
+            let lending = objects[0].core().adapter.lending();
+            let epoch = lending.begin().or_else(|| lending.begin()).unwrap();
+            let holds = [0, 1, 2].map(|n: usize| lending.hold(epoch, &begin(&objects[n])).unwrap());
+            let naming = Naming::Id(IDS[0].as_bytes());
+            let adapter = AdapterLease::of(lending, epoch, &begin(&objects[0]), naming).unwrap();
+            Lenders { orb, poa: poa.0.clone(), objects, holds, adapter }
+        }
+
+        fn enter(&self, object: usize, by: By, run: &mut dyn FnMut()) {
+            match by {
+                By::Request => {
+                    let _current = begin(&self.objects[object]).enter();
+                    run();
+                }
+                By::ObjectLease => {
+                    let _in_progress = self.holds[object].enter().unwrap();
+                    run();
+                }
+                By::AdapterLease => {
+                    let _visiting = self.adapter.enter(&self.poa, IDS[object].as_bytes()).unwrap();
+                    run();
+                }
+            }
+        }
+
+        /// Enters each in turn, and runs something in the last. Before and after, each is what the thread is being.
+        fn nest(&self, steps: &[(usize, By)], outside: &[(usize, By)], run: &mut dyn FnMut()) {
+            let current = || PoaCurrent.object_id();
+            let expected = || outside.last().map(|(object, _)| ObjectId::from(IDS[*object]));
+            assert_eq!(current(), expected(), "{outside:?}");
+            for (object, id) in IDS.iter().enumerate() {
+                let is_being = is_being(&self.poa, &ObjectId::from(*id));
+                assert_eq!(is_being, outside.iter().any(|(other, _)| *other == object), "{outside:?}");
+            }
+            assert_eq!(is_in_upcall_of_poa(&self.poa), !outside.is_empty(), "{outside:?}");
+            match steps {
+                [] => run(),
+                [(object, by), further @ ..] => {
+                    let outside = [outside, &[(*object, *by)]].concat();
+                    self.enter(*object, *by, &mut || self.nest(further, &outside, run));
+                }
+            }
+            assert_eq!(current(), expected(), "{outside:?}");
+        }
+    }
+
+    #[test]
+    fn the_current_object_is_the_innermost_however_it_was_entered() {
+        let lenders = Lenders::new();
+        for first in WAYS {
+            for second in WAYS {
+                for third in WAYS {
+                    let steps = [(0, first), (1, second), (2, third), (0, second), (1, first)];
+                    lenders.nest(&steps, &[], &mut || {});
+                }
+            }
+        }
+        lenders.orb.shutdown(true).unwrap();
+    }
+
+    #[test]
+    fn whoever_waits_waits_for_all_of_them() {
+        for inner in WAYS {
+            for outer in WAYS {
+                let lenders = Lenders::new();
+                let manager = &lenders.poa.manager;
+                std::thread::scope(|scope| {
+                    let mut waiter = None;
+                    lenders.nest(&[(0, outer), (1, inner)], &[], &mut || {
+                        assert!(manager.hold_requests(true).is_err(), "it would wait for itself");
+                        waiter = Some(scope.spawn(|| manager.hold_requests(true)));
+                        while manager.state() != ManagerState::Holding {
+                            std::thread::yield_now();
+                        }
+                        (0..100).for_each(|_| std::thread::yield_now());
+                        assert!(
+                            waiter.as_ref().is_some_and(|waiter| !waiter.is_finished()),
+                            "{outer:?} {inner:?}"
+                        );
+                    });
+                    waiter.unwrap().join().unwrap().unwrap();
+                });
+                lenders.orb.shutdown(true).unwrap();
+            }
+        }
     }
 }

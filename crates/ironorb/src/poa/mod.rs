@@ -30,7 +30,7 @@ mod upcall;
 
 pub(crate) use current::Current;
 pub use current::PoaCurrent;
-pub(crate) use current::{call_depth, current_object, is_in_upcall_of};
+pub(crate) use current::{current_object, is_in_upcall_of};
 pub use error::PoaError;
 pub(crate) use gate::Gate;
 pub use key::describe_object_key;
@@ -50,6 +50,7 @@ pub use policies::{
 pub use servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
 };
+pub(crate) use slots::{NotedVisit, Visit};
 pub(crate) use upcall::{ActiveObject, Refusal, Share, Upcall, not_exist};
 
 use std::collections::BTreeMap;

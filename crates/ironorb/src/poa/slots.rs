@@ -3,6 +3,7 @@
 //!
 //! Knows neither ids nor what happens to objects.
 
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::key::Slot;
@@ -53,15 +54,36 @@ pub(super) struct Stay(u8);
 
 /// A request's object: a place, which object of those that have been there, and which of its stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Visit {
+pub(crate) struct Visit {
     pub(super) index: u32,
     pub(super) generation: u32,
     pub(super) stay: Stay,
 }
 
-impl Visit {
-    /// Of no object that there ever is: no place has this number.
-    pub(super) const NONE: Visit = Visit { index: u32::MAX, generation: 0, stay: Stay(0) };
+/// A place for a visit that a thread notes for itself alone.
+#[derive(Debug, Default)]
+pub(crate) struct NotedVisit {
+    index: AtomicU32,
+    generation: AtomicU32,
+    stay: AtomicU8,
+}
+
+impl NotedVisit {
+    #[inline(always)] // a step of many calls
+    pub(crate) fn set(&self, visit: Visit) {
+        self.index.store(visit.index, Ordering::Relaxed);
+        self.generation.store(visit.generation, Ordering::Relaxed);
+        self.stay.store(visit.stay.0, Ordering::Relaxed);
+    }
+
+    #[cold]
+    pub(crate) fn get(&self) -> Visit {
+        Visit {
+            index: self.index.load(Ordering::Relaxed),
+            generation: self.generation.load(Ordering::Relaxed),
+            stay: Stay(self.stay.load(Ordering::Relaxed)),
+        }
+    }
 }
 
 /// What was in a place.
