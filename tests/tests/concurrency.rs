@@ -59,6 +59,39 @@ fn a_reactor_runs_every_servant_on_one_thread() {
 
 const HYBRID: &str = "ironorb-hybrid";
 
+#[test]
+fn the_first_connections_of_a_hybrid_keep_their_threads() {
+    let seen: std::sync::Arc<Mutex<Option<String>>> = Default::default();
+    let last = seen.clone();
+    let servant = Hooked::new(move || {
+        *last.lock().unwrap() = std::thread::current().name().map(str::to_owned);
+        Ok::<(), SystemException>(())
+    });
+    // One in 32: two.
+    let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 64 }, servant);
+    let served_by = |remote: &ProbeRef| {
+        remote.ping().unwrap();
+        seen.lock().unwrap().take().unwrap()
+    };
+    let mut clients: Vec<(Orb, ProbeRef)> = (0..4)
+        .map(|n| {
+            let client = client(&probe);
+            assert_eq!(served_by(&client.1) == "ironorb-connection", n < 2, "connection {n}");
+            client
+        })
+        .collect();
+    assert_eq!(served_by(&clients[0].1), "ironorb-connection");
+    // Whoever comes when one of them has gone has its place.
+    clients.remove(0).0.shutdown(true).unwrap();
+    eventually("a place is free", || {
+        let (client, remote) = client(&probe);
+        let is_own = served_by(&remote) == "ironorb-connection";
+        client.shutdown(true).unwrap();
+        is_own
+    });
+    orb.shutdown(true).unwrap();
+}
+
 /// One test, for it counts threads by their name.
 #[test]
 fn a_hybrid_has_threads_for_busy_connections_only() {

@@ -172,6 +172,11 @@ impl Connection {
         }
     }
 
+    /// A thread receives from it, and from nothing else, for as long as it lasts.
+    pub(super) fn has_own_thread(&self) -> bool {
+        self.on_stall.is_none()
+    }
+
     /// Waits for the next thing to do, for ever or about as long as `patience` says, which is to be the socket's timeout.
     /// Takes the buffer of the last one back.
     #[inline]

@@ -43,7 +43,10 @@ struct Shared {
     gone: Condvar,
     /// Notified when a connection is there, for the threads that look for stalled and idle ones.
     come: Condvar,
+    /// Where threads wait for connections that have none of their own.
     pool: Option<Pool>,
+    /// Connections of a hybrid that have a thread for as long as they last, for the watcher.
+    dedicated: Mutex<HashMap<u64, Arc<Connection>>>,
     /// Who receives on connections that are used both ways.
     receiving: Arc<Receiving>,
 }
@@ -75,6 +78,7 @@ impl Server {
             gone: Condvar::new(),
             come: Condvar::new(),
             pool,
+            dedicated: Mutex::default(),
             receiving: Arc::default(),
         });
         match orb.config.concurrency {
@@ -144,12 +148,14 @@ impl Shared {
 
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
         stream.set_queues(&self.orb.config)?;
-        if let ServerConcurrency::Hybrid { .. } = self.orb.config.concurrency {
+        let is_hybrid = matches!(self.orb.config.concurrency, ServerConcurrency::Hybrid { .. });
+        let has_own_thread = self.has_own_thread_to_give();
+        if is_hybrid && !has_own_thread {
             stream.set_receive_timeout(Some(hybrid::KEPT_FOR))?;
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new_cyclic(|connection| {
-            let on_stall = self.pool.is_some().then(|| pool::on_stall(self, connection.clone()));
+            let on_stall = (!has_own_thread).then(|| pool::on_stall(self, connection.clone()));
             Connection::new(id, stream, self, connection.clone(), on_stall)
         });
         {
@@ -161,14 +167,33 @@ impl Shared {
             connections.insert(id, connection.clone());
         }
         self.come.notify_all();
-        let started = match &self.pool {
+        if is_hybrid && has_own_thread {
+            lock(&self.dedicated).insert(id, connection.clone());
+        }
+        let started = match self.pool_of(&connection) {
             Some(pool) => pool.add(&connection),
             None => thread_per_connection::start(self, &connection),
         };
         if started.is_err() {
+            lock(&self.dedicated).remove(&id);
             self.remove(id);
         }
         started
+    }
+
+    fn has_own_thread_to_give(&self) -> bool {
+        match self.orb.config.concurrency {
+            ServerConcurrency::ThreadPerConnection => true,
+            ServerConcurrency::Hybrid { threads_max } => {
+                lock(&self.dedicated).len() < hybrid::dedicated_max(threads_max)
+            }
+            ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Reactor => false,
+        }
+    }
+
+    /// Where threads wait for this connection, unless it has one of its own.
+    fn pool_of(&self, connection: &Connection) -> Option<&Pool> {
+        self.pool.as_ref().filter(|_| !connection.has_own_thread())
     }
 
     /// Closes a connection for which nothing is being carried out any more.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::connection::{Connection, InHand};
 use super::{Shared, spawn};
+use crate::sync::lock;
 
 pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::Result<()> {
     let (shared, served) = (shared.clone(), connection.clone());
@@ -15,6 +16,7 @@ pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::R
             // Should it have ended meanwhile, this thread finds the end as well.
             let _ = connection.carry_out(&mut in_hand);
         }
+        lock(&shared.dedicated).remove(&connection.id);
         if connection.found_end() {
             shared.close(&connection);
         }

@@ -16,7 +16,7 @@ use crate::sync::lock;
 /// How often the watcher looks. A connection must be found stalled twice.
 const WATCH_EVERY: Duration = Duration::from_millis(25);
 
-/// Watches all connections, or those to which a thread of the crew keeps.
+/// Watches all connections, or those that have a thread of their own or one of the crew that keeps to them.
 pub(super) fn start(shared: &Arc<Shared>, crew: Option<Arc<Crew>>) -> io::Result<()> {
     let shared = shared.clone();
     spawn("ironorb-watcher", move || {
@@ -36,6 +36,7 @@ pub(super) fn start(shared: &Arc<Shared>, crew: Option<Arc<Crew>>) -> io::Result
             }
             if let Some(crew) = &crew {
                 connections.extend(crew.kept());
+                connections.extend(lock(&shared.dedicated).values().cloned());
             }
             for connection in connections.drain(..) {
                 if !connection.is_waiting_for_a_thread() {

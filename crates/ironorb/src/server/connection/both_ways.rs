@@ -175,7 +175,7 @@ impl Connection {
         let (Some(itself), Some(server)) = (self.itself.upgrade(), self.server.upgrade()) else {
             return true;
         };
-        if let Some(pool) = &server.pool {
+        if let Some(pool) = server.pool_of(&itself) {
             pool.forget(&itself);
         }
         server.receiving.add(itself).is_ok()
@@ -267,7 +267,7 @@ impl Connection {
     /// Lets a serving thread look into the inbox.
     fn tell(&self, inbox: &Inbox, is_awaited: bool, is_announced: bool) {
         let (Some(itself), Some(server)) = (self.itself.upgrade(), self.server.upgrade()) else { return };
-        match &server.pool {
+        match server.pool_of(&itself) {
             Some(pool) if !is_announced => pool.push_ready(&itself),
             Some(_) => {}
             None if is_awaited => inbox.come.notify_one(),
