@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
 use ironorb::generated::{Call, Replied};
+use ironorb::poa::ManagerState;
 use ironorb::{
     CompletionStatus, MinorCode, Orb, Reply, Servant, ServerConcurrency, SystemException,
     SystemExceptionKind, TypedRef, with_timeout,
@@ -125,6 +126,37 @@ fn an_answer_may_be_an_exception_and_a_lost_one_is_one() {
             assert_eq!((e.kind, e.minor), (SystemExceptionKind::Unknown, MinorCode::REPLY_GIVEN_UP));
             let e = probe.fall_over().unwrap_err();
             assert_eq!((e.kind, e.minor), (SystemExceptionKind::Unknown, MinorCode::SERVANT_PANICKED));
+        });
+    }
+}
+
+/// Requests that are known by their bytes reach the servant without being counted; what is left to answer is.
+#[test]
+fn a_manager_waits_for_answers_to_requests_that_are_known() {
+    for concurrency in [ServerConcurrency::ThreadPerConnection, ServerConcurrency::default()] {
+        let (server, parking, local) = server(concurrency);
+        let client = client();
+        let remote = elsewhere(&client, &local);
+        const MANY: usize = 200;
+        let poa = server.root_poa();
+        let manager = poa.manager();
+        std::thread::scope(|scope| {
+            let calls =
+                scope.spawn(|| (0..=MANY as i32).for_each(|n| assert_eq!(remote.add(n, 1).unwrap(), n + 1)));
+            for _ in 0..MANY {
+                eventually("it has arrived", || parking.parked() == 1);
+                parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
+            }
+            eventually("the last has arrived", || parking.parked() == 1);
+            let waits = scope.spawn(|| manager.hold_requests(true).unwrap());
+            eventually("requests are held", || manager.state() == ManagerState::Holding);
+            for _ in 0..100 {
+                std::thread::yield_now();
+                assert!(!waits.is_finished(), "an answer is outstanding");
+            }
+            parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
+            waits.join().unwrap();
+            calls.join().unwrap();
         });
     }
 }

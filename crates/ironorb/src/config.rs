@@ -318,7 +318,7 @@ pub enum ServerConcurrency {
     Reactor,
     /// As a thread for each connection while it is busy: a thread that finds a connection with a request keeps to it
     /// until nothing has come for 100 ms. Connections at rest share one waiting thread and own no buffers, so ten
-    /// thousand of them take some 2 KiB each. A connection's first request after a rest costs a few microseconds more
+    /// thousand of them take less than 2 KiB each. A connection's first request after a rest costs a few microseconds more
     /// than the next. The first connections, up to one in 32 of `threads_max`, keep their threads for as long as they last: 128
     /// of them where nobody says otherwise.
     Hybrid {

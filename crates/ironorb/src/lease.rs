@@ -20,6 +20,8 @@ pub(crate) use mark::{all_lent, depth_by_lease, innermost_lent};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
+use std::time::Duration;
 
 use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
 
@@ -66,6 +68,9 @@ pub(crate) struct Token(u64);
 
 /// Managers with the same number wait for each other's calls, which is all that comes of it.
 const MANAGER_SHIFT: u32 = 40;
+
+/// For all processors to catch up by themselves.
+const WITHOUT_BARRIER: Duration = Duration::from_millis(1);
 
 /// What an ORB has lent.
 #[derive(Debug, Default)]
@@ -282,8 +287,11 @@ impl Lending {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.is_used.load(Ordering::SeqCst) {
             // sync: lent-or-ended
-            let caught_up = membarrier(MembarrierCommand::PrivateExpedited);
-            debug_assert!(caught_up.is_ok(), "the process has been registered for it: {caught_up:?}");
+            if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
+                // Only where somebody has forbidden it since the process was registered. What processors have still to write
+                // is out after microseconds.
+                thread::sleep(WITHOUT_BARRIER);
+            }
         }
     }
 

@@ -81,6 +81,8 @@ pub(super) struct InFlight {
     pub(super) id: CallId,
     /// In which the request was written.
     pub(super) version: Version,
+    /// Where in the stream it ends.
+    pub(super) ends_at: u64,
 }
 
 enum End {
@@ -357,8 +359,8 @@ impl AsyncCall {
             if let Some(timer) = timer {
                 receiver.forget_timer(timer);
             }
-            let answered = in_flight.and_then(|InFlight { link, id, version }| {
-                link.wait_for(self, id, version).map(|answered| (answered, link))
+            let answered = in_flight.and_then(|InFlight { link, id, version, ends_at }| {
+                link.wait_for(self, id, version, ends_at).map(|answered| (answered, link))
             });
             match answered {
                 Some((Ok(message), link)) => self.on_message(self.lock(), message, Some(link)),
@@ -495,7 +497,7 @@ impl AsyncCall {
         if let Some(timer) = timer {
             self.object.core().connector.receiver().forget_timer(timer);
         }
-        if let Stage::InFlight(InFlight { link, id, version }) = stage {
+        if let Stage::InFlight(InFlight { link, id, version, .. }) = stage {
             link.abandon(id, version);
         }
     }

@@ -321,7 +321,11 @@ impl Link {
             state = match self.push_out(state, ends_at, &mut clock, deadline) {
                 Ok(state) => state,
                 Err(Passed) => {
-                    lock(&self.state).abandon(call, version());
+                    let mut state = lock(&self.state);
+                    if let CallState::Answered(message) = state.poll_call(call) {
+                        return Ok(message);
+                    }
+                    state.abandon(call, version());
                     return Err(CallFailure::TimedOut { written: true });
                 }
             };

@@ -368,7 +368,7 @@ macro_rules! __ironorb_put_members {
     };
     ($self:ident $w:ident $($member:ident: $codec:ty),+) => {{
         $crate::__ironorb_members_block! { $($codec),+ }
-        let is_put = $w.put_as_block::<Members>(|block| {
+        let is_put = $w.put_as_block::<__IronorbMembers>(|block| {
             $(<$codec as $crate::generated::Codec>::put_block(&$self.$member, block);)+
         });
         if !is_put {
@@ -387,7 +387,7 @@ macro_rules! __ironorb_get_members {
     ($r:ident $($member:ident: $codec:ty),+) => {
         let ($($member),+) = {
             $crate::__ironorb_members_block! { $($codec),+ }
-            let found = $r.get_as_block::<Members, _>(|block| {
+            let found = $r.get_as_block::<__IronorbMembers, _>(|block| {
                 ::std::option::Option::Some(($(<$codec as $crate::generated::Codec>::get_block(block)?),+))
             });
             match found {
@@ -403,8 +403,8 @@ macro_rules! __ironorb_get_members {
 #[macro_export]
 macro_rules! __ironorb_members_block {
     ($($codec:ty),+) => {
-        struct Members;
-        impl $crate::generated::Block for Members {
+        struct __IronorbMembers;
+        impl $crate::generated::Block for __IronorbMembers {
             const LAYOUT: $crate::generated::BlockLayout = $crate::generated::BlockLayout::EMPTY
                 $(.then(<$codec as $crate::generated::Codec>::LAYOUT))+;
         }

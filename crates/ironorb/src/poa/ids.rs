@@ -112,7 +112,7 @@ fn part_of(hash: u64) -> usize {
 struct BySlot {
     short: Places<Block>,
     /// Those that are longer than [`SHORT`].
-    long: Mutex<HashMap<u32, Box<[u8]>>>,
+    long: RwLock<HashMap<u32, Box<[u8]>>>,
 }
 
 /// The ids of neighbouring slots.
@@ -146,7 +146,7 @@ impl BySlot {
                     && octets[0].load(Ordering::Relaxed) == *first
                     && octets[1].load(Ordering::Relaxed) == *second
             }
-            (Id::Long(id), LONG) => lock(&self.long).get(&index).is_some_and(|known| **known == **id),
+            (Id::Long(id), LONG) => read(&self.long).get(&index).is_some_and(|known| **known == **id),
             (Id::Long(_), _) => false,
         }
     }
@@ -157,7 +157,7 @@ impl BySlot {
         let place = index as usize % BLOCK;
         match block.lengths[place].load(Ordering::Relaxed) {
             NO_ID => None,
-            LONG => lock(&self.long).get(&index).map(|id| look(id)),
+            LONG => read(&self.long).get(&index).map(|id| look(id)),
             length => {
                 let mut octets = [0; SHORT];
                 for (eight, word) in octets.chunks_exact_mut(8).zip(&block.octets[place]) {
@@ -179,7 +179,7 @@ impl BySlot {
                 length
             }
             Id::Long(id) => {
-                lock(&self.long).insert(index, id.into());
+                write(&self.long).insert(index, id.into());
                 LONG
             }
         };
@@ -189,7 +189,7 @@ impl BySlot {
     fn clear(&self, index: u32) {
         let Some(block) = self.short.get(index / BLOCK as u32) else { return };
         if block.lengths[index as usize % BLOCK].swap(NO_ID, Ordering::Relaxed) == LONG {
-            lock(&self.long).remove(&index);
+            write(&self.long).remove(&index);
         }
     }
 }
@@ -305,7 +305,7 @@ mod tests {
                     prop_assert_eq!(ids.find(id(number).as_bytes(), |found| found), slot);
                 }
             }
-            prop_assert_eq!(lock(&ids.by_slot.long).len(), known.values().filter(|n| **n > 16).count());
+            prop_assert_eq!(read(&ids.by_slot.long).len(), known.values().filter(|n| **n > 16).count());
         }
     }
 

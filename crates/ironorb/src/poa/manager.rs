@@ -258,7 +258,8 @@ impl PoaManager {
             orb.as_ref().is_some_and(|orb| orb.adapter.lending().any(is_ours))
         };
         let mut held = lock(&self.0.held);
-        while (self.0.in_flight.any() || any_lent()) && self.state() == state {
+        // In this order: what a call by lease leaves behind - a servant that answers later - is counted before its end is seen.
+        while (any_lent() || self.0.in_flight.any()) && self.state() == state {
             held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
     }

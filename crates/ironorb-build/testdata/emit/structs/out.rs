@@ -106,6 +106,33 @@ pub mod shapes {
         g::cdr_enum! { Side: TC_SIDE = "IDL:shapes/Outer/Side:1.0" { Left "left", Right "right" } }
     }
 
+    /// IDL enum `shapes::Members`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+    #[repr(u32)]
+    pub enum Members {
+        #[default]
+        Few,
+        Many,
+    }
+
+    g::cdr_enum! { Members: TC_MEMBERS = "IDL:shapes/Members:1.0" { Few "few", Many "many" } }
+
+    /// IDL struct `shapes::Club`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Club {
+        pub kind: Members,
+        pub count: i32,
+        pub name: String,
+        pub open: bool,
+        pub fee: f64,
+    }
+
+    g::cdr_struct! {
+        Club: TC_CLUB = "IDL:shapes/Club:1.0" {
+            [kind: Members, count: i32], [name: String], [open: bool, fee: f64],
+        }
+    }
+
     /// IDL struct `shapes::Nothing`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct Nothing {}

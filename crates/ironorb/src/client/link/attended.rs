@@ -149,7 +149,8 @@ impl Link {
             };
             state.set_waker(id, Waiter::Call(call.clone(), id));
             state.attended.calls += 1;
-            Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version() }))
+            let ends_at = state.transmit().end_position();
+            Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version(), ends_at }))
         })?;
         let may_wait = match written {
             Written::Nothing => return Ok(()),
@@ -189,12 +190,14 @@ impl Link {
     }
 
     /// Waits for the answer to a call that has been without a thread until now, as the caller of a synchronous call
-    /// does. `None` when it has come already, and whoever received it is passing it on.
+    /// does. Its request ends there in the stream. `None` when the answer has come already, and whoever received it is passing
+    /// it on.
     pub(crate) fn wait_for(
         &self,
         call: &AsyncCall,
         id: CallId,
         version: Version,
+        ends_at: u64,
     ) -> Option<Result<Message, CallFailure>> {
         let mut state = lock(&self.state);
         if !state.is_waiting(id) || !call.is_taken_on_by_its_caller(self, id) {
@@ -203,7 +206,8 @@ impl Link {
         drop(state.take_waker(id));
         state.attended.have_gone(1);
         let clock = self.clock(Instant::now());
-        Some(self.finish_call(Queued::last(state, id), || version, clock, call.deadline()))
+        let queued = Queued { state, call: id, ends_at };
+        Some(self.finish_call(queued, || version, clock, call.deadline()))
     }
 
     /// Somebody wants to be told of a call without waiting for it.

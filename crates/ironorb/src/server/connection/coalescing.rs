@@ -195,7 +195,8 @@ impl Connection {
         if !coalescing.is_listed.swap(true, Ordering::SeqCst) {
             let receiver = self.orb.connector.receiver();
             if receiver.start().is_err() {
-                return false; // nor will another reply wait
+                coalescing.is_listed.store(false, Ordering::SeqCst);
+                return false;
             }
             let visited: Weak<dyn Visited> = self.itself.clone();
             receiver.look_soon(&visited);
