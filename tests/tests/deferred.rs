@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use ironorb::engine::{ConnectionId, ServerAction, ServerEngine, ServerEvent, Time};
 use ironorb::generated::{Call, Replied};
-use ironorb::poa::ManagerState;
+use ironorb::poa::{ManagerState, PoaError};
 use ironorb::{
     CompletionStatus, MinorCode, Orb, Reply, Servant, ServerConcurrency, SystemException,
     SystemExceptionKind, TypedRef, with_timeout,
 };
-use ironorb_tests::testing::{Probe, ProbeRef};
+use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{eventually, raw};
 
 type Parked = (i32, Reply<i32, SystemException>);
@@ -159,6 +159,31 @@ fn a_manager_waits_for_answers_to_requests_that_are_known() {
             calls.join().unwrap();
         });
     }
+}
+
+/// An object that comes back under its old id again and again, each time with a request that is never answered.
+#[test]
+fn an_object_comes_back_no_more_often_than_its_requests_can_be_told_apart() {
+    let (server, parking, local) = server(ServerConcurrency::default());
+    let client = client();
+    let poa = server.root_poa();
+    let id = poa.reference_to_id(local.object()).unwrap();
+    let remote = elsewhere(&client, &local);
+    let mut calls = Vec::new();
+    let refused = loop {
+        calls.push(remote.add_async(calls.len() as i32, 1));
+        eventually("it has arrived", || parking.parked() == calls.len());
+        poa.deactivate(&id).unwrap();
+        if let Err(e) = poa.activate_object_with_id(&id, Arc::new(ParkingServant(parking.clone()))) {
+            break e;
+        }
+    };
+    assert_eq!((refused, calls.len()), (PoaError::TooManyObjects, 256));
+    parking.take().into_iter().for_each(|(sum, reply)| reply.send(Ok(sum)));
+    for (n, call) in calls.into_iter().enumerate() {
+        assert_eq!(call.wait().unwrap(), n as i32 + 1);
+    }
+    poa.activate_object_with_id(&id, Arc::new(ParkingServant(parking))).unwrap();
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::gate::{Gate, GateKeeper};
 use super::ids::Ids;
 use super::key::Slot;
 use super::lookup::Naming;
-use super::slots::{Emptied, Entry, Place, Slots, Visit};
+use super::slots::{Emptied, Entry, Place, Slots, Stay, Visit};
 use super::upcall::Farewell;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::config::ObjectLookup;
@@ -332,6 +332,12 @@ impl OpenMap<'_> {
     /// now.
     pub(super) fn reserve_again(&mut self, slot: Slot) -> Option<Slot> {
         self.map.slots.open(slot.index)?.take_again(slot.generation).then_some(slot)
+    }
+
+    /// Whether each of its stays has left requests behind that are not over: no further one could be told from them.
+    pub(super) fn has_no_stay_left(&self, slot: Slot) -> bool {
+        let Slot { index, generation } = slot;
+        Stay::all().all(|stay| self.books.leaving.contains_key(&Visit { index, generation, stay }))
     }
 
     fn take_free(&mut self) -> Option<(u32, u32)> {

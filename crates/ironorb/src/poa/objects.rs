@@ -283,6 +283,9 @@ impl Poa {
         }
         if self.0.ids_are_slots {
             let slot = ObjectId::slot_in(id.as_bytes()).ok_or(PoaError::ForeignId)?;
+            if objects.has_no_stay_left(slot) {
+                return Err(PoaError::TooManyObjects);
+            }
             return objects.reserve_again(slot).ok_or(PoaError::ForeignId);
         }
         if self.0.policies.id_assignment == IdAssignment::System && !self.is_own_id(id) {

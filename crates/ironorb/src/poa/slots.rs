@@ -52,6 +52,12 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Stay(u8);
 
+impl Stay {
+    pub(super) fn all() -> impl Iterator<Item = Stay> {
+        (0..=u8::MAX).map(Stay)
+    }
+}
+
 /// A request's object: a place, which object of those that have been there, and which of its stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Visit {
@@ -267,7 +273,8 @@ impl Entry {
         self.state &= !TAKEN;
     }
 
-    /// An object is active from now on. `is_elsewhere` tells stays whose requests have not all left.
+    /// An object is active from now on. `is_elsewhere` tells stays whose requests have not all left, of which there are not as
+    /// many as stays.
     pub(super) fn fill(&mut self, servant: Kept, is_elsewhere: impl Fn(Stay) -> bool) {
         let mut stay = self.stay();
         loop {
