@@ -178,6 +178,14 @@ fn jacorbs_server_is_called_by_nothing() {
     call_with_nothing(Peer::JacOrb);
 }
 
+/// What is to be told of the interface `Till`.
+const LINES: [&str; 4] = [
+    "    attribute string keeper;\n",
+    "    Receipt pay(in long amount, inout Node what, out string said) raises (Empty);\n",
+    "    readonly attribute long served;\n",
+    "    void close();\n",
+];
+
 /// JacORB's own repository tells the types; omniORB has one, and Debian does not ship it.
 #[test]
 fn jacorbs_repository_tells_types() {
@@ -186,14 +194,19 @@ fn jacorbs_repository_tells_types() {
         let mock = Mock::start(&[SHOP, "--ior"]);
         let till = mock.ior("Shop::Till");
         let ifr = ["--ifr", ior.as_str()];
-        let listed = call(&[&[till, "--list"], &ifr[..]].concat()).expect("it is known");
-        assert!(listed.starts_with("interface Till : Counter {\n"), "{listed}");
-        for line in [
-            "    Receipt pay(in long amount, inout Node what, out string said) raises (Empty);\n",
-            "    readonly attribute long served;\n",
-            "    void close();\n",
-        ] {
-            assert!(listed.contains(line), "{line} is not in\n{listed}");
+        // It finds definitions before it can describe them, and describes them before it has all of their types.
+        let begun = std::time::Instant::now();
+        loop {
+            let listed = call(&[&[till, "--list"], &ifr[..]].concat());
+            let is_whole = |listed: &String| {
+                listed.starts_with("interface Till : Counter {\n")
+                    && LINES.iter().all(|line| listed.contains(line))
+            };
+            if listed.as_ref().is_ok_and(is_whole) {
+                break;
+            }
+            assert!(begun.elapsed() < ironorb_interop::process::PATIENCE, "{LINES:?} are not in\n{listed:?}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
         let node = json!({"name": "x", "children": [{"name": "y", "children": []}]});
         let paid = called(&[&[till, "pay", "3", &node.to_string()], &ifr[..]].concat());
@@ -236,19 +249,14 @@ fn jacorb_repository() -> (Process, String) {
     let (classes, file) = (home.path().join("classes"), home.path().join("ior"));
     let text = |path: &Path| path.to_str().expect("temporary folders have plain names").to_owned();
     let repository = java("org.jacorb.ir.IRServer", &[&text(&classes), &text(&file)]);
-    // It says nothing when it is ready; its file comes before what it serves, and what it finds before what it can tell of it.
-    let tells = |repository: &str, interface: &str| {
-        let found = call(&[repository, "lookup_id", interface, "--idl", IR]).ok()?;
-        call(&[found.trim().trim_matches('"'), "describe_interface", "--idl", IR]).ok()
-    };
+    // It says nothing when it is ready; its file comes before what it serves.
     let begun = std::time::Instant::now();
     let ior = loop {
         assert!(begun.elapsed() < ironorb_interop::process::PATIENCE, "{}", repository.errors());
         match std::fs::read_to_string(&file) {
             Ok(ior)
-                if ["IDL:Shop/Till:1.0", "IDL:Shop/Counter:1.0"]
-                    .iter()
-                    .all(|id| tells(ior.trim(), id).is_some()) =>
+                if call(&[ior.trim(), "lookup_id", "IDL:Shop/Till:1.0", "--idl", IR])
+                    .is_ok_and(|said| said != "null\n") =>
             {
                 break ior.trim().to_owned();
             }
