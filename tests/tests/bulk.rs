@@ -101,6 +101,15 @@ fn client(set: impl FnOnce(OrbBuilder) -> OrbBuilder) -> Orb {
     set(builder).build().unwrap()
 }
 
+/// One whose threads write into one connection, as much as they like.
+fn client_with_one_connection() -> Orb {
+    client(|mut orb| {
+        orb.config().connections_per_endpoint_max = 1;
+        orb.config().transmit_bytes_max = 64 << 20;
+        orb
+    })
+}
+
 /// A server, a client with these settings, and the client's reference.
 fn pair(concurrency: ServerConcurrency, set: impl Fn(OrbBuilder) -> OrbBuilder) -> (Orb, Orb, StoreRef) {
     let server = set(Orb::builder()).endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
@@ -275,11 +284,7 @@ fn a_long_message_that_is_late_is_finished() {
 #[test]
 fn a_long_message_waits_for_another() {
     let (listener, port) = raw::listen();
-    let client = client(|mut orb| {
-        orb.config().connections_per_endpoint_max = 1;
-        orb.config().transmit_bytes_max = 64 << 20;
-        orb
-    });
+    let client = client_with_one_connection();
     let store: StoreRef =
         client.string_to_object(&format!("corbaloc::127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
     // More than sockets take at once, so that it is on its way until somebody reads.
@@ -305,11 +310,7 @@ fn a_long_message_waits_for_another() {
 #[test]
 fn a_call_that_is_answered_does_not_wait_for_those_behind_it() {
     let (listener, port) = raw::listen();
-    let client = client(|mut orb| {
-        orb.config().connections_per_endpoint_max = 1;
-        orb.config().transmit_bytes_max = 64 << 20;
-        orb
-    });
+    let client = client_with_one_connection();
     let store: StoreRef =
         client.string_to_object(&format!("corbaloc::1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
     let (late, behind) = (octets(20_000_000), octets(30_000_000));

@@ -296,11 +296,9 @@ impl Link {
         deadline: Deadline,
     ) -> Result<(), CallFailure> {
         let Queued { mut state, ends_at, .. } = queued;
-        while state.transmit().sent_position() < ends_at && state.end().is_none() {
-            state = self
-                .push_out(state, ends_at, &mut clock, deadline)
-                .map_err(|Passed| CallFailure::TimedOut { written: true })?;
-        }
+        state = self
+            .flush_to(state, ends_at, &mut clock, deadline)
+            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
         let sent_position = state.transmit().sent_position();
         match state.end() {
             Some(end) if sent_position < ends_at => Err(CallFailure::ended(end, sent_position > begins_at)),
@@ -360,12 +358,26 @@ impl Link {
     /// Sends until nothing waits or the connection has ended.
     fn flush<'l>(
         &'l self,
-        mut state: Guard<'l>,
+        state: Guard<'l>,
         clock: &mut Clock,
         deadline: Deadline,
     ) -> Result<Guard<'l>, Passed> {
-        while state.transmit().pending_bytes() > 0 && state.end().is_none() {
-            state = self.push_out(state, u64::MAX, clock, deadline)?;
+        self.flush_to(state, u64::MAX, clock, deadline)
+    }
+
+    /// The same as far as the place `wanted` of the stream.
+    fn flush_to<'l>(
+        &'l self,
+        mut state: Guard<'l>,
+        wanted: u64,
+        clock: &mut Clock,
+        deadline: Deadline,
+    ) -> Result<Guard<'l>, Passed> {
+        while state.transmit().pending_bytes() > 0
+            && state.transmit().sent_position() < wanted
+            && state.end().is_none()
+        {
+            state = self.push_out(state, wanted, clock, deadline)?;
         }
         Ok(state)
     }

@@ -187,12 +187,9 @@ impl Link {
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
             match deadline(now) {
                 Some(deadline) => {
-                    let mut clock = Clock(now);
-                    while state.transmit().sent_position() < ends_at && state.end().is_none() {
-                        state = self
-                            .push_out(state, ends_at, &mut clock, deadline)
-                            .map_err(|Passed| CallFailure::TimedOut { written: true })?;
-                    }
+                    state = self
+                        .flush_to(state, ends_at, &mut Clock(now), deadline)
+                        .map_err(|Passed| CallFailure::TimedOut { written: true })?;
                 }
                 None => self.attend(&mut state),
             }
