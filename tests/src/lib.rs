@@ -30,3 +30,8 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
+
+/// Compiles and runs the examples of the guide's page on interceptors.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/interceptors.md")]
+struct GuideToInterceptors;
