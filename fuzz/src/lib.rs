@@ -277,7 +277,7 @@ fn serve(stream: &[u8]) {
             }
             Ok(Some(Incoming::LocateRequest(message) | Incoming::Reply(message))) => parse(&message),
             Ok(Some(Incoming::CancelRequest(_))) => {}
-            Ok(Some(Incoming::Goodbye)) => return server.handle_end(),
+            Ok(Some(Incoming::CloseConnection)) => return server.handle_end(),
             Ok(None) => return,
             Ok(Some(Incoming::TooLarge(refused))) => server.refuse(refused),
             Err(_) => return server.protocol_error(),

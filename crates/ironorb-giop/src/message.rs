@@ -4,14 +4,14 @@
 //! nowhere else.
 
 mod address;
-mod alike;
+mod header_template;
 mod operation;
 mod read;
 mod relay;
 mod write;
 
 pub use address::{AddressingDisposition, TargetAddress};
-pub use alike::{Print, RequestHead};
+pub use header_template::{HeaderTemplate, RequestFingerprint};
 pub use operation::{OperationName, OperationTail};
 pub(crate) use read::PLAIN_REPLY_BYTES;
 pub use read::{

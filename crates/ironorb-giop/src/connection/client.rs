@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use super::transmit::NotWritten;
-use super::{ConnectionConfig, Incoming, LentMessage, SparseMessage, Transmit};
+use super::{ConnectionConfig, GatherMessage, Incoming, SparseMessage, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::{Buffer, Framer};
@@ -170,7 +170,7 @@ impl<W> ClientConnection<W> {
         self.announcement = Some(listen_points);
     }
 
-    /// What the peer has asked; to be served. Never gives [`Incoming::Reply`] or [`Incoming::Goodbye`].
+    /// What the peer has asked; to be served. Never gives [`Incoming::Reply`] or [`Incoming::CloseConnection`].
     #[inline]
     pub fn poll_incoming(&mut self) -> Option<Incoming> {
         self.incoming.as_mut()?.pop_front()
@@ -221,7 +221,7 @@ impl<W> ClientConnection<W> {
 
     /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
     #[inline]
-    pub fn begin_lending<'o>(
+    pub fn begin_gather<'o>(
         &mut self,
         target: &RequestTarget,
         operation: impl Into<OperationName<'o>>,
@@ -229,9 +229,9 @@ impl<W> ClientConnection<W> {
         arguments: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<CallId, NotWhole<CallId>> {
         let call = self.take_slot()?;
-        match self.write_request(target, call.0, options, operation.into(), Lending(arguments)) {
+        match self.write_request(target, call.0, options, operation.into(), GatherBody(arguments)) {
             Ok(()) => Ok(call),
-            Err(NotWritten::Lent(message)) => Err(NotWhole::Lent(call, message)),
+            Err(NotWritten::Gather(message)) => Err(NotWhole::Gather(call, message)),
             Err(NotWritten::Misuse(misuse)) => {
                 self.release(call);
                 Err(BeginError::Misuse(misuse).into())
@@ -269,7 +269,7 @@ impl<W> ClientConnection<W> {
 
     /// The same for arguments that can be written more than once: long runs of bytes in them may stay where they are.
     #[inline]
-    pub fn begin_lending_oneway<'o>(
+    pub fn begin_gather_oneway<'o>(
         &mut self,
         target: &RequestTarget,
         operation: impl Into<OperationName<'o>>,
@@ -278,10 +278,10 @@ impl<W> ClientConnection<W> {
     ) -> Result<(), NotWhole<()>> {
         let call = self.take_slot()?;
         let options = RequestOptions { response: Response::None, contexts };
-        let result = self.write_request(target, call.0, options, operation.into(), Lending(arguments));
+        let result = self.write_request(target, call.0, options, operation.into(), GatherBody(arguments));
         self.release(call);
         result.map_err(|e| match e {
-            NotWritten::Lent(message) => NotWhole::Lent((), message),
+            NotWritten::Gather(message) => NotWhole::Gather((), message),
             NotWritten::Misuse(misuse) => BeginError::Misuse(misuse).into(),
         })
     }
@@ -371,7 +371,7 @@ impl<W> ClientConnection<W> {
         options: RequestOptions<'_>,
         operation: OperationName<'_>,
         arguments: B,
-    ) -> Result<(), NotWritten<B::Lent>> {
+    ) -> Result<(), NotWritten<B::Gather>> {
         let (code_sets, chosen) = self.code_sets_for(target);
         if chosen.is_some() || self.announcement.is_some() {
             return self.write_introduction(target, id, options, operation, arguments);
@@ -389,7 +389,7 @@ impl<W> ClientConnection<W> {
         options: RequestOptions<'_>,
         operation: OperationName<'_>,
         arguments: B,
-    ) -> Result<(), NotWritten<B::Lent>> {
+    ) -> Result<(), NotWritten<B::Gather>> {
         let (code_sets, chosen) = self.code_sets_for(target);
         let encoded = chosen.map(code_sets_context);
         let told = match &encoded {
@@ -426,7 +426,7 @@ impl<W> ClientConnection<W> {
         operation: OperationName<'_>,
         contexts: &[EncodedContexts<'_>],
         arguments: B,
-    ) -> Result<(), NotWritten<B::Lent>> {
+    ) -> Result<(), NotWritten<B::Gather>> {
         let _probe = probe::enter(Stage::Marshal);
         let buf = self.transmit.buffer();
         let origin = buf.len();
@@ -779,21 +779,21 @@ impl<W> Slot<W> {
 /// The body of a request.
 trait Body {
     /// What is left to be done where it was not written as a whole.
-    type Lent;
+    type Gather;
 
     fn complete(
         self,
         message: MessageStart,
         transmit: &mut Transmit,
         config: &ConnectionConfig,
-    ) -> Result<(), NotWritten<Self::Lent>>;
+    ) -> Result<(), NotWritten<Self::Gather>>;
 }
 
 /// One that is written.
 struct Whole<F>(F);
 
 impl<F: FnOnce(&mut Writer<'_>) -> Result<(), Misuse>> Body for Whole<F> {
-    type Lent = Infallible;
+    type Gather = Infallible;
 
     #[inline(always)] // a step of every call
     fn complete(
@@ -807,10 +807,10 @@ impl<F: FnOnce(&mut Writer<'_>) -> Result<(), Misuse>> Body for Whole<F> {
 }
 
 /// One of which parts may stay where they are.
-struct Lending<F>(F);
+struct GatherBody<F>(F);
 
-impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for Lending<F> {
-    type Lent = LentMessage;
+impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for GatherBody<F> {
+    type Gather = GatherMessage;
 
     #[inline(always)] // a step of every call
     fn complete(
@@ -818,7 +818,7 @@ impl<F: Fn(&mut Writer<'_>) -> Result<(), Misuse>> Body for Lending<F> {
         message: MessageStart,
         transmit: &mut Transmit,
         config: &ConnectionConfig,
-    ) -> Result<(), NotWritten<LentMessage>> {
+    ) -> Result<(), NotWritten<GatherMessage>> {
         transmit.complete_lending(message, config, self.0)
     }
 }
@@ -843,11 +843,11 @@ impl RequestOptions<'static> {
 pub enum NotWhole<C> {
     /// It was not begun.
     Failed(BeginError),
-    /// It is to be sent from where it lies. Until the driver has done so and said it with [`Transmit::end_lending`],
+    /// It is to be sent from where it lies. Until the driver has done so and said it with [`Transmit::end_gather`],
     /// nothing else leaves the connection; the lock around it need not be kept meanwhile.
-    Lent(C, LentMessage),
+    Gather(C, GatherMessage),
     /// The same, but it is still in the connection's buffer, the lock around which must be kept until it has been given to
-    /// [`Transmit::send_sparse`], or [`Transmit::lend_sparse`]. Only of [`begin_plain`](ClientConnection::begin_plain).
+    /// [`Transmit::send_sparse`], or [`Transmit::gather_sparse`]. Only of [`begin_plain`](ClientConnection::begin_plain).
     Sparse(C, SparseMessage),
 }
 

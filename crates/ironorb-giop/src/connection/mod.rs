@@ -13,7 +13,7 @@
 //! for bytes, so that nobody holds the connection during the wait.
 
 mod client;
-mod lent;
+mod gather;
 mod server;
 mod transmit;
 
@@ -21,7 +21,7 @@ pub use client::{
     BeginError, CallId, CallState, ClientConnection, ConnectionEnd, NotWhole, ProtocolError, RequestOptions,
     Side,
 };
-pub use lent::{LentMessage, SparseMessage, WriteBody};
+pub use gather::{GatherMessage, SparseMessage, WriteBody};
 pub use server::{Incoming, ServerConnection};
 pub use transmit::Transmit;
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::transmit::NotWritten;
-use super::{ConnectionConfig, LentMessage, Transmit, WriteBody};
+use super::{ConnectionConfig, GatherMessage, Transmit, WriteBody};
 use crate::cdr::{Runs, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::exception::SystemException;
@@ -32,7 +32,7 @@ pub enum Incoming {
     /// [`refuse`](ServerConnection::refuse).
     TooLarge(Refused),
     /// The client says goodbye or did not understand us: close.
-    Goodbye,
+    CloseConnection,
 }
 
 /// The server's side of a connection.
@@ -106,7 +106,7 @@ impl ServerConnection {
                 framer.recycle(message.into_buffer());
                 Incoming::CancelRequest(id)
             }
-            MessageType::CloseConnection | MessageType::MessageError => Incoming::Goodbye,
+            MessageType::CloseConnection | MessageType::MessageError => Incoming::CloseConnection,
             MessageType::Reply | MessageType::LocateReply => Incoming::Reply(message),
             MessageType::Fragment => return Err(Malformed::new(MalformedKind::BadMessageType, 7)),
         }))
@@ -165,7 +165,7 @@ impl ServerConnection {
     ///
     /// After [`Misuse::Unsteady`] the connection has ended and is to be closed at once.
     #[inline(always)] // a step of every call
-    pub fn reply_lending(
+    pub fn reply_gather(
         &mut self,
         encoding: Encoding,
         id: RequestId,
@@ -187,7 +187,7 @@ impl ServerConnection {
         let written = body(&mut w);
         match (written, w.into_runs()) {
             (Ok(()), Runs::None) => message.finish(buf, self.config.framer.message_bytes_max),
-            (Ok(()), runs) => self.lend(message, runs, &body, send),
+            (Ok(()), runs) => self.gather(message, runs, &body, send),
             (Err(misuse), _) => {
                 message.abandon(buf);
                 Err(misuse)
@@ -196,7 +196,7 @@ impl ServerConnection {
     }
 
     #[inline(never)]
-    fn lend(
+    fn gather(
         &mut self,
         message: MessageStart,
         runs: Runs,
@@ -213,24 +213,24 @@ impl ServerConnection {
             }));
             return match sent {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(message)) => self.send_lent(message, body, send),
+                Ok(Err(message)) => self.send_gather(message, body, send),
                 Err(_) => {
                     self.handle_end();
                     Err(Misuse::Unsteady)
                 }
             };
         }
-        match self.transmit.lend_or_complete(message, runs.into_vec(), &self.config, body) {
+        match self.transmit.gather_or_complete(message, runs.into_vec(), &self.config, body) {
             Ok(()) => Ok(()),
             Err(NotWritten::Misuse(misuse)) => Err(misuse),
-            Err(NotWritten::Lent(message)) => self.send_lent(message, body, send),
+            Err(NotWritten::Gather(message)) => self.send_gather(message, body, send),
         }
     }
 
     #[cold]
-    fn send_lent(
+    fn send_gather(
         &mut self,
-        mut message: LentMessage,
+        mut message: GatherMessage,
         body: WriteBody<'_>,
         mut send: impl FnMut(&[&[u8]]) -> usize,
     ) -> Result<(), Misuse> {
@@ -248,7 +248,7 @@ impl ServerConnection {
         // As in `lend`.
         let handed_over = catch_unwind(AssertUnwindSafe(|| message.hand_over(body, &mut hand_over)))
             .unwrap_or(Err(Misuse::Unsteady));
-        self.transmit.end_lending(message, unsent);
+        self.transmit.end_gather(message, unsent);
         handed_over.inspect_err(|_| self.handle_end())
     }
 

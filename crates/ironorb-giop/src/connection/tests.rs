@@ -255,13 +255,13 @@ fn lent_bodies_make_the_same_streams() {
             let mut lent = client();
             let mut stream = Vec::new();
             lent.begin_locate(&target).unwrap();
-            let begun = lent.begin_lending(&target, "of", RequestOptions::TWOWAY, body);
-            let Err(NotWhole::Lent(call, message)) = begun else { panic!("{version:?}: {begun:?}") };
+            let begun = lent.begin_gather(&target, "of", RequestOptions::TWOWAY, body);
+            let Err(NotWhole::Gather(call, message)) = begun else { panic!("{version:?}: {begun:?}") };
             assert_eq!(call, expected_call);
             lent.begin_oneway(&target, "behind", |_| Ok(())).unwrap();
             send(&mut lent, message, body, taken, &mut stream);
-            let begun = lent.begin_lending_oneway(&target, "of", EncodedContexts::EMPTY, body);
-            let Err(NotWhole::Lent((), message)) = begun else { panic!("{version:?}: {begun:?}") };
+            let begun = lent.begin_gather_oneway(&target, "of", EncodedContexts::EMPTY, body);
+            let Err(NotWhole::Gather((), message)) = begun else { panic!("{version:?}: {begun:?}") };
             assert_eq!(lent.transmit().end_position(), end);
             send(&mut lent, message, body, taken, &mut stream);
             assert_eq!(lent.transmit().sent_position(), stream.len() as u64);
@@ -275,7 +275,7 @@ fn lent_bodies_make_the_same_streams() {
 /// Sends of a lent message only so many bytes; the rest waits.
 fn send(
     client: &mut ClientConnection<()>,
-    mut message: LentMessage,
+    mut message: GatherMessage,
     body: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
     mut taken: usize,
     stream: &mut Vec<u8>,
@@ -296,7 +296,7 @@ fn send(
         })
         .unwrap();
     assert_eq!(left, 0);
-    client.transmit().end_lending(message, unsent);
+    client.transmit().end_gather(message, unsent);
     assert!(!client.transmit().is_lending());
 }
 
@@ -312,15 +312,15 @@ fn what_is_too_large_or_in_fragments_is_not_lent() {
     let mut config = ConnectionConfig::default();
     config.framer.message_bytes_max = 100_000;
     let mut small = ClientConnection::<()>::new(config);
-    let begun = small.begin_lending(&target, "of", RequestOptions::TWOWAY, body);
+    let begun = small.begin_gather(&target, "of", RequestOptions::TWOWAY, body);
     assert!(matches!(begun, Err(NotWhole::Failed(BeginError::Misuse(Misuse::TooLarge)))), "{begun:?}");
     assert_eq!((small.transmit().pending_bytes(), small.calls_in_flight()), (0, 0));
     let config = ConnectionConfig { fragment_bytes: Some(1000), ..ConnectionConfig::default() };
     let mut fragments = ClientConnection::<()>::new(config);
-    fragments.begin_lending(&target, "of", RequestOptions::TWOWAY, body).unwrap();
+    fragments.begin_gather(&target, "of", RequestOptions::TWOWAY, body).unwrap();
     assert!(fragments.transmit().take_all().len() > 100_000);
     let failing = |w: &mut Writer<'_>| w.write_octets(&octets).and(Err(Misuse::WrongType));
-    let begun = client().begin_lending(&target, "of", RequestOptions::TWOWAY, failing);
+    let begun = client().begin_gather(&target, "of", RequestOptions::TWOWAY, failing);
     assert!(matches!(begun, Err(NotWhole::Failed(BeginError::Misuse(Misuse::WrongType)))), "{begun:?}");
 }
 
@@ -345,8 +345,8 @@ fn bodies_that_change_are_found_out() {
             runs.iter().try_for_each(|run| w.write_octets(run))
         };
         let target = RequestTarget::new(Version::V1_2, None, b"key");
-        let begun = client().begin_lending_oneway(&target, "of", EncodedContexts::EMPTY, body);
-        let Err(NotWhole::Lent((), mut message)) = begun else { panic!("{begun:?}") };
+        let begun = client().begin_gather_oneway(&target, "of", EncodedContexts::EMPTY, body);
+        let Err(NotWhole::Gather((), mut message)) = begun else { panic!("{begun:?}") };
         let (length, mut given) = (message.length(), 0);
         let handed_over =
             message.hand_over(&body, &mut |pieces| given += pieces.iter().map(|p| p.len()).sum::<usize>());
@@ -406,8 +406,8 @@ fn runs_before_values_do_not_move_them() {
     let target = RequestTarget::new(Version::V1_2, None, b"key");
     let (mut whole, mut lent, mut stream) = (client(), client(), Vec::new());
     whole.begin_call(&target, "of", body).unwrap();
-    let begun = lent.begin_lending(&target, "of", RequestOptions::TWOWAY, body);
-    let Err(NotWhole::Lent(_, message)) = begun else { panic!("{begun:?}") };
+    let begun = lent.begin_gather(&target, "of", RequestOptions::TWOWAY, body);
+    let Err(NotWhole::Gather(_, message)) = begun else { panic!("{begun:?}") };
     send(&mut lent, message, body, usize::MAX, &mut stream);
     assert!(stream == whole.transmit().take_all());
 }
@@ -425,7 +425,7 @@ fn replies_that_change_end_the_connection() {
         };
         let (mut server, _) = ServerConnection::new(ConnectionConfig::default());
         let (id, status) = (crate::message::RequestId(7), ReplyStatus::NoException);
-        let written = server.reply_lending(Encoding::NATIVE, id, status, EncodedContexts::EMPTY, body, |_| 0);
+        let written = server.reply_gather(Encoding::NATIVE, id, status, EncodedContexts::EMPTY, body, |_| 0);
         // One that changes is offered again as a lent one.
         assert_eq!((written, times.get()), (Err(Misuse::Unsteady), if panics { 2 } else { 3 }));
         assert!(server.is_ended() && server.transmit().take_all().is_empty());

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{ConnectionConfig, LentMessage, SparseMessage, WriteBody};
+use super::{ConnectionConfig, GatherMessage, SparseMessage, WriteBody};
 use crate::cdr::{RUN_BYTES_MIN, Run, Runs, Writer};
 use crate::error::Misuse;
 use crate::message::{HEADER_BYTES, MessageHeader, MessageStart, MessageType};
@@ -31,7 +31,7 @@ pub struct Transmit {
 pub(super) enum NotWritten<L> {
     Misuse(Misuse),
     /// It is to be sent from where it lies.
-    Lent(L),
+    Gather(L),
 }
 
 /// What is left of a message that leaves in fragments.
@@ -53,7 +53,7 @@ enum CutForm {
     /// GIOP 1.1: where in the buffer the data of the fragments after the next one begins.
     Places(std::vec::IntoIter<usize>),
     /// Not a fragment: a lent message is on its way, and nothing in the buffer may be sent before it.
-    Lent,
+    Gather,
 }
 
 /// A buffer larger than this is given back when everything has left.
@@ -99,7 +99,7 @@ impl Transmit {
         message: MessageStart,
         config: &ConnectionConfig,
         body: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>,
-    ) -> Result<(), NotWritten<LentMessage>> {
+    ) -> Result<(), NotWritten<GatherMessage>> {
         if let Some(fragment_bytes) = config.fragment_bytes {
             return self
                 .complete_in_fragments(message, config, fragment_bytes, body)
@@ -113,7 +113,7 @@ impl Transmit {
                 Runs::None => {
                     message.finish(&mut self.buf, config.framer.message_bytes_max).map_err(NotWritten::Misuse)
                 }
-                runs => self.lend_or_complete(message, runs.into_vec(), config, &body),
+                runs => self.gather_or_complete(message, runs.into_vec(), config, &body),
             },
             Err(misuse) => {
                 message.abandon(&mut self.buf);
@@ -124,15 +124,15 @@ impl Transmit {
 
     /// A message at the end of the buffer lacks some runs.
     #[cold]
-    pub(super) fn lend_or_complete(
+    pub(super) fn gather_or_complete(
         &mut self,
         message: MessageStart,
         runs: Vec<Run>,
         config: &ConnectionConfig,
         body: WriteBody<'_>,
-    ) -> Result<(), NotWritten<LentMessage>> {
+    ) -> Result<(), NotWritten<GatherMessage>> {
         if !self.is_lending() {
-            return Err(self.lend(message, runs, config));
+            return Err(self.gather(message, runs, config));
         }
         // Behind another that is on its way all is kept, and so all is written.
         message.forget_body(&mut self.buf);
@@ -140,32 +140,32 @@ impl Transmit {
     }
 
     /// Gives away a message at the end of the buffer that lacks some runs, with all that waits before it. Until
-    /// [`end_lending`](Self::end_lending) nothing else is sent.
+    /// [`end_gather`](Self::end_gather) nothing else is sent.
     #[cold]
-    fn lend(
+    fn gather(
         &mut self,
         message: MessageStart,
         runs: Vec<Run>,
         config: &ConnectionConfig,
-    ) -> NotWritten<LentMessage> {
+    ) -> NotWritten<GatherMessage> {
         debug_assert!(!self.is_lending(), "one message at a time is sent from where it lies");
         let lent_bytes = runs.iter().map(|run| run.length).sum();
         if let Err(misuse) = message.finish_sparse(&mut self.buf, lent_bytes, config.framer.message_bytes_max)
         {
             return NotWritten::Misuse(misuse);
         }
-        NotWritten::Lent(self.give_away(message, runs, 0))
+        NotWritten::Gather(self.give_away(message, runs, 0))
     }
 
     /// Gives away what waits, of which so many bytes have left already.
     #[cold]
-    fn give_away(&mut self, message: MessageStart, runs: Vec<Run>, left: usize) -> LentMessage {
-        let lent = LentMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs, left);
+    fn give_away(&mut self, message: MessageStart, runs: Vec<Run>, left: usize) -> GatherMessage {
+        let lent = GatherMessage::new(std::mem::take(&mut self.buf), self.sent, message, runs, left);
         self.sent = 0;
         self.sent_total += left as u64;
         self.due += lent.length();
         // Nothing else is cut: with lending there are no fragments.
-        self.cuts.push_front(Cut { at: 0, end: 0, order: ByteOrder::NATIVE, form: CutForm::Lent });
+        self.cuts.push_front(Cut { at: 0, end: 0, order: ByteOrder::NATIVE, form: CutForm::Gather });
         lent
     }
 
@@ -188,7 +188,7 @@ impl Transmit {
         message: SparseMessage,
         body: WriteBody<'_>,
         send: &mut dyn FnMut(&[&[u8]; 3]) -> usize,
-    ) -> Result<(), LentMessage> {
+    ) -> Result<(), GatherMessage> {
         let length = self.buf.len() - self.sent + message.run.length;
         let sent = message.send_around(&mut self.buf, self.sent, body, send);
         if sent < length {
@@ -200,7 +200,7 @@ impl Transmit {
     }
 
     /// Gives it away instead.
-    pub fn lend_sparse(&mut self, message: SparseMessage) -> LentMessage {
+    pub fn gather_sparse(&mut self, message: SparseMessage) -> GatherMessage {
         self.give_away(message.message, vec![message.run], 0)
     }
 
@@ -309,7 +309,7 @@ impl Transmit {
     fn poll_before_cut(&self) -> Option<&[u8]> {
         match self.cuts.front() {
             None => Some(&self.buf[self.sent..]),
-            Some(Cut { form: CutForm::Lent, .. }) => None,
+            Some(Cut { form: CutForm::Gather, .. }) => None,
             Some(cut) => Some(&self.buf[self.sent..cut.at]),
         }
     }
@@ -359,7 +359,7 @@ impl Transmit {
                 cut.at = places.next().unwrap_or(cut.end);
                 (Version::V1_1, &[][..], HEADER_BYTES)
             }
-            CutForm::Lent => return,
+            CutForm::Gather => return,
         };
         // A fragment is at least as long as its header and 8 bytes, so those before it are its message's own.
         self.sent = begin - header_bytes;
@@ -386,7 +386,7 @@ impl Transmit {
     }
 
     /// A lent message has been sent but for these bytes, which wait from now on like everything else.
-    pub fn end_lending(&mut self, message: LentMessage, mut unsent: Vec<u8>) {
+    pub fn end_gather(&mut self, message: GatherMessage, mut unsent: Vec<u8>) {
         if !self.is_lending() {
             return; // what waited has been forgotten
         }

@@ -72,13 +72,13 @@ fn check_known(key_length: usize, name: &str, open: usize) {
     let begin = key.len() - open.min(key.len());
     let whole = request(&key, name.into(), EncodedContexts::EMPTY, &[1, 2, 3, 4, 5]);
     let first = message(whole.clone());
-    let head = RequestHead::of(&first, open).unwrap();
+    let head = HeaderTemplate::of(&first, open).unwrap();
     assert_eq!((head.response(), head.operation()), (Response::SyncWithTarget, name.as_bytes()));
     let alike = request(&key, name.into(), EncodedContexts::EMPTY, &[]);
     let head_bytes = alike.len();
     for (bytes, arguments) in [(whole.clone(), &[1, 2, 3, 4, 5][..]), (alike, &[])] {
         let message = message(bytes);
-        assert!(head.is_of(&message) && message.print() == first.print());
+        assert!(head.is_of(&message) && message.fingerprint() == first.fingerprint());
         assert_eq!(head.object_of(&message), Some(&key[begin..]));
         let mut r = head.arguments_of(&message, Encoding::NATIVE);
         assert_eq!(head.id_of(&message), RequestId(0x0102_0304));
@@ -104,28 +104,28 @@ fn check_known(key_length: usize, name: &str, open: usize) {
     for cut in HEADER_BYTES..head_bytes {
         let cut = message(whole[..cut].to_vec());
         assert!(!head.is_of(&cut) && head.object_of(&cut).is_none());
-        let _no_panic = cut.print();
+        let _no_panic = cut.fingerprint();
     }
 }
 
 #[test]
 fn prints_tell_adapters_operations_and_objects() {
-    let print = |key: &[u8], name: &str, body: &[u8]| {
-        message(request(key, name.into(), EncodedContexts::EMPTY, body)).print()
+    let fingerprint = |key: &[u8], name: &str, body: &[u8]| {
+        message(request(key, name.into(), EncodedContexts::EMPTY, body)).fingerprint()
     };
-    let first = print(b"IO\x01 adapter... object 1", "ping", b"one").unwrap();
-    assert_eq!(print(b"IO\x01 adapter... object 1", "ping", b"other"), Some(first));
-    let other = print(b"IO\x01 adapter... object 2", "ping", b"one").unwrap();
+    let first = fingerprint(b"IO\x01 adapter... object 1", "ping", b"one").unwrap();
+    assert_eq!(fingerprint(b"IO\x01 adapter... object 1", "ping", b"other"), Some(first));
+    let other = fingerprint(b"IO\x01 adapter... object 2", "ping", b"one").unwrap();
     assert_eq!(other.shape, first.shape);
     assert_ne!(other.object, first.object);
     for (key, name) in [(b"IO\x01 adapter... object 1", "pong"), (b"IO\x01 adaptor... object 1", "ping")] {
-        assert_ne!(print(key, name, b"one").unwrap().shape, first.shape);
+        assert_ne!(fingerprint(key, name, b"one").unwrap().shape, first.shape);
     }
     // Whatever the length of a key is said to be.
     for size in [0_u32, 1, 7, 24, 200, 1 << 31, u32::MAX] {
         let mut lying = request(b"IO\x01 adapter... object 1", "ping".into(), EncodedContexts::EMPTY, b"");
         lying[24..28].copy_from_slice(&size.to_ne_bytes());
-        let _no_panic = message(lying).print();
+        let _no_panic = message(lying).fingerprint();
     }
 }
 
@@ -134,9 +134,9 @@ fn requests_that_say_more_or_are_long_are_not_kept() {
     let mut list = ServiceContextList::default();
     list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
     let more = request(b"the key", "ping".into(), list.encoded(), &[]);
-    assert!(RequestHead::of(&message(more), 0).is_none());
+    assert!(HeaderTemplate::of(&message(more), 0).is_none());
     let long = request(&[7; 600], "ping".into(), EncodedContexts::EMPTY, &[]);
-    assert!(RequestHead::of(&message(long), 0).is_none());
+    assert!(HeaderTemplate::of(&message(long), 0).is_none());
 }
 
 fn check(bytes: Vec<u8>) {

@@ -11,7 +11,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use ironorb_giop::message::{Message, Print, RequestHead, Response};
+use ironorb_giop::message::{HeaderTemplate, Message, RequestFingerprint, Response};
 
 use super::Adapter;
 use crate::config::{Demultiplexing, ObjectLookup, OrbConfig};
@@ -82,7 +82,7 @@ impl Repeated {
 /// What is known of requests that say the same.
 struct Known {
     /// Of the object that is known, if one is.
-    head: RequestHead,
+    head: HeaderTemplate,
     operation: Cell<Found>,
     adapter: AdapterLease,
     object: Option<(Hold, Leased)>,
@@ -91,7 +91,7 @@ struct Known {
 /// A request that is known, and in its object.
 #[derive(Clone, Copy)]
 pub(super) struct Begun<'k> {
-    pub(super) head: &'k RequestHead,
+    pub(super) head: &'k HeaderTemplate,
     /// Where its operation has been found.
     pub(super) operation: &'k Cell<Found>,
     pub(super) servant: &'k dyn Servant,
@@ -107,14 +107,14 @@ impl Adapter {
     #[inline(always)] // a step of every call
     pub(super) fn if_known(
         &self,
-        print: Option<Print>,
+        fingerprint: Option<RequestFingerprint>,
         message: &mut Message,
         carry_out: impl FnOnce(Begun<'_>, &mut Message),
     ) -> bool {
-        let Some(print) = print else { return false };
-        let place = place_of(print);
-        LATELY.with(|lately| lately[place].known.get() == print.shape)
-            && KNOWN.try_with(|known| self.carry_out_known(&known[place], print, message, carry_out))
+        let Some(fingerprint) = fingerprint else { return false };
+        let place = place_of(fingerprint);
+        LATELY.with(|lately| lately[place].known.get() == fingerprint.shape)
+            && KNOWN.try_with(|known| self.carry_out_known(&known[place], fingerprint, message, carry_out))
                 == Ok(Some(()))
     }
 
@@ -122,7 +122,7 @@ impl Adapter {
     fn carry_out_known(
         &self,
         place: &Place,
-        print: Print,
+        fingerprint: RequestFingerprint,
         message: &mut Message,
         carry_out: impl FnOnce(Begun<'_>, &mut Message),
     ) -> Option<()> {
@@ -146,7 +146,7 @@ impl Adapter {
                 let object = head.object_of(message)?;
                 drop(probe);
                 let _probe = probe::enter(Stage::ObjectLookup);
-                if LATELY.with(|lately| lately[place_of(print)].object.note(print.object)) {
+                if LATELY.with(|lately| lately[place_of(fingerprint)].object.note(fingerprint.object)) {
                     return None; // it is to be remembered
                 }
                 poa = adapter.poa()?;
@@ -160,22 +160,29 @@ impl Adapter {
 
     /// Takes note of a plain request that has reached its servant in the ordinary way.
     #[inline(always)] // a step of many calls
-    pub(super) fn note(&self, print: Option<Print>, message: &Message, key: &[u8], upcall: &Upcall) {
-        let Some(print) = print else { return };
+    pub(super) fn note(
+        &self,
+        fingerprint: Option<RequestFingerprint>,
+        message: &Message,
+        key: &[u8],
+        upcall: &Upcall,
+    ) {
+        let Some(fingerprint) = fingerprint else { return };
         let is_enough = LATELY.with(|lately| {
-            let lately = &lately[place_of(print)];
-            let has_object_come_often = lately.object.note(print.object);
-            lately.shape.note(print.shape) || has_object_come_often && lately.known.get() == print.shape
+            let lately = &lately[place_of(fingerprint)];
+            let has_object_come_often = lately.object.note(fingerprint.object);
+            lately.shape.note(fingerprint.shape)
+                || has_object_come_often && lately.known.get() == fingerprint.shape
         });
         if is_enough {
-            self.remember(print, message, key, upcall);
+            self.remember(fingerprint, message, key, upcall);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn remember(&self, print: Print, message: &Message, key: &[u8], upcall: &Upcall) {
-        let place = place_of(print);
+    fn remember(&self, fingerprint: RequestFingerprint, message: &Message, key: &[u8], upcall: &Upcall) {
+        let place = place_of(fingerprint);
         // Whatever comes of it, it is not tried again for each request.
         let has_object_come_often = LATELY.with(|lately| {
             let Lately { shape, object, .. } = &lately[place];
@@ -193,7 +200,7 @@ impl Adapter {
                 ParsedKey::Path { id, .. } => (Naming::Id(id), id.len()),
                 ParsedKey::Foreign => return None,
             };
-            let head = RequestHead::of(message, open)?;
+            let head = HeaderTemplate::of(message, open)?;
             if head.response() == Response::SyncWithServer {
                 return None;
             }
@@ -210,13 +217,13 @@ impl Adapter {
             let before = kept.replace(known);
             drop(kept);
             drop(before);
-            LATELY.with(|lately| lately[place].known.set(print.shape));
+            LATELY.with(|lately| lately[place].known.set(fingerprint.shape));
         };
         let _going_down = KNOWN.try_with(keep);
     }
 }
 
 #[inline(always)]
-fn place_of(print: Print) -> usize {
-    (print.shape >> (u64::BITS - PLACES.ilog2())) as usize % PLACES
+fn place_of(fingerprint: RequestFingerprint) -> usize {
+    (fingerprint.shape >> (u64::BITS - PLACES.ilog2())) as usize % PLACES
 }

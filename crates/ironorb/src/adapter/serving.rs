@@ -135,15 +135,15 @@ impl Adapter {
         if message.bytes().len() > orb.plain_bytes_max {
             return self.serve_large(message, session, sink, orb);
         }
-        let print = message.print();
-        let known = self.if_known(print, message, |known, message| {
+        let fingerprint = message.fingerprint();
+        let known = self.if_known(fingerprint, message, |known, message| {
             serve_known(known, message, session, sink, orb, None);
         });
         if known {
             return;
         }
         if let Some((request, upcall)) = self.begin_plainly(message) {
-            self.note(print, message, request.object_key, &upcall);
+            self.note(fingerprint, message, request.object_key, &upcall);
             let (code_sets, encoding) = plain_encoding(session, orb);
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
@@ -170,8 +170,8 @@ impl Adapter {
         }
         let shifts = Shifts::default();
         // Again each time something has been moved, at most as often as there is room for in `Shifts`.
-        let print = message.print();
-        let known = self.if_known(print, message, |known, message| {
+        let fingerprint = message.fingerprint();
+        let known = self.if_known(fingerprint, message, |known, message| {
             while !serve_known(known, message, session, sink, orb, Some(&shifts)) && shifts.apply(message) {}
         });
         if known {
@@ -180,7 +180,7 @@ impl Adapter {
         let Some((request, upcall)) = self.begin_plainly(message) else {
             return self.serve_begun(message, session, sink, orb, None);
         };
-        self.note(print, message, request.object_key, &upcall);
+        self.note(fingerprint, message, request.object_key, &upcall);
         let (code_sets, encoding) = plain_encoding(session, orb);
         let current = upcall.enter();
         loop {

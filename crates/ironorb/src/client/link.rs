@@ -239,7 +239,7 @@ impl Link {
     ) -> Result<Message, CallFailure> {
         let mut clock = self.clock(now);
         let mut state = self.wait_for_room(&mut clock, deadline)?;
-        let queued = match state.begin_lending(target, operation, options, arguments) {
+        let queued = match state.begin_gather(target, operation, options, arguments) {
             Ok(call) => Queued::last(state, call),
             Err(request) => self.lend_request(state, request, arguments, &mut clock, deadline)?,
         };
@@ -275,7 +275,7 @@ impl Link {
         let mut state = self.wait_for_room(&mut clock, deadline)?;
         let is_first = state.transmit().pending_bytes() == 0;
         let begins_at = state.transmit().end_position();
-        let begun = state.begin_lending_oneway(target, operation, contexts, arguments);
+        let begun = state.begin_gather_oneway(target, operation, contexts, arguments);
         let queued = if let Err(request) = begun {
             self.lend_request(state, request, arguments, &mut clock, deadline)?
         } else if let Some(batching) = batching

@@ -304,7 +304,7 @@ impl ServerEngine {
                 Ending::Gone => {
                     self.connections.remove(&connection);
                 }
-                Ending::Stopped(Stop::Goodbye) => self.close(connection),
+                Ending::Stopped(Stop::CloseConnection) => self.close(connection),
                 Ending::Stopped(Stop::ProtocolError) => {
                     lock(&accepted.sender.connection).protocol_error();
                     self.close(connection);

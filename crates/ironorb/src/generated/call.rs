@@ -593,7 +593,7 @@ impl Results<'_> {
         let Responder { encoding, id, sink, .. } = *responder;
         let send = |pieces: &[&[u8]]| sink.send_pieces(pieces);
         if let Err(misuse) =
-            connection.reply_lending(encoding, id, ReplyStatus::NoException, contexts, body, send)
+            connection.reply_gather(encoding, id, ReplyStatus::NoException, contexts, body, send)
         {
             responder.unsendable(connection, misuse);
         }

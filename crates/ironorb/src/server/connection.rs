@@ -461,7 +461,7 @@ impl Connection {
                 self.take_cancellation(id);
                 NoWork::Again
             }
-            Other::Stop(Stop::Goodbye) => NoWork::End,
+            Other::Stop(Stop::CloseConnection) => NoWork::End,
             Other::Stop(Stop::ProtocolError) => {
                 self.with(ServerConnection::protocol_error);
                 NoWork::End

@@ -24,7 +24,7 @@ pub(crate) enum Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The client said goodbye, or did not understand us.
-    Goodbye,
+    CloseConnection,
     /// The client's bytes make no sense: it is to be told by [`ServerConnection::protocol_error`].
     ProtocolError,
 }
@@ -78,7 +78,7 @@ impl Work {
             // Who wants to know has been told.
             Incoming::CancelRequest(_) => Ok(None),
             Incoming::Reply(_) => Err(Stop::ProtocolError),
-            Incoming::Goodbye => Err(Stop::Goodbye),
+            Incoming::CloseConnection => Err(Stop::CloseConnection),
         }
     }
 

@@ -19,7 +19,7 @@ impl<W> ClientConnection<W> {
         self.transmit.pending_bytes() == 0 && self.framer.is_some() && self.end.is_none()
     }
 
-    /// Writes a request without service contexts, as [`begin_lending`](Self::begin_lending) does. Compiled once, for all
+    /// Writes a request without service contexts, as [`begin_gather`](Self::begin_gather) does. Compiled once, for all
     /// operations.
     #[inline(never)]
     pub fn begin_plain(
@@ -31,7 +31,7 @@ impl<W> ClientConnection<W> {
     ) -> Result<CallId, NotWhole<CallId>> {
         let Some(encoding) = self.plain_encoding(target, operation) else {
             let options = RequestOptions { response, contexts: EncodedContexts::EMPTY };
-            return self.begin_lending(target, operation, options, arguments);
+            return self.begin_gather(target, operation, options, arguments);
         };
         let call = self.take_slot()?;
         let probe = probe::enter(Stage::Marshal);
@@ -42,7 +42,7 @@ impl<W> ClientConnection<W> {
         let runs = w.into_runs();
         let finished = match (written, runs) {
             (Ok(()), Runs::None) => message.finish_plain_request(buf, call.0, response),
-            (Ok(()), runs) => return self.lend_plain(message, call, response, runs, arguments),
+            (Ok(()), runs) => return self.gather_plain(message, call, response, runs, arguments),
             (Err(misuse), _) => Err(misuse),
         };
         drop(probe);
@@ -71,9 +71,9 @@ impl<W> ClientConnection<W> {
                 self.release(call);
                 Err(NotWhole::Sparse((), message))
             }
-            Err(NotWhole::Lent(call, message)) => {
+            Err(NotWhole::Gather(call, message)) => {
                 self.release(call);
-                Err(NotWhole::Lent((), message))
+                Err(NotWhole::Gather((), message))
             }
         }
     }
@@ -94,7 +94,7 @@ impl<W> ClientConnection<W> {
     }
 
     #[inline(never)]
-    fn lend_plain(
+    fn gather_plain(
         &mut self,
         message: MessageStart,
         call: CallId,
@@ -115,9 +115,9 @@ impl<W> ClientConnection<W> {
             }
             runs => runs.into_vec(),
         };
-        match self.transmit.lend_or_complete(message, runs, &self.config, arguments) {
+        match self.transmit.gather_or_complete(message, runs, &self.config, arguments) {
             Ok(()) => Ok(call),
-            Err(NotWritten::Lent(message)) => Err(NotWhole::Lent(call, message)),
+            Err(NotWritten::Gather(message)) => Err(NotWhole::Gather(call, message)),
             Err(NotWritten::Misuse(misuse)) => {
                 self.release(call);
                 Err(BeginError::Misuse(misuse).into())

@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use ironorb_giop::connection::{ConnectionEnd, LentMessage, NotWhole};
+use ironorb_giop::connection::{ConnectionEnd, GatherMessage, NotWhole};
 
 use super::{Clock, Guard, Link, Queued};
 use crate::deadline::{Deadline, Passed};
@@ -29,8 +29,8 @@ impl Link {
         deadline: Deadline,
     ) -> Result<Queued<'l, C>, CallFailure> {
         let (call, mut message) = match request {
-            NotWhole::Lent(call, message) => (call, message),
-            NotWhole::Sparse(call, message) => (call, state.transmit().lend_sparse(message)),
+            NotWhole::Gather(call, message) => (call, message),
+            NotWhole::Sparse(call, message) => (call, state.transmit().gather_sparse(message)),
             NotWhole::Failed(e) => return Err(e.into()),
         };
         // What goes over an accepted connection leaves by the server's hands.
@@ -70,7 +70,7 @@ impl Link {
         mem::forget(writing);
         match sent {
             Ok(()) => Ok(call),
-            Err(message) => Err(NotWhole::Lent(call, message)),
+            Err(message) => Err(NotWhole::Gather(call, message)),
         }
     }
 
@@ -177,10 +177,10 @@ impl<'l> Sending<'l, '_> {
     }
 
     /// The message has been sent, or kept. Also tells where in the stream it ends.
-    fn end(mut self, message: LentMessage) -> (Guard<'l>, u64) {
+    fn end(mut self, message: GatherMessage) -> (Guard<'l>, u64) {
         let mut state = self.state.take().unwrap_or_else(|| lock(&self.link.state));
         let ends_at = state.transmit().sent_position() + self.unsent.len() as u64;
-        state.transmit().end_lending(message, mem::take(&mut self.unsent));
+        state.transmit().end_gather(message, mem::take(&mut self.unsent));
         self.link.tell_those_behind(&state);
         (state, ends_at)
     }

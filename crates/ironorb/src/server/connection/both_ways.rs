@@ -213,7 +213,7 @@ impl Connection {
                     self.take_cancellation(id);
                     continue;
                 }
-                Err(Other::Stop(Stop::Goodbye)) => break Over::Gone,
+                Err(Other::Stop(Stop::CloseConnection)) => break Over::Gone,
                 Err(Other::Stop(Stop::ProtocolError)) => break Over::ProtocolError,
             }
             match net::receive_now(&self.stream, framer.space()) {

@@ -1,7 +1,7 @@
 //! Messages that are sent from where they lie are the messages that would have been written.
 
 use ironorb_giop::connection::{
-    ClientConnection, ConnectionConfig, LentMessage, NotWhole, RequestOptions, ServerConnection, Transmit,
+    ClientConnection, ConnectionConfig, GatherMessage, NotWhole, RequestOptions, ServerConnection, Transmit,
     WriteBody,
 };
 use ironorb_giop::framer::{Framer, FramerLimits};
@@ -116,7 +116,7 @@ fn a_body_passed_on_is_lent_as_far_as_it_is_taken() {
 /// Sends of a lent message as much as is taken; the rest waits.
 fn hand_over(
     client: &mut ClientConnection<()>,
-    mut message: LentMessage,
+    mut message: GatherMessage,
     body: WriteBody<'_>,
     left: &mut usize,
     stream: &mut Vec<u8>,
@@ -128,7 +128,7 @@ fn hand_over(
         unsent.extend(&pieces.concat()[count..]);
     });
     assert_eq!(handed_over, Ok(()));
-    client.transmit().end_lending(message, unsent);
+    client.transmit().end_gather(message, unsent);
 }
 
 proptest! {
@@ -148,9 +148,9 @@ proptest! {
         let expected = whole.transmit().take_all();
 
         let (mut lent, mut stream, mut left) = (ClientConnection::<()>::new(config), Vec::new(), taken);
-        match lent.begin_lending(&target, "operation", RequestOptions::TWOWAY, body) {
+        match lent.begin_gather(&target, "operation", RequestOptions::TWOWAY, body) {
             Ok(_) => {}
-            Err(NotWhole::Lent(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
+            Err(NotWhole::Gather(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
             Err(e) => panic!("{e:?}"),
         }
         prop_assert!(rest(lent.transmit(), stream) == expected);
@@ -170,7 +170,7 @@ proptest! {
         let operation = OperationName::with_tail("operation", &tail);
         match lent.begin_plain(&target, operation, Response::SyncWithTarget, &body) {
             Ok(_) => {}
-            Err(NotWhole::Lent(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
+            Err(NotWhole::Gather(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
             Err(NotWhole::Sparse(_, message)) => {
                 let ends_at = expected.len() as u64;
                 let mut send = |pieces: &[&[u8]; 3]| take(pieces, &mut left, &mut stream);
@@ -193,7 +193,7 @@ proptest! {
         let (mut lent, _) = ServerConnection::new(config);
         let (mut stream, mut left) = (Vec::new(), taken);
         for _ in 0..2 {
-            lent.reply_lending(encoding, id, status, contexts, body, |pieces| {
+            lent.reply_gather(encoding, id, status, contexts, body, |pieces| {
                 take(pieces, &mut left, &mut stream)
             })
             .unwrap();

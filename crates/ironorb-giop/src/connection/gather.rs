@@ -17,7 +17,7 @@ pub type WriteBody<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
 
 /// A message that is whole but for runs of bytes that were left out.
 #[derive(Debug)]
-pub struct LentMessage {
+pub struct GatherMessage {
     /// What was waiting before the message, and the message without its runs.
     buf: Vec<u8>,
     /// Where in the buffer begins what has not been sent.
@@ -37,9 +37,9 @@ pub struct SparseMessage {
     pub(super) run: Run,
 }
 
-impl LentMessage {
+impl GatherMessage {
     pub(super) fn new(buf: Vec<u8>, from: usize, message: MessageStart, runs: Vec<Run>, left: usize) -> Self {
-        LentMessage { buf, from, message, runs, left }
+        GatherMessage { buf, from, message, runs, left }
     }
 
     /// Bytes that are to leave of the message, and of what was waiting before it.

@@ -10,7 +10,7 @@ use crate::version::{Encoding, Version};
 
 /// What a request has said that had no more than it must, as a [`PlainRequest`] tells it.
 #[derive(Debug)]
-pub struct RequestHead {
+pub struct HeaderTemplate {
     header: MessageHeader,
     response: Response,
     /// From the response flags to the end of the list of service contexts.
@@ -23,10 +23,10 @@ pub struct RequestHead {
     body_at: usize,
 }
 
-impl RequestHead {
+impl HeaderTemplate {
     /// What a message says, in whose object key so many octets at the end tell objects apart. `None` when it is not a plain
     /// request, or is longer than is worth keeping.
-    pub fn of(message: &Message, open: usize) -> Option<RequestHead> {
+    pub fn of(message: &Message, open: usize) -> Option<HeaderTemplate> {
         let PlainRequest { response, operation, object_key, .. } = message.plain_request()?;
         let begin = operation.as_ptr().addr() - message.bytes().as_ptr().addr();
         let end = (begin + operation.len() + 1).next_multiple_of(4) + 4;
@@ -35,7 +35,7 @@ impl RequestHead {
         let open = key_end - open.min(object_key.len())..key_end;
         let (header, body_at) = (message.header(), end.next_multiple_of(8));
         let (bytes, operation) = (bytes.into(), operation.into());
-        Some(RequestHead { header, response, bytes, open, operation, end, body_at })
+        Some(HeaderTemplate { header, response, bytes, open, operation, end, body_at })
     }
 
     /// Whether a message is a request that says the same.
@@ -93,7 +93,7 @@ const HEAD_BYTES_MAX: usize = 512;
 
 /// Numbers by which requests that say the same are found; those of others are seldom the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Print {
+pub struct RequestFingerprint {
     /// Of all but the object's own part of the key.
     pub shape: u64,
     /// Of the end of the key.
@@ -104,7 +104,7 @@ impl Message {
     /// The print of a request; `None` of what is too short to be one of an object of ours. It is made of the bytes in which
     /// keys of IronORB have the adapter, and of the operation; those of other keys may be alike for many objects.
     #[inline(always)] // a step of every call
-    pub fn print(&self) -> Option<Print> {
+    pub fn fingerprint(&self) -> Option<RequestFingerprint> {
         let bytes = self.bytes();
         let fixed = bytes.first_chunk::<{ ADAPTER_AT + 12 }>()?;
         let [.., a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3] = *fixed;
@@ -119,7 +119,7 @@ impl Message {
         let operation = u64::from_ne_bytes([o0, o1, o2, o3, o4, o5, o6, o7])
             ^ u64::from(u32::from_ne_bytes([n0, n1, n2, n3])).rotate_right(8);
         let shape = (adapter ^ operation).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Some(Print { shape, object: u64::from_ne_bytes(*object) })
+        Some(RequestFingerprint { shape, object: u64::from_ne_bytes(*object) })
     }
 }
 
