@@ -3,12 +3,12 @@
 //! Never runs application code with a lock held.
 
 mod directory;
-mod known;
-mod postponed;
-mod remembered;
+mod parked_request;
+mod replicas;
+mod request_cache;
 mod serving;
 
-pub(crate) use postponed::Postponed;
+pub(crate) use parked_request::ParkedRequest;
 pub(crate) use serving::{ReplySink, Session};
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,46 +21,46 @@ use ironorb_giop::minor::MinorCode;
 
 use crate::client::Errands;
 use crate::config::{Demultiplexing, OrbConfig};
-use crate::lease::Lending;
+use crate::lease::BindingEpoch;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
-    Gate, MainThread, ManagerState, Managers, Naming, OnHold, PoaInner, Refusal, Upcall, not_exist,
+    Gate, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaInner, Refusal, Upcall, not_exist,
 };
 use crate::sync::{read, write};
 use directory::{Step, Table};
-use known::Known;
+use replicas::AdapterReplicas;
 
 /// All adapters of an ORB.
 pub(crate) struct Adapter {
     nonce: Nonce,
     table: RwLock<Table>,
     /// What requests need of it.
-    known: Known,
-    lending: Arc<Lending>,
+    replicas: AdapterReplicas,
+    binding_epoch: Arc<BindingEpoch>,
     demultiplexing: Demultiplexing,
     /// Requests may be known by what others have said.
-    remembers: bool,
+    caches_requests: bool,
     /// Paths at which adapters are in the making.
     making: AtomicUsize,
     managers: Managers,
     main_thread: MainThread,
     threads_for_held: Arc<Errands>,
     /// How long a request waits for what other threads make; `None` for ever.
-    patience: Option<Duration>,
+    startup_timeout: Option<Duration>,
 }
 
 impl Adapter {
     pub(crate) fn new(nonce: u64, config: &OrbConfig) -> Self {
         let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
         Adapter {
-            patience: config.call_timeout,
+            startup_timeout: config.call_timeout,
             threads_for_held: Errands::new(threads),
             nonce: Nonce(nonce),
             table: RwLock::default(),
-            known: Known::default(),
-            lending: Arc::default(),
+            replicas: AdapterReplicas::default(),
+            binding_epoch: Arc::default(),
             demultiplexing: config.demultiplexing,
-            remembers: Adapter::may_remember(config),
+            caches_requests: Adapter::may_cache(config),
             making: AtomicUsize::new(0),
             managers: Managers::default(),
             main_thread: MainThread::default(),
@@ -73,8 +73,8 @@ impl Adapter {
 
     /// What threads of this process have leases of.
     #[inline]
-    pub(crate) fn lending(&self) -> &Arc<Lending> {
-        &self.lending
+    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
+        &self.binding_epoch
     }
 
     pub(crate) fn managers(&self) -> &Managers {
@@ -111,11 +111,11 @@ impl Adapter {
         let slot = Slot { index: index as u32, generation: table.slots[index].0 };
         let poa = make(slot, table.next_instance);
         table.slots[index].1 = Some(poa.clone());
-        self.known.set_slot(slot, Some(&poa));
+        self.replicas.set_slot(slot, Some(&poa));
         if table.in_the_making.keys().any(|making| path.starts_with(making)) {
             table.unfinished.insert(path, poa.clone());
         } else {
-            self.known.set_path(&path, Some(&poa));
+            self.replicas.set_path(&path, Some(&poa));
             table.by_path.insert(path, poa.clone());
         }
         Some(poa)
@@ -129,11 +129,11 @@ impl Adapter {
             *generation = generation.wrapping_add(1);
             *poa = None;
             table.free.push(slot.index as usize);
-            self.known.set_slot(slot, None);
-            self.known.set_path(path, None);
+            self.replicas.set_slot(slot, None);
+            self.replicas.set_path(path, None);
             table.by_path.remove(path);
             table.unfinished.remove(path);
-            table.takes_other_keys.take_if(|taker| taker.slot == slot);
+            table.default_adapter.take_if(|taker| taker.slot == slot);
         }
     }
 
@@ -143,7 +143,7 @@ impl Adapter {
     pub(crate) fn find_or_activate(
         &self,
         path: &[u8],
-        activation: Activation<'_>,
+        activation: AdapterLookup<'_>,
     ) -> Result<Option<Arc<PoaInner>>, Refusal> {
         loop {
             let step = read(&self.table).next_step(path);
@@ -151,7 +151,7 @@ impl Adapter {
                 Step::Found(poa) => return Ok(Some(poa)),
                 Step::Nowhere => return Ok(None),
                 Step::Wait(gate) => {
-                    if gate.wait(self.patience) {
+                    if gate.wait(self.startup_timeout) {
                         continue;
                     }
                     return Err(Refusal::Exception(SystemException::new(
@@ -177,7 +177,8 @@ impl Adapter {
             let made = inquiry.ask(&name);
             let is_there = {
                 let mut table = write(&self.table);
-                let is_there = table.finish(&path[..end], |path, poa| self.known.set_path(path, Some(poa)));
+                let is_there =
+                    table.finish(&path[..end], |path, poa| self.replicas.set_path(path, Some(poa)));
                 self.making.fetch_sub(1, Ordering::SeqCst);
                 is_there
             };
@@ -196,15 +197,15 @@ impl Adapter {
     }
 
     /// From now on keys that nobody here has made are ids of objects of this adapter.
-    pub(crate) fn take_other_keys(&self, poa: &Arc<PoaInner>) {
-        write(&self.table).takes_other_keys = Some(poa.clone());
+    pub(crate) fn set_default_adapter(&self, poa: &Arc<PoaInner>) {
+        write(&self.table).default_adapter = Some(poa.clone());
     }
 
     /// Who takes a key, if nobody here has made it.
     #[cold]
-    fn taker_of(&self, key: &[u8]) -> Option<Arc<PoaInner>> {
+    fn default_adapter_of(&self, key: &[u8]) -> Option<Arc<PoaInner>> {
         let table = read(&self.table);
-        let taker = table.takes_other_keys.as_ref()?;
+        let taker = table.default_adapter.as_ref()?;
         let is_ours = match key::parse(key) {
             ParsedKey::Slot { nonce, .. } => nonce == self.nonce,
             ParsedKey::Path { nonce, path, .. } => {
@@ -227,7 +228,7 @@ impl Adapter {
     pub(crate) fn begin_upcall(&self, key: &[u8], operation: &[u8]) -> Result<Upcall, Refusal> {
         match self.begin_upcall_now(key) {
             Some(upcall) => Ok(upcall),
-            None => self.begin_upcall_slowly(key, operation, OnHold::Wait),
+            None => self.begin_upcall_slowly(key, operation, HoldMode::Wait),
         }
     }
 
@@ -237,15 +238,15 @@ impl Adapter {
     pub(crate) fn begin_upcall_now(&self, key: &[u8]) -> Option<Upcall> {
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
-                let known = self.known.read();
-                known.in_slot(poa)?.begin_upcall_now(Naming::Slot(object))
+                let known = self.replicas.read();
+                known.in_slot(poa)?.begin_upcall_now(ObjectSelector::Slot(object))
             }
             ParsedKey::Path { nonce, hint, instance, path, id } => {
                 let begin = |found: &Arc<PoaInner>| match found.accepts(nonce, instance) {
-                    true => found.begin_upcall_now(Naming::Id(id)),
+                    true => found.begin_upcall_now(ObjectSelector::Id(id)),
                     false => None,
                 };
-                let known = self.known.read();
+                let known = self.replicas.read();
                 // Those in the making are among the children already, for their makers to see.
                 if self.demultiplexing == Demultiplexing::Delayered || self.making.load(Ordering::SeqCst) > 0
                 {
@@ -264,10 +265,10 @@ impl Adapter {
         &self,
         key: &[u8],
         operation: &[u8],
-        on_hold: OnHold<'_>,
+        on_hold: HoldMode<'_>,
     ) -> Result<Upcall, Refusal> {
-        if let Some(taker) = self.taker_of(key) {
-            return taker.begin_upcall(Naming::Id(key), operation, on_hold);
+        if let Some(taker) = self.default_adapter_of(key) {
+            return taker.begin_upcall(ObjectSelector::Id(key), operation, on_hold);
         }
         match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } => {
@@ -276,11 +277,11 @@ impl Adapter {
                 }
                 let found = read(&self.table).in_slot(poa).cloned();
                 let found = found.ok_or_else(|| not_exist(MinorCode::NO_SUCH_ADAPTER))?;
-                found.begin_upcall(Naming::Slot(object), operation, on_hold)
+                found.begin_upcall(ObjectSelector::Slot(object), operation, on_hold)
             }
             ParsedKey::Path { nonce, instance, path, id, .. } => {
                 let found = self.find_by_path(nonce, instance, path, on_hold)?;
-                found.begin_upcall(Naming::Id(id), operation, on_hold)
+                found.begin_upcall(ObjectSelector::Id(id), operation, on_hold)
             }
             ParsedKey::Foreign => {
                 match self.find_also_later(on_hold, || read(&self.table).aliases.get(key).cloned())? {
@@ -301,7 +302,7 @@ impl Adapter {
         nonce: Nonce,
         instance: u32,
         path: &[u8],
-        on_hold: OnHold<'_>,
+        on_hold: HoldMode<'_>,
     ) -> Result<Arc<PoaInner>, Refusal> {
         if nonce != self.nonce && nonce != Nonce::PERSISTENT {
             return Err(not_exist(MinorCode::STALE_KEY));
@@ -314,7 +315,7 @@ impl Adapter {
             return Ok(found);
         }
         if nonce == Nonce::PERSISTENT
-            && let Some(found) = self.find_or_activate(path, Activation::ForRequest(on_hold))?
+            && let Some(found) = self.find_or_activate(path, AdapterLookup::ForRequest(on_hold))?
             && found.accepts(nonce, instance)
         {
             return Ok(found);
@@ -324,7 +325,7 @@ impl Adapter {
 
     /// Whether there is an object for this key, as a LocateRequest asks.
     #[cold]
-    pub(crate) fn locate(&self, key: &[u8], on_hold: OnHold<'_>) -> Result<(), Refusal> {
+    pub(crate) fn locate(&self, key: &[u8], on_hold: HoldMode<'_>) -> Result<(), Refusal> {
         match self.begin_upcall_slowly(key, b"_non_existent", on_hold) {
             Ok(upcall) => match upcall.ask(|servant, id| servant.is_here(id)) {
                 Ok(true) => Ok(()),
@@ -333,8 +334,8 @@ impl Adapter {
             },
             // Its own thread would know more, but nobody waits for that.
             Err(Refusal::NotThisThread(poa)) => match key::parse(&self.without_alias(key.to_vec())) {
-                ParsedKey::Slot { object, .. } => poa.may_have(Naming::Slot(object)),
-                ParsedKey::Path { id, .. } => poa.may_have(Naming::Id(id)),
+                ParsedKey::Slot { object, .. } => poa.may_have(ObjectSelector::Slot(object)),
+                ParsedKey::Path { id, .. } => poa.may_have(ObjectSelector::Id(id)),
                 ParsedKey::Foreign => Ok(()),
             },
             Err(refusal) => Err(refusal),
@@ -343,14 +344,14 @@ impl Adapter {
 
     /// What a message that names an object can expect, as far as is known without asking anybody.
     #[cold]
-    pub(crate) fn prospect_of(&self, message: &Message) -> Prospect {
+    pub(crate) fn adapter_status_of(&self, message: &Message) -> AdapterStatus {
         match object_key_of(message) {
-            Some(key) => self.prospect(key),
-            None => Prospect { has_adapter: false, is_held: false },
+            Some(key) => self.adapter_status(key),
+            None => AdapterStatus { has_adapter: false, is_held: false },
         }
     }
 
-    fn prospect(&self, key: &[u8]) -> Prospect {
+    fn adapter_status(&self, key: &[u8]) -> AdapterStatus {
         let table = read(&self.table);
         // An alias never leads to another alias.
         let key = table.aliases.get(key).map_or(key, Vec::as_slice);
@@ -365,7 +366,7 @@ impl Adapter {
         // The server is starting, and what is looked for may come: see `find_also_later`.
         let holder = found.or_else(|| table.by_path.get(ROOT_PATH).filter(|_| may_come));
         let is_held = holder.is_some_and(|poa| poa.manager().state() == ManagerState::Holding);
-        Prospect { has_adapter: found.is_some(), is_held }
+        AdapterStatus { has_adapter: found.is_some(), is_held }
     }
 
     /// Looks, and when nothing is found while the root adapter's manager holds requests, looks again when it no
@@ -374,7 +375,7 @@ impl Adapter {
     #[inline]
     fn find_also_later<T>(
         &self,
-        on_hold: OnHold<'_>,
+        on_hold: HoldMode<'_>,
         find: impl Fn() -> Option<T>,
     ) -> Result<Option<T>, Refusal> {
         match find() {
@@ -387,7 +388,7 @@ impl Adapter {
     }
 
     #[cold]
-    fn wait_while_starting(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
+    fn wait_while_starting(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
         let root = read(&self.table).by_path.get(ROOT_PATH).cloned();
         match root {
             Some(root) => root.wait_while_holding(on_hold),
@@ -416,7 +417,7 @@ impl Adapter {
 
 /// What a request can expect.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Prospect {
+pub(crate) struct AdapterStatus {
     /// The adapter of its object is there.
     pub(crate) has_adapter: bool,
     /// It would wait for a manager that holds requests; a driver with a single thread must not.
@@ -448,9 +449,9 @@ const ROOT_PATH: &[u8] = &[];
 
 /// For whom an adapter that does not exist is looked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Activation<'m> {
+pub(crate) enum AdapterLookup<'m> {
     /// A request: what the parent's manager says holds for it too.
-    ForRequest(OnHold<'m>),
+    ForRequest(HoldMode<'m>),
     /// The application asks.
     Direct,
 }

@@ -21,7 +21,7 @@ use crate::invoke::Arguments;
 use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::messaging::{Rebind, SyncScope};
 use crate::object::ObjectRef;
-use crate::poa::{OnHold, Refusal};
+use crate::poa::{HoldMode, Refusal};
 use crate::route::{Attempts, CurrentRoute, RemoteTarget, Route};
 
 /// An answer to be read by the caller.
@@ -304,7 +304,7 @@ impl<'c> Course<'c> {
     pub(crate) fn locate(&mut self) -> Result<bool, SystemException> {
         loop {
             if let Route::Local(key) = self.route.route() {
-                match self.object.core().adapter.locate(key, OnHold::Wait) {
+                match self.object.core().adapter.locate(key, HoldMode::Wait) {
                     Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => return Ok(true),
                     Err(Refusal::Exception(e)) if e.kind == SystemExceptionKind::ObjectNotExist => {
                         return Ok(false);

@@ -1,9 +1,9 @@
 //! Calls of objects in this process that are made again and again: without a lock, and without a count that other processors
-//! see. Requests from elsewhere have leases as well, of objects and of adapters (`adapter/remembered.rs`): what is said of
+//! see. Requests from elsewhere have leases as well, of objects and of adapters (`adapter/request_cache.rs`): what is said of
 //! objects here is so of adapters.
 //!
 //! A reference keeps a lease of its object: its servant, and the ORB's epoch when it was found that nothing is in the way. A
-//! thread that calls writes into its own [`Mark`] that it is in the object, and looks whether the epoch is still the same.
+//! thread that calls writes into its own [`ActivitySlots`] that it is in the object, and looks whether the epoch is still the same.
 //! Whoever changes something that leases go by - deactivates an object that has been lent, destroys its adapter, changes its
 //! manager, follows a forward - ends the epoch first, has every processor catch up (membarrier(2)), and then reads all marks.
 //! So either he sees the call, and it sees the new epoch when it is over and tells; or the call sees the new epoch, and goes
@@ -13,9 +13,9 @@
 //! it. A servant that does something when it is dropped must be dropped when its object has ended, so leases keep such ones
 //! weakly.
 
-mod mark;
+mod activity_slot;
 
-pub(crate) use mark::{all_lent, depth_by_lease, innermost_lent};
+pub(crate) use activity_slot::{all_bindings, depth_by_lease, innermost_binding};
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
@@ -27,26 +27,26 @@ use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
 
 use crate::invoke::direct;
 use crate::object::TypedRef;
-use crate::poa::{Lent, Upcall, Visit};
-use mark::Mark;
+use crate::poa::{Activation, CollocatedBinding, Upcall};
+use activity_slot::ActivitySlots;
 
 /// The place in a reference for leases of its object, seen as the interface `I`. References that are cloned from it know what
 /// it knows.
 pub struct LeasePlace<I: ?Sized>(OnceLock<Arc<Lease<I>>>);
 
 pub(crate) struct Lease<I: ?Sized> {
-    hold: Hold,
-    servant: Leased<I>,
+    hold: BindingLease,
+    servant: LeasedServant<I>,
     /// Which one it is of those behind each other, from 1 on.
     number: usize,
     /// For when the object has ended and come back.
     next: LeasePlace<I>,
 }
 
-enum Leased<I: ?Sized> {
-    Kept(Arc<I>),
+enum LeasedServant<I: ?Sized> {
+    Owned(Arc<I>),
     /// One that is to be dropped in time.
-    Known(Weak<I>),
+    Weak(Weak<I>),
 }
 
 /// Leases of a reference, one behind the other; an object that has come back more often is called in the ordinary way, but for
@@ -54,12 +54,12 @@ enum Leased<I: ?Sized> {
 const LEASES_MAX: usize = 8;
 
 /// What a lease is of: the object is there and nothing is in the way, as long as the epoch is the same.
-pub(crate) struct Hold {
+pub(crate) struct BindingLease {
     epoch: AtomicU64,
     /// What the mark has while the thread is in the object.
     token: Token,
-    lending: Arc<Lending>,
-    lent: Arc<Lent>,
+    binding_epoch: Arc<BindingEpoch>,
+    binding: Arc<CollocatedBinding>,
 }
 
 /// An object or an adapter that has been lent, and its manager: never 0, and never another's.
@@ -74,7 +74,7 @@ const WITHOUT_BARRIER: Duration = Duration::from_millis(1);
 
 /// What an ORB has lent.
 #[derive(Debug, Default)]
-pub(crate) struct Lending {
+pub(crate) struct BindingEpoch {
     /// Ends whenever something changes that leases go by.
     epoch: AtomicU64,
     /// Anything has been lent, ever.
@@ -95,12 +95,12 @@ impl<I: ?Sized> LeasePlace<I> {
 
     /// Begins an upcall by any of the leases.
     #[inline(never)]
-    pub(crate) fn enter_any(&self) -> Option<(InProgress<'_>, Arc<I>)> {
+    pub(crate) fn enter_any(&self) -> Option<(LeasedUpcall<'_>, Arc<I>)> {
         self.leases().find_map(|lease| {
             let in_progress = if lease.hold.is_in_force() { lease.hold.enter()? } else { return None };
             let servant = match &lease.servant {
-                Leased::Kept(servant) => servant.clone(),
-                Leased::Known(servant) => servant.upgrade()?,
+                LeasedServant::Owned(servant) => servant.clone(),
+                LeasedServant::Weak(servant) => servant.upgrade()?,
             };
             Some((in_progress, servant))
         })
@@ -121,7 +121,7 @@ impl<I: ?Sized + 'static> LeasePlace<I> {
         lease.is_some()
     }
 
-    fn put(&self, hold: Hold, servant: Leased<I>) {
+    fn put(&self, hold: BindingLease, servant: LeasedServant<I>) {
         let (place, number) = match self.leases().last() {
             Some(last) => (&last.next, last.number + 1),
             None => (self, 1),
@@ -136,8 +136,8 @@ impl<I: ?Sized + 'static> LeasePlace<I> {
 impl<I: ?Sized> Lease<I> {
     /// Begins an upcall, if nothing about it is unusual.
     #[inline(always)] // a step of every call
-    pub(crate) fn enter(&self) -> Option<(&I, InProgress<'_>)> {
-        let Leased::Kept(servant) = &self.servant else { return None };
+    pub(crate) fn enter(&self) -> Option<(&I, LeasedUpcall<'_>)> {
+        let LeasedServant::Owned(servant) = &self.servant else { return None };
         let in_progress = self.hold.enter()?;
         Some((servant, in_progress))
     }
@@ -171,12 +171,12 @@ pub(crate) fn keep<R: TypedRef>(target: &R, upcall: &Upcall) {
     if !is_wanted && place.0.get().is_none() {
         return;
     }
-    let lending = object.core().adapter.lending();
-    let Some(epoch) = lending.begin() else { return };
+    let binding_epoch = object.core().adapter.binding_epoch();
+    let Some(epoch) = binding_epoch.begin() else { return };
     if object.routes().is_replaced() {
         return;
     }
-    let Some(hold) = lending.hold(epoch, upcall) else { return };
+    let Some(hold) = binding_epoch.hold(epoch, upcall) else { return };
     if place.renew(epoch, hold.token) || !is_wanted {
         return;
     }
@@ -184,50 +184,50 @@ pub(crate) fn keep<R: TypedRef>(target: &R, upcall: &Upcall) {
         place.put(
             hold,
             match upcall.servant().is_dropped_in_time() {
-                true => Leased::Known(Arc::downgrade(&servant)),
-                false => Leased::Kept(servant),
+                true => LeasedServant::Weak(Arc::downgrade(&servant)),
+                false => LeasedServant::Owned(servant),
             },
         );
     }
 }
 
-impl Hold {
+impl BindingLease {
     /// Whose objects they are.
     #[inline]
-    pub(crate) fn lending(&self) -> &Arc<Lending> {
-        &self.lending
+    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
+        &self.binding_epoch
     }
 
     fn is_in_force(&self) -> bool {
-        self.lending.is_in(self.epoch.load(Ordering::Acquire))
+        self.binding_epoch.is_in(self.epoch.load(Ordering::Acquire))
     }
 
     /// Begins an upcall; `None` when something has changed, so that it must be begun in the ordinary way.
     #[inline(always)] // a step of every call
-    pub(crate) fn enter(&self) -> Option<InProgress<'_>> {
-        let place = Mark::own()?.next()?;
+    pub(crate) fn enter(&self) -> Option<LeasedUpcall<'_>> {
+        let place = ActivitySlots::own()?.next()?;
         let epoch = self.epoch.load(Ordering::Acquire);
         place.take(self.token);
-        let in_progress = InProgress { hold: self, place, epoch };
+        let in_progress = LeasedUpcall { hold: self, place, epoch };
         // sync: lent-or-ended. Before the mark no processor sees anything of what follows, once others have caught up.
         compiler_fence(Ordering::SeqCst);
-        if self.lending.is_in(epoch) { Some(in_progress) } else { in_progress.too_late() }
+        if self.binding_epoch.is_in(epoch) { Some(in_progress) } else { in_progress.too_late() }
     }
 }
 
 /// An upcall by a lease, until it is dropped.
-pub(crate) struct InProgress<'l> {
-    hold: &'l Hold,
-    place: &'static mark::Place,
+pub(crate) struct LeasedUpcall<'l> {
+    hold: &'l BindingLease,
+    place: &'static activity_slot::ActivitySlot,
     /// The lease's when it began: that may be made new while it lasts, and who has ended this one waits to be told.
     epoch: u64,
 }
 
-impl InProgress<'_> {
+impl LeasedUpcall<'_> {
     /// Notes which object it is, where the lease is of many.
     #[inline(always)] // a step of many calls
-    pub(crate) fn note(&self, visit: Visit) {
-        self.place.visit.set(visit);
+    pub(crate) fn note(&self, activation: Activation) {
+        self.place.activation.set(activation);
     }
 
     #[cold]
@@ -237,19 +237,19 @@ impl InProgress<'_> {
     }
 }
 
-impl Drop for InProgress<'_> {
+impl Drop for LeasedUpcall<'_> {
     #[inline(always)] // a step of every call
     fn drop(&mut self) {
         self.place.leave();
         // sync: lent-or-ended
         compiler_fence(Ordering::SeqCst);
-        if !self.hold.lending.is_in(self.epoch) {
-            self.hold.lent.settle();
+        if !self.hold.binding_epoch.is_in(self.epoch) {
+            self.hold.binding.settle();
         }
     }
 }
 
-impl Lending {
+impl BindingEpoch {
     /// The epoch for a new lease, to be asked before anything is looked at that leases go by: whatever changes afterwards
     /// ends it. `None` the first time: who has ended an epoch until then had nobody catch up.
     pub(crate) fn begin(&self) -> Option<u64> {
@@ -262,17 +262,22 @@ impl Lending {
 
     /// A lease of the object of an upcall, from an [epoch](Self::begin) on. `None` when it may not be lent, or the thread is
     /// going down.
-    pub(crate) fn hold(self: &Arc<Self>, epoch: u64, upcall: &Upcall) -> Option<Hold> {
-        self.hold_of(epoch, upcall.lend()?)
+    pub(crate) fn hold(self: &Arc<Self>, epoch: u64, upcall: &Upcall) -> Option<BindingLease> {
+        self.hold_of(epoch, upcall.bind()?)
     }
 
     /// A lease of something that has been lent, from an [epoch](Self::begin) on; `None` when the thread is going down.
-    pub(crate) fn hold_of(self: &Arc<Self>, epoch: u64, lent: Lent) -> Option<Hold> {
-        if !Mark::claim() {
+    pub(crate) fn hold_of(self: &Arc<Self>, epoch: u64, binding: CollocatedBinding) -> Option<BindingLease> {
+        if !ActivitySlots::claim() {
             return None;
         }
-        let lent = mark::shared(lent);
-        Some(Hold { epoch: AtomicU64::new(epoch), token: lent.token(), lending: self.clone(), lent })
+        let binding = activity_slot::shared(binding);
+        Some(BindingLease {
+            epoch: AtomicU64::new(epoch),
+            token: binding.token(),
+            binding_epoch: self.clone(),
+            binding,
+        })
     }
 
     /// Whether a lease of this epoch still holds. To be asked when the thread has marked that it is in the object.
@@ -298,7 +303,7 @@ impl Lending {
     /// Whether a call by a lease is in progress of whose token something is so. Only what was so when the epoch ended is sure
     /// to be seen.
     pub(crate) fn any(&self, is_so: impl Fn(Token) -> bool) -> bool {
-        self.is_used.load(Ordering::SeqCst) && mark::any(is_so)
+        self.is_used.load(Ordering::SeqCst) && activity_slot::any(is_so)
     }
 }
 
@@ -325,8 +330,8 @@ fn barrier_is_there() -> bool {
     })
 }
 
-impl fmt::Debug for Lent {
+impl fmt::Debug for CollocatedBinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").finish_non_exhaustive()
+        f.debug_struct("CollocatedBinding").finish_non_exhaustive()
     }
 }

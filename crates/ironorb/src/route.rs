@@ -232,7 +232,7 @@ impl Routes {
         };
         if is_change {
             // Leases go by the way as it was.
-            object.core().adapter.lending().end_epoch();
+            object.core().adapter.binding_epoch().end_epoch();
         }
         taken
     }

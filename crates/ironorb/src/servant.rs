@@ -127,13 +127,13 @@ where
 
 /// A servant as an adapter keeps it: its operations are looked for in the ORB's way.
 #[derive(Clone)]
-pub(crate) struct Kept(Arc<dyn Servant>);
+pub(crate) struct ServantHandle(Arc<dyn Servant>);
 
-impl Kept {
-    pub(crate) fn new(servant: Arc<dyn Servant>, lookup: OperationLookup) -> Kept {
+impl ServantHandle {
+    pub(crate) fn new(servant: Arc<dyn Servant>, lookup: OperationLookup) -> ServantHandle {
         match lookup {
-            OperationLookup::PerfectHash => Kept(servant),
-            other => Kept(servant.clone().searched_by(other).unwrap_or(servant)),
+            OperationLookup::PerfectHash => ServantHandle(servant),
+            other => ServantHandle(servant.clone().searched_by(other).unwrap_or(servant)),
         }
     }
 
@@ -179,25 +179,25 @@ impl Kept {
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for ServantHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("address", &self.address()).finish_non_exhaustive()
+        f.debug_struct("ServantHandle").field("address", &self.address()).finish_non_exhaustive()
     }
 }
 
 /// A servant as a thread keeps it that has a lease of its object.
-pub(crate) enum Leased {
+pub(crate) enum LeasedServant {
     /// Nobody could tell when it is dropped.
-    Kept(Kept),
+    Owned(ServantHandle),
     /// One that is to be dropped in time.
-    Known(Weak<dyn Servant>),
+    Weak(Weak<dyn Servant>),
 }
 
-impl Leased {
-    pub(crate) fn of(servant: &Kept) -> Leased {
+impl LeasedServant {
+    pub(crate) fn of(servant: &ServantHandle) -> LeasedServant {
         match servant.is_dropped_in_time() {
-            true => Leased::Known(Arc::downgrade(&servant.0)),
-            false => Leased::Kept(servant.clone()),
+            true => LeasedServant::Weak(Arc::downgrade(&servant.0)),
+            false => LeasedServant::Owned(servant.clone()),
         }
     }
 
@@ -205,8 +205,8 @@ impl Leased {
     #[inline(always)] // a step of every call
     pub(crate) fn get<'l>(&'l self, place: &'l mut Option<Arc<dyn Servant>>) -> Option<&'l dyn Servant> {
         match self {
-            Leased::Kept(servant) => Some(servant.get()),
-            Leased::Known(servant) => Some(&**place.insert(servant.upgrade()?)),
+            LeasedServant::Owned(servant) => Some(servant.get()),
+            LeasedServant::Weak(servant) => Some(&**place.insert(servant.upgrade()?)),
         }
     }
 }

@@ -167,7 +167,7 @@ impl Bridge {
             options,
         });
         poa.set_default_servant(dynamic::servant(Arc::new(Forwarder(inner.clone()))))?;
-        poa.take_other_keys()?;
+        poa.set_default_adapter()?;
         Ok(Bridge(inner))
     }
 

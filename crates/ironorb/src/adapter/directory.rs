@@ -21,7 +21,7 @@ pub(super) struct Table {
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
     pub(super) aliases: HashMap<Vec<u8>, Vec<u8>>,
     /// Whose objects are meant by keys that nobody here has made.
-    pub(super) takes_other_keys: Option<Arc<PoaInner>>,
+    pub(super) default_adapter: Option<Arc<PoaInner>>,
 }
 
 /// What is next on the way to a path.

@@ -14,15 +14,15 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
 use ironorb_giop::{Encoding, Shifts, TransmissionCodeSets, Version};
 
-use super::remembered::Begun;
-use super::{Adapter, Postponed};
+use super::request_cache::CachedUpcall;
+use super::{Adapter, ParkedRequest};
 use crate::cancellations::OnCancel;
 use crate::generated::call::{Responder, Results};
 use crate::generated::{Call, Raised};
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
 use crate::invoke::servant_panicked;
 use crate::orb::OrbCore;
-use crate::poa::{Current, OnHold, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
+use crate::poa::{Current, HoldMode, PoaCurrent, PoaInner, PoaManager, Refusal, Upcall, current_object};
 use crate::probe::{self, Stage};
 
 /// Where the replies of one connection are written.
@@ -115,7 +115,7 @@ impl Session {
 
 /// Where a request is from.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct RequestOrigin<'p> {
     message: &'p Message,
     session: &'p Session,
     sink: &'p dyn ReplySink,
@@ -136,8 +136,8 @@ impl Adapter {
             return self.serve_large(message, session, sink, orb);
         }
         let fingerprint = message.fingerprint();
-        let known = self.if_known(fingerprint, message, |known, message| {
-            serve_known(known, message, session, sink, orb, None);
+        let known = self.if_cached(fingerprint, message, |known, message| {
+            serve_cached(known, message, session, sink, orb, None);
         });
         if known {
             return;
@@ -171,8 +171,8 @@ impl Adapter {
         let shifts = Shifts::default();
         // Again each time something has been moved, at most as often as there is room for in `Shifts`.
         let fingerprint = message.fingerprint();
-        let known = self.if_known(fingerprint, message, |known, message| {
-            while !serve_known(known, message, session, sink, orb, Some(&shifts)) && shifts.apply(message) {}
+        let known = self.if_cached(fingerprint, message, |known, message| {
+            while !serve_cached(known, message, session, sink, orb, Some(&shifts)) && shifts.apply(message) {}
         });
         if known {
             return;
@@ -240,7 +240,7 @@ impl Adapter {
             Err(_) => return sink.with(&mut ServerConnection::protocol_error),
         };
         drop(probe);
-        let place = Place { message, session, sink, orb };
+        let place = RequestOrigin { message, session, sink, orb };
         if !orb.interceptors.server.is_empty() {
             return self.serve_intercepted(&request, place, begun);
         }
@@ -248,7 +248,7 @@ impl Adapter {
     }
 
     #[cold]
-    fn serve_intercepted(&self, request: &Request<'_>, place: Place<'_>, begun: Option<Upcall>) {
+    fn serve_intercepted(&self, request: &Request<'_>, place: RequestOrigin<'_>, begun: Option<Upcall>) {
         let _slots = FreshSlots::enter();
         let (interception, instead) = Interception::begin(place.orb, request);
         self.serve_before(request, place, begun, Some(&interception), instead);
@@ -259,12 +259,12 @@ impl Adapter {
     fn serve_before(
         &self,
         request: &Request<'_>,
-        place: Place<'_>,
+        place: RequestOrigin<'_>,
         begun: Option<Upcall>,
         interception: Option<&Interception>,
         instead: Option<Outcome>,
     ) {
-        let Place { message, session, sink, orb } = place;
+        let RequestOrigin { message, session, sink, orb } = place;
         let agreed = session.code_sets(request);
         let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
         let encoding = Encoding {
@@ -291,7 +291,7 @@ impl Adapter {
             return responder.end_instead(&outcome);
         }
         if let Err(obstacle) = self.carry_out(request, code_sets, &responder, orb, begun, None) {
-            postpone(obstacle, message, code_sets, &responder, orb);
+            park(obstacle, message, code_sets, &responder, orb);
         }
     }
 
@@ -305,7 +305,7 @@ impl Adapter {
         orb: &Arc<OrbCore>,
         begun: Option<Upcall>,
         passed: Option<&PoaManager>,
-    ) -> Result<(), Obstacle> {
+    ) -> Result<(), WaitCause> {
         let probe = probe::enter(Stage::ObjectLookup);
         let upcall = match begun.or_else(|| self.begin_upcall_now(request.object_key)) {
             Some(upcall) => upcall,
@@ -335,7 +335,7 @@ impl Adapter {
         responder: &Responder<'_>,
         passed: Option<&PoaManager>,
     ) -> Result<Upcall, Refusal> {
-        let on_hold = OnHold::of(responder.client(), passed);
+        let on_hold = HoldMode::of(responder.client(), passed);
         self.begin_upcall_slowly(request.object_key, request.operation, on_hold)
     }
 
@@ -353,9 +353,9 @@ impl Adapter {
                 let _ = connection.locate_reply(encoding, request.id, status, |w| w.put(&demanded));
             });
         }
-        let found = match self.locate(request.object_key, OnHold::of(sink.client(), None)) {
-            Err(Refusal::Held(manager)) => match Postponed::locate(message, sink, orb) {
-                Some(postponed) => return wait_for(postponed, Obstacle::Held(manager)),
+        let found = match self.locate(request.object_key, HoldMode::of(sink.client(), None)) {
+            Err(Refusal::Held(manager)) => match ParkedRequest::locate(message, sink, orb) {
+                Some(parked) => return wait_for(parked, WaitCause::Held(manager)),
                 None => Err(nobody_takes_it().into()),
             },
             found => found,
@@ -367,8 +367,8 @@ impl Adapter {
 /// Carries out a request that is known by its bytes; false if it has not been answered, which may be since something in it is
 /// to be moved.
 #[inline(always)] // a step of every call
-fn serve_known(
-    known: Begun<'_>,
+fn serve_cached(
+    known: CachedUpcall<'_>,
     message: &Message,
     session: &Session,
     sink: &dyn ReplySink,
@@ -377,7 +377,7 @@ fn serve_known(
 ) -> bool {
     let (_, encoding) = plain_encoding(session, orb);
     let wanted = known.head.response() == Response::SyncWithTarget;
-    let responder = Responder::of_known(sink, encoding, known.head.id_of(message), wanted, known.operation);
+    let responder = Responder::of_cached(sink, encoding, known.head.id_of(message), wanted, known.operation);
     let mut arguments = known.head.arguments_of(message, encoding);
     arguments.set_environment(&**orb);
     if let Some(shifts) = shifts {
@@ -445,7 +445,7 @@ pub(super) fn answer_locate(sink: &dyn ReplySink, request: &LocateRequest<'_>, f
 }
 
 /// What a request must wait for, without its thread.
-pub(super) enum Obstacle {
+pub(super) enum WaitCause {
     /// Only the main thread may make the upcall.
     OtherThread(Arc<PoaInner>),
     /// The manager holds requests.
@@ -454,23 +454,23 @@ pub(super) enum Obstacle {
 
 /// Has a request wait, with a copy of its message: the connection goes on.
 #[cold]
-fn postpone(
-    obstacle: Obstacle,
+fn park(
+    obstacle: WaitCause,
     message: &Message,
     code_sets: TransmissionCodeSets,
     responder: &Responder<'_>,
     orb: &Arc<OrbCore>,
 ) {
-    match Postponed::request(message, code_sets, responder, orb) {
-        Some(postponed) => wait_for(postponed, obstacle),
+    match ParkedRequest::request(message, code_sets, responder, orb) {
+        Some(parked) => wait_for(parked, obstacle),
         None => {
             responder.raise(Raised::System(&nobody_takes_it()));
         }
     }
 }
 
-fn wait_for(postponed: Postponed, obstacle: Obstacle) {
-    if let Some(back) = postponed.wait_for(obstacle, None) {
+fn wait_for(parked: ParkedRequest, obstacle: WaitCause) {
+    if let Some(back) = parked.wait_for(obstacle, None) {
         back.carry_out(None);
     }
 }
@@ -509,7 +509,7 @@ fn target_of() -> Target {
 }
 
 #[cold]
-fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Obstacle> {
+fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), WaitCause> {
     match refusal {
         Refusal::Forward(ior) => {
             responder.forward(&ior);
@@ -517,8 +517,8 @@ fn refuse(responder: &Responder<'_>, refusal: Refusal) -> Result<(), Obstacle> {
         Refusal::Exception(e) => {
             responder.raise(Raised::System(&e));
         }
-        Refusal::NotThisThread(poa) => return Err(Obstacle::OtherThread(poa)),
-        Refusal::Held(manager) => return Err(Obstacle::Held(manager)),
+        Refusal::NotThisThread(poa) => return Err(WaitCause::OtherThread(poa)),
+        Refusal::Held(manager) => return Err(WaitCause::Held(manager)),
     }
     Ok(())
 }

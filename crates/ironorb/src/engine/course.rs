@@ -17,7 +17,7 @@ use crate::invoke::LOCATE;
 use crate::loopback::{self, Patience, loopback, loopback_oneway};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
-use crate::poa::{OnHold, Refusal};
+use crate::poa::{HoldMode, Refusal};
 use crate::route::{Attempts, RemoteTarget, Route};
 
 /// One call on its way.
@@ -144,7 +144,7 @@ impl Course {
                     Err(next) => Step::Decide(next),
                 }
             }
-            Request::Locate => match orb.adapter.locate(key, OnHold::Wait) {
+            Request::Locate => match orb.adapter.locate(key, HoldMode::Wait) {
                 Ok(()) | Err(Refusal::NotThisThread(_) | Refusal::Held(_)) => {
                     Step::Done(Answer::Located(true))
                 }

@@ -16,7 +16,7 @@ use crate::adapter::ReplySink;
 use crate::cancellations::OnCancel;
 use crate::interceptor::{Interception, Outcome};
 use crate::object::OBJECT_ID;
-use crate::poa::{Share, current_object};
+use crate::poa::{UpcallShare, current_object};
 use crate::probe::{self, Stage};
 use crate::servant::Servant;
 
@@ -291,7 +291,7 @@ impl<'c> Responder<'c> {
 
     /// The same for a request that is known: its operation was found before.
     #[inline]
-    pub(crate) fn of_known(
+    pub(crate) fn of_cached(
         sink: &'c dyn ReplySink,
         encoding: Encoding,
         id: RequestId,
@@ -322,7 +322,7 @@ impl<'c> Responder<'c> {
     /// here.
     fn later(&self) -> Option<Later> {
         let later = self.later_outside_upcall()?;
-        Some(Later { upcall: Share::of_this_thread(), ..later })
+        Some(Later { upcall: UpcallShare::of_this_thread(), ..later })
     }
 
     /// The same for a request that has not reached its servant.
@@ -607,7 +607,7 @@ pub(crate) struct Later {
     wanted: bool,
     /// Keeps the request in progress: for its object, its adapter and their manager. Let go before the connection is,
     /// so that whoever ends a connection in order finds the adapters done.
-    upcall: Option<Share>,
+    upcall: Option<UpcallShare>,
     interception: Option<Interception>,
     sink: Box<dyn ReplySink + Send>,
 }

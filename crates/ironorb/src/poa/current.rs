@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{ActiveObject, ObjectId, Poa, PoaInner, Upcall};
-use crate::lease::{all_lent, depth_by_lease, innermost_lent};
+use crate::lease::{all_bindings, depth_by_lease, innermost_binding};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::servant::Servant;
@@ -16,11 +16,11 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// These, the innermost last. Those above the depth are empty and there to be used again, so that an upcall takes no
     /// memory.
-    static FRAMES: RefCell<Vec<Rc<Place>>> = const { RefCell::new(Vec::new()) };
+    static FRAMES: RefCell<Vec<Rc<ThreadFrames>>> = const { RefCell::new(Vec::new()) };
 }
 
 #[derive(Default)]
-struct Place {
+struct ThreadFrames {
     frame: RefCell<Frame>,
     /// Upcalls by a lease that are further out than this one.
     by_lease: Cell<usize>,
@@ -88,8 +88,8 @@ pub(super) fn current_upcall<T>(ask: impl FnOnce(&Upcall) -> T) -> Option<T> {
         Some(place) if place.by_lease.get() >= by_lease => place.frame.borrow().upcall().map(ask),
         _ if by_lease == 0 => None,
         _ => {
-            let (lent, visit) = innermost_lent()?;
-            lent.upcall(visit).as_ref().map(ask)
+            let (binding, activation) = innermost_binding()?;
+            binding.upcall(activation).as_ref().map(ask)
         }
     }
 }
@@ -112,8 +112,8 @@ pub(super) fn is_being(poa: &Arc<PoaInner>, id: &ObjectId) -> bool {
 /// Whether something is so of an adapter, and the upcall if it is a servant's, that this thread is in an upcall of.
 fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
     let is_so_of = |upcall: &Upcall| is_so(upcall.poa(), Some(upcall));
-    let mut by_lease = all_lent();
-    by_lease.any(|(lent, visit)| lent.upcall(visit).as_ref().is_some_and(is_so_of))
+    let mut by_lease = all_bindings();
+    by_lease.any(|(binding, activation)| binding.upcall(activation).as_ref().is_some_and(is_so_of))
         || (0..DEPTH.get()).any(|depth| {
             let place = FRAMES.with_borrow(|frames| frames.get(depth).cloned());
             place.is_some_and(|place| match &*place.frame.borrow() {
@@ -127,7 +127,7 @@ fn any(is_so: impl Fn(&Arc<PoaInner>, Option<&Upcall>) -> bool) -> bool {
 /// The thread's innermost upcall, until it is dropped.
 #[must_use]
 pub(crate) struct Current {
-    place: Rc<Place>,
+    place: Rc<ThreadFrames>,
     depth: usize,
 }
 

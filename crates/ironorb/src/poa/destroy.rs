@@ -5,19 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use super::active_object_map::DeactivatedObject;
 use super::current::{enter_adapter, is_in_upcall_of};
-use super::gate::{Gate, GateKeeper};
-use super::object_map::Ended;
-use super::turn::Turn;
-use super::upcall::Farewell;
+use super::gate::{Gate, GateGuard};
+use super::single_thread::SingleThreadGuard;
+use super::upcall::Deactivation;
 use super::{ObjectId, Poa, PoaError, PoaInner, ServantActivator, ServantManager, ThreadModel};
-use crate::servant::Kept;
+use crate::servant::ServantHandle;
 use crate::sync::{lock, read, write};
 
 /// How far an adapter is from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
-pub(super) enum Life {
+pub(super) enum LifecycleState {
     /// It serves.
     Alive,
     /// No more requests are let in; those that are in are served.
@@ -28,13 +28,13 @@ pub(super) enum Life {
     Destroyed,
 }
 
-impl Life {
-    fn from_u8(value: u8) -> Life {
+impl LifecycleState {
+    fn from_u8(value: u8) -> LifecycleState {
         match value {
-            0 => Life::Alive,
-            1 => Life::Destroying,
-            2 => Life::Etherealizing,
-            _ => Life::Destroyed,
+            0 => LifecycleState::Alive,
+            1 => LifecycleState::Destroying,
+            2 => LifecycleState::Etherealizing,
+            _ => LifecycleState::Destroyed,
         }
     }
 }
@@ -52,7 +52,7 @@ impl Poa {
         }
         self.0.begin_destroy(etherealize_objects);
         if wait_for_completion {
-            self.0.wait_until(|poa| poa.life() == Life::Destroyed);
+            self.0.wait_until(|poa| poa.life() == LifecycleState::Destroyed);
         }
         Ok(())
     }
@@ -66,16 +66,16 @@ impl Poa {
         self.check_retains()?;
         let activator = self.0.activator();
         let keeper = activator.is_some().then(Gate::of_any_thread);
-        let farewell = farewell(activator, false, keeper);
+        let deactivation = deactivation(activator, false, keeper);
         let removed = {
             let mut objects = self.0.objects.open();
             // Counted before the object is out: a destruction waits for it.
             self.0.leaving.fetch_add(1, Ordering::SeqCst);
-            objects.remove(id.as_bytes(), farewell)
+            objects.remove(id.as_bytes(), deactivation)
         };
         match removed {
             Some(Some(ended)) => {
-                self.0.say_farewell(ended);
+                self.0.finish_deactivation(ended);
                 Ok(())
             }
             // Its last request will.
@@ -88,23 +88,23 @@ impl Poa {
     }
 }
 
-fn farewell(
+fn deactivation(
     activator: Option<Arc<dyn ServantActivator>>,
     cleanup_in_progress: bool,
-    keeper: Option<GateKeeper>,
-) -> Farewell {
+    keeper: Option<GateGuard>,
+) -> Deactivation {
     match activator {
-        Some(activator) => Farewell::Etherealize { activator, cleanup_in_progress, keeper },
-        None => Farewell::Drop,
+        Some(activator) => Deactivation::Etherealize { activator, cleanup_in_progress, keeper },
+        None => Deactivation::Drop,
     }
 }
 
 impl PoaInner {
-    pub(super) fn life(&self) -> Life {
-        Life::from_u8(self.life.load(Ordering::SeqCst))
+    pub(super) fn life(&self) -> LifecycleState {
+        LifecycleState::from_u8(self.life.load(Ordering::SeqCst))
     }
 
-    fn change_life(&self, from: Life, to: Life) -> bool {
+    fn change_life(&self, from: LifecycleState, to: LifecycleState) -> bool {
         self.life.compare_exchange(from as u8, to as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
@@ -123,7 +123,7 @@ impl PoaInner {
     /// Counts it out again; the last one completes a destruction.
     pub(super) fn go(self: &Arc<Self>) {
         if self.leaving.fetch_sub(1, Ordering::SeqCst) == 1 {
-            if self.life() != Life::Alive {
+            if self.life() != LifecycleState::Alive {
                 self.complete_destroy();
             }
             self.tell_waiters();
@@ -159,7 +159,7 @@ impl PoaInner {
         let children = {
             // A child that is being made is in the list, or its maker sees that it cannot be.
             let children = lock(&self.children);
-            if self.change_life(Life::Alive, Life::Destroying) {
+            if self.change_life(LifecycleState::Alive, LifecycleState::Destroying) {
                 self.leaving.fetch_add(children.len(), Ordering::SeqCst);
                 Some(children.values().cloned().collect::<Vec<_>>())
             } else {
@@ -171,7 +171,7 @@ impl PoaInner {
                 child.0.begin_destroy(etherealize_objects);
             }
             let is_doomed = etherealize_objects && self.activator().is_some();
-            self.remove_all(|| Farewell::LeaveToAdapter, is_doomed);
+            self.remove_all(|| Deactivation::LeaveToAdapter, is_doomed);
         }
         self.go();
     }
@@ -179,7 +179,7 @@ impl PoaInner {
     /// The last request is done.
     #[cold]
     fn complete_destroy(self: &Arc<Self>) {
-        if !self.change_life(Life::Destroying, Life::Etherealizing) {
+        if !self.change_life(LifecycleState::Destroying, LifecycleState::Etherealizing) {
             return;
         }
         let parent = self.parent.as_ref().map(|parent| parent.0.clone());
@@ -191,7 +191,7 @@ impl PoaInner {
                 siblings.remove(&self.name);
             }
             // A destruction of the parent counts the children that it finds under this lock.
-            parent.as_ref().is_some_and(|parent| parent.life() != Life::Alive)
+            parent.as_ref().is_some_and(|parent| parent.life() != LifecycleState::Alive)
         };
         self.manager.take_up_absent();
         let poa = self.clone();
@@ -209,7 +209,7 @@ impl PoaInner {
                 write(&poa.adapter_activator).take(),
             );
             drop(held);
-            poa.life.store(Life::Destroyed as u8, Ordering::SeqCst);
+            poa.life.store(LifecycleState::Destroyed as u8, Ordering::SeqCst);
             poa.tell_waiters();
             if is_counted && let Some(parent) = parent {
                 parent.go();
@@ -227,17 +227,17 @@ impl PoaInner {
 
     /// What is left to do for an object after its last request.
     #[cold]
-    pub(super) fn say_farewell(self: &Arc<Self>, ended: Ended) {
-        let Ended { id, servant, farewell } = ended;
-        match farewell {
-            Farewell::Drop => {
+    pub(super) fn finish_deactivation(self: &Arc<Self>, ended: DeactivatedObject) {
+        let DeactivatedObject { id, servant, deactivation } = ended;
+        match deactivation {
+            Deactivation::Drop => {
                 if self.policies.retains() {
                     self.objects.open().release(&servant);
                 }
                 drop(servant);
             }
-            Farewell::LeaveToAdapter => drop(servant),
-            Farewell::Etherealize { activator, cleanup_in_progress, keeper } => {
+            Deactivation::LeaveToAdapter => drop(servant),
+            Deactivation::Etherealize { activator, cleanup_in_progress, keeper } => {
                 let poa = self.clone();
                 return self.on_its_thread(move || {
                     poa.etherealize(&activator, &id, &servant, cleanup_in_progress);
@@ -248,7 +248,7 @@ impl PoaInner {
                     poa.go();
                 });
             }
-            Farewell::Postinvoke { locator, operation, cookie } => {
+            Deactivation::Postinvoke { locator, operation, cookie } => {
                 let poa = self.clone();
                 return self.on_its_thread(move || {
                     {
@@ -270,7 +270,7 @@ impl PoaInner {
         self: &Arc<Self>,
         activator: &Arc<dyn ServantActivator>,
         id: &ObjectId,
-        servant: &Kept,
+        servant: &ServantHandle,
         cleanup_in_progress: bool,
     ) {
         let remains = self.objects.open().release(servant);
@@ -287,7 +287,7 @@ impl PoaInner {
     fn on_its_thread(self: &Arc<Self>, tell: impl FnOnce() + Send + 'static) {
         match self.policies.thread {
             ThreadModel::OrbControl | ThreadModel::SingleThread => {
-                let _turn = Turn::wait(self);
+                let _turn = SingleThreadGuard::wait(self);
                 tell();
             }
             // Where there is no main thread, this one stands in.
@@ -298,12 +298,12 @@ impl PoaInner {
     /// Ends all objects and etherealises them, for a manager that is being deactivated.
     pub(super) fn end_all_objects(self: &Arc<Self>) {
         let Some(activator) = self.activator() else { return };
-        self.remove_all(|| farewell(Some(activator.clone()), true, None), false);
+        self.remove_all(|| deactivation(Some(activator.clone()), true, None), false);
     }
 
     /// Takes all objects out; those that have no request end here. The doomed are to be etherealised later.
-    fn remove_all(self: &Arc<Self>, farewell: impl Fn() -> Farewell, are_doomed: bool) {
-        let idle: Vec<Ended> = {
+    fn remove_all(self: &Arc<Self>, deactivation: impl Fn() -> Deactivation, are_doomed: bool) {
+        let idle: Vec<DeactivatedObject> = {
             let mut objects = self.objects.open();
             let ids = objects.ids();
             // Before any of them may end: that needs the map.
@@ -312,10 +312,10 @@ impl PoaInner {
                 let servant = |id: &ObjectId| Some((id.clone(), self.objects.servant_of(id.as_bytes())?));
                 lock(&self.doomed).extend(ids.iter().filter_map(servant));
             }
-            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), farewell()).flatten()).collect()
+            ids.iter().filter_map(|id| objects.remove(id.as_bytes(), deactivation()).flatten()).collect()
         };
         for ended in idle {
-            self.say_farewell(ended);
+            self.finish_deactivation(ended);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::sync::lock;
 
-/// Closed until its [`GateKeeper`] is dropped.
+/// Closed until its [`GateGuard`] is dropped.
 #[derive(Debug)]
 pub(crate) struct Gate {
     is_open: Mutex<bool>,
@@ -17,21 +17,21 @@ pub(crate) struct Gate {
 
 /// Opens its gate when dropped, whatever becomes of the thread.
 #[derive(Debug)]
-pub(crate) struct GateKeeper(Arc<Gate>);
+pub(crate) struct GateGuard(Arc<Gate>);
 
 impl Gate {
     /// A gate that this thread opens again.
-    pub(crate) fn of_this_thread() -> GateKeeper {
+    pub(crate) fn of_this_thread() -> GateGuard {
         Gate::closed(Some(std::thread::current().id()))
     }
 
     /// A gate that any thread may open.
-    pub(crate) fn of_any_thread() -> GateKeeper {
+    pub(crate) fn of_any_thread() -> GateGuard {
         Gate::closed(None)
     }
 
-    fn closed(owner: Option<ThreadId>) -> GateKeeper {
-        GateKeeper(Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new(), owner }))
+    fn closed(owner: Option<ThreadId>) -> GateGuard {
+        GateGuard(Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new(), owner }))
     }
 
     /// Whether this thread is to open it.
@@ -60,14 +60,14 @@ impl Gate {
     }
 }
 
-impl GateKeeper {
+impl GateGuard {
     /// For those who wait.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.0
     }
 }
 
-impl Drop for GateKeeper {
+impl Drop for GateGuard {
     fn drop(&mut self) {
         *lock(&self.0.is_open) = true;
         self.0.opened.notify_all();

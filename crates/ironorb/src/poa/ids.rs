@@ -12,7 +12,7 @@ use std::sync::{Mutex, RwLock};
 use hashbrown::HashTable;
 
 use super::ObjectId;
-use super::slots::Places;
+use super::slots::SlotArray;
 use crate::config::ObjectLookup;
 use crate::sync::{lock, read, write};
 
@@ -110,7 +110,7 @@ fn part_of(hash: u64) -> usize {
 /// The ids of slots. There is no lock for each: see above.
 #[derive(Default)]
 struct BySlot {
-    short: Places<Block>,
+    short: SlotArray<Block>,
     /// Those that are longer than [`SHORT`].
     long: RwLock<HashMap<u32, Box<[u8]>>>,
 }

@@ -8,24 +8,24 @@ use std::sync::atomic::Ordering;
 use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::minor::MinorCode;
 
+use super::active_object_map::{AdmittedRequest, IdState};
 use super::current::{enter_adapter, is_being, is_in_upcall_of_poa};
-use super::gate::{Gate, GateKeeper};
+use super::gate::{Gate, GateGuard};
 use super::key::Slot;
-use super::object_map::{Entered, Found};
-use super::slots::Visit;
-use super::turn::Turn;
-use super::upcall::{Farewell, Reached, refusal};
+use super::single_thread::SingleThreadGuard;
+use super::slots::Activation;
+use super::upcall::{Deactivation, UpcallTarget, refusal};
 use super::{
-    ObjectId, OnHold, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
+    HoldMode, ObjectId, Poa, PoaInner, Refusal, RequestProcessing, ServantActivator, ServantManager,
     ThreadModel, Unavailable, Upcall, not_exist,
 };
 use crate::invoke::servant_panicked;
-use crate::servant::{Kept, Servant};
+use crate::servant::{Servant, ServantHandle};
 use crate::sync::read;
 
 /// How a key names an object within its adapter.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Naming<'k> {
+pub(crate) enum ObjectSelector<'k> {
     Slot(Slot),
     Id(&'k [u8]),
 }
@@ -37,13 +37,13 @@ impl PoaInner {
     #[cold]
     pub(crate) fn begin_upcall(
         self: &Arc<Self>,
-        naming: Naming<'_>,
+        naming: ObjectSelector<'_>,
         operation: &[u8],
-        on_hold: OnHold<'_>,
+        on_hold: HoldMode<'_>,
     ) -> Result<Upcall, Refusal> {
         let entered = self.manager.enter(on_hold)?;
         match self.find(naming, operation) {
-            Ok((reached, servant)) => Ok(Upcall::new(self.clone(), servant, reached, entered)),
+            Ok((target, servant)) => Ok(Upcall::new(self.clone(), servant, target, entered)),
             Err(refusal) => {
                 self.manager.leave(entered);
                 Err(refusal)
@@ -54,13 +54,15 @@ impl PoaInner {
     /// The same where nothing is in the way; `None` when the manager does not let it through at once, the object is
     /// not active, or its thread matters. Never waits, so that the caller may hold a lock.
     #[inline]
-    pub(crate) fn begin_upcall_now(self: &Arc<Self>, naming: Naming<'_>) -> Option<Upcall> {
+    pub(crate) fn begin_upcall_now(self: &Arc<Self>, naming: ObjectSelector<'_>) -> Option<Upcall> {
         if self.policies.thread != ThreadModel::OrbControl {
             return None;
         }
         let entered = self.manager.enter_now()?;
         match self.find_active(naming) {
-            Some((visit, servant)) => Some(Upcall::new(self.clone(), servant, Reached::Slot(visit), entered)),
+            Some((activation, servant)) => {
+                Some(Upcall::new(self.clone(), servant, UpcallTarget::Slot(activation), entered))
+            }
             None => {
                 self.manager.leave(entered);
                 None
@@ -68,11 +70,17 @@ impl PoaInner {
         }
     }
 
-    fn find(self: &Arc<Self>, naming: Naming<'_>, operation: &[u8]) -> Result<(Reached, Kept), Refusal> {
+    fn find(
+        self: &Arc<Self>,
+        naming: ObjectSelector<'_>,
+        operation: &[u8],
+    ) -> Result<(UpcallTarget, ServantHandle), Refusal> {
         loop {
-            let Some(turn) = Turn::wait(self) else { return Err(Refusal::NotThisThread(self.clone())) };
+            let Some(turn) = SingleThreadGuard::wait(self) else {
+                return Err(Refusal::NotThisThread(self.clone()));
+            };
             let found = match self.find_active(naming) {
-                Some((visit, servant)) => Ok((Reached::Slot(visit), servant)),
+                Some((activation, servant)) => Ok((UpcallTarget::Slot(activation), servant)),
                 None => self.find_inactive(naming, operation),
             };
             match found {
@@ -80,8 +88,8 @@ impl PoaInner {
                     turn.leave_to_upcall();
                     return Ok(found);
                 }
-                Err(Missing::Refused(refusal)) => return Err(refusal),
-                Err(Missing::Busy(gate, id)) => {
+                Err(LookupFailure::Refused(refusal)) => return Err(refusal),
+                Err(LookupFailure::Busy(gate, id)) => {
                     // Whoever is at it may need the turn.
                     drop(turn);
                     self.wait_at(&gate, &id)?;
@@ -91,20 +99,20 @@ impl PoaInner {
     }
 
     #[inline]
-    fn find_active(&self, naming: Naming<'_>) -> Option<(Visit, Kept)> {
-        self.objects.enter(naming).map(|Entered { visit, servant, .. }| (visit, servant))
+    fn find_active(&self, naming: ObjectSelector<'_>) -> Option<(Activation, ServantHandle)> {
+        self.objects.enter(naming).map(|AdmittedRequest { activation, servant, .. }| (activation, servant))
     }
 
     /// Asks the servant manager or takes the default servant.
     #[cold]
     fn find_inactive(
         self: &Arc<Self>,
-        naming: Naming<'_>,
+        naming: ObjectSelector<'_>,
         operation: &[u8],
-    ) -> Result<(Reached, Kept), Missing> {
+    ) -> Result<(UpcallTarget, ServantHandle), LookupFailure> {
         let id = match naming {
-            Naming::Id(id) => ObjectId::from(id),
-            Naming::Slot(slot) => match self.objects.id_in_slot(slot) {
+            ObjectSelector::Id(id) => ObjectId::from(id),
+            ObjectSelector::Slot(slot) => match self.objects.id_in_slot(slot) {
                 Some(id) => id,
                 None => return Err(self.absence().unwrap_or_else(|| not_exist(MinorCode::STALE_KEY)).into()),
             },
@@ -121,7 +129,7 @@ impl PoaInner {
                 })?;
                 self.come()?;
                 let servant = self.keep(servant);
-                Ok((Reached::once(id, servant.clone(), Farewell::Drop), servant))
+                Ok((UpcallTarget::once(id, servant.clone(), Deactivation::Drop), servant))
             }
             RequestProcessing::ServantManager if self.policies.retains() => self.incarnate(&id),
             RequestProcessing::ServantManager => Ok(self.locate(id, operation)?),
@@ -130,16 +138,16 @@ impl PoaInner {
 
     /// Asks the activator for a servant and keeps it, unless another thread is at that, or the object's last servant has
     /// not gone yet.
-    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<(Reached, Kept), Missing> {
+    fn incarnate(self: &Arc<Self>, id: &ObjectId) -> Result<(UpcallTarget, ServantHandle), LookupFailure> {
         // Before the id is busy, for a destruction that has begun would wait for it; and before the map is locked, for the
         // last that goes may complete one.
         self.come()?;
         let begun = self.begin_incarnation(id);
         let (activator, _keeper) = match begun {
-            Ok(Incarnation::Begun(activator, keeper)) => (activator, keeper),
-            Ok(Incarnation::NotNeeded(visit, servant)) => {
+            Ok(IncarnationNeed::Begun(activator, keeper)) => (activator, keeper),
+            Ok(IncarnationNeed::NotNeeded(activation, servant)) => {
                 self.go();
-                return Ok((Reached::Slot(visit), servant));
+                return Ok((UpcallTarget::Slot(activation), servant));
             }
             Err(missing) => {
                 self.go();
@@ -166,7 +174,7 @@ impl PoaInner {
                 (None, Some(slot)) => {
                     objects.activate(slot, servant);
                     // While the map is open nobody takes it out again.
-                    let entered = self.find_active(Naming::Slot(slot));
+                    let entered = self.find_active(ObjectSelector::Slot(slot));
                     entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))
                 }
                 // Destroyed meanwhile: nobody else knows the servant, so it is etherealised here.
@@ -184,21 +192,21 @@ impl PoaInner {
             self.objects.open().end_busy(id);
         }
         self.go();
-        let (visit, servant) = kept?;
-        Ok((Reached::Slot(visit), servant))
+        let (activation, servant) = kept?;
+        Ok((UpcallTarget::Slot(activation), servant))
     }
 
     /// Says that this thread is at the object, unless it need not be.
-    fn begin_incarnation(&self, id: &ObjectId) -> Result<Incarnation, Missing> {
+    fn begin_incarnation(&self, id: &ObjectId) -> Result<IncarnationNeed, LookupFailure> {
         let mut objects = self.objects.open();
         match objects.find(id.as_bytes()) {
-            Found::Active => {
-                let entered = self.find_active(Naming::Id(id.as_bytes()));
-                let (visit, servant) = entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))?;
-                return Ok(Incarnation::NotNeeded(visit, servant));
+            IdState::Active => {
+                let entered = self.find_active(ObjectSelector::Id(id.as_bytes()));
+                let (activation, servant) = entered.ok_or_else(|| not_exist(MinorCode::NO_SUCH_OBJECT))?;
+                return Ok(IncarnationNeed::NotNeeded(activation, servant));
             }
-            Found::Busy(gate) => return Err(Missing::Busy(gate, id.clone())),
-            Found::Nothing => {}
+            IdState::Busy(gate) => return Err(LookupFailure::Busy(gate, id.clone())),
+            IdState::Nothing => {}
         }
         let Some(ServantManager::Activator(activator)) = read(&self.servant_manager).clone() else {
             return Err(self.lacks_servant_manager().into());
@@ -207,11 +215,15 @@ impl PoaInner {
         if objects.begin_busy(id, &keeper).is_none() {
             return Err(refusal(SystemExceptionKind::NoResources, MinorCode::NONE).into());
         }
-        Ok(Incarnation::Begun(activator, keeper))
+        Ok(IncarnationNeed::Begun(activator, keeper))
     }
 
     /// Asks the locator for a servant for this request.
-    fn locate(self: &Arc<Self>, id: ObjectId, operation: &[u8]) -> Result<(Reached, Kept), Refusal> {
+    fn locate(
+        self: &Arc<Self>,
+        id: ObjectId,
+        operation: &[u8],
+    ) -> Result<(UpcallTarget, ServantHandle), Refusal> {
         let Some(ServantManager::Locator(locator)) = read(&self.servant_manager).clone() else {
             return Err(self.lacks_servant_manager());
         };
@@ -224,9 +236,9 @@ impl PoaInner {
         };
         let refused = match located {
             Ok(Ok((servant, cookie))) => {
-                let farewell = Farewell::Postinvoke { locator, operation, cookie };
+                let deactivation = Deactivation::Postinvoke { locator, operation, cookie };
                 let servant = self.keep(servant);
-                return Ok((Reached::once(id, servant.clone(), farewell), servant));
+                return Ok((UpcallTarget::once(id, servant.clone(), deactivation), servant));
             }
             Ok(Err(unavailable)) => unavailable.into(),
             Err(_) => Refusal::Exception(servant_panicked()),
@@ -236,8 +248,8 @@ impl PoaInner {
     }
 
     /// A servant as this adapter keeps it.
-    pub(super) fn keep(&self, servant: Arc<dyn Servant>) -> Kept {
-        Kept::new(servant, self.orb.config.operation_lookup)
+    pub(super) fn keep(&self, servant: Arc<dyn Servant>) -> ServantHandle {
+        ServantHandle::new(servant, self.orb.config.operation_lookup)
     }
 
     /// Whether what happens to an object cannot end before this thread's upcalls do.
@@ -279,11 +291,11 @@ impl PoaInner {
     #[cold]
     pub(super) fn absence(&self) -> Option<Refusal> {
         match self.life() {
-            super::destroy::Life::Alive => None,
-            super::destroy::Life::Destroying => {
+            super::destroy::LifecycleState::Alive => None,
+            super::destroy::LifecycleState::Destroying => {
                 Some(refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_POA_DESTROYED))
             }
-            super::destroy::Life::Etherealizing | super::destroy::Life::Destroyed => {
+            super::destroy::LifecycleState::Etherealizing | super::destroy::LifecycleState::Destroyed => {
                 Some(not_exist(MinorCode::NO_SUCH_ADAPTER))
             }
         }
@@ -291,22 +303,22 @@ impl PoaInner {
 }
 
 /// Whether this thread has to ask the activator.
-enum Incarnation {
-    Begun(Arc<dyn ServantActivator>, GateKeeper),
+enum IncarnationNeed {
+    Begun(Arc<dyn ServantActivator>, GateGuard),
     /// Another thread was quicker.
-    NotNeeded(Visit, Kept),
+    NotNeeded(Activation, ServantHandle),
 }
 
 /// Why no servant is found.
-enum Missing {
+enum LookupFailure {
     Refused(Refusal),
     /// Another thread incarnates or etherealises the object: wait and look again.
     Busy(Arc<Gate>, ObjectId),
 }
 
-impl From<Refusal> for Missing {
+impl From<Refusal> for LookupFailure {
     fn from(refusal: Refusal) -> Self {
-        Missing::Refused(refusal)
+        LookupFailure::Refused(refusal)
     }
 }
 

@@ -16,7 +16,7 @@ use super::{PoaError, PoaInner, Refusal};
 use crate::lease::Token;
 use crate::orb::OrbCore;
 use crate::sync::lock;
-use held::Held;
+use held::HeldRequests;
 use in_flight::InFlight;
 pub(crate) use in_flight::{STRIPES, Stripe};
 
@@ -55,7 +55,7 @@ const LETTING_IN: u8 = 4;
 
 /// What becomes of a request while its manager holds requests.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum OnHold<'m> {
+pub(crate) enum HoldMode<'m> {
     /// Its thread waits: it is a caller's in this process.
     Wait,
     /// It is given back as [`Refusal::Held`].
@@ -64,13 +64,13 @@ pub(crate) enum OnHold<'m> {
     Passed(&'m PoaManager),
 }
 
-impl<'m> OnHold<'m> {
+impl<'m> HoldMode<'m> {
     /// For a request of this client, who is another process if there is one.
     pub(crate) fn of(client: Option<u64>, passed: Option<&'m PoaManager>) -> Self {
         match (client, passed) {
-            (None, _) => OnHold::Wait,
-            (_, None) => OnHold::Park,
-            (_, Some(manager)) => OnHold::Passed(manager),
+            (None, _) => HoldMode::Wait,
+            (_, None) => HoldMode::Park,
+            (_, Some(manager)) => HoldMode::Passed(manager),
         }
     }
 }
@@ -96,7 +96,7 @@ pub(super) struct ManagerInner {
     /// Told by the tokens of its objects.
     number: u64,
     /// Requests that wait for the state to change.
-    held: Mutex<Held>,
+    held: Mutex<HeldRequests>,
     /// Notified when the state has changed, and when a request is done while it is not active.
     changed: Condvar,
     held_max: usize,
@@ -239,7 +239,7 @@ impl PoaManager {
             before
         };
         if let Some(orb) = self.0.orb.upgrade() {
-            orb.adapter.lending().end_epoch();
+            orb.adapter.binding_epoch().end_epoch();
         }
         if state != ManagerState::Holding {
             self.let_in();
@@ -255,7 +255,7 @@ impl PoaManager {
         // Calls by lease that had begun when the state was changed: their end is told as that of others is.
         let any_lent = || {
             let is_ours = |token: Token| token.is_of(self.0.number);
-            orb.as_ref().is_some_and(|orb| orb.adapter.lending().any(is_ours))
+            orb.as_ref().is_some_and(|orb| orb.adapter.binding_epoch().any(is_ours))
         };
         let mut held = lock(&self.0.held);
         // In this order: what a call by lease leaves behind - a servant that answers later - is counted before its end is seen.
@@ -266,7 +266,7 @@ impl PoaManager {
 
     /// Counts a request in, or waits, or refuses it, as the state says.
     #[inline]
-    pub(crate) fn enter(&self, on_hold: OnHold<'_>) -> Result<Stripe, Refusal> {
+    pub(crate) fn enter(&self, on_hold: HoldMode<'_>) -> Result<Stripe, Refusal> {
         match self.enter_now() {
             Some(stripe) => Ok(stripe),
             None => self.enter_slowly(on_hold),
@@ -300,16 +300,16 @@ impl PoaManager {
     }
 
     #[cold]
-    fn enter_slowly(&self, on_hold: OnHold<'_>) -> Result<Stripe, Refusal> {
+    fn enter_slowly(&self, on_hold: HoldMode<'_>) -> Result<Stripe, Refusal> {
         let discarded = || refusal(SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
         let mut held = lock(&self.0.held);
         loop {
             let is_letting_in = self.0.state.load(Ordering::SeqCst) == LETTING_IN;
             match (self.state(), on_hold) {
-                (ManagerState::Active, OnHold::Park) if is_letting_in => {
+                (ManagerState::Active, HoldMode::Park) if is_letting_in => {
                     return Err(Refusal::Held(self.clone()));
                 }
-                (ManagerState::Active, OnHold::Passed(manager)) if is_letting_in && manager != self => {
+                (ManagerState::Active, HoldMode::Passed(manager)) if is_letting_in && manager != self => {
                     return Err(Refusal::Held(self.clone()));
                 }
                 (ManagerState::Active, _) => {
@@ -323,13 +323,13 @@ impl PoaManager {
                 (ManagerState::Holding, _) if self.0.is_closing.load(Ordering::SeqCst) => {
                     return Err(discarded());
                 }
-                (ManagerState::Holding, OnHold::Park | OnHold::Passed(_)) => {
+                (ManagerState::Holding, HoldMode::Park | HoldMode::Passed(_)) => {
                     return Err(Refusal::Held(self.clone()));
                 }
-                (ManagerState::Holding, OnHold::Wait) if held.count() >= self.0.held_max => {
+                (ManagerState::Holding, HoldMode::Wait) if held.count() >= self.0.held_max => {
                     return Err(discarded());
                 }
-                (ManagerState::Holding, OnHold::Wait) => {
+                (ManagerState::Holding, HoldMode::Wait) => {
                     held.threads += 1;
                     held = self.0.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
                     held.threads -= 1;
@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     fn enter(manager: &PoaManager) -> Result<Stripe, (SystemExceptionKind, MinorCode)> {
-        manager.enter(OnHold::Wait).map_err(|refusal| match refusal {
+        manager.enter(HoldMode::Wait).map_err(|refusal| match refusal {
             Refusal::Exception(e) => (e.kind, e.minor),
             _ => panic!("threads wait"),
         })

@@ -7,37 +7,37 @@
 //!
 //! No application code is ever called with a lock held.
 
+mod active_object_map;
+mod collocated_binding;
 mod current;
 mod destroy;
 mod error;
 mod gate;
 mod ids;
 pub(crate) mod key;
-mod lent;
 mod lookup;
 mod main_thread;
 mod manager;
 mod manager_factory;
 mod object_id;
-mod object_map;
 mod objects;
 mod path;
 mod policies;
 mod servant_manager;
+mod single_thread;
 mod slots;
-mod turn;
 mod upcall;
 
+pub(crate) use collocated_binding::{AdapterLease, CollocatedBinding};
 pub(crate) use current::Current;
 pub use current::PoaCurrent;
 pub(crate) use current::{current_object, is_in_upcall_of};
 pub use error::PoaError;
 pub(crate) use gate::Gate;
 pub use key::describe_object_key;
-pub(crate) use lent::{AdapterLease, Lent};
-pub(crate) use lookup::Naming;
+pub(crate) use lookup::ObjectSelector;
 pub(crate) use main_thread::{MainThread, Request as MainThreadRequest};
-pub(crate) use manager::OnHold;
+pub(crate) use manager::HoldMode;
 pub use manager::{ManagerState, PoaManager};
 pub(crate) use manager::{STRIPES, Stripe};
 pub(crate) use manager_factory::Managers;
@@ -50,8 +50,8 @@ pub use policies::{
 pub use servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager, Unavailable,
 };
-pub(crate) use slots::{NotedVisit, Visit};
-pub(crate) use upcall::{ActiveObject, Refusal, Share, Upcall, not_exist};
+pub(crate) use slots::{Activation, AtomicActivation};
+pub(crate) use upcall::{ActiveObject, Refusal, Upcall, UpcallShare, not_exist};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -63,16 +63,16 @@ use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::ior::TaggedComponent;
 use ironorb_giop::minor::MinorCode;
 
-use crate::adapter::Activation;
+use crate::adapter::AdapterLookup;
 use crate::config::{Demultiplexing, ObjectLookup};
 use crate::orb::OrbCore;
-use crate::servant::{Kept, Servant};
+use crate::servant::{Servant, ServantHandle};
 use crate::sync::{lock, read, write};
+use active_object_map::ActiveObjectMap;
 use current::enter_adapter;
-use destroy::Life;
+use destroy::LifecycleState;
 use key::{Hint, Nonce, Slot};
-use object_map::ObjectMap;
-use turn::Turns;
+use single_thread::SingleThreadLock;
 
 /// An object adapter. Cheap to clone.
 #[derive(Clone)]
@@ -95,7 +95,7 @@ pub(crate) struct PoaInner {
     manager: PoaManager,
     /// Locked before those of an adapter further down, and before the table of all adapters.
     children: Mutex<BTreeMap<String, Poa>>,
-    objects: ObjectMap,
+    objects: ActiveObjectMap,
     /// Ids are made from slots, which is shortest.
     ids_are_slots: bool,
     /// Keys name slots, and not paths and ids.
@@ -105,15 +105,15 @@ pub(crate) struct PoaInner {
     servant_manager: RwLock<Option<ServantManager>>,
     default_servant: RwLock<Option<Arc<dyn Servant>>>,
     adapter_activator: RwLock<Option<Arc<dyn AdapterActivator>>>,
-    turns: Turns,
+    single_thread_lock: SingleThreadLock,
     /// Requests that wait for an incarnation.
     waiting: AtomicUsize,
-    /// A [`Life`].
+    /// A [`LifecycleState`].
     life: AtomicU8,
     /// What a destruction waits for: objects on their way out and in, and children.
     leaving: AtomicUsize,
     /// Objects to be etherealised when the last request is done.
-    doomed: Mutex<Vec<(ObjectId, Kept)>>,
+    doomed: Mutex<Vec<(ObjectId, ServantHandle)>>,
     /// Notified when objects or the adapter have ended.
     ended: (Mutex<()>, Condvar),
     /// Those who wait for that.
@@ -135,7 +135,7 @@ impl Poa {
         let slot = Slot { index: u32::MAX, generation: 0 };
         let mut poa =
             PoaInner::new(orb, None, ROOT_NAME, Vec::new(), PoaPolicies::ROOT, Vec::new(), manager, slot, 0);
-        poa.life = AtomicU8::new(Life::Destroyed as u8);
+        poa.life = AtomicU8::new(LifecycleState::Destroyed as u8);
         Poa(Arc::new(poa))
     }
 
@@ -205,7 +205,7 @@ impl Poa {
         }
         // Also when it is known: it may be in the making.
         self.check_alive()?;
-        match self.0.orb.adapter.find_or_activate(&self.path_of_child(name), Activation::Direct) {
+        match self.0.orb.adapter.find_or_activate(&self.path_of_child(name), AdapterLookup::Direct) {
             Ok(Some(poa)) => Ok(Poa(poa)),
             Ok(None) => Err(PoaError::AdapterNonExistent),
             Err(_) if self.check_alive().is_err() => Err(PoaError::Destroyed),
@@ -321,9 +321,9 @@ impl Poa {
     /// Has this adapter take requests whose object keys nobody in this process has made: the whole key is then the object's
     /// id. For a server that stands for others, such as a bridge; there is one such adapter in an ORB, the one that asked
     /// last. Not part of the standard.
-    pub fn take_other_keys(&self) -> Result<(), PoaError> {
+    pub fn set_default_adapter(&self) -> Result<(), PoaError> {
         self.check_alive()?;
-        self.0.orb.adapter.take_other_keys(&self.0);
+        self.0.orb.adapter.set_default_adapter(&self.0);
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl Poa {
     }
 
     fn check_alive(&self) -> Result<(), PoaError> {
-        if self.0.life() == Life::Alive { Ok(()) } else { Err(PoaError::Destroyed) }
+        if self.0.life() == LifecycleState::Alive { Ok(()) } else { Err(PoaError::Destroyed) }
     }
 
     fn path_of_child(&self, name: &str) -> Vec<u8> {
@@ -385,11 +385,11 @@ impl PoaInner {
             components,
             manager,
             children: Mutex::default(),
-            objects: ObjectMap::new(
+            objects: ActiveObjectMap::new(
                 &policies,
                 ids_are_slots,
                 orb.config.object_lookup,
-                orb.adapter.lending().clone(),
+                orb.adapter.binding_epoch().clone(),
             ),
             ids_are_slots,
             keys_are_slots: ids_are_slots && orb.config.demultiplexing == Demultiplexing::Delayered,
@@ -397,9 +397,9 @@ impl PoaInner {
             servant_manager: RwLock::default(),
             default_servant: RwLock::default(),
             adapter_activator: RwLock::default(),
-            turns: Turns::default(),
+            single_thread_lock: SingleThreadLock::default(),
             waiting: AtomicUsize::new(0),
-            life: AtomicU8::new(Life::Alive as u8),
+            life: AtomicU8::new(LifecycleState::Alive as u8),
             leaving: AtomicUsize::new(0),
             doomed: Mutex::default(),
             ended: Default::default(),
@@ -454,7 +454,7 @@ impl PoaInner {
     }
 
     /// Returns when the manager does not hold requests, at once if it is active, or waits in another way.
-    pub(crate) fn wait_while_holding(&self, on_hold: OnHold<'_>) -> Result<(), Refusal> {
+    pub(crate) fn wait_while_holding(&self, on_hold: HoldMode<'_>) -> Result<(), Refusal> {
         let entered = self.manager.enter(on_hold)?;
         self.manager.leave(entered);
         Ok(())
@@ -467,24 +467,27 @@ impl PoaInner {
 
     /// Prepares to ask the adapter activator for a child, if there is one; may wait for the manager.
     #[cold]
-    pub(crate) fn inquire(self: &Arc<Self>, activation: Activation<'_>) -> Result<Option<Inquiry>, Refusal> {
+    pub(crate) fn inquire(
+        self: &Arc<Self>,
+        activation: AdapterLookup<'_>,
+    ) -> Result<Option<AdapterActivation>, Refusal> {
         if let Some(refusal) = self.absence() {
             return Err(refusal);
         }
         let Some(activator) = read(&self.adapter_activator).clone() else { return Ok(None) };
         let counted = match activation {
             // 15.3.2.1: what the manager says of requests holds for this as well.
-            Activation::ForRequest(on_hold) => Some(self.manager.enter(on_hold)?),
-            Activation::Direct => None,
+            AdapterLookup::ForRequest(on_hold) => Some(self.manager.enter(on_hold)?),
+            AdapterLookup::Direct => None,
         };
-        Ok(Some(Inquiry { parent: self.clone(), activator, counted }))
+        Ok(Some(AdapterActivation { parent: self.clone(), activator, counted }))
     }
 
     /// What can be said of an object without asking anybody.
-    pub(crate) fn may_have(&self, naming: Naming<'_>) -> Result<(), Refusal> {
+    pub(crate) fn may_have(&self, naming: ObjectSelector<'_>) -> Result<(), Refusal> {
         let is_active = match naming {
-            Naming::Slot(slot) => self.objects.has_slot(slot),
-            Naming::Id(id) => self.objects.has_id(id),
+            ObjectSelector::Slot(slot) => self.objects.has_slot(slot),
+            ObjectSelector::Id(id) => self.objects.has_id(id),
         };
         if is_active || self.policies.request_processing != RequestProcessing::ActiveObjectMapOnly {
             return Ok(());
@@ -494,13 +497,13 @@ impl PoaInner {
 }
 
 /// A question to an adapter activator; in the manager's count until it is dropped.
-pub(crate) struct Inquiry {
+pub(crate) struct AdapterActivation {
     parent: Arc<PoaInner>,
     activator: Arc<dyn AdapterActivator>,
     counted: Option<Stripe>,
 }
 
-impl Inquiry {
+impl AdapterActivation {
     /// Whether the activator made the child.
     pub(crate) fn ask(&self, name: &str) -> Result<bool, Refusal> {
         let _current = enter_adapter(&self.parent);
@@ -515,7 +518,7 @@ impl Inquiry {
     }
 }
 
-impl Drop for Inquiry {
+impl Drop for AdapterActivation {
     fn drop(&mut self) {
         if let Some(counted) = self.counted {
             self.parent.manager.leave(counted);

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::active_object_map::{IdState, MapGuard};
 use super::key::{self, Slot};
-use super::object_map::{Found, OpenMap};
 use super::{
     ActiveObject, IdAssignment, ImplicitActivation, Lifespan, ObjectId, Poa, PoaError, RequestProcessing,
     current_object,
 };
 use crate::generated::InterfaceOf;
 use crate::object::{ObjectRef, TypedRef};
-use crate::servant::{Kept, Servant, servant};
+use crate::servant::{Servant, ServantHandle, servant};
 use crate::sync::read;
 
 /// Activation and references.
@@ -77,10 +77,10 @@ impl Poa {
                 let mut objects = self.0.objects.open();
                 self.check_can_activate(&mut objects, &servant)?;
                 match objects.find(id.as_bytes()) {
-                    Found::Active => return Err(PoaError::ObjectAlreadyActive),
-                    Found::Busy(gate) if gate.is_ours() => return Err(PoaError::ObjectAlreadyActive),
-                    Found::Busy(gate) => gate,
-                    Found::Nothing => {
+                    IdState::Active => return Err(PoaError::ObjectAlreadyActive),
+                    IdState::Busy(gate) if gate.is_ours() => return Err(PoaError::ObjectAlreadyActive),
+                    IdState::Busy(gate) => gate,
+                    IdState::Nothing => {
                         let slot = self.slot_for(&mut objects, id)?;
                         objects.activate(slot, servant);
                         return Ok(());
@@ -272,18 +272,22 @@ impl Poa {
     }
 
     /// Under the map's lock, which a destruction needs to see all objects.
-    fn check_can_activate(&self, objects: &mut OpenMap<'_>, servant: &Kept) -> Result<(), PoaError> {
+    fn check_can_activate(
+        &self,
+        objects: &mut MapGuard<'_>,
+        servant: &ServantHandle,
+    ) -> Result<(), PoaError> {
         self.check_alive()?;
         if objects.is_object(servant) { Err(PoaError::ServantAlreadyActive) } else { Ok(()) }
     }
 
-    fn slot_for(&self, objects: &mut OpenMap<'_>, id: &ObjectId) -> Result<Slot, PoaError> {
+    fn slot_for(&self, objects: &mut MapGuard<'_>, id: &ObjectId) -> Result<Slot, PoaError> {
         if let Some(slot) = objects.slot_of(id.as_bytes()) {
             return Ok(slot);
         }
         if self.0.ids_are_slots {
             let slot = ObjectId::slot_in(id.as_bytes()).ok_or(PoaError::ForeignId)?;
-            if objects.has_no_stay_left(slot) {
+            if objects.has_no_incarnation_left(slot) {
                 return Err(PoaError::TooManyObjects);
             }
             return objects.reserve_again(slot).ok_or(PoaError::ForeignId);

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::key::Slot;
-use crate::servant::Kept;
+use crate::servant::ServantHandle;
 use crate::sync::lock;
 
 /// Objects by the numbers of their places.
 #[derive(Default)]
-pub(super) struct Slots(Places<Place>);
+pub(super) struct ObjectSlots(SlotArray<ObjectSlot>);
 
 /// The place of an object.
 #[derive(Default)]
-pub(super) struct Place(Mutex<Entry>);
+pub(super) struct ObjectSlot(Mutex<Entry>);
 
 /// Places by their numbers. Memory is taken a sixteenth of what there is at a time, never moved, and kept.
-pub(super) struct Places<T> {
+pub(super) struct SlotArray<T> {
     groups: [OnceLock<Box<Group<T>>>; GROUPS],
 }
 
@@ -41,84 +41,84 @@ const GROUPS: usize = 27;
 #[derive(Default)]
 pub(super) struct Entry {
     /// Of the object that is active there.
-    servant: Option<Kept>,
+    servant: Option<ServantHandle>,
     generation: u32,
-    /// Requests in the lowest bits, above them the [`Stay`], then [`LENT`], [`TAKEN`] and [`LISTED`].
+    /// Requests in the lowest bits, above them the [`Incarnation`], then [`BOUND`], [`TAKEN`] and [`LISTED`].
     state: u32,
 }
 
 /// How often a place has been filled, so that requests of an object which has ended are told from those of one that has
 /// come back under its old key. Among those that have not all left it is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Stay(u8);
+pub(super) struct Incarnation(u8);
 
-impl Stay {
-    pub(super) fn all() -> impl Iterator<Item = Stay> {
-        (0..=u8::MAX).map(Stay)
+impl Incarnation {
+    pub(super) fn all() -> impl Iterator<Item = Incarnation> {
+        (0..=u8::MAX).map(Incarnation)
     }
 }
 
 /// A request's object: a place, which object of those that have been there, and which of its stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Visit {
+pub(crate) struct Activation {
     pub(super) index: u32,
     pub(super) generation: u32,
-    pub(super) stay: Stay,
+    pub(super) incarnation: Incarnation,
 }
 
 /// A place for a visit that a thread notes for itself alone.
 #[derive(Debug, Default)]
-pub(crate) struct NotedVisit {
+pub(crate) struct AtomicActivation {
     index: AtomicU32,
     generation: AtomicU32,
-    stay: AtomicU8,
+    incarnation: AtomicU8,
 }
 
-impl NotedVisit {
+impl AtomicActivation {
     #[inline(always)] // a step of many calls
-    pub(crate) fn set(&self, visit: Visit) {
-        self.index.store(visit.index, Ordering::Relaxed);
-        self.generation.store(visit.generation, Ordering::Relaxed);
-        self.stay.store(visit.stay.0, Ordering::Relaxed);
+    pub(crate) fn set(&self, activation: Activation) {
+        self.index.store(activation.index, Ordering::Relaxed);
+        self.generation.store(activation.generation, Ordering::Relaxed);
+        self.incarnation.store(activation.incarnation.0, Ordering::Relaxed);
     }
 
     #[cold]
-    pub(crate) fn get(&self) -> Visit {
-        Visit {
+    pub(crate) fn get(&self) -> Activation {
+        Activation {
             index: self.index.load(Ordering::Relaxed),
             generation: self.generation.load(Ordering::Relaxed),
-            stay: Stay(self.stay.load(Ordering::Relaxed)),
+            incarnation: Incarnation(self.incarnation.load(Ordering::Relaxed)),
         }
     }
 }
 
 /// What was in a place.
-pub(super) struct Emptied {
-    pub(super) servant: Kept,
+pub(super) struct VacatedSlot {
+    pub(super) servant: ServantHandle,
     /// Those that it still has.
     pub(super) requests: u32,
-    pub(super) is_lent: bool,
+    pub(super) is_bound: bool,
 }
 
 /// Requests of one object at a time, those included that are answered later; more are not let in. Worst case: what these
 /// many outstanding answers hold.
-pub(super) const REQUESTS_MAX: u32 = (1 << STAY_SHIFT) - 1;
-const STAY_SHIFT: u32 = 21;
-const STAY_MASK: u32 = 0xff << STAY_SHIFT;
+pub(super) const REQUESTS_MAX: u32 = (1 << INCARNATION_SHIFT) - 1;
+const INCARNATION_SHIFT: u32 = 21;
+const INCARNATION_MASK: u32 = 0xff << INCARNATION_SHIFT;
 /// Threads may have leases of the object.
-const LENT: u32 = 1 << 29;
+const BOUND: u32 = 1 << 29;
 /// An id has the place, active or not.
 const TAKEN: u32 = 1 << 30;
 /// It stands in the list of free places, taken or not.
 const LISTED: u32 = 1 << 31;
 
-impl<T> Default for Places<T> {
+impl<T> Default for SlotArray<T> {
     fn default() -> Self {
-        Places { groups: [const { OnceLock::new() }; GROUPS] }
+        SlotArray { groups: [const { OnceLock::new() }; GROUPS] }
     }
 }
 
-impl<T: Default> Places<T> {
+impl<T: Default> SlotArray<T> {
     /// The place of this number, if there has ever been one.
     #[inline]
     pub(super) fn get(&self, index: u32) -> Option<&T> {
@@ -135,17 +135,17 @@ impl<T: Default> Places<T> {
     }
 }
 
-impl Slots {
+impl ObjectSlots {
     /// The place of this number, if there has ever been one.
     #[inline]
-    pub(super) fn place(&self, index: u32) -> Option<&Place> {
+    pub(super) fn place(&self, index: u32) -> Option<&ObjectSlot> {
         self.0.get(index)
     }
 
     /// What is in it; locked.
     #[inline]
     pub(super) fn open(&self, index: u32) -> Option<MutexGuard<'_, Entry>> {
-        self.place(index).map(Place::open)
+        self.place(index).map(ObjectSlot::open)
     }
 
     /// The same; made if it is not there.
@@ -155,19 +155,19 @@ impl Slots {
 
     /// The address of the servant in a place.
     pub(super) fn servant_at(&self, index: u32) -> Option<usize> {
-        self.open(index)?.servant().map(Kept::address)
+        self.open(index)?.servant().map(ServantHandle::address)
     }
 
     /// Counts a request out; false when its object is not there any more.
     #[inline]
-    pub(super) fn leave(&self, visit: Visit) -> bool {
-        self.place(visit.index).is_some_and(|place| place.leave(visit))
+    pub(super) fn leave(&self, activation: Activation) -> bool {
+        self.place(activation.index).is_some_and(|place| place.leave(activation))
     }
 
     /// Counts another share of a request in; false when its object is not there any more.
-    pub(super) fn enter_again(&self, visit: Visit) -> bool {
-        let Some(mut entry) = self.open(visit.index) else { return false };
-        let is_there = entry.has(visit) && entry.requests() < REQUESTS_MAX;
+    pub(super) fn enter_again(&self, activation: Activation) -> bool {
+        let Some(mut entry) = self.open(activation.index) else { return false };
+        let is_there = entry.has(activation) && entry.requests() < REQUESTS_MAX;
         if is_there {
             entry.state += 1;
         }
@@ -175,7 +175,7 @@ impl Slots {
     }
 }
 
-impl Place {
+impl ObjectSlot {
     /// What is in it; locked.
     #[inline]
     pub(super) fn open(&self) -> MutexGuard<'_, Entry> {
@@ -184,7 +184,7 @@ impl Place {
 
     /// Counts a request in for the object of a slot, whose place this is, if it is active.
     #[inline]
-    pub(super) fn enter(&self, slot: Slot) -> Option<(Visit, Kept)> {
+    pub(super) fn enter(&self, slot: Slot) -> Option<(Activation, ServantHandle)> {
         let mut entry = self.open();
         if entry.generation != slot.generation {
             return None;
@@ -194,9 +194,9 @@ impl Place {
 
     /// Counts a request out; false when its object is not there any more.
     #[inline]
-    pub(super) fn leave(&self, visit: Visit) -> bool {
+    pub(super) fn leave(&self, activation: Activation) -> bool {
         let mut entry = self.open();
-        let is_there = entry.has(visit);
+        let is_there = entry.has(activation);
         if is_there {
             entry.state -= 1;
         }
@@ -218,7 +218,7 @@ fn locate(index: u32) -> (usize, usize, usize) {
 impl Entry {
     /// The servant of the object that is active here.
     #[inline]
-    pub(super) fn servant(&self) -> Option<&Kept> {
+    pub(super) fn servant(&self) -> Option<&ServantHandle> {
         self.servant.as_ref()
     }
 
@@ -235,19 +235,19 @@ impl Entry {
         self.state & REQUESTS_MAX
     }
 
-    pub(super) fn visit(&self, index: u32) -> Visit {
-        Visit { index, generation: self.generation, stay: self.stay() }
+    pub(super) fn activation(&self, index: u32) -> Activation {
+        Activation { index, generation: self.generation, incarnation: self.incarnation() }
     }
 
     /// Counts a request in, if an object is active here.
     #[inline]
-    pub(super) fn enter(&mut self, index: u32) -> Option<(Visit, Kept)> {
+    pub(super) fn enter(&mut self, index: u32) -> Option<(Activation, ServantHandle)> {
         let servant = self.servant.clone()?;
         if self.requests() == REQUESTS_MAX {
             return None;
         }
         self.state += 1;
-        Some((self.visit(index), servant))
+        Some((self.activation(index), servant))
     }
 
     /// Gives the place to an id, without a servant; false when one has it.
@@ -275,31 +275,31 @@ impl Entry {
 
     /// An object is active from now on. `is_elsewhere` tells stays whose requests have not all left, of which there are not as
     /// many as stays.
-    pub(super) fn fill(&mut self, servant: Kept, is_elsewhere: impl Fn(Stay) -> bool) {
-        let mut stay = self.stay();
+    pub(super) fn fill(&mut self, servant: ServantHandle, is_elsewhere: impl Fn(Incarnation) -> bool) {
+        let mut incarnation = self.incarnation();
         loop {
-            stay = Stay(stay.0.wrapping_add(1));
-            if !is_elsewhere(stay) {
+            incarnation = Incarnation(incarnation.0.wrapping_add(1));
+            if !is_elsewhere(incarnation) {
                 break;
             }
         }
-        self.state = self.state & (TAKEN | LISTED) | u32::from(stay.0) << STAY_SHIFT;
+        self.state = self.state & (TAKEN | LISTED) | u32::from(incarnation.0) << INCARNATION_SHIFT;
         self.servant = Some(servant);
     }
 
     /// The object is not active any more.
-    pub(super) fn empty(&mut self) -> Option<Emptied> {
+    pub(super) fn empty(&mut self) -> Option<VacatedSlot> {
         let servant = self.servant.take()?;
-        let emptied = Emptied { servant, requests: self.requests(), is_lent: self.state & LENT != 0 };
-        self.state &= !(REQUESTS_MAX | LENT);
+        let emptied = VacatedSlot { servant, requests: self.requests(), is_bound: self.state & BOUND != 0 };
+        self.state &= !(REQUESTS_MAX | BOUND);
         Some(emptied)
     }
 
     /// Notes that threads may have leases of the object from now on; false when it is not there any more.
-    pub(super) fn lend(&mut self, visit: Visit) -> bool {
-        let is_there = self.has(visit);
+    pub(super) fn bind(&mut self, activation: Activation) -> bool {
+        let is_there = self.has(activation);
         if is_there {
-            self.state |= LENT;
+            self.state |= BOUND;
         }
         is_there
     }
@@ -312,13 +312,15 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) fn has(&self, visit: Visit) -> bool {
-        self.servant.is_some() && self.generation == visit.generation && self.stay() == visit.stay
+    pub(super) fn has(&self, activation: Activation) -> bool {
+        self.servant.is_some()
+            && self.generation == activation.generation
+            && self.incarnation() == activation.incarnation
     }
 
     #[inline]
-    fn stay(&self) -> Stay {
-        Stay(((self.state & STAY_MASK) >> STAY_SHIFT) as u8)
+    fn incarnation(&self) -> Incarnation {
+        Incarnation(((self.state & INCARNATION_MASK) >> INCARNATION_SHIFT) as u8)
     }
 }
 
@@ -344,6 +346,6 @@ mod tests {
 
     #[test]
     fn two_places_are_a_cache_line() {
-        assert_eq!(size_of::<Place>(), 32);
+        assert_eq!(size_of::<ObjectSlot>(), 32);
     }
 }

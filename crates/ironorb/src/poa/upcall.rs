@@ -10,18 +10,18 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
 
+use super::active_object_map::DeactivatedObject;
 use super::current::{Current, current_upcall, enter};
-use super::gate::{Gate, GateKeeper};
+use super::gate::{Gate, GateGuard};
 use super::manager::Stripe;
-use super::object_map::Ended;
-use super::slots::Visit;
+use super::slots::Activation;
 use super::{Cookie, ObjectId, Poa, PoaInner, PoaManager, ServantActivator, ServantLocator, ThreadModel};
 use crate::invoke::servant_panicked;
-use crate::servant::{Kept, Servant};
+use crate::servant::{Servant, ServantHandle};
 use crate::sync::lock;
 
 /// What is done after the last request of an object that has been taken out of its adapter.
-pub(super) enum Farewell {
+pub(super) enum Deactivation {
     /// Nothing: it is dropped.
     Drop,
     /// Its id can be used again after the activator has been told.
@@ -29,7 +29,7 @@ pub(super) enum Farewell {
         activator: Arc<dyn ServantActivator>,
         cleanup_in_progress: bool,
         /// Opens when the id can be used again; `None` where it can be already.
-        keeper: Option<GateKeeper>,
+        keeper: Option<GateGuard>,
     },
     /// Its adapter is being destroyed and will see to it when its last request is done.
     LeaveToAdapter,
@@ -37,11 +37,11 @@ pub(super) enum Farewell {
     Postinvoke { locator: Arc<dyn ServantLocator>, operation: String, cookie: Cookie },
 }
 
-impl Farewell {
+impl Deactivation {
     /// Opens when the id can be used again.
     pub(super) fn gate(&self) -> Option<&Arc<Gate>> {
         match self {
-            Farewell::Etherealize { keeper: Some(keeper), .. } => Some(keeper.gate()),
+            Deactivation::Etherealize { keeper: Some(keeper), .. } => Some(keeper.gate()),
             _ => None,
         }
     }
@@ -49,32 +49,37 @@ impl Farewell {
 
 /// Where a request that has been counted in is counted.
 #[derive(Clone)]
-pub(super) enum Reached {
+pub(super) enum UpcallTarget {
     /// In the slot of its object.
-    Slot(Visit),
+    Slot(Activation),
     /// With its object, which is there for it alone.
-    Once(Arc<OneRequest>),
+    Once(Arc<RequestActivation>),
 }
 
 /// An object that its adapter does not keep; and answers that come later are the same request's.
-pub(super) struct OneRequest {
+pub(super) struct RequestActivation {
     id: ObjectId,
-    servant: Kept,
+    servant: ServantHandle,
     shares: AtomicUsize,
-    farewell: Mutex<Farewell>,
+    deactivation: Mutex<Deactivation>,
 }
 
-impl Reached {
+impl UpcallTarget {
     /// An object for one request, which is counted in. The adapter has counted the object with [`PoaInner::come`].
-    pub(super) fn once(id: ObjectId, servant: Kept, farewell: Farewell) -> Reached {
-        let farewell = Mutex::new(farewell);
-        Reached::Once(Arc::new(OneRequest { id, servant, shares: AtomicUsize::new(1), farewell }))
+    pub(super) fn once(id: ObjectId, servant: ServantHandle, deactivation: Deactivation) -> UpcallTarget {
+        let deactivation = Mutex::new(deactivation);
+        UpcallTarget::Once(Arc::new(RequestActivation {
+            id,
+            servant,
+            shares: AtomicUsize::new(1),
+            deactivation,
+        }))
     }
 
     fn enter_again(&self, poa: &PoaInner) {
         match self {
-            Reached::Slot(visit) => poa.objects.enter_again(*visit),
-            Reached::Once(object) => {
+            UpcallTarget::Slot(activation) => poa.objects.enter_again(*activation),
+            UpcallTarget::Once(object) => {
                 object.shares.fetch_add(1, Ordering::SeqCst);
             }
         }
@@ -83,22 +88,22 @@ impl Reached {
     #[inline]
     fn leave(&self, poa: &Arc<PoaInner>) {
         let ended = match self {
-            Reached::Slot(visit) => poa.objects.leave(*visit),
-            Reached::Once(object) => object.leave(),
+            UpcallTarget::Slot(activation) => poa.objects.leave(*activation),
+            UpcallTarget::Once(object) => object.leave(),
         };
         if let Some(ended) = ended {
-            poa.say_farewell(ended);
+            poa.finish_deactivation(ended);
         }
     }
 }
 
-impl OneRequest {
-    fn leave(&self) -> Option<Ended> {
+impl RequestActivation {
+    fn leave(&self) -> Option<DeactivatedObject> {
         if self.shares.fetch_sub(1, Ordering::SeqCst) > 1 {
             return None;
         }
-        let farewell = std::mem::replace(&mut *lock(&self.farewell), Farewell::Drop);
-        Some(Ended { id: self.id.clone(), servant: self.servant.clone(), farewell })
+        let deactivation = std::mem::replace(&mut *lock(&self.deactivation), Deactivation::Drop);
+        Some(DeactivatedObject { id: self.id.clone(), servant: self.servant.clone(), deactivation })
     }
 }
 
@@ -135,15 +140,15 @@ impl fmt::Debug for ActiveObject {
 /// adapter makes one upcall at a time.
 pub(crate) struct Upcall {
     poa: Arc<PoaInner>,
-    servant: Kept,
-    reached: Reached,
+    servant: ServantHandle,
+    target: UpcallTarget,
     stripe: Stripe,
 }
 
 /// Another share of a request, for an answer that comes later: counted as the upcall is, but without its turn.
-pub(crate) struct Share {
+pub(crate) struct UpcallShare {
     poa: Arc<PoaInner>,
-    reached: Reached,
+    target: UpcallTarget,
     stripe: Stripe,
 }
 
@@ -168,17 +173,22 @@ impl From<SystemException> for Refusal {
 impl Upcall {
     /// A request that has been counted in. It is its turn, if that matters.
     #[inline]
-    pub(super) fn new(poa: Arc<PoaInner>, servant: Kept, reached: Reached, stripe: Stripe) -> Upcall {
-        Upcall { poa, servant, reached, stripe }
+    pub(super) fn new(
+        poa: Arc<PoaInner>,
+        servant: ServantHandle,
+        target: UpcallTarget,
+        stripe: Stripe,
+    ) -> Upcall {
+        Upcall { poa, servant, target, stripe }
     }
 
     #[inline]
-    pub(crate) fn servant(&self) -> &Kept {
+    pub(crate) fn servant(&self) -> &ServantHandle {
         &self.servant
     }
 
-    pub(super) fn reached(&self) -> &Reached {
-        &self.reached
+    pub(super) fn target(&self) -> &UpcallTarget {
+        &self.target
     }
 
     #[inline]
@@ -188,10 +198,12 @@ impl Upcall {
 
     #[cold]
     pub(crate) fn object_id(&self) -> ObjectId {
-        match &self.reached {
+        match &self.target {
             // Its object is there as long as it has this request.
-            Reached::Slot(visit) => self.poa.objects.id_of(*visit).unwrap_or_else(|| ObjectId::from("")),
-            Reached::Once(object) => object.id.clone(),
+            UpcallTarget::Slot(activation) => {
+                self.poa.objects.id_of(*activation).unwrap_or_else(|| ObjectId::from(""))
+            }
+            UpcallTarget::Once(object) => object.id.clone(),
         }
     }
 
@@ -221,29 +233,29 @@ impl Upcall {
 impl Drop for Upcall {
     #[inline]
     fn drop(&mut self) {
-        self.reached.leave(&self.poa);
+        self.target.leave(&self.poa);
         self.poa.manager.leave(self.stripe);
         if self.poa.policies.thread != ThreadModel::OrbControl {
-            self.poa.end_turn();
+            self.poa.release_single_thread();
         }
     }
 }
 
-impl Share {
+impl UpcallShare {
     /// A share of the request that this thread is carrying out; `None` outside an upcall.
-    pub(crate) fn of_this_thread() -> Option<Share> {
+    pub(crate) fn of_this_thread() -> Option<UpcallShare> {
         current_upcall(|upcall| {
             // Both counts are above 0 as long as the upcall lasts, so no state need be looked at.
-            upcall.reached.enter_again(&upcall.poa);
+            upcall.target.enter_again(&upcall.poa);
             let stripe = upcall.poa.manager.enter_again();
-            Share { poa: upcall.poa.clone(), reached: upcall.reached.clone(), stripe }
+            UpcallShare { poa: upcall.poa.clone(), target: upcall.target.clone(), stripe }
         })
     }
 }
 
-impl Drop for Share {
+impl Drop for UpcallShare {
     fn drop(&mut self) {
-        self.reached.leave(&self.poa);
+        self.target.leave(&self.poa);
         self.poa.manager.leave(self.stripe);
     }
 }

@@ -128,7 +128,7 @@ impl Work {
     /// Whether [`carry_out`](Self::carry_out) would wait for a manager that holds requests.
     pub(crate) fn is_held(&self, orb: &OrbCore) -> bool {
         match self {
-            Work::Request(message) | Work::Locate(message) => orb.adapter.prospect_of(message).is_held,
+            Work::Request(message) | Work::Locate(message) => orb.adapter.adapter_status_of(message).is_held,
             Work::TooLarge(_) => false,
         }
     }

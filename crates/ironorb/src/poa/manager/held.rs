@@ -10,16 +10,16 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
-use crate::adapter::Postponed;
+use crate::adapter::ParkedRequest;
 use crate::sync::lock;
 
 /// What waits for a manager.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct HeldRequests {
     /// Callers in this process.
     pub(super) threads: usize,
     /// Requests from elsewhere.
-    parked: VecDeque<Postponed>,
+    parked: VecDeque<ParkedRequest>,
     parked_bytes: usize,
     /// Clients whose requests are being let in, and since when.
     begun: Vec<(Option<u64>, Instant)>,
@@ -32,13 +32,13 @@ const IN_ORDER_FOR: Duration = Duration::from_millis(25);
 
 /// What is to be done about requests that have been held.
 enum Next {
-    Begin(Postponed),
+    Begin(ParkedRequest),
     /// Those of whom there are any are being served.
     Wait(Duration),
     Nothing,
 }
 
-impl Held {
+impl HeldRequests {
     pub(super) fn count(&self) -> usize {
         self.threads + self.parked.len()
     }
@@ -48,7 +48,7 @@ impl Held {
         self.parked.is_empty() && self.begun.iter().all(|(_, since)| since.elapsed() >= IN_ORDER_FOR)
     }
 
-    fn park(&mut self, request: Postponed, is_first: bool) {
+    fn park(&mut self, request: ParkedRequest, is_first: bool) {
         self.parked_bytes += request.bytes();
         match is_first {
             true => self.parked.push_front(request),
@@ -89,7 +89,7 @@ impl Held {
 impl PoaManager {
     /// Keeps a request until it may be let in, before all others if it `is_first`; when there are too many it is
     /// answered with TRANSIENT (CORBA 3.3 part 1, 15.3.2.1). Given back when it may be let in now, or refused.
-    pub(crate) fn park(&self, request: Postponed, is_first: bool) -> Option<Postponed> {
+    pub(crate) fn park(&self, request: ParkedRequest, is_first: bool) -> Option<ParkedRequest> {
         let mut held = lock(&self.0.held);
         let state = self.0.state.load(Ordering::SeqCst);
         let waits = match state {
@@ -121,9 +121,9 @@ impl PoaManager {
         let absent = {
             let mut held = lock(&self.0.held);
             let (present, absent): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut held.parked).into_iter().partition(Postponed::has_adapter);
+                std::mem::take(&mut held.parked).into_iter().partition(ParkedRequest::has_adapter);
             held.parked = present.into();
-            held.parked_bytes -= absent.iter().map(Postponed::bytes).sum::<usize>();
+            held.parked_bytes -= absent.iter().map(ParkedRequest::bytes).sum::<usize>();
             absent
         };
         if absent.is_empty() {
@@ -142,7 +142,7 @@ impl PoaManager {
     }
 
     /// The first is a thread of the manager's own: those of other managers may all be in servants that wait for it.
-    fn add_worker(&self, mut held: MutexGuard<'_, Held>) {
+    fn add_worker(&self, mut held: MutexGuard<'_, HeldRequests>) {
         let Some(orb) = self.0.orb.upgrade() else { return };
         let threads = orb.adapter.threads_for_held();
         if held.parked.is_empty() || held.workers > threads.threads_max() {

@@ -9,46 +9,46 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::HashTable;
 
-use super::gate::{Gate, GateKeeper};
+use super::gate::{Gate, GateGuard};
 use super::ids::Ids;
 use super::key::Slot;
-use super::lookup::Naming;
-use super::slots::{Emptied, Entry, Place, Slots, Stay, Visit};
-use super::upcall::Farewell;
+use super::lookup::ObjectSelector;
+use super::slots::{Activation, Entry, Incarnation, ObjectSlot, ObjectSlots, VacatedSlot};
+use super::upcall::Deactivation;
 use super::{ObjectId, PoaPolicies, RequestProcessing};
 use crate::config::ObjectLookup;
-use crate::lease::{Lending, Token};
-use crate::servant::Kept;
+use crate::lease::{BindingEpoch, Token};
+use crate::servant::ServantHandle;
 use crate::sync::lock;
 
 /// Objects by slot, id and servant.
-pub(crate) struct ObjectMap {
-    slots: Slots,
+pub(crate) struct ActiveObjectMap {
+    slots: ObjectSlots,
     /// `None` where ids are made from slots.
     ids: Option<Ids>,
-    books: Mutex<Books>,
-    lending: Arc<Lending>,
+    state: Mutex<MapState>,
+    binding_epoch: Arc<BindingEpoch>,
 }
 
 /// What is needed when objects come and go.
-struct Books {
+struct MapState {
     /// Slots that there are.
     slots: u32,
     /// Slots to be given out; those that are taken meanwhile are skipped.
     free: Vec<u32>,
-    by_servant: ByServant,
+    by_servant: ServantIndex,
     /// Objects that each servant is, until they are etherealised, where that is asked.
     uses: Option<HashMap<usize, usize>>,
     /// Slots whose object is being incarnated, or is on its way out and will be etherealised.
     busy: HashMap<u32, Arc<Gate>>,
     /// Objects that are not active any more and have requests.
-    leaving: HashMap<Visit, Leaving>,
+    leaving: HashMap<Activation, DeactivatingObject>,
     /// Active objects that threads may have leases of, by slot.
-    lent: HashMap<u32, Token>,
+    bound: HashMap<u32, Token>,
 }
 
 /// From a servant to its slot.
-enum ByServant {
+enum ServantIndex {
     /// A servant may be several objects.
     NotUnique,
     /// Nobody has had to know: servants that nobody else holds are no other object.
@@ -57,156 +57,160 @@ enum ByServant {
     Known(HashTable<u32>),
 }
 
-struct Leaving {
-    object: Ended,
+struct DeactivatingObject {
+    object: DeactivatedObject,
     /// Those that have been counted; beside them there are calls by lease.
     requests: u32,
     token: Option<Token>,
 }
 
 /// An object that has been taken out and has no request, and what is to be done about that.
-pub(super) struct Ended {
+pub(super) struct DeactivatedObject {
     pub(super) id: ObjectId,
-    pub(super) servant: Kept,
-    pub(super) farewell: Farewell,
+    pub(super) servant: ServantHandle,
+    pub(super) deactivation: Deactivation,
 }
 
 /// A request that has been counted in.
-pub(super) struct Entered<'m> {
+pub(super) struct AdmittedRequest<'m> {
     /// Where.
-    pub(super) place: &'m Place,
-    pub(super) visit: Visit,
-    pub(super) servant: Kept,
+    pub(super) place: &'m ObjectSlot,
+    pub(super) activation: Activation,
+    pub(super) servant: ServantHandle,
 }
 
 /// The map, open for changes.
-pub(super) struct OpenMap<'m> {
-    map: &'m ObjectMap,
-    books: MutexGuard<'m, Books>,
+pub(super) struct MapGuard<'m> {
+    map: &'m ActiveObjectMap,
+    state: MutexGuard<'m, MapState>,
 }
 
 /// What a map has for an id.
-pub(super) enum Found {
+pub(super) enum IdState {
     Active,
     /// Somebody is at it: wait, then look again.
     Busy(Arc<Gate>),
     Nothing,
 }
 
-impl ObjectMap {
+impl ActiveObjectMap {
     /// For ids that are made from slots there is nothing to look up.
     pub(super) fn new(
         policies: &PoaPolicies,
         ids_are_slots: bool,
         lookup: ObjectLookup,
-        lending: Arc<Lending>,
-    ) -> ObjectMap {
+        binding_epoch: Arc<BindingEpoch>,
+    ) -> ActiveObjectMap {
         let is_asked = policies.request_processing == RequestProcessing::ServantManager;
         let is_unique = policies.is_unique();
-        ObjectMap {
-            slots: Slots::default(),
+        ActiveObjectMap {
+            slots: ObjectSlots::default(),
             ids: (!ids_are_slots).then(|| Ids::new(lookup)),
-            books: Mutex::new(Books {
+            state: Mutex::new(MapState {
                 slots: 0,
                 free: Vec::new(),
-                by_servant: if is_unique { ByServant::NotAsked } else { ByServant::NotUnique },
+                by_servant: if is_unique { ServantIndex::NotAsked } else { ServantIndex::NotUnique },
                 uses: (is_asked && !is_unique).then(HashMap::new),
                 busy: HashMap::new(),
                 leaving: HashMap::new(),
-                lent: HashMap::new(),
+                bound: HashMap::new(),
             }),
-            lending,
+            binding_epoch,
         }
     }
 
-    pub(super) fn open(&self) -> OpenMap<'_> {
-        OpenMap { map: self, books: lock(&self.books) }
+    pub(super) fn open(&self) -> MapGuard<'_> {
+        MapGuard { map: self, state: lock(&self.state) }
     }
 
     /// Counts a request in for an object, if it is active; one that a slot names must still be the one that the slot was given
     /// out for.
     #[inline]
-    pub(super) fn enter(&self, naming: Naming<'_>) -> Option<Entered<'_>> {
+    pub(super) fn enter(&self, naming: ObjectSelector<'_>) -> Option<AdmittedRequest<'_>> {
         match (naming, &self.ids) {
-            (Naming::Slot(slot), _) => self.enter_slot(slot),
-            (Naming::Id(id), None) => self.enter_slot(ObjectId::slot_in(id)?),
+            (ObjectSelector::Slot(slot), _) => self.enter_slot(slot),
+            (ObjectSelector::Id(id), None) => self.enter_slot(ObjectId::slot_in(id)?),
             // While the id is looked at, for its slot may become another's afterwards.
-            (Naming::Id(id), Some(ids)) => ids.find(id, |index| {
+            (ObjectSelector::Id(id), Some(ids)) => ids.find(id, |index| {
                 let place = self.slots.place(index)?;
-                let (visit, servant) = place.open().enter(index)?;
-                Some(Entered { place, visit, servant })
+                let (activation, servant) = place.open().enter(index)?;
+                Some(AdmittedRequest { place, activation, servant })
             })?,
         }
     }
 
     #[inline]
-    fn enter_slot(&self, slot: Slot) -> Option<Entered<'_>> {
+    fn enter_slot(&self, slot: Slot) -> Option<AdmittedRequest<'_>> {
         let place = self.slots.place(slot.index)?;
-        let (visit, servant) = place.enter(slot)?;
-        Some(Entered { place, visit, servant })
+        let (activation, servant) = place.enter(slot)?;
+        Some(AdmittedRequest { place, activation, servant })
     }
 
     /// Counts a request out that has entered there, as [`leave`](Self::leave) does.
     #[inline]
-    pub(super) fn leave_place(&self, place: &Place, visit: Visit) -> Option<Ended> {
-        if place.leave(visit) { None } else { self.leave_leaving(visit) }
+    pub(super) fn leave_place(
+        &self,
+        place: &ObjectSlot,
+        activation: Activation,
+    ) -> Option<DeactivatedObject> {
+        if place.leave(activation) { None } else { self.leave_leaving(activation) }
     }
 
     /// Counts a request out. The last one of an object that has been taken out gives what is left to do.
     #[inline]
-    pub(super) fn leave(&self, visit: Visit) -> Option<Ended> {
-        if self.slots.leave(visit) { None } else { self.leave_leaving(visit) }
+    pub(super) fn leave(&self, activation: Activation) -> Option<DeactivatedObject> {
+        if self.slots.leave(activation) { None } else { self.leave_leaving(activation) }
     }
 
     #[cold]
-    fn leave_leaving(&self, visit: Visit) -> Option<Ended> {
-        let mut books = lock(&self.books);
-        let leaving = books.leaving.get_mut(&visit)?;
+    fn leave_leaving(&self, activation: Activation) -> Option<DeactivatedObject> {
+        let mut state = lock(&self.state);
+        let leaving = state.leaving.get_mut(&activation)?;
         leaving.requests -= 1;
-        if leaving.is_in_use(&self.lending) {
+        if leaving.is_in_use(&self.binding_epoch) {
             return None;
         }
-        books.leaving.remove(&visit).map(|leaving| leaving.object)
+        state.leaving.remove(&activation).map(|leaving| leaving.object)
     }
 
     /// A call by lease is over. The last one of an object that has been taken out gives what is left to do.
     #[cold]
-    pub(super) fn leave_lent(&self, token: Token) -> Option<Ended> {
-        let mut books = lock(&self.books);
+    pub(super) fn leave_binding(&self, token: Token) -> Option<DeactivatedObject> {
+        let mut state = lock(&self.state);
         // One after the other: of two calls that end at the same time, the second sees that both have.
-        let mut leaving = books.leaving.iter();
-        let (visit, leaving) = leaving.find(|(_, leaving)| leaving.token == Some(token))?;
-        if leaving.is_in_use(&self.lending) {
+        let mut leaving = state.leaving.iter();
+        let (activation, leaving) = leaving.find(|(_, leaving)| leaving.token == Some(token))?;
+        if leaving.is_in_use(&self.binding_epoch) {
             return None;
         }
-        let visit = *visit;
-        books.leaving.remove(&visit).map(|leaving| leaving.object)
+        let activation = *activation;
+        state.leaving.remove(&activation).map(|leaving| leaving.object)
     }
 
     /// The object may be called by lease from now on; `None` when it is not active any more.
     #[cold]
-    pub(super) fn lend(&self, visit: Visit, manager: u64) -> Option<Token> {
-        let mut books = lock(&self.books);
+    pub(super) fn bind(&self, activation: Activation, manager: u64) -> Option<Token> {
+        let mut state = lock(&self.state);
         self.slots
-            .open(visit.index)?
-            .lend(visit)
-            .then(|| *books.lent.entry(visit.index).or_insert_with(|| Token::new(manager)))
+            .open(activation.index)?
+            .bind(activation)
+            .then(|| *state.bound.entry(activation.index).or_insert_with(|| Token::new(manager)))
     }
 
     /// The servant of an object that has a request.
     #[cold]
-    pub(super) fn servant_in(&self, visit: Visit) -> Option<Kept> {
-        let books = lock(&self.books);
-        if let Some(leaving) = books.leaving.get(&visit) {
+    pub(super) fn servant_in(&self, activation: Activation) -> Option<ServantHandle> {
+        let state = lock(&self.state);
+        if let Some(leaving) = state.leaving.get(&activation) {
             return Some(leaving.object.servant.clone());
         }
-        self.slots.open(visit.index).filter(|entry| entry.has(visit))?.servant().cloned()
+        self.slots.open(activation.index).filter(|entry| entry.has(activation))?.servant().cloned()
     }
 
     /// Counts another share of a request that is in.
-    pub(super) fn enter_again(&self, visit: Visit) {
-        if !self.slots.enter_again(visit)
-            && let Some(leaving) = lock(&self.books).leaving.get_mut(&visit)
+    pub(super) fn enter_again(&self, activation: Activation) {
+        if !self.slots.enter_again(activation)
+            && let Some(leaving) = lock(&self.state).leaving.get_mut(&activation)
         {
             leaving.requests += 1;
         }
@@ -214,14 +218,14 @@ impl ObjectMap {
 
     /// The id of an object that has a request.
     #[cold]
-    pub(super) fn id_of(&self, visit: Visit) -> Option<ObjectId> {
-        let slot = Slot { index: visit.index, generation: visit.generation };
+    pub(super) fn id_of(&self, activation: Activation) -> Option<ObjectId> {
+        let slot = Slot { index: activation.index, generation: activation.generation };
         let Some(ids) = &self.ids else { return Some(ObjectId::of_slot(slot)) };
         // Open, so that the slot does not become another's.
-        let books = lock(&self.books);
-        match books.leaving.get(&visit) {
+        let state = lock(&self.state);
+        match state.leaving.get(&activation) {
             Some(leaving) => Some(leaving.object.id.clone()),
-            None => ids.in_slot(visit.index),
+            None => ids.in_slot(activation.index),
         }
     }
 
@@ -236,14 +240,14 @@ impl ObjectMap {
     }
 
     /// The servant of an active object.
-    pub(super) fn servant_of(&self, id: &[u8]) -> Option<Kept> {
+    pub(super) fn servant_of(&self, id: &[u8]) -> Option<ServantHandle> {
         let slot = self.slot_of(id)?;
         self.in_slot(slot, |entry| entry.servant().cloned()).flatten()
     }
 
     /// The id in a slot, active or not.
     pub(super) fn id_in_slot(&self, slot: Slot) -> Option<ObjectId> {
-        let _books = lock(&self.books);
+        let _state = lock(&self.state);
         self.in_slot(slot, |entry| entry.is_taken()).filter(|is_taken| *is_taken)?;
         self.id_at(slot.index, slot.generation)
     }
@@ -274,13 +278,13 @@ impl ObjectMap {
     }
 }
 
-impl OpenMap<'_> {
-    pub(super) fn find(&self, id: &[u8]) -> Found {
-        let Some(slot) = self.map.slot_of(id) else { return Found::Nothing };
-        if let Some(gate) = self.books.busy.get(&slot.index) {
-            return Found::Busy(gate.clone());
+impl MapGuard<'_> {
+    pub(super) fn find(&self, id: &[u8]) -> IdState {
+        let Some(slot) = self.map.slot_of(id) else { return IdState::Nothing };
+        if let Some(gate) = self.state.busy.get(&slot.index) {
+            return IdState::Busy(gate.clone());
         }
-        if self.map.has_slot(slot) { Found::Active } else { Found::Nothing }
+        if self.map.has_slot(slot) { IdState::Active } else { IdState::Nothing }
     }
 
     /// The slot that an id has, active or reserved.
@@ -289,16 +293,16 @@ impl OpenMap<'_> {
     }
 
     /// Whether a servant that is one object is one already.
-    pub(super) fn is_object(&mut self, servant: &Kept) -> bool {
+    pub(super) fn is_object(&mut self, servant: &ServantHandle) -> bool {
         !servant.is_nobody_elses() && self.by_servant(servant.address()).is_some()
     }
 
     /// The object of a servant that is one object.
     pub(super) fn by_servant(&mut self, address: usize) -> Option<ObjectId> {
-        if let ByServant::NotAsked = self.books.by_servant {
-            self.books.by_servant = ByServant::Known(self.all_by_servant());
+        if let ServantIndex::NotAsked = self.state.by_servant {
+            self.state.by_servant = ServantIndex::Known(self.all_by_servant());
         }
-        let ByServant::Known(by_servant) = &self.books.by_servant else { return None };
+        let ServantIndex::Known(by_servant) = &self.state.by_servant else { return None };
         let slots = &self.map.slots;
         let index = *by_servant.find(hash_of(address), |index| slots.servant_at(*index) == Some(address))?;
         let generation = slots.open(index)?.generation();
@@ -309,7 +313,7 @@ impl OpenMap<'_> {
     fn all_by_servant(&self) -> HashTable<u32> {
         let slots = &self.map.slots;
         let mut all = HashTable::new();
-        for index in 0..self.books.slots {
+        for index in 0..self.state.slots {
             if let Some(address) = slots.servant_at(index) {
                 all.insert_unique(hash_of(address), index, |index| hash_at(slots, *index));
             }
@@ -335,63 +339,66 @@ impl OpenMap<'_> {
     }
 
     /// Whether each of its stays has left requests behind that are not over: no further one could be told from them.
-    pub(super) fn has_no_stay_left(&self, slot: Slot) -> bool {
+    pub(super) fn has_no_incarnation_left(&self, slot: Slot) -> bool {
         let Slot { index, generation } = slot;
-        Stay::all().all(|stay| self.books.leaving.contains_key(&Visit { index, generation, stay }))
+        Incarnation::all().all(|incarnation| {
+            self.state.leaving.contains_key(&Activation { index, generation, incarnation })
+        })
     }
 
     fn take_free(&mut self) -> Option<(u32, u32)> {
-        while let Some(index) = self.books.free.pop() {
+        while let Some(index) = self.state.free.pop() {
             let Some(mut entry) = self.map.slots.open(index) else { continue };
             entry.set_listed(false);
             if entry.take() {
                 return Some((index, entry.generation()));
             }
         }
-        if self.books.slots == u32::MAX {
+        if self.state.slots == u32::MAX {
             return None;
         }
-        let index = self.books.slots;
-        self.books.slots += 1;
+        let index = self.state.slots;
+        self.state.slots += 1;
         let mut entry = self.map.slots.make(index);
         entry.take();
         Some((index, entry.generation()))
     }
 
     /// Puts an object into the slot of its id, and counts a request in if that is what it is for.
-    pub(super) fn activate(&mut self, slot: Slot, servant: Kept) {
+    pub(super) fn activate(&mut self, slot: Slot, servant: ServantHandle) {
         let address = servant.address();
         let slots = &self.map.slots;
-        if let ByServant::Known(by_servant) = &mut self.books.by_servant {
+        if let ServantIndex::Known(by_servant) = &mut self.state.by_servant {
             by_servant.insert_unique(hash_of(address), slot.index, |index| hash_at(slots, *index));
         }
-        if let Some(uses) = &mut self.books.uses {
+        if let Some(uses) = &mut self.state.uses {
             *uses.entry(address).or_default() += 1;
         }
-        if !self.books.busy.is_empty() {
-            self.books.busy.remove(&slot.index);
+        if !self.state.busy.is_empty() {
+            self.state.busy.remove(&slot.index);
         }
         if let Some(mut entry) = self.map.slots.open(slot.index) {
-            let visit = |stay| Visit { index: slot.index, generation: slot.generation, stay };
-            entry.fill(servant, |stay| self.books.leaving.contains_key(&visit(stay)));
+            let activation =
+                |incarnation| Activation { index: slot.index, generation: slot.generation, incarnation };
+            entry.fill(servant, |incarnation| self.state.leaving.contains_key(&activation(incarnation)));
         }
     }
 
     /// Says that a thread incarnates the object of an id that is not active, until it calls
     /// [`activate`](Self::activate) or [`end_busy`](Self::end_busy).
-    pub(super) fn begin_busy(&mut self, id: &ObjectId, keeper: &GateKeeper) -> Option<Slot> {
+    pub(super) fn begin_busy(&mut self, id: &ObjectId, keeper: &GateGuard) -> Option<Slot> {
         let slot = match self.slot_of(id.as_bytes()) {
             Some(slot) => slot,
             None => self.reserve_with(|_| id.clone())?.0,
         };
-        self.books.busy.insert(slot.index, keeper.gate().clone());
+        self.state.busy.insert(slot.index, keeper.gate().clone());
         Some(slot)
     }
 
     /// Forgets an id that was busy.
     pub(super) fn end_busy(&mut self, id: &ObjectId) {
         if let Some(slot) = self.slot_of(id.as_bytes())
-            && self.books.busy.remove(&slot.index).is_some()
+            && self.state.busy.remove(&slot.index).is_some()
         {
             self.free(id, slot.index);
         }
@@ -400,33 +407,37 @@ impl OpenMap<'_> {
     /// Takes an object out; its slot and generation are never given out together again, unless to its id. Where its farewell
     /// has a gate, the id is busy until [`end_busy`](Self::end_busy). `None` when there is none; else what is to be done
     /// about it at once, if it has no requests.
-    pub(super) fn remove(&mut self, id: &[u8], farewell: Farewell) -> Option<Option<Ended>> {
+    pub(super) fn remove(
+        &mut self,
+        id: &[u8],
+        deactivation: Deactivation,
+    ) -> Option<Option<DeactivatedObject>> {
         let slot = self.slot_of(id)?;
         let mut entry = self.map.slots.open(slot.index)?;
-        let visit = entry.visit(slot.index);
-        let Emptied { servant, requests, is_lent } = entry.empty()?;
+        let activation = entry.activation(slot.index);
+        let VacatedSlot { servant, requests, is_bound } = entry.empty()?;
         drop(entry);
-        let token = if is_lent { self.books.lent.remove(&slot.index) } else { None };
+        let token = if is_bound { self.state.bound.remove(&slot.index) } else { None };
         if token.is_some() {
-            self.map.lending.end_epoch();
+            self.map.binding_epoch.end_epoch();
         }
-        if let ByServant::Known(by_servant) = &mut self.books.by_servant
+        if let ServantIndex::Known(by_servant) = &mut self.state.by_servant
             && let Ok(found) = by_servant.find_entry(hash_of(servant.address()), |index| *index == slot.index)
         {
             found.remove();
         }
-        let object = Ended { id: ObjectId::from(id), servant, farewell };
-        match object.farewell.gate() {
+        let object = DeactivatedObject { id: ObjectId::from(id), servant, deactivation };
+        match object.deactivation.gate() {
             Some(gate) => {
-                self.books.busy.insert(slot.index, gate.clone());
+                self.state.busy.insert(slot.index, gate.clone());
             }
             None => self.free(&object.id, slot.index),
         }
-        let leaving = Leaving { object, requests, token };
-        if !leaving.is_in_use(&self.map.lending) {
+        let leaving = DeactivatingObject { object, requests, token };
+        if !leaving.is_in_use(&self.map.binding_epoch) {
             return Some(Some(leaving.object));
         }
-        self.books.leaving.insert(visit, leaving);
+        self.state.leaving.insert(activation, leaving);
         Some(None)
     }
 
@@ -437,12 +448,12 @@ impl OpenMap<'_> {
         let Some(mut entry) = self.map.slots.open(index) else { return };
         entry.give_up();
         if !entry.set_listed(true) {
-            self.books.free.push(index);
+            self.state.free.push(index);
         }
     }
 
     pub(super) fn ids(&self) -> Vec<ObjectId> {
-        (0..self.books.slots)
+        (0..self.state.slots)
             .filter_map(|index| {
                 let entry = self.map.slots.open(index)?;
                 let generation = entry.servant().map(|_| entry.generation())?;
@@ -453,8 +464,8 @@ impl OpenMap<'_> {
     }
 
     /// An object that was taken out is done; true when its servant is another object as well.
-    pub(super) fn release(&mut self, servant: &Kept) -> bool {
-        let Some(uses) = &mut self.books.uses else { return false };
+    pub(super) fn release(&mut self, servant: &ServantHandle) -> bool {
+        let Some(uses) = &mut self.state.uses else { return false };
         let address = servant.address();
         let Some(count) = uses.get_mut(&address) else { return false };
         *count -= 1;
@@ -466,9 +477,9 @@ impl OpenMap<'_> {
     }
 }
 
-impl Leaving {
-    fn is_in_use(&self, lending: &Lending) -> bool {
-        self.requests > 0 || self.token.is_some_and(|token| lending.any(|other| other == token))
+impl DeactivatingObject {
+    fn is_in_use(&self, binding_epoch: &BindingEpoch) -> bool {
+        self.requests > 0 || self.token.is_some_and(|token| binding_epoch.any(|other| other == token))
     }
 }
 
@@ -479,6 +490,6 @@ fn hash_of(address: usize) -> u64 {
     product ^ (product >> 32)
 }
 
-fn hash_at(slots: &Slots, index: u32) -> u64 {
+fn hash_at(slots: &ObjectSlots, index: u32) -> u64 {
     slots.servant_at(index).map_or(0, hash_of)
 }

@@ -6,25 +6,25 @@ use ironorb_giop::TransmissionCodeSets;
 use ironorb_giop::message::Message;
 
 use super::ReplySink;
-use super::serving::{Obstacle, answer_locate, nobody_takes_it};
+use super::serving::{WaitCause, answer_locate, nobody_takes_it};
 use crate::Any;
 use crate::generated::Raised;
 use crate::generated::call::{Later, Responder};
 use crate::interceptor::FreshSlots;
 use crate::orb::OrbCore;
-use crate::poa::{MainThreadRequest, OnHold, PoaManager, Refusal};
+use crate::poa::{HoldMode, MainThreadRequest, PoaManager, Refusal};
 
 /// A request that waits. One that is dropped is answered with TRANSIENT.
-pub(crate) struct Postponed {
+pub(crate) struct ParkedRequest {
     message: Message,
     client: Option<u64>,
     /// `None` once it has been answered.
-    place: Option<Place>,
+    place: Option<ReplyDestination>,
     orb: Arc<OrbCore>,
 }
 
 /// Where its answer goes.
-enum Place {
+enum ReplyDestination {
     Request {
         later: Later,
         code_sets: TransmissionCodeSets,
@@ -34,30 +34,34 @@ enum Place {
     Locate(Box<dyn ReplySink + Send>),
 }
 
-impl Postponed {
+impl ParkedRequest {
     /// A Request, with a copy of its message: the connection goes on. `None` when its connection owes too many answers.
     pub(super) fn request(
         message: &Message,
         code_sets: TransmissionCodeSets,
         responder: &Responder<'_>,
         orb: &Arc<OrbCore>,
-    ) -> Option<Postponed> {
+    ) -> Option<ParkedRequest> {
         let later = responder.later_outside_upcall()?;
         let slots = responder.interception().map(|_| FreshSlots::of_this_thread());
-        Some(Postponed {
+        Some(ParkedRequest {
             message: message.clone(),
             client: responder.client(),
-            place: Some(Place::Request { later, code_sets, slots }),
+            place: Some(ReplyDestination::Request { later, code_sets, slots }),
             orb: orb.clone(),
         })
     }
 
     /// A LocateRequest.
-    pub(super) fn locate(message: &Message, sink: &dyn ReplySink, orb: &Arc<OrbCore>) -> Option<Postponed> {
-        Some(Postponed {
+    pub(super) fn locate(
+        message: &Message,
+        sink: &dyn ReplySink,
+        orb: &Arc<OrbCore>,
+    ) -> Option<ParkedRequest> {
+        Some(ParkedRequest {
             message: message.clone(),
             client: sink.client(),
-            place: Some(Place::Locate(sink.later()?)),
+            place: Some(ReplyDestination::Locate(sink.later()?)),
             orb: orb.clone(),
         })
     }
@@ -74,7 +78,7 @@ impl Postponed {
 
     /// Whether there is an adapter for its object. Never waits, and asks nobody.
     pub(crate) fn has_adapter(&self) -> bool {
-        self.place.is_some() && self.orb.adapter.prospect_of(&self.message).has_adapter
+        self.place.is_some() && self.orb.adapter.adapter_status_of(&self.message).has_adapter
     }
 
     /// Bytes that may be held together with it.
@@ -93,13 +97,13 @@ impl Postponed {
     }
 
     /// Gives it back when what it was to wait for has happened already.
-    pub(super) fn wait_for(self, obstacle: Obstacle, passed: Option<&PoaManager>) -> Option<Postponed> {
+    pub(super) fn wait_for(self, obstacle: WaitCause, passed: Option<&PoaManager>) -> Option<ParkedRequest> {
         match obstacle {
-            Obstacle::Held(manager) => {
+            WaitCause::Held(manager) => {
                 let is_first = passed == Some(&manager);
                 manager.park(self, is_first)
             }
-            Obstacle::OtherThread(poa) => {
+            WaitCause::OtherThread(poa) => {
                 let orb = self.orb.clone();
                 let request = MainThreadRequest {
                     manager: poa.manager().clone(),
@@ -112,17 +116,17 @@ impl Postponed {
         }
     }
 
-    fn try_carry_out(&mut self, passed: Option<&PoaManager>) -> Result<(), Obstacle> {
+    fn try_carry_out(&mut self, passed: Option<&PoaManager>) -> Result<(), WaitCause> {
         let (adapter, orb) = (&self.orb.adapter, &self.orb);
         match self.place.take() {
             None => Ok(()),
-            Some(Place::Locate(sink)) => {
+            Some(ReplyDestination::Locate(sink)) => {
                 let Ok(request) = self.message.parse_locate_request() else { return Ok(()) };
-                let on_hold = OnHold::of(self.client, passed);
+                let on_hold = HoldMode::of(self.client, passed);
                 match adapter.locate(request.object_key, on_hold) {
                     Err(Refusal::Held(manager)) => {
-                        self.place = Some(Place::Locate(sink));
-                        Err(Obstacle::Held(manager))
+                        self.place = Some(ReplyDestination::Locate(sink));
+                        Err(WaitCause::Held(manager))
                     }
                     found => {
                         answer_locate(&*sink, &request, &found);
@@ -130,7 +134,7 @@ impl Postponed {
                     }
                 }
             }
-            Some(Place::Request { later, code_sets, slots }) => {
+            Some(ReplyDestination::Request { later, code_sets, slots }) => {
                 let has_slots = slots.is_some();
                 let _slots = slots.map(FreshSlots::enter_with);
                 let Ok(request) = self.message.parse_request() else { return Ok(()) };
@@ -141,7 +145,7 @@ impl Postponed {
                 });
                 if let Some(later) = later {
                     let slots = has_slots.then(FreshSlots::of_this_thread);
-                    self.place = Some(Place::Request { later, code_sets, slots });
+                    self.place = Some(ReplyDestination::Request { later, code_sets, slots });
                 }
                 carried_out
             }
@@ -149,14 +153,14 @@ impl Postponed {
     }
 }
 
-impl Drop for Postponed {
+impl Drop for ParkedRequest {
     fn drop(&mut self) {
         match self.place.take() {
             None => {}
-            Some(Place::Request { later, .. }) => later.answer(|responder| {
+            Some(ReplyDestination::Request { later, .. }) => later.answer(|responder| {
                 responder.raise(Raised::System(&nobody_takes_it()));
             }),
-            Some(Place::Locate(sink)) => {
+            Some(ReplyDestination::Locate(sink)) => {
                 if let Ok(request) = self.message.parse_locate_request() {
                     answer_locate(&*sink, &request, &Err(nobody_takes_it().into()));
                 }

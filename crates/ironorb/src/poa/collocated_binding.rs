@@ -3,25 +3,25 @@
 
 use std::sync::{Arc, Weak};
 
-use super::lookup::Naming;
-use super::object_map::{Ended, Entered};
-use super::slots::Visit;
-use super::upcall::Reached;
+use super::active_object_map::{AdmittedRequest, DeactivatedObject};
+use super::lookup::ObjectSelector;
+use super::slots::Activation;
+use super::upcall::UpcallTarget;
 use super::{ObjectId, PoaInner, ThreadModel, Upcall};
-use crate::lease::{Hold, InProgress, Lending, Token};
-use crate::servant::Kept;
+use crate::lease::{BindingEpoch, BindingLease, LeasedUpcall, Token};
+use crate::servant::ServantHandle;
 
 /// What there is a lease of.
-pub(crate) struct Lent {
+pub(crate) struct CollocatedBinding {
     /// A lease keeps no adapter.
     poa: Weak<PoaInner>,
-    what: What,
+    what: BoundEntity,
     token: Token,
 }
 
 #[derive(Clone, Copy)]
-enum What {
-    Object(Visit),
+enum BoundEntity {
+    Object(Activation),
     /// Of all its objects, each of which is to be looked for.
     Adapter,
 }
@@ -29,41 +29,42 @@ enum What {
 /// A thread's lease of an adapter: it is there, and its manager lets requests through. So they need be counted with their
 /// objects alone, which are asked each time.
 pub(crate) struct AdapterLease {
-    hold: Hold,
+    hold: BindingLease,
     poa: Weak<PoaInner>,
     names_slots: bool,
 }
 
 /// A request that is in an object by a lease of its adapter, until it is dropped.
-pub(crate) struct Visiting<'l> {
-    entered: Entered<'l>,
-    in_progress: Option<InProgress<'l>>,
+pub(crate) struct LeasedRequest<'l> {
+    entered: AdmittedRequest<'l>,
+    in_progress: Option<LeasedUpcall<'l>>,
     poa: &'l Arc<PoaInner>,
 }
 
 impl AdapterLease {
-    /// A lease of the adapter of an upcall, from an [epoch](Lending::begin) on, for requests that name their objects in the
+    /// A lease of the adapter of an upcall, from an [epoch](BindingEpoch::begin) on, for requests that name their objects in the
     /// same way. `None` when it may not be lent, or the thread is going down.
     pub(crate) fn of(
-        lending: &Arc<Lending>,
+        binding_epoch: &Arc<BindingEpoch>,
         epoch: u64,
         upcall: &Upcall,
-        naming: Naming<'_>,
+        naming: ObjectSelector<'_>,
     ) -> Option<AdapterLease> {
         let poa = upcall.poa();
-        if !upcall.may_lend() {
+        if !upcall.may_bind() {
             return None;
         }
         let token = Token::new(poa.manager.number());
         let poa = Arc::downgrade(poa);
-        let hold = lending.hold_of(epoch, Lent { poa: poa.clone(), what: What::Adapter, token })?;
-        Some(AdapterLease { hold, poa, names_slots: matches!(naming, Naming::Slot(_)) })
+        let hold = binding_epoch
+            .hold_of(epoch, CollocatedBinding { poa: poa.clone(), what: BoundEntity::Adapter, token })?;
+        Some(AdapterLease { hold, poa, names_slots: matches!(naming, ObjectSelector::Slot(_)) })
     }
 
     /// Whose adapter it is.
     #[inline]
-    pub(crate) fn lending(&self) -> &Arc<Lending> {
-        self.hold.lending()
+    pub(crate) fn binding_epoch(&self) -> &Arc<BindingEpoch> {
+        self.hold.binding_epoch()
     }
 
     /// The adapter; `None` when it is no more.
@@ -74,46 +75,46 @@ impl AdapterLease {
 
     /// Passes a request to an object of the adapter, as its key names it; `None` where it must go the ordinary way.
     #[inline(always)] // a step of many calls
-    pub(crate) fn enter<'l>(&'l self, poa: &'l Arc<PoaInner>, object: &[u8]) -> Option<Visiting<'l>> {
+    pub(crate) fn enter<'l>(&'l self, poa: &'l Arc<PoaInner>, object: &[u8]) -> Option<LeasedRequest<'l>> {
         let naming = match self.names_slots {
-            true => Naming::Slot(ObjectId::slot_in(object)?),
-            false => Naming::Id(object),
+            true => ObjectSelector::Slot(ObjectId::slot_in(object)?),
+            false => ObjectSelector::Id(object),
         };
         let in_progress = self.hold.enter()?;
         let entered = poa.objects.enter(naming)?;
-        in_progress.note(entered.visit);
-        Some(Visiting { entered, in_progress: Some(in_progress), poa })
+        in_progress.note(entered.activation);
+        Some(LeasedRequest { entered, in_progress: Some(in_progress), poa })
     }
 }
 
-impl Visiting<'_> {
+impl LeasedRequest<'_> {
     #[inline(always)]
-    pub(crate) fn servant(&self) -> &Kept {
+    pub(crate) fn servant(&self) -> &ServantHandle {
         &self.entered.servant
     }
 
     /// Its object has been taken out, and this was the last request of it. What is left to do is done outside of the call,
     /// but while the manager still counts it.
     #[cold]
-    fn end(&mut self, ended: Ended) {
+    fn end(&mut self, ended: DeactivatedObject) {
         let stripe = self.poa.manager.enter_again();
         self.in_progress = None;
-        self.poa.say_farewell(ended);
+        self.poa.finish_deactivation(ended);
         self.poa.manager.leave(stripe);
     }
 }
 
-impl Drop for Visiting<'_> {
+impl Drop for LeasedRequest<'_> {
     #[inline(always)] // a step of many calls
     fn drop(&mut self) {
-        let Entered { place, visit, .. } = self.entered;
-        if let Some(ended) = self.poa.objects.leave_place(place, visit) {
+        let AdmittedRequest { place, activation, .. } = self.entered;
+        if let Some(ended) = self.poa.objects.leave_place(place, activation) {
             self.end(ended);
         }
     }
 }
 
-impl Lent {
+impl CollocatedBinding {
     pub(crate) fn token(&self) -> Token {
         self.token
     }
@@ -122,8 +123,8 @@ impl Lent {
     #[cold]
     pub(crate) fn settle(&self) {
         let Some(poa) = self.poa.upgrade() else { return };
-        if let Some(ended) = poa.objects.leave_lent(self.token) {
-            poa.say_farewell(ended);
+        if let Some(ended) = poa.objects.leave_binding(self.token) {
+            poa.finish_deactivation(ended);
         }
         poa.manager.tell_waiters();
     }
@@ -131,34 +132,34 @@ impl Lent {
     /// The call that this thread is in by the lease, counted as others are. If the lease is of an adapter, the thread has
     /// noted which object it is.
     #[cold]
-    pub(super) fn upcall(&self, noted: Visit) -> Option<Upcall> {
+    pub(super) fn upcall(&self, noted: Activation) -> Option<Upcall> {
         let poa = self.poa.upgrade()?;
-        let visit = match self.what {
-            What::Object(visit) => visit,
-            What::Adapter => noted,
+        let activation = match self.what {
+            BoundEntity::Object(activation) => activation,
+            BoundEntity::Adapter => noted,
         };
-        let servant = poa.objects.servant_in(visit)?;
-        poa.objects.enter_again(visit);
+        let servant = poa.objects.servant_in(activation)?;
+        poa.objects.enter_again(activation);
         let stripe = poa.manager.enter_again();
-        Some(Upcall::new(poa, servant, Reached::Slot(visit), stripe))
+        Some(Upcall::new(poa, servant, UpcallTarget::Slot(activation), stripe))
     }
 }
 
 impl Upcall {
     /// Notes that leases of its object are kept, if they may be.
     #[cold]
-    pub(crate) fn lend(&self) -> Option<Lent> {
+    pub(crate) fn bind(&self) -> Option<CollocatedBinding> {
         let poa = self.poa();
-        let Reached::Slot(visit) = *self.reached() else { return None };
-        if !self.may_lend() {
+        let UpcallTarget::Slot(activation) = *self.target() else { return None };
+        if !self.may_bind() {
             return None;
         }
-        let token = poa.objects.lend(visit, poa.manager.number())?;
-        Some(Lent { poa: Arc::downgrade(poa), what: What::Object(visit), token })
+        let token = poa.objects.bind(activation, poa.manager.number())?;
+        Some(CollocatedBinding { poa: Arc::downgrade(poa), what: BoundEntity::Object(activation), token })
     }
 
     /// Whether nothing is in the way of requests to its adapter.
-    fn may_lend(&self) -> bool {
+    fn may_bind(&self) -> bool {
         let poa = self.poa();
         poa.policies.thread == ThreadModel::OrbControl && poa.manager.is_serving()
     }
@@ -196,11 +197,11 @@ mod tests {
     const IDS: [&str; 3] = ["first", "second", "third"];
 
     /// An adapter with leases of all its objects and one of itself.
-    struct Lenders {
+    struct LeasedAdapter {
         orb: Orb,
         poa: Arc<PoaInner>,
         objects: [ObjectRef; 3],
-        holds: [Hold; 3],
+        holds: [BindingLease; 3],
         adapter: AdapterLease,
     }
 
@@ -208,8 +209,8 @@ mod tests {
         object.local(&Operation::twoway("nothing")).unwrap().expect("it is in this process")
     }
 
-    impl Lenders {
-        fn new() -> Lenders {
+    impl LeasedAdapter {
+        fn new() -> LeasedAdapter {
             let orb = Orb::builder().no_endpoint().build().unwrap();
             let poa = orb.root_poa().create_poa("lender", None, PoaPolicies::PERSISTENT).unwrap();
             poa.manager().activate().unwrap();
@@ -217,12 +218,12 @@ mod tests {
                 poa.activate_object_with_id(&id.into(), Arc::new(Nothing)).unwrap();
                 poa.id_to_reference(&id.into()).unwrap()
             });
-            let lending = objects[0].core().adapter.lending();
-            let epoch = lending.begin().or_else(|| lending.begin()).unwrap();
-            let holds = [0, 1, 2].map(|n: usize| lending.hold(epoch, &begin(&objects[n])).unwrap());
-            let naming = Naming::Id(IDS[0].as_bytes());
-            let adapter = AdapterLease::of(lending, epoch, &begin(&objects[0]), naming).unwrap();
-            Lenders { orb, poa: poa.0.clone(), objects, holds, adapter }
+            let binding_epoch = objects[0].core().adapter.binding_epoch();
+            let epoch = binding_epoch.begin().or_else(|| binding_epoch.begin()).unwrap();
+            let holds = [0, 1, 2].map(|n: usize| binding_epoch.hold(epoch, &begin(&objects[n])).unwrap());
+            let naming = ObjectSelector::Id(IDS[0].as_bytes());
+            let adapter = AdapterLease::of(binding_epoch, epoch, &begin(&objects[0]), naming).unwrap();
+            LeasedAdapter { orb, poa: poa.0.clone(), objects, holds, adapter }
         }
 
         fn enter(&self, object: usize, by: By, run: &mut dyn FnMut()) {
@@ -265,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_current_object_is_the_innermost_however_it_was_entered() {
-        let lenders = Lenders::new();
+        let lenders = LeasedAdapter::new();
         for first in WAYS {
             for second in WAYS {
                 for third in WAYS {
@@ -281,7 +282,7 @@ mod tests {
     fn whoever_waits_waits_for_all_of_them() {
         for inner in WAYS {
             for outer in WAYS {
-                let lenders = Lenders::new();
+                let lenders = LeasedAdapter::new();
                 let manager = &lenders.poa.manager;
                 std::thread::scope(|scope| {
                     let mut waiter = None;

@@ -9,13 +9,13 @@ use crate::sync::lock;
 
 /// Whose turn it is.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct SingleThreadLock {
     /// The thread that has it, and how often it has taken it.
     holder: Mutex<Option<(ThreadId, usize)>>,
     given_back: Condvar,
 }
 
-impl Turns {
+impl SingleThreadLock {
     /// Blocks until it is this thread's turn; at once when it is already.
     fn take(&self) {
         let me = std::thread::current().id();
@@ -50,31 +50,31 @@ impl Turns {
 }
 
 /// A thread's turn, given back when dropped.
-pub(super) struct Turn(Option<Arc<PoaInner>>);
+pub(super) struct SingleThreadGuard(Option<Arc<PoaInner>>);
 
-impl Turn {
+impl SingleThreadGuard {
     /// Blocks until it is this thread's turn; at once when it is already, and where upcalls need none. `None` when another
     /// thread must make the upcall.
-    pub(super) fn wait(poa: &Arc<PoaInner>) -> Option<Turn> {
+    pub(super) fn wait(poa: &Arc<PoaInner>) -> Option<SingleThreadGuard> {
         match poa.policies.thread {
-            ThreadModel::OrbControl => return Some(Turn(None)),
-            ThreadModel::SingleThread => poa.turns.take(),
+            ThreadModel::OrbControl => return Some(SingleThreadGuard(None)),
+            ThreadModel::SingleThread => poa.single_thread_lock.take(),
             ThreadModel::MainThread if poa.orb.adapter.main_thread().enter() => {}
             ThreadModel::MainThread => return None,
         }
-        Some(Turn(Some(poa.clone())))
+        Some(SingleThreadGuard(Some(poa.clone())))
     }
 
-    /// From now on an [`Upcall`](super::Upcall) has it, which gives it back by [`PoaInner::end_turn`].
+    /// From now on an [`Upcall`](super::Upcall) has it, which gives it back by [`PoaInner::release_single_thread`].
     pub(super) fn leave_to_upcall(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Turn {
+impl Drop for SingleThreadGuard {
     fn drop(&mut self) {
         if let Some(poa) = &self.0 {
-            poa.end_turn();
+            poa.release_single_thread();
         }
     }
 }
@@ -82,10 +82,10 @@ impl Drop for Turn {
 impl PoaInner {
     /// An upcall is over.
     #[cold]
-    pub(super) fn end_turn(&self) {
+    pub(super) fn release_single_thread(&self) {
         match self.policies.thread {
             ThreadModel::OrbControl => {}
-            ThreadModel::SingleThread => self.turns.give_back(),
+            ThreadModel::SingleThread => self.single_thread_lock.give_back(),
             ThreadModel::MainThread => self.orb.adapter.main_thread().resign(),
         }
     }

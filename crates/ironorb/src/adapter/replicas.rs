@@ -13,11 +13,11 @@ use crate::sync::{read, write};
 
 /// All copies.
 #[derive(Default)]
-pub(super) struct Known([Copy; STRIPES]);
+pub(super) struct AdapterReplicas([AdapterReplica; STRIPES]);
 
 #[derive(Default)]
 #[repr(align(64))]
-struct Copy(RwLock<Adapters>);
+struct AdapterReplica(RwLock<Adapters>);
 
 /// One copy.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct Adapters {
     by_hint: HashTable<Arc<PoaInner>>,
 }
 
-impl Known {
+impl AdapterReplicas {
     /// The copy of this thread's group.
     #[inline]
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Adapters> {
