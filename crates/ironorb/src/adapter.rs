@@ -19,7 +19,7 @@ use ironorb_giop::exception::{CompletionStatus, SystemException, SystemException
 use ironorb_giop::message::{Message, MessageType};
 use ironorb_giop::minor::MinorCode;
 
-use crate::client::Errands;
+use crate::client::BackgroundPool;
 use crate::config::{Demultiplexing, OrbConfig};
 use crate::lease::BindingEpoch;
 use crate::poa::key::{self, Nonce, ParsedKey, Slot};
@@ -44,7 +44,7 @@ pub(crate) struct Adapter {
     making: AtomicUsize,
     managers: Managers,
     main_thread: MainThread,
-    threads_for_held: Arc<Errands>,
+    threads_for_held: Arc<BackgroundPool>,
     /// How long a request waits for what other threads make; `None` for ever.
     startup_timeout: Option<Duration>,
 }
@@ -54,7 +54,7 @@ impl Adapter {
         let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
         Adapter {
             startup_timeout: config.call_timeout,
-            threads_for_held: Errands::new(threads),
+            threads_for_held: BackgroundPool::new(threads),
             nonce: Nonce(nonce),
             table: RwLock::default(),
             replicas: AdapterReplicas::default(),
@@ -86,7 +86,7 @@ impl Adapter {
     }
 
     /// Who carries out requests that were held, when they are no longer.
-    pub(crate) fn threads_for_held(&self) -> &Arc<Errands> {
+    pub(crate) fn threads_for_held(&self) -> &Arc<BackgroundPool> {
         &self.threads_for_held
     }
 

@@ -1,5 +1,5 @@
 //! The short way of a oneway that only joins others that wait, and flushing. Whatever is out of the ordinary - no connection
-//! yet, interceptors, a connection that has ended - goes the way of all calls, the [`Course`](crate::course::Course).
+//! yet, interceptors, a connection that has ended - goes the way of all calls, the [`RemoteCall`](crate::remote_call::RemoteCall).
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use ironorb_giop::minor::MinorCode;
 use crate::client::{Added, FlushFailure, thread_ordinal};
 use crate::deadline::Deadline;
 use crate::generated::Operation;
-use crate::invocation::{CallFailure, Invocation, Next};
+use crate::invocation::{CallFailure, Next, RemoteCallState};
 use crate::invoke::Arguments;
 use crate::messaging::{OnewayBatching, SyncScope};
 use crate::object::ObjectRef;
@@ -50,7 +50,7 @@ fn deadline(object: &ObjectRef, now: Instant) -> Option<Deadline> {
 /// One that has not left goes the long way, over another connection.
 #[cold]
 fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
-    match (failure, Invocation::new(0, 0, false).on_failure(failure)) {
+    match (failure, RemoteCallState::new(0, 0, false).on_failure(failure)) {
         (CallFailure::NotSent(_), _) => None,
         (_, Next::Fail(e)) => Some(Err(e)),
         _ => None,

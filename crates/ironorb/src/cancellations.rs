@@ -40,11 +40,11 @@ struct Entry {
 /// What has become of a client's word that it no longer waits.
 pub(crate) enum Cancelled {
     /// Nothing: the request has been answered, or will be all the same.
-    Unheard,
+    Ignored,
     /// Kept until somebody asks. Requests that come are to be told to [`Cancellations::begins`].
-    Kept,
+    Recorded,
     /// To be called.
-    Heard(OnCancel),
+    Notify(OnCancel),
 }
 
 /// Cancelled requests of a connection that are remembered until somebody asks; of more the oldest are answered all the same.
@@ -55,8 +55,8 @@ impl Cancellations {
     pub(crate) fn cancel(&self, id: RequestId, is_in_progress: bool) -> Cancelled {
         let mut table = lock(&self.table);
         match table.watched.remove(&id) {
-            Some(Entry { then: Some(then), .. }) => Cancelled::Heard(then),
-            Some(Entry { then: None, .. }) => Cancelled::Unheard, // who polls sees it
+            Some(Entry { then: Some(then), .. }) => Cancelled::Notify(then),
+            Some(Entry { then: None, .. }) => Cancelled::Ignored, // who polls sees it
             None if is_in_progress => {
                 if !table.unclaimed.contains(&id) {
                     if table.unclaimed.len() >= UNCLAIMED_MAX {
@@ -64,9 +64,9 @@ impl Cancellations {
                     }
                     table.unclaimed.push_back(id);
                 }
-                Cancelled::Kept
+                Cancelled::Recorded
             }
-            None => Cancelled::Unheard,
+            None => Cancelled::Ignored,
         }
     }
 
@@ -214,8 +214,8 @@ mod tests {
         watch.on_cancel(&all, ID, counting(&told));
         assert!(!watch.is_cancelled(&all, ID));
         match all.cancel(ID, true) {
-            Cancelled::Heard(then) => then(),
-            Cancelled::Kept | Cancelled::Unheard => panic!(),
+            Cancelled::Notify(then) => then(),
+            Cancelled::Recorded | Cancelled::Ignored => panic!(),
         }
         assert!(watch.is_cancelled(&all, ID) && watch.end(&all));
         assert!(all.end().is_empty());
@@ -225,16 +225,16 @@ mod tests {
     #[test]
     fn what_was_said_before_anybody_asked_is_kept_for_its_request_alone() {
         let (all, told) = (Cancellations::default(), Arc::default());
-        assert!(matches!(all.cancel(ID, true), Cancelled::Kept));
+        assert!(matches!(all.cancel(ID, true), Cancelled::Recorded));
         let watch = Watch::default();
         watch.on_cancel(&all, ID, counting(&told));
         assert!(watch.end(&all));
         assert_eq!(told.load(Ordering::Relaxed), 1);
         // It has been answered before anybody asked, and another comes with its id.
-        assert!(matches!(all.cancel(ID, true), Cancelled::Kept));
+        assert!(matches!(all.cancel(ID, true), Cancelled::Recorded));
         assert!(all.begins(Some(RequestId(8))) && !all.begins(Some(ID)));
         assert!(!Watch::default().is_cancelled(&all, ID));
-        assert!(matches!(all.cancel(RequestId(9), false), Cancelled::Unheard));
+        assert!(matches!(all.cancel(RequestId(9), false), Cancelled::Ignored));
         assert!(!Watch::default().is_cancelled(&all, RequestId(9)));
     }
 
@@ -245,7 +245,7 @@ mod tests {
         watch.on_cancel(&all, ID, counting(&told));
         assert!(!watch.end(&all));
         assert_eq!(Arc::strong_count(&told), 1);
-        assert!(matches!(all.cancel(ID, false), Cancelled::Unheard));
+        assert!(matches!(all.cancel(ID, false), Cancelled::Ignored));
         // Two requests with one id, which only a client at fault sends: the second is never told.
         let (first, second) = (Watch::default(), Watch::default());
         first.on_cancel(&all, ID, counting(&told));
@@ -271,7 +271,7 @@ mod tests {
     fn a_client_that_cancels_without_end_is_remembered_in_part() {
         let all = Cancellations::default();
         for id in 0..100_000 {
-            assert!(matches!(all.cancel(RequestId(id), true), Cancelled::Kept));
+            assert!(matches!(all.cancel(RequestId(id), true), Cancelled::Recorded));
         }
         assert_eq!(lock(&all.table).unclaimed.len(), UNCLAIMED_MAX);
         assert!(Watch::default().is_cancelled(&all, RequestId(99_999)));

@@ -8,9 +8,9 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::coarse::Coarse;
+use crate::coarse_instant::CoarseInstant;
 use crate::messaging::{
-    InvocationPolicies, set_thread_policies, thread_has_spoken, thread_policies, thread_speaks,
+    InvocationPolicies, note_thread_policies, set_thread_policies, thread_has_policies, thread_policies,
 };
 
 /// A setting that may be absent, infinite or finite.
@@ -33,7 +33,7 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
             CALL.set(self.0);
         }
     }
-    thread_speaks();
+    note_thread_policies();
     let _restore = Restore(CALL.replace(Some(timeout)));
     body()
 }
@@ -44,7 +44,7 @@ pub(crate) fn call_timeout(
     object: TimeoutSetting,
     orb: impl FnOnce() -> Option<Duration>,
 ) -> Option<Duration> {
-    let nearest = if thread_has_spoken() { nearest_timeout(object) } else { object };
+    let nearest = if thread_has_policies() { nearest_timeout(object) } else { object };
     nearest.unwrap_or_else(orb)
 }
 
@@ -56,7 +56,7 @@ fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
 /// What a call knows of time while nothing has kept it: when it began, nearly, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallTime {
-    pub(crate) begun: Coarse,
+    pub(crate) begun: CoarseInstant,
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -65,7 +65,7 @@ impl CallTime {
     #[cold]
     pub(crate) fn settle(self) -> (Instant, Deadline) {
         let now = Instant::now();
-        let begun = now.checked_sub(Coarse::now().since(self.begun)).unwrap_or(now);
+        let begun = now.checked_sub(CoarseInstant::now().since(self.begun)).unwrap_or(now);
         (now, Deadline(self.timeout.and_then(|timeout| begun.checked_add(timeout))))
     }
 }

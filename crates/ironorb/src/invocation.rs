@@ -16,7 +16,7 @@ use crate::interceptor::Interrupt;
 
 /// The course of one call.
 #[derive(Debug)]
-pub struct Invocation {
+pub struct RemoteCallState {
     forwards_left: u8,
     resends_left: u8,
     /// The current target came from a LOCATION_FORWARD.
@@ -40,7 +40,7 @@ pub enum Next {
     /// Send it again to the current target, which wants to see more of the reference than its key.
     Readdress(AddressingDisposition),
     /// The server cannot carry it out at the moment. Send it to the next server that the reference names; if there
-    /// is none, see [`Invocation::on_no_alternative`].
+    /// is none, see [`RemoteCallState::on_no_alternative`].
     TryNext(SystemException),
     /// Forget the forwarded reference and send it to the original one.
     FallBack,
@@ -112,11 +112,16 @@ impl From<BeginError> for CallFailure {
     }
 }
 
-impl Invocation {
+impl RemoteCallState {
     /// A call that begins. `forwarded` says that the reference has been forwarded by an earlier call.
     #[inline]
     pub fn new(forwards_max: u8, resends_max: u8, forwarded: bool) -> Self {
-        Invocation { forwards_left: forwards_max, resends_left: resends_max, forwarded, fell_back: false }
+        RemoteCallState {
+            forwards_left: forwards_max,
+            resends_left: resends_max,
+            forwarded,
+            fell_back: false,
+        }
     }
 
     /// The request goes to a reference that was forwarded, perhaps by another call, or to the original one.
@@ -424,22 +429,22 @@ mod tests {
     #[test]
     fn a_request_that_may_have_been_carried_out_is_never_sent_again() {
         for end in [ConnectionEnd::Lost, ConnectionEnd::MessageError] {
-            let mut call = Invocation::new(16, 4, true);
+            let mut call = RemoteCallState::new(16, 4, true);
             assert_eq!(
                 fails(call.on_ended(end)),
                 (SystemExceptionKind::CommFailure, CompletionStatus::Maybe)
             );
         }
         assert_eq!(
-            fails(Invocation::new(16, 4, false).on_not_sent(ConnectionEnd::Local)),
+            fails(RemoteCallState::new(16, 4, false).on_not_sent(ConnectionEnd::Local)),
             (SystemExceptionKind::BadInvOrder, CompletionStatus::Maybe)
         );
-        assert_eq!(Invocation::new(16, 4, false).on_timeout(true).completed, CompletionStatus::Maybe);
+        assert_eq!(RemoteCallState::new(16, 4, false).on_timeout(true).completed, CompletionStatus::Maybe);
     }
 
     #[test]
     fn an_orderly_close_is_tried_again_a_few_times() {
-        let mut call = Invocation::new(16, 2, false);
+        let mut call = RemoteCallState::new(16, 2, false);
         assert_eq!(call.on_ended(ConnectionEnd::Closed), Next::Resend);
         assert_eq!(call.on_not_sent(ConnectionEnd::Lost), Next::Resend);
         assert_eq!(
@@ -450,7 +455,7 @@ mod tests {
 
     #[test]
     fn forwards_are_followed_but_not_for_ever() {
-        let mut call = Invocation::new(2, 4, false);
+        let mut call = RemoteCallState::new(2, 4, false);
         assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
         assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
         assert_eq!(fails(call.on_forward(Ior::nil())).0, SystemExceptionKind::Transient);
@@ -458,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_forwarded_target_that_is_gone_leads_back_once() {
-        let mut call = Invocation::new(16, 4, true);
+        let mut call = RemoteCallState::new(16, 4, true);
         assert_eq!(call.on_connect_failed(false), Next::FallBack);
         assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
         assert_eq!(fails(call.on_connect_failed(false)).0, SystemExceptionKind::Transient);

@@ -13,9 +13,8 @@ use ironorb_giop::minor::MinorCode;
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
 use crate::batching;
-use crate::client::{Heard, Link, thread_ordinal};
-use crate::coarse::Coarse;
-use crate::course::{Answer, Course};
+use crate::client::{FastOutcome, Link, thread_ordinal};
+use crate::coarse_instant::CoarseInstant;
 use crate::deadline::{CallTime, call_timeout};
 use crate::generated::{LocalSlot, Operation, OperationError, RefTo};
 use crate::invocation::bad_reply;
@@ -24,6 +23,7 @@ use crate::loopback;
 use crate::messaging::SyncScope;
 use crate::object::ObjectRef;
 use crate::probe::{self, Stage};
+use crate::remote_call::{Answer, RemoteCall};
 use crate::route::RemoteTarget;
 
 pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
@@ -75,7 +75,7 @@ where
     E: OperationError,
 {
     let object = target.object();
-    match object.routes().straight() {
+    match object.routes().fast_path_target() {
         Some(to) => remote_at(object, Some(to), operation, &arguments, results),
         None => in_this_process(target, operation, local, arguments, results),
     }
@@ -96,7 +96,7 @@ where
 {
     let object = target.object();
     if let Some((_in_progress, servant)) = target.lease_place().enter_any() {
-        return call_apart(object, operation, R::widen(&servant), local);
+        return call_out_of_line(object, operation, R::widen(&servant), local);
     }
     match object.local(operation) {
         Ok(None) => remote(object, operation, &arguments, results),
@@ -131,7 +131,7 @@ where
         return Ok(());
     }
     if let Some((_in_progress, servant)) = target.lease_place().enter_any() {
-        return unheard(call_apart(object, operation, R::widen(&servant), local));
+        return unheard(call_out_of_line(object, operation, R::widen(&servant), local));
     }
     let by_message = || oneway(object, operation, &arguments).map_err(|e| about(object, operation, e));
     match object.local(operation) {
@@ -168,7 +168,7 @@ where
 {
     lease::keep(target, &upcall);
     let _current = upcall.enter();
-    call_apart(target.object(), operation, servant, local)
+    call_out_of_line(target.object(), operation, servant, local)
 }
 
 /// What a servant has raised. Apart from what it gives: the two together would be moved whole, and a move that reads at once
@@ -196,7 +196,7 @@ fn call_servant<I: ?Sized, T, E>(
 
 /// The same, not in its caller.
 #[inline(never)]
-fn call_apart<I, T, E>(
+fn call_out_of_line<I, T, E>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     servant: &I,
@@ -231,7 +231,7 @@ pub(crate) fn remote<T, E: OperationError>(
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
-    remote_at(object, object.routes().straight(), operation, arguments, results)
+    remote_at(object, object.routes().fast_path_target(), operation, arguments, results)
 }
 
 /// The same; `target` is where the object is, if nothing is to be found out first.
@@ -244,7 +244,7 @@ fn remote_at<T, E: OperationError>(
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
     let _probe = probe::enter(Stage::Call);
-    let mut told = Told::default();
+    let mut told = ReplySlot::default();
     if let Err(e) = twoway(object, target, operation, arguments, &mut told) {
         return Err(about(object, operation, e).into());
     }
@@ -279,7 +279,7 @@ fn user_exception<T, E: OperationError>(object: &ObjectRef, answer: Answer) -> R
 
 /// What the object has said: what is short, unless there is an answer.
 #[derive(Default)]
-struct Told {
+struct ReplySlot {
     short: ShortReply,
     answer: Option<Answer>,
 }
@@ -292,23 +292,23 @@ fn recycle(answer: Answer) {
 }
 
 /// The course of every call whose arguments are written, compiled once and beside what it calls: straight, or with a
-/// [`Course`] where that does not do.
+/// [`RemoteCall`] where that does not do.
 #[inline(never)]
 fn twoway(
     object: &ObjectRef,
     target: Option<&RemoteTarget>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
-    told: &mut Told,
+    told: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    let straight = target.and_then(|target| Some((target, straight(object, target)?)));
-    let Some((target, (link, time))) = straight else {
-        told.answer = Some(Course::twoway(object, operation, arguments)?);
+    let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
+    let Some((target, (link, time))) = fast_path else {
+        told.answer = Some(RemoteCall::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let heard = link.call_straight(&target.request, operation.wire_name(), arguments, time, &mut told.short);
+    let heard = link.fast_path_call(&target.request, operation.wire_name(), arguments, time, &mut told.short);
     match heard {
-        Heard::Short => Ok(()),
+        FastOutcome::Short => Ok(()),
         other => follow(object, operation, arguments, time, link, other, told),
     }
 }
@@ -321,28 +321,30 @@ fn follow(
     arguments: Arguments<'_>,
     time: CallTime,
     link: Arc<Link>,
-    heard: Heard,
-    told: &mut Told,
+    heard: FastOutcome,
+    told: &mut ReplySlot,
 ) -> Result<(), SystemException> {
     told.answer = match heard {
-        Heard::Short => None,
-        Heard::Long(message) => {
+        FastOutcome::Short => None,
+        FastOutcome::Long(message) => {
             Some(Answer { message, link: Some(link), body_at: PLAIN_RESULTS_AT, user_exception: false })
         }
-        Heard::Other(heard) => Some(Course::resume(object, operation, arguments, time, link, heard)?),
+        FastOutcome::Other(heard) => {
+            Some(RemoteCall::resume(object, operation, arguments, time, link, heard)?)
+        }
     };
     Ok(())
 }
 
 /// The way of nearly every call, if there is nothing to find out, to make or to tell anybody first.
 #[inline(always)] // a step of every call
-fn straight(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, CallTime)> {
+fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, CallTime)> {
     let orb = object.core();
     if !orb.interceptors.client.is_empty() {
         return None;
     }
     let timeout = call_timeout(object.timeout(), || orb.call_timeout());
-    let time = CallTime { begun: Coarse::now(), timeout };
+    let time = CallTime { begun: CoarseInstant::now(), timeout };
     let link = target.links.open_link(thread_ordinal(), time.begun)?;
     Some((link, time))
 }
@@ -357,19 +359,19 @@ fn oneway(
     if let Some(batching) = object.oneway_batching() {
         return match batching::add(object, operation, arguments, &batching) {
             Some(added) => added,
-            None => Course::begin(object, operation, arguments)?.oneway(),
+            None => RemoteCall::begin(object, operation, arguments)?.oneway(),
         };
     }
     if object.sync_scope() != SyncScope::WithTransport {
-        return Course::begin(object, operation, arguments)?.oneway();
+        return RemoteCall::begin(object, operation, arguments)?.oneway();
     }
-    let target = object.routes().straight();
-    let straight = target.and_then(|target| Some((target, straight(object, target)?)));
-    let Some((target, (link, time))) = straight else {
-        return Course::begin(object, operation, arguments)?.oneway();
+    let target = object.routes().fast_path_target();
+    let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
+    let Some((target, (link, time))) = fast_path else {
+        return RemoteCall::begin(object, operation, arguments)?.oneway();
     };
-    link.tell_straight(&target.request, operation.wire_name(), arguments, time)
-        .or_else(|failure| Course::resume_oneway(object, operation, arguments, time, failure))
+    link.fast_path_oneway(&target.request, operation.wire_name(), arguments, time)
+        .or_else(|failure| RemoteCall::resume_oneway(object, operation, arguments, time, failure))
 }
 
 /// Calls a twoway operation of an object wherever it is, in this process by a message too.
@@ -437,12 +439,12 @@ pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemExceptio
 
 /// Asks where an object is.
 pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
-    Course::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|mut course| course.locate())
+    RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|mut remote_call| remote_call.locate())
 }
 
 /// The same; may do about the way to the object what the policies forbid other calls.
 pub(crate) fn bind(object: &ObjectRef) -> Result<bool, SystemException> {
-    Course::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|course| course.bind())
+    RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|remote_call| remote_call.bind())
 }
 
 const NO_ARGUMENTS: Arguments<'static> = &|_| Ok(());

@@ -13,11 +13,10 @@ mod adapter;
 mod batching;
 mod cancellations;
 mod client;
-mod coarse;
+mod coarse_instant;
 mod codec;
 mod config;
 mod context;
-mod course;
 mod deadline;
 pub mod dynamic;
 mod endpoint;
@@ -38,6 +37,7 @@ mod orb;
 mod pending;
 pub mod poa;
 pub mod probe;
+mod remote_call;
 mod route;
 mod servant;
 mod server;
@@ -67,7 +67,7 @@ pub use messaging::{
     InvocationPolicies, OnewayBatching, Rebind, SyncScope, set_thread_policies, thread_policies,
 };
 pub use net::Endpoint;
-pub use object::{Manner, ObjectRef, TypedRef, nil_reference};
+pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,
     SettingError, settings,

@@ -48,7 +48,7 @@ pub(crate) fn with_begun<T>(upcall: Upcall, call: impl FnOnce() -> T) -> T {
 
 /// How long the caller waits for a servant that answers after its upcall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum WaitPolicy {
     /// Until the call's deadline.
     Until(Deadline),
     /// Not at all: it has a single thread, and the answer may depend on it.
@@ -63,16 +63,16 @@ pub(crate) fn loopback(
     operation: &str,
     encoding: Encoding,
     arguments: Arguments<'_>,
-    patience: Patience,
+    wait_policy: WaitPolicy,
 ) -> Result<Message, Next> {
     let mut client = ClientConnection::<()>::new(config(orb));
     let call = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed)?;
     let place = serve(orb, &mut client)?;
     let mut replies = lock(&place.replies);
     while replies.connection.transmit().poll_transmit().is_empty() && replies.outstanding > 0 {
-        let left = match patience {
-            Patience::Until(deadline) => deadline.remaining(Instant::now()),
-            Patience::None => return Err(Next::Fail(cannot_wait())),
+        let left = match wait_policy {
+            WaitPolicy::Until(deadline) => deadline.remaining(Instant::now()),
+            WaitPolicy::None => return Err(Next::Fail(cannot_wait())),
         };
         replies = match left {
             Ok(None) => place.written.wait(replies).unwrap_or_else(PoisonError::into_inner),
@@ -88,7 +88,7 @@ pub(crate) fn loopback(
 }
 
 /// What became of a call by message.
-pub(crate) type Heard = Box<dyn FnOnce(Result<Message, Next>) + Send>;
+pub(crate) type ReplyCallback = Box<dyn FnOnce(Result<Message, Next>) + Send>;
 
 /// Calls an object and has `heard` told of its reply: before this returns, or by the thread in which the servant answers
 /// later.
@@ -99,7 +99,7 @@ pub(crate) fn loopback_later(
     operation: &str,
     encoding: Encoding,
     arguments: Arguments<'_>,
-    heard: Heard,
+    heard: ReplyCallback,
 ) {
     let mut client = ClientConnection::<()>::new(config(orb));
     let begun = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed);
@@ -157,13 +157,13 @@ fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
 }
 
 /// Has what the client has written served.
-fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalPlace>, Next> {
+fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalReply>, Next> {
     let (connection, mut framer): (_, Framer) = ServerConnection::new(config(orb));
     framer.push(client.transmit().poll_transmit());
     let Ok(Some(Incoming::Request(request))) = ServerConnection::poll_incoming(&mut framer) else {
         return Err(bug());
     };
-    let place = Arc::new(LocalPlace {
+    let place = Arc::new(LocalReply {
         replies: Mutex::new(Replies { connection, outstanding: 0, heard: None }),
         written: Condvar::new(),
     });
@@ -173,7 +173,7 @@ fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<Lo
 }
 
 /// Where the replies of one call go.
-struct LocalPlace {
+struct LocalReply {
     replies: Mutex<Replies>,
     written: Condvar,
 }
@@ -200,7 +200,7 @@ impl Replies {
     }
 }
 
-struct LocalSink(Arc<LocalPlace>);
+struct LocalSink(Arc<LocalReply>);
 
 impl ReplySink for LocalSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
@@ -209,24 +209,24 @@ impl ReplySink for LocalSink {
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         lock(&self.0.replies).outstanding += 1;
-        Some(Box::new(LaterSink(self.0.clone())))
+        Some(Box::new(DeferredLocalSink(self.0.clone())))
     }
 }
 
-struct LaterSink(Arc<LocalPlace>);
+struct DeferredLocalSink(Arc<LocalReply>);
 
-impl ReplySink for LaterSink {
+impl ReplySink for DeferredLocalSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         write(&mut lock(&self.0.replies).connection);
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         lock(&self.0.replies).outstanding += 1;
-        Some(Box::new(LaterSink(self.0.clone())))
+        Some(Box::new(DeferredLocalSink(self.0.clone())))
     }
 }
 
-impl Drop for LaterSink {
+impl Drop for DeferredLocalSink {
     fn drop(&mut self) {
         let told = {
             let mut replies = lock(&self.0.replies);

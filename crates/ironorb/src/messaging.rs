@@ -118,18 +118,18 @@ thread_local! {
 
 /// False when neither the thread's policies nor anything else that only it knows says anything about its calls.
 #[inline(always)] // a step of every call
-pub(crate) fn thread_has_spoken() -> bool {
+pub(crate) fn thread_has_policies() -> bool {
     HAS_SPOKEN.get()
 }
 
 /// From now on this thread is asked.
-pub(crate) fn thread_speaks() {
+pub(crate) fn note_thread_policies() {
     HAS_SPOKEN.set(true);
 }
 
 /// Sets the policies of this thread's calls, all at once: what was set before is forgotten.
 pub fn set_thread_policies(policies: InvocationPolicies) {
-    thread_speaks();
+    note_thread_policies();
     THREAD.set(policies);
 }
 

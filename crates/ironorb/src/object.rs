@@ -19,7 +19,7 @@ use ironorb_giop::{
 use crate::batching;
 use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
-use crate::invocation::Invocation;
+use crate::invocation::RemoteCallState;
 use crate::invoke;
 use crate::lease::LeasePlace;
 use crate::messaging::{InvocationPolicies, OnewayBatching, Rebind, SyncScope, thread_policies};
@@ -44,14 +44,14 @@ struct Inner {
     policies: InvocationPolicies,
     ior: Arc<Ior>,
     /// How requests to it are written, where that is not for this ORB to choose.
-    manner: Option<Manner>,
+    wire_profile: Option<WireProfile>,
     /// Calls of it in this process in the ordinary way.
     calls: AtomicU8,
 }
 
 /// How requests to an object are written that only pass through this ORB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Manner {
+pub struct WireProfile {
     /// The GIOP version; the one in the object's reference where that is lower.
     pub version: Version,
     /// The code sets that the client has chosen; `None` when it has told none. Connections are not shared with those who
@@ -69,21 +69,21 @@ impl ObjectRef {
         orb: &Arc<OrbCore>,
         ior: Arc<Ior>,
         policies: InvocationPolicies,
-        manner: Option<Manner>,
+        wire_profile: Option<WireProfile>,
         leader: Option<ObjectRef>,
     ) -> ObjectRef {
         let (routes, calls) = (Routes::default(), AtomicU8::new(0));
-        ObjectRef(Arc::new(Inner { orb: orb.clone(), leader, routes, policies, ior, manner, calls }))
+        ObjectRef(Arc::new(Inner { orb: orb.clone(), leader, routes, policies, ior, wire_profile, calls }))
     }
 
     /// The same object through a reference whose requests are written in this manner, for who passes on what others have
     /// written. Not for calls of one's own: with code sets that the server does not know these fail.
-    pub fn in_manner(&self, manner: Manner) -> ObjectRef {
-        ObjectRef::made(&self.0.orb, self.0.ior.clone(), self.0.policies, Some(manner), None)
+    pub fn with_wire_profile(&self, wire_profile: WireProfile) -> ObjectRef {
+        ObjectRef::made(&self.0.orb, self.0.ior.clone(), self.0.policies, Some(wire_profile), None)
     }
 
-    pub(crate) fn manner(&self) -> Option<Manner> {
-        self.0.manner
+    pub(crate) fn wire_profile(&self) -> Option<WireProfile> {
+        self.0.wire_profile
     }
 
     /// The IOR.
@@ -119,7 +119,7 @@ impl ObjectRef {
             true => Some(self.0.leader.as_ref().unwrap_or(self).clone()),
             false => None,
         };
-        ObjectRef::made(&self.0.orb, self.0.ior.clone(), policies, self.0.manner, leader)
+        ObjectRef::made(&self.0.orb, self.0.ior.clone(), policies, self.0.wire_profile, leader)
     }
 
     /// The policies of this reference (`get_policy_overrides`); what calls follow in the end is told by
@@ -333,7 +333,7 @@ impl ObjectRef {
     /// be called by message.
     #[inline(always)] // a step of every call
     pub(crate) fn local(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
-        if self.routes().straight().is_some() { Ok(None) } else { self.local_or_not(operation) }
+        if self.routes().fast_path_target().is_some() { Ok(None) } else { self.local_or_not(operation) }
     }
 
     #[inline(never)]
@@ -363,7 +363,7 @@ impl ObjectRef {
         operation: &[u8],
     ) -> Result<Option<Upcall>, SystemException> {
         let orb = &self.0.orb;
-        let mut invocation = Invocation::new(orb.config.forwards_max, 0, false);
+        let mut invocation = RemoteCallState::new(orb.config.forwards_max, 0, false);
         loop {
             let ior = match refusal {
                 Refusal::Exception(e) => return Err(orb.explain_absence(e)),

@@ -11,7 +11,7 @@ use ironorb_giop::minor::MinorCode;
 use crate::client::EndpointLinks;
 use crate::invocation::Next;
 use crate::net::Address;
-use crate::object::{Manner, ObjectRef};
+use crate::object::{ObjectRef, WireProfile};
 use crate::orb::OrbCore;
 use crate::sync::{read, write};
 
@@ -181,7 +181,7 @@ impl Routes {
     /// The address of a call that begins now, where there is nothing to be found out first: the best of a reference
     /// that leads to another process, has been called and was never forwarded.
     #[inline]
-    pub(crate) fn straight(&self) -> Option<&RemoteTarget> {
+    pub(crate) fn fast_path_target(&self) -> Option<&RemoteTarget> {
         if self.state.load(Ordering::Acquire) != 0 {
             return None;
         }
@@ -307,11 +307,11 @@ impl Routes {
 }
 
 /// Tells those apart who must not share connections: a connection has one pair of code sets.
-fn apart(manner: Option<Manner>) -> u8 {
-    match manner {
+fn partition(wire_profile: Option<WireProfile>) -> u8 {
+    match wire_profile {
         None => 0,
-        Some(Manner { code_sets: None, .. }) => 1,
-        Some(Manner { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
+        Some(WireProfile { code_sets: None, .. }) => 1,
+        Some(WireProfile { code_sets: Some(sets), .. }) => 2 + sets.to_octet(),
     }
 }
 
@@ -322,7 +322,7 @@ impl Route {
         ior: &Ior,
         disposition: AddressingDisposition,
     ) -> Result<Route, SystemException> {
-        let (orb, manner) = (object.core(), object.manner());
+        let (orb, wire_profile) = (object.core(), object.wire_profile());
         if let Some(key) = ior.iiop_profiles().find_map(|profile| orb.local_key(profile)) {
             return Ok(Route::Local(key));
         }
@@ -330,9 +330,9 @@ impl Route {
         let mut incompatible = None;
         for (index, tagged) in ior.profiles.iter().enumerate() {
             let Profile::Iiop(profile) = tagged else { continue };
-            let chosen = match manner {
+            let chosen = match wire_profile {
                 // Whether the server knows them is between it and the client who has chosen them.
-                Some(manner) => Ok(manner.code_sets),
+                Some(wire_profile) => Ok(wire_profile.code_sets),
                 None => profile.transmission_code_sets(&orb.config.code_sets()),
             };
             let code_sets = match chosen {
@@ -342,7 +342,8 @@ impl Route {
                     continue;
                 }
             };
-            let version_max = manner.map_or(orb.config.giop_version, |manner| manner.version);
+            let version_max =
+                wire_profile.map_or(orb.config.giop_version, |wire_profile| wire_profile.version);
             let version = profile.version().min(version_max);
             let address = match disposition {
                 AddressingDisposition::Key => TargetAddress::Key(profile.object_key()),
@@ -354,7 +355,7 @@ impl Route {
             let is_omniorb = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
             let request = request.with_bare_exceptions(is_omniorb || orb.config.bare_exceptions);
             for address in addresses(orb, profile) {
-                let links = orb.connector.endpoint_apart(address, apart(manner));
+                let links = orb.connector.endpoint_in_partition(address, partition(wire_profile));
                 targets.push(RemoteTarget { request: request.clone(), profile: index, links });
             }
         }

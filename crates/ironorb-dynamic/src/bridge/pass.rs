@@ -33,7 +33,7 @@ impl DynamicServant for Forwarder {
         match self.0.target(id.as_bytes()) {
             Some(target) => {
                 let version = self.0.options.giop.unwrap_or(Version::V1_2);
-                target.in_manner(version, None).0.locate()
+                target.with_wire_profile(version, None).0.locate()
             }
             None => Ok(false),
         }
@@ -93,7 +93,7 @@ impl Pass {
     ) -> (Pass, Option<SystemException>) {
         let options = &inner.options;
         let asked_in = options.giop.unwrap_or(received.version());
-        let (object, version) = target.in_manner(asked_in, received.code_sets());
+        let (object, version) = target.with_wire_profile(asked_in, received.code_sets());
         let asked = match received.version() != version || options.through || options.show_values {
             true => target.known(received.operation(), options.types.as_deref()),
             false => Ok(None),

@@ -8,7 +8,7 @@ use ironorb::dynamic::{InterfaceDescription, OperationDescription};
 use ironorb::giop::TransmissionCodeSets;
 use ironorb::giop::ior::{IiopProfile, Ior};
 use ironorb::giop::typecode::TypedNillable;
-use ironorb::{CompletionStatus, Manner, ObjectRef, Orb, SystemException, SystemExceptionKind, Version};
+use ironorb::{CompletionStatus, ObjectRef, Orb, SystemException, SystemExceptionKind, Version, WireProfile};
 
 use super::BridgeOptions;
 use super::contents::Contents;
@@ -20,7 +20,7 @@ pub(super) struct Target {
     /// The highest version that its reference has.
     version: Version,
     /// The same object once for each manner in which it has been called: at most one for each version and pair of sets.
-    manners: Mutex<Vec<(Manner, ObjectRef)>>,
+    manners: Mutex<Vec<(WireProfile, ObjectRef)>>,
     /// What the object is, once that is known, or known to be known to nobody.
     interface: OnceLock<Option<Arc<InterfaceDescription>>>,
     /// How often it could not be asked, and why not, the last time. Locked by who asks.
@@ -58,19 +58,19 @@ impl Target {
     }
 
     /// The object as it is called for who has chosen these sets, in a version no higher than this one; and that version.
-    pub(super) fn in_manner(
+    pub(super) fn with_wire_profile(
         &self,
         version: Version,
         code_sets: Option<TransmissionCodeSets>,
     ) -> (ObjectRef, Version) {
         let version = version.min(self.version);
-        let manner = Manner { version, code_sets };
+        let wire_profile = WireProfile { version, code_sets };
         let mut manners = self.manners.lock().unwrap_or_else(PoisonError::into_inner);
-        let object = match manners.iter().find(|(known, _)| *known == manner) {
+        let object = match manners.iter().find(|(known, _)| *known == wire_profile) {
             Some((_, object)) => object.clone(),
             None => {
-                let object = self.object.in_manner(manner);
-                manners.push((manner, object.clone()));
+                let object = self.object.with_wire_profile(wire_profile);
+                manners.push((wire_profile, object.clone()));
                 object
             }
         };

@@ -70,7 +70,7 @@ pub(crate) trait ReplySink {
 
     /// The client says that it listens there and may be called over this connection (CORBA 3.3 part 2, 9.8). Only
     /// where the ORB's configuration wants that.
-    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
         let _ = listen_points;
     }
 }
@@ -220,7 +220,7 @@ impl Adapter {
     ) {
         let agreed = session.code_sets(request);
         if agreed.is_some() && orb.config.bidirectional && request.version == Version::V1_2 {
-            offer_both_ways(request, sink);
+            offer_bidirectional(request, sink);
         }
     }
 
@@ -285,7 +285,7 @@ impl Adapter {
             return;
         }
         if orb.config.bidirectional && request.version == Version::V1_2 {
-            offer_both_ways(request, sink);
+            offer_bidirectional(request, sink);
         }
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
@@ -477,12 +477,12 @@ fn wait_for(parked: ParkedRequest, obstacle: WaitCause) {
 
 /// Takes note of where the client listens, if it says so.
 #[cold]
-fn offer_both_ways(request: &Request<'_>, sink: &dyn ReplySink) {
+fn offer_bidirectional(request: &Request<'_>, sink: &dyn ReplySink) {
     // One that cannot be read is as good as none: the call itself has nothing to do with it.
     if let Some(context) = request.contexts.find(BI_DIR_IIOP)
         && let Ok(points) = ListenPoint::decode_all(context.data)
     {
-        sink.use_both_ways(&points);
+        sink.use_bidirectional(&points);
     }
 }
 

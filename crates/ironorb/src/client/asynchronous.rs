@@ -3,7 +3,7 @@
 //! Three sorts of threads push it on, none of which waits for another: the caller who begins it, whoever receives its
 //! answer, and an errand when an address must be connected first. How they do is in `course`.
 
-mod course;
+mod progress;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,17 +20,17 @@ use ironorb_giop::message::{Message, Response};
 use ironorb_giop::minor::MinorCode;
 
 use super::Link;
-use super::kept::Kept;
 use super::receiver::TimerKey;
-use crate::course::Refused;
+use super::retry_body::RetryBody;
 use crate::deadline::{Deadline, Passed};
 use crate::dynamic::ReceivedRequest;
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
-use crate::invocation::{Invocation, Next};
+use crate::invocation::{Next, RemoteCallState};
 use crate::invoke::Arguments;
 use crate::object::ObjectRef;
 use crate::probe;
+use crate::remote_call::Refused;
 use crate::route::Attempts;
 use crate::sync::lock;
 
@@ -54,8 +54,8 @@ pub(crate) struct AsyncCall {
 }
 
 struct Progress {
-    invocation: Invocation,
-    arguments: Option<Kept>,
+    invocation: RemoteCallState,
+    arguments: Option<RetryBody>,
     attempts: Attempts,
     refused: Refused,
     stage: Stage,
@@ -135,9 +135,9 @@ impl Answer {
     }
 
     /// The same as a synchronous call gives it.
-    pub(crate) fn into_course(self) -> crate::course::Answer {
+    pub(crate) fn into_remote_call(self) -> crate::remote_call::Answer {
         let Answer { message, body_at, user_exception, link } = self;
-        crate::course::Answer { message, link, body_at, user_exception }
+        crate::remote_call::Answer { message, link, body_at, user_exception }
     }
 
     /// It has been read.
@@ -202,7 +202,7 @@ impl AsyncCall {
                 return Ok(());
             }
             if arguments.is_none() {
-                progress.arguments = self.on_behalf.clone().map(Kept::Raw);
+                progress.arguments = self.on_behalf.clone().map(RetryBody::Raw);
             }
             if !self.is_oneway {
                 progress.listener = Listener::Callback(callback);
@@ -243,7 +243,7 @@ impl AsyncCall {
         // A reference without a way says so when the call goes its first step.
         let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
         let progress = Progress {
-            invocation: Invocation::new(core.config.forwards_max, core.config.resends_max, false),
+            invocation: RemoteCallState::new(core.config.forwards_max, core.config.resends_max, false),
             arguments: None,
             attempts: Attempts::default(),
             refused: Refused::new(),

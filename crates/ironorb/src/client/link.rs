@@ -4,14 +4,14 @@
 //! network. Then it takes the receiving part, if nobody has it, and waits for bytes without the lock; it
 //! completes its own call and those of others that come before. Callers that find the receiving part
 //! taken sleep until their answer is there or the part is free again. So a lone caller never hands
-//! anything to another thread. What calls without a waiting thread need is in `attended`.
+//! anything to another thread. What calls without a waiting thread need is in `async_replies`.
 
-mod attended;
+mod async_replies;
 mod batch;
-mod both_ways;
-mod lending;
+mod bidirectional;
+mod fast_path;
+mod gather_send;
 mod lost;
-mod straight;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -28,8 +28,8 @@ use ironorb_giop::{Misuse, Version};
 
 use super::asynchronous::AsyncCall;
 use super::receiver::Receiver;
-use super::{Common, Place};
-use crate::coarse::Coarse;
+use super::{ConnectionPermit, ConnectorShared};
+use crate::coarse_instant::CoarseInstant;
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::messaging::OnewayBatching;
@@ -37,12 +37,12 @@ use crate::net::{self, Moved, Shutdown, Stream};
 use crate::probe::{self, Stage};
 use crate::sync::lock;
 use crate::waiting::Waits;
-use attended::Attended;
+use async_replies::AsyncReplies;
 pub(crate) use batch::Added;
 use batch::Batch;
-use both_ways::BothWays;
-pub(crate) use both_ways::{Acceptor, Backlog, Callbacks};
-pub(crate) use straight::Heard;
+use bidirectional::Bidirectional;
+pub(crate) use bidirectional::{Acceptor, Backlog, Callbacks};
+pub(crate) use fast_path::FastOutcome;
 
 /// One outgoing connection.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Link {
     stream: Stream,
     state: Mutex<LinkState>,
     /// Notified when a message has been sent from where it lies, and others have been waiting for that.
-    lent: Condvar,
+    gather_done: Condvar,
     /// What `state` knows as well, for a look without the lock. May lag behind it: then the request finds out.
     ended: AtomicBool,
     /// The socket's receive timeout as we last set it, in microseconds; 0 is none. Only the thread that has
@@ -60,7 +60,7 @@ pub(crate) struct Link {
     waits: Waits,
     /// The last timeout for which that is near enough, in a form of its own.
     timeout_that_fits: AtomicU64,
-    /// When the connection was last asked for, as [`Coarse`] counts.
+    /// When the connection was last asked for, as [`CoarseInstant`] counts.
     used_ns: AtomicU64,
     made: Instant,
     transmit_bytes_max: usize,
@@ -68,12 +68,12 @@ pub(crate) struct Link {
     lost_oneways: Arc<AtomicUsize>,
     receiver: Arc<Receiver>,
     /// Counts this one while it lives.
-    _place: Option<Place>,
+    _place: Option<ConnectionPermit>,
     /// By what the receiver knows it.
     number: u64,
     me: Weak<Link>,
     /// `None` where only we ask.
-    both_ways: Option<Box<BothWays>>,
+    bidirectional: Option<Box<Bidirectional>>,
 }
 
 /// The connection, and who waits on it.
@@ -83,9 +83,9 @@ struct LinkState {
     /// Calls whose threads sleep because another one receives.
     parked: Vec<CallId>,
     /// Threads that wait until a message has been sent from where it lies.
-    waiting_for_lender: usize,
+    waiting_for_gather: usize,
     /// What calls without a thread have and need.
-    attended: Attended,
+    async_replies: AsyncReplies,
     batch: Batch,
 }
 
@@ -144,46 +144,46 @@ impl<'l, C> Queued<'l, C> {
 impl Link {
     pub(super) fn new(
         stream: Stream,
-        common: &Arc<Common>,
-        place: Place,
+        common: &Arc<ConnectorShared>,
+        place: ConnectionPermit,
         lost_oneways: &Arc<AtomicUsize>,
     ) -> Arc<Self> {
-        let both_ways = common.config.bidirectional.then(|| BothWays::originator(common));
-        Link::made(stream, common, Some(place), lost_oneways.clone(), both_ways)
+        let bidirectional = common.config.bidirectional.then(|| Bidirectional::originator(common));
+        Link::made(stream, common, Some(place), lost_oneways.clone(), bidirectional)
     }
 
     fn made(
         stream: Stream,
-        common: &Common,
-        place: Option<Place>,
+        common: &ConnectorShared,
+        place: Option<ConnectionPermit>,
         lost_oneways: Arc<AtomicUsize>,
-        both_ways: Option<BothWays>,
+        bidirectional: Option<Bidirectional>,
     ) -> Arc<Self> {
-        let Common { config, receiver, spinners, .. } = common;
-        let connection = match &both_ways {
+        let ConnectorShared { config, receiver, spinners, .. } = common;
+        let connection = match &bidirectional {
             None => ClientConnection::new(config.connection),
-            Some(both_ways) => ClientConnection::bidirectional(
+            Some(bidirectional) => ClientConnection::bidirectional(
                 config.connection,
-                if both_ways.acceptor_of().is_some() { Side::Acceptor } else { Side::Originator },
+                if bidirectional.acceptor_of().is_some() { Side::Acceptor } else { Side::Originator },
             ),
         };
         let state = LinkState {
             connection,
             parked: Vec::new(),
-            waiting_for_lender: 0,
-            attended: Attended::default(),
+            waiting_for_gather: 0,
+            async_replies: AsyncReplies::default(),
             batch: Batch::default(),
         };
         let waiting = config.waiting_on(&stream, config.client_waiting);
         Arc::new_cyclic(|me| Link {
             stream,
             state: Mutex::new(state),
-            lent: Condvar::new(),
+            gather_done: Condvar::new(),
             ended: AtomicBool::new(false),
             receive_timeout_us: AtomicU64::new(0),
             waits: Waits::new(waiting, spinners),
             timeout_that_fits: AtomicU64::new(u64::MAX),
-            used_ns: AtomicU64::new(Coarse::now().0),
+            used_ns: AtomicU64::new(CoarseInstant::now().0),
             made: Instant::now(),
             transmit_bytes_max: config.transmit_bytes_max,
             lost_oneways,
@@ -191,13 +191,13 @@ impl Link {
             _place: place,
             number: receiver.link_number(),
             me: me.clone(),
-            both_ways: both_ways.map(Box::new),
+            bidirectional: bidirectional.map(Box::new),
         })
     }
 
     /// False when it has ended, also when the peer closed it while nobody used it. For a call that begins now.
     #[inline(always)] // a step of every call
-    pub(crate) fn is_usable(&self, now: Coarse) -> bool {
+    pub(crate) fn is_usable(&self, now: CoarseInstant) -> bool {
         let is_alive = self.is_alive(now);
         self.used_ns.store(now.0, Ordering::Relaxed);
         is_alive
@@ -205,7 +205,7 @@ impl Link {
 
     /// The same for one who does not want to call.
     #[inline]
-    pub(crate) fn is_alive(&self, now: Coarse) -> bool {
+    pub(crate) fn is_alive(&self, now: CoarseInstant) -> bool {
         if now.0.saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
             self.look();
         }
@@ -241,7 +241,7 @@ impl Link {
         let mut state = self.wait_for_room(&mut clock, deadline)?;
         let queued = match state.begin_gather(target, operation, options, arguments) {
             Ok(call) => Queued::last(state, call),
-            Err(request) => self.lend_request(state, request, arguments, &mut clock, deadline)?,
+            Err(request) => self.send_gather(state, request, arguments, &mut clock, deadline)?,
         };
         self.finish_call(queued, || target.version(), clock, deadline)
     }
@@ -277,7 +277,7 @@ impl Link {
         let begins_at = state.transmit().end_position();
         let begun = state.begin_gather_oneway(target, operation, contexts, arguments);
         let queued = if let Err(request) = begun {
-            self.lend_request(state, request, arguments, &mut clock, deadline)?
+            self.send_gather(state, request, arguments, &mut clock, deadline)?
         } else if let Some(batching) = batching
             && self.hold_oneway(&mut state, is_first, &batching)
         {
@@ -396,7 +396,7 @@ impl Link {
             return Ok(self.push_out_accepted(state, acceptor, clock));
         }
         let Some(bytes) = state.transmit().poll_unlent() else {
-            return self.wait_until_lent(state, wanted, clock, deadline);
+            return self.wait_for_gather(state, wanted, clock, deadline);
         };
         match net::send_now(&self.stream, bytes) {
             Ok(Moved::Bytes(count)) => state.transmit().transmitted(count),
@@ -520,7 +520,7 @@ impl Link {
         state: &mut Guard<'_>,
         mut framer: Box<Framer>,
         result: std::io::Result<Moved>,
-    ) -> Woken {
+    ) -> AsyncWakeups {
         let end = match result {
             Ok(Moved::Bytes(count)) => {
                 framer.received(count);
@@ -529,13 +529,13 @@ impl Link {
             Ok(Moved::Nothing) => None,
             Ok(Moved::End) | Err(_) => Some(ConnectionEnd::Lost),
         };
-        let mut woken = Woken::default();
+        let mut woken = AsyncWakeups::default();
         let handled = state.handle_input(framer, |waiter| woken.wake(waiter));
         if handled.is_err() {
             let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
         }
-        if let Some(both_ways) = &self.both_ways {
-            self.take_requests(state, both_ways);
+        if let Some(bidirectional) = &self.bidirectional {
+            self.take_requests(state, bidirectional);
         }
         if let Some(end) = end {
             state.handle_end(end, |waiter| woken.wake(waiter));
@@ -546,7 +546,7 @@ impl Link {
     /// The connection carries no more calls; those that wait end.
     #[cold]
     fn end(&self, state: &mut Guard<'_>, end: ConnectionEnd) {
-        let mut woken = Woken::default();
+        let mut woken = AsyncWakeups::default();
         state.handle_end(end, |waiter| woken.wake(waiter));
         self.pass_on(state, woken);
         self.has_ended(state);
@@ -557,8 +557,8 @@ impl Link {
         self.ended.store(true, Ordering::Relaxed);
         self.count_lost(state);
         self.unwatch(state);
-        if let Some(both_ways) = &self.both_ways {
-            both_ways.end().into_iter().for_each(|then| self.receiver.run_soon(then));
+        if let Some(bidirectional) = &self.bidirectional {
+            bidirectional.end().into_iter().for_each(|then| self.receiver.run_soon(then));
         }
         // An accepted connection is the server's to close.
         if !self.is_accepted() {
@@ -569,7 +569,7 @@ impl Link {
     /// By what our calls leave when not by a socket of our own.
     #[inline]
     fn acceptor(&self) -> Option<&Weak<dyn Acceptor>> {
-        self.both_ways.as_ref()?.acceptor_of()
+        self.bidirectional.as_ref()?.acceptor_of()
     }
 
     fn is_accepted(&self) -> bool {
@@ -579,7 +579,7 @@ impl Link {
     /// The receiving part is free again: another caller who waits must take it, or the receiver.
     #[inline]
     fn hand_over(&self, state: &mut Guard<'_>) {
-        if state.attended.calls > 0 || !state.parked.is_empty() {
+        if state.async_replies.calls > 0 || !state.parked.is_empty() {
             self.hand_over_to_others(state);
         }
     }
@@ -589,7 +589,7 @@ impl Link {
         let LinkState { connection, parked, .. } = &mut **state;
         match parked.iter().find_map(|call| connection.take_waker(*call)) {
             Some(Waiter::Thread(thread)) => thread.unpark(),
-            Some(Waiter::Call(..)) | None if state.attended.calls > 0 => self.attend(state),
+            Some(Waiter::Call(..)) | None if state.async_replies.calls > 0 => self.attend(state),
             // All of them are awake already. What the socket has not taken is for whoever is sending it.
             Some(Waiter::Call(..)) | None => {}
         }
@@ -633,13 +633,13 @@ impl Link {
     }
 
     /// How long nobody has asked for it.
-    pub(super) fn idle_time(&self, now: Coarse) -> Duration {
-        now.since(Coarse(self.used_ns.load(Ordering::Relaxed)))
+    pub(super) fn idle_time(&self, now: CoarseInstant) -> Duration {
+        now.since(CoarseInstant(self.used_ns.load(Ordering::Relaxed)))
     }
 
     /// Closes the connection if nobody has asked for it for this long and nothing is in flight. True when it carries
     /// no more calls. A client needs no goodbye to close: what it wants it has heard.
-    pub(super) fn close_if_idle(&self, now: Coarse, limit: Duration) -> bool {
+    pub(super) fn close_if_idle(&self, now: CoarseInstant, limit: Duration) -> bool {
         let mut state = lock(&self.state);
         if state.end().is_some() {
             return true;
@@ -652,7 +652,7 @@ impl Link {
             self.flush_if_possible(&mut state);
         }
         // Over one that may be used both ways the peer may want to ask, and has no other way.
-        if self.both_ways.is_some()
+        if self.bidirectional.is_some()
             || self.idle_time(now) < limit
             || state.calls_in_flight() > 0
             || state.transmit().pending_bytes() > 0
@@ -673,7 +673,7 @@ impl Link {
         if self.is_accepted() {
             return self.end(&mut state, ConnectionEnd::Local);
         }
-        let mut woken = Woken::default();
+        let mut woken = AsyncWakeups::default();
         state.close(|waiter| woken.wake(waiter));
         self.pass_on(&mut state, woken);
         let _ = net::send_now(&self.stream, state.transmit().poll_transmit());
@@ -690,9 +690,9 @@ impl Drop for Link {
 
 /// Calls without a thread that have been answered or have ended.
 #[derive(Default)]
-struct Woken(Vec<(Arc<AsyncCall>, CallId)>);
+struct AsyncWakeups(Vec<(Arc<AsyncCall>, CallId)>);
 
-impl Woken {
+impl AsyncWakeups {
     #[inline]
     fn wake(&mut self, waiter: Waiter) {
         match waiter {

@@ -1,15 +1,15 @@
 //! Connections to other ORBs: one set for each endpoint, shared by all references to it.
 
 pub(crate) mod asynchronous;
-mod errands;
-mod idle;
-mod kept;
+mod background_pool;
+mod idle_reaper;
 mod link;
 mod receiver;
 mod resolver;
+mod retry_body;
 
-pub(crate) use errands::Errands;
-pub(crate) use link::{Acceptor, Added, Backlog, Heard, Link};
+pub(crate) use background_pool::BackgroundPool;
+pub(crate) use link::{Acceptor, Added, Backlog, FastOutcome, Link};
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -23,12 +23,12 @@ use ironorb_giop::service_context::{ListenPoint, ServiceContextList};
 use rustix::io::Errno;
 
 use self::asynchronous::AsyncCall;
-use self::idle::Idler;
+use self::idle_reaper::IdleReaper;
 use self::link::Callbacks;
 use self::receiver::Receiver;
-pub(crate) use self::receiver::Visited;
+pub(crate) use self::receiver::ReceiverCheck;
 pub(crate) use self::resolver::Resolver;
-use crate::coarse::Coarse;
+use crate::coarse_instant::CoarseInstant;
 use crate::config::OrbConfig;
 use crate::deadline::{Deadline, Passed};
 use crate::net::tcp::HostPort;
@@ -42,16 +42,16 @@ use crate::waiting::{Spinners, Waits};
 pub(crate) struct Connector {
     endpoints: Arc<Mutex<Endpoints>>,
     /// What all endpoints have in common.
-    common: Arc<Common>,
+    common: Arc<ConnectorShared>,
 }
 
 #[derive(Debug)]
-struct Common {
+struct ConnectorShared {
     closed: AtomicBool,
     config: OrbConfig,
     receiver: Arc<Receiver>,
-    errands: Arc<Errands>,
-    idler: Arc<Idler>,
+    background_pool: Arc<BackgroundPool>,
+    idle_reaper: Arc<IdleReaper>,
     resolver: Arc<Resolver>,
     /// Connections that are open.
     connected: Arc<AtomicUsize>,
@@ -59,7 +59,7 @@ struct Common {
     endpoints: Weak<Mutex<Endpoints>>,
     /// For requests that come over connections of our own, where these may be used both ways.
     callbacks: OnceLock<Callbacks>,
-    callback_threads: Arc<Errands>,
+    callback_threads: Arc<BackgroundPool>,
     spinners: Arc<Spinners>,
 }
 
@@ -81,7 +81,7 @@ impl Endpoints {
     /// Closes connections whose peers have gone, and forgets endpoints that no reference leads to and that have no
     /// connection. Done when the number of entries has doubled, so that it costs an entry a constant, and so that
     /// peers that come and go leave no more behind than there are others.
-    fn sweep(&mut self, now: Coarse) {
+    fn sweep(&mut self, now: CoarseInstant) {
         self.links.retain(|_, links| {
             let connected = links.drop_ended(now);
             connected > 0 || Arc::strong_count(links) > 1
@@ -94,16 +94,16 @@ impl Connector {
     pub(crate) fn new(config: OrbConfig) -> Self {
         let endpoints: Arc<Mutex<Endpoints>> = Arc::default();
         let spinners = Spinners::new();
-        let common = Common {
+        let common = ConnectorShared {
             closed: AtomicBool::new(false),
             receiver: Receiver::new(Waits::new(config.client_waiting, &spinners)),
-            errands: Errands::new(config.errand_threads_max),
-            idler: Idler::new(config.client_idle_timeout),
+            background_pool: BackgroundPool::new(config.errand_threads_max),
+            idle_reaper: IdleReaper::new(config.client_idle_timeout),
             resolver: Resolver::new(),
             connected: Arc::default(),
             endpoints: Arc::downgrade(&endpoints),
             callbacks: OnceLock::new(),
-            callback_threads: Errands::new(config.callback_threads_max),
+            callback_threads: BackgroundPool::new(config.callback_threads_max),
             spinners,
             config,
         };
@@ -116,8 +116,8 @@ impl Connector {
     }
 
     /// Who does what may block where no thread waits.
-    pub(crate) fn errands(&self) -> &Arc<Errands> {
-        &self.common.errands
+    pub(crate) fn background_pool(&self) -> &Arc<BackgroundPool> {
+        &self.common.background_pool
     }
 
     /// Who looks for bytes instead of sleeping, for all that wait in this ORB.
@@ -127,18 +127,18 @@ impl Connector {
 
     /// The connections to an endpoint; makes none.
     pub(crate) fn endpoint(&self, address: Address) -> Arc<EndpointLinks> {
-        self.endpoint_apart(address, 0)
+        self.endpoint_in_partition(address, 0)
     }
 
     /// The connections to an endpoint that all with this number share, and nobody else; 0 for those who have no number.
-    pub(crate) fn endpoint_apart(&self, address: Address, apart: u8) -> Arc<EndpointLinks> {
+    pub(crate) fn endpoint_in_partition(&self, address: Address, apart: u8) -> Arc<EndpointLinks> {
         let mut endpoints = lock(&self.endpoints);
         let key = (address.clone(), apart);
         if let Some(links) = endpoints.links.get(&key) {
             return links.clone();
         }
         if endpoints.links.len() >= endpoints.sweep_at.max(SWEEP_MIN) {
-            endpoints.sweep(Coarse::now());
+            endpoints.sweep(CoarseInstant::now());
         }
         let links = Arc::new(EndpointLinks {
             address,
@@ -153,7 +153,7 @@ impl Connector {
             made: Instant::now(),
             common: self.common.clone(),
         });
-        self.common.idler.add(&links);
+        self.common.idle_reaper.add(&links);
         endpoints.links.insert(key, links.clone());
         links
     }
@@ -229,15 +229,15 @@ impl Drop for Connector {
 
 /// One of the connections that may be open at once; free again when it is dropped.
 #[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
+struct ConnectionPermit(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Common {
+impl ConnectorShared {
     fn connect(&self, address: &Address, deadline: Deadline) -> io::Result<Stream> {
         let stream = address.connect(&Dialling { deadline, resolver: &self.resolver })?;
         stream.set_queues(&self.config)?;
@@ -245,22 +245,22 @@ impl Common {
     }
 
     /// A place for one connection more, if there are fewer than there may be.
-    fn place(&self) -> Option<Place> {
-        let place = Place(self.connected.clone());
+    fn place(&self) -> Option<ConnectionPermit> {
+        let place = ConnectionPermit(self.connected.clone());
         let is_free = self.connected.fetch_add(1, Ordering::Relaxed) < self.config.client_connections_max;
         is_free.then_some(place)
     }
 
     /// The place of a connection that nobody uses, which is closed; `None` when all are in use.
     #[cold]
-    fn place_of_another(&self, now: Coarse) -> Option<Place> {
-        let place = Place(self.connected.clone());
+    fn permit_of_another(&self, now: CoarseInstant) -> Option<ConnectionPermit> {
+        let place = ConnectionPermit(self.connected.clone());
         self.connected.fetch_add(1, Ordering::Relaxed);
         self.close_an_idle_one(now).then_some(place)
     }
 
     #[cold]
-    fn close_an_idle_one(&self, now: Coarse) -> bool {
+    fn close_an_idle_one(&self, now: CoarseInstant) -> bool {
         let Some(endpoints) = self.endpoints.upgrade() else { return false };
         let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
         let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
@@ -271,8 +271,8 @@ impl Common {
 
     fn stop_threads(&self) {
         self.receiver.stop();
-        self.errands.stop();
-        self.idler.stop();
+        self.background_pool.stop();
+        self.idle_reaper.stop();
         self.resolver.stop();
         self.callback_threads.stop();
     }
@@ -295,7 +295,7 @@ pub(crate) struct EndpointLinks {
     /// Connections that clients have made who say that they listen there.
     accepted: Mutex<Vec<Weak<Link>>>,
     made: Instant,
-    common: Arc<Common>,
+    common: Arc<ConnectorShared>,
 }
 
 /// One connection, or the place for it.
@@ -308,13 +308,13 @@ struct Slot {
 
 impl Slot {
     #[inline(always)] // a step of every call
-    fn open_in_turn(&self, now: Coarse) -> Option<Arc<Link>> {
+    fn open_in_turn(&self, now: CoarseInstant) -> Option<Arc<Link>> {
         self.link.as_ref().filter(|link| self.waiting.is_none() && link.is_usable(now)).cloned()
     }
 }
 
 /// What an asynchronous call finds at an endpoint.
-pub(crate) enum Way {
+pub(crate) enum LinkLookup {
     /// A connection.
     Open(Arc<Link>),
     /// None yet; the call will hear.
@@ -390,7 +390,7 @@ impl EndpointLinks {
     }
 
     /// Closes connections that have ended; says how many are left.
-    fn drop_ended(&self, now: Coarse) -> usize {
+    fn drop_ended(&self, now: CoarseInstant) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
             let mut slot = lock(slot);
@@ -403,7 +403,7 @@ impl EndpointLinks {
     }
 
     /// How long each connection has not been asked for, and its slot.
-    fn idle_times(&self, now: Coarse) -> Vec<(Duration, &EndpointLinks, usize)> {
+    fn idle_times(&self, now: CoarseInstant) -> Vec<(Duration, &EndpointLinks, usize)> {
         let slots = self.slots.iter().enumerate();
         slots
             .filter_map(|(index, slot)| Some((lock(slot).link.as_ref()?.idle_time(now), self, index)))
@@ -411,7 +411,7 @@ impl EndpointLinks {
     }
 
     /// Closes one connection if it is in no use.
-    fn close_if_idle(&self, index: usize, now: Coarse) -> bool {
+    fn close_if_idle(&self, index: usize, now: CoarseInstant) -> bool {
         let mut slot = lock(&self.slots[index]);
         let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
         if is_closed {
@@ -421,7 +421,7 @@ impl EndpointLinks {
     }
 
     /// Closes connections over which nothing has been called for this long; says how many are left.
-    fn close_idle(&self, now: Coarse, limit: Duration) -> usize {
+    fn close_idle(&self, now: CoarseInstant, limit: Duration) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
             // Under the slot's lock, so that nobody takes the connection for a new call meanwhile.
@@ -438,7 +438,7 @@ impl EndpointLinks {
     /// The connection of the thread with this number, if there is one that has not ended. `None` also while calls
     /// wait for it or are being sent over it, which must not be overtaken. Makes none.
     #[inline(always)] // a step of every call
-    pub(crate) fn open_link(&self, ordinal: usize, now: Coarse) -> Option<Arc<Link>> {
+    pub(crate) fn open_link(&self, ordinal: usize, now: CoarseInstant) -> Option<Arc<Link>> {
         lock(&self.slots[self.index(ordinal)]).open_in_turn(now)
     }
 
@@ -452,7 +452,7 @@ impl EndpointLinks {
         let mut slot = lock(&self.slots[self.index(ordinal)]);
         loop {
             if slot.waiting.is_none() {
-                return Ok(slot.open_in_turn(Coarse::now()));
+                return Ok(slot.open_in_turn(CoarseInstant::now()));
             }
             let woken = match deadline.remaining(Instant::now()) {
                 Ok(None) => self.sent.wait(slot).unwrap_or_else(PoisonError::into_inner),
@@ -487,27 +487,27 @@ impl EndpointLinks {
         ordinal: usize,
         may_connect: impl FnOnce() -> bool,
         (call, target): (&Arc<AsyncCall>, &RequestTarget),
-    ) -> Way {
+    ) -> LinkLookup {
         let index = self.index(ordinal);
         let mut slot = lock(&self.slots[index]);
-        if let Some(link) = slot.open_in_turn(Coarse::now()) {
-            return Way::Open(link);
+        if let Some(link) = slot.open_in_turn(CoarseInstant::now()) {
+            return LinkLookup::Open(link);
         }
         if let Some(waiting) = &mut slot.waiting {
             if waiting.len() >= self.common.config.connection.calls_in_flight_max {
-                return Way::TooMany;
+                return LinkLookup::TooMany;
             }
             waiting.push((call.clone(), target.clone()));
-            return Way::Waiting;
+            return LinkLookup::Waiting;
         }
         if !may_connect() {
-            return Way::Forbidden;
+            return LinkLookup::Forbidden;
         }
         slot.waiting = Some(vec![(call.clone(), target.clone())]);
         drop(slot);
         let links = self.clone();
-        match self.common.errands.run(move || links.connect_for_waiting(index)) {
-            Ok(()) => Way::Waiting,
+        match self.common.background_pool.run(move || links.connect_for_waiting(index)) {
+            Ok(()) => LinkLookup::Waiting,
             Err(e) => {
                 // The others that have come meanwhile find the same out for themselves.
                 let waiting = lock(&self.slots[index]).waiting.take().unwrap_or_default();
@@ -515,7 +515,7 @@ impl EndpointLinks {
                 for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
                     other.not_connected(self.address.to_string(), failure.clone());
                 }
-                Way::Refused(failure)
+                LinkLookup::Refused(failure)
             }
         }
     }
@@ -537,7 +537,7 @@ impl EndpointLinks {
                 }
             };
             // Those that are sent again for it has ended come back here.
-            if connected.as_ref().is_ok_and(|link| !link.is_usable(Coarse::now())) {
+            if connected.as_ref().is_ok_and(|link| !link.is_usable(CoarseInstant::now())) {
                 connected = self.connect(slot, Instant::now(), Deadline::NEVER);
             }
             for (call, target) in waiting {
@@ -575,14 +575,14 @@ impl EndpointLinks {
     /// From now on calls to this endpoint that find no connection use this one.
     fn add_accepted(&self, link: &Arc<Link>) {
         let mut accepted = lock(&self.accepted);
-        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(Coarse::now())));
+        accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(CoarseInstant::now())));
         if accepted.len() < ACCEPTED_MAX && !accepted.iter().any(|other| other.as_ptr() == Arc::as_ptr(link))
         {
             accepted.push(Arc::downgrade(link));
         }
     }
 
-    fn accepted_link(&self, now: Coarse) -> Option<Arc<Link>> {
+    fn accepted_link(&self, now: CoarseInstant) -> Option<Arc<Link>> {
         // The newest first: an older one may have lost its client without a word.
         lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
@@ -590,7 +590,7 @@ impl EndpointLinks {
     /// A connection of other threads.
     #[cold]
     fn any_link(&self) -> Option<Arc<Link>> {
-        self.links().into_iter().find(|link| link.is_usable(Coarse::now()))
+        self.links().into_iter().find(|link| link.is_usable(CoarseInstant::now()))
     }
 
     /// Lets the threads of a slot use a connection of others from now on.
@@ -598,7 +598,7 @@ impl EndpointLinks {
     fn share(&self, slot: &Mutex<Slot>, link: Arc<Link>) -> Arc<Link> {
         let mut slot = lock(slot);
         match &slot.link {
-            Some(own) if own.is_usable(Coarse::now()) => own.clone(), // another thread was faster
+            Some(own) if own.is_usable(CoarseInstant::now()) => own.clone(), // another thread was faster
             _ => {
                 slot.link = Some(link.clone());
                 link
@@ -613,12 +613,12 @@ impl EndpointLinks {
         now: Instant,
         deadline: Deadline,
     ) -> Result<Arc<Link>, ConnectFailure> {
-        let Common { config, closed, .. } = &*self.common;
+        let ConnectorShared { config, closed, .. } = &*self.common;
         if closed.load(Ordering::Acquire) {
             return Err(ConnectFailure::ShutDown);
         }
         if config.bidirectional
-            && let Some(link) = self.accepted_link(Coarse::now())
+            && let Some(link) = self.accepted_link(CoarseInstant::now())
         {
             lock(slot).link = Some(link.clone());
             return Ok(link);
@@ -629,7 +629,7 @@ impl EndpointLinks {
             Some(place) => place,
             None => match self.any_link() {
                 Some(link) => return Ok(self.share(slot, link)),
-                None => self.common.place_of_another(Coarse::now()).ok_or(ConnectFailure::TooMany)?,
+                None => self.common.permit_of_another(CoarseInstant::now()).ok_or(ConnectFailure::TooMany)?,
             },
         };
         let connected = self.common.connect(&self.address, deadline);
@@ -649,7 +649,7 @@ impl EndpointLinks {
         self.announce(&link);
         let mut slot = lock(slot);
         match &slot.link {
-            Some(other) if other.is_usable(Coarse::now()) => Ok(other.clone()), // another thread was faster
+            Some(other) if other.is_usable(CoarseInstant::now()) => Ok(other.clone()), // another thread was faster
             _ => {
                 if closed.load(Ordering::Acquire) {
                     return Err(ConnectFailure::ShutDown);
@@ -657,7 +657,7 @@ impl EndpointLinks {
                 slot.link = Some(link.clone());
                 drop(slot);
                 self.announce(&link); // again, for whoever began to listen meanwhile
-                self.common.idler.connected();
+                self.common.idle_reaper.connected();
                 Ok(link)
             }
         }

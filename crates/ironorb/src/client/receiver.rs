@@ -4,7 +4,7 @@
 //! Started when the first asynchronous call begins, one for an ORB; a program that makes none has none. It waits
 //! in an `epoll` for those connections only that have such calls and on which no thread receives, and comes by at
 //! others, where a caller may still come back, as long as there are any. It never connects, never resolves a name and
-//! never waits for a socket to take bytes: `errands` do.
+//! never waits for a socket to take bytes: `background_pool` do.
 //!
 //! One thread for all connections and not one for each: a client that talks to a thousand servers has a thousand
 //! connections, and what the thread does for an answer - a receive, a look into a table, a wake - is less than
@@ -61,7 +61,7 @@ struct State {
     /// Connections that may have something to send then.
     flushes: BTreeMap<TimerKey, Weak<Link>>,
     /// Connections to look at.
-    listed: Vec<Weak<dyn Visited>>,
+    listed: Vec<Weak<dyn ReceiverCheck>>,
     /// When; `None` when there has been nothing to look at for a while.
     look_at: Option<Instant>,
     /// Looks that have found nothing since one did.
@@ -69,9 +69,9 @@ struct State {
 }
 
 /// A connection at which the receiver comes by.
-pub(crate) trait Visited: Send + Sync + std::fmt::Debug {
+pub(crate) trait ReceiverCheck: Send + Sync + std::fmt::Debug {
     /// Never waits.
-    fn on_look(&self);
+    fn on_receiver_check(&self);
 }
 
 /// When a call's deadline is, and a number that makes it the only one.
@@ -227,7 +227,7 @@ impl Receiver {
     }
 
     /// Looks at a connection within [`LOOK_EVERY`].
-    pub(crate) fn look_soon(&self, connection: &Weak<dyn Visited>) {
+    pub(crate) fn look_soon(&self, connection: &Weak<dyn ReceiverCheck>) {
         let mut state = lock(&self.state);
         state.listed.push(connection.clone());
         if state.look_at.is_none() {
@@ -275,7 +275,7 @@ impl Receiver {
             drop(state);
             due.iter().for_each(|call| contained(|| call.time_out()));
             flushes.iter().filter_map(Weak::upgrade).for_each(|link| link.on_flush_due());
-            listed.iter().filter_map(Weak::upgrade).for_each(|connection| connection.on_look());
+            listed.iter().filter_map(Weak::upgrade).for_each(|connection| connection.on_receiver_check());
             work.into_iter().for_each(Work::carry_out);
             self.wait(waits, &mut events, timeout.as_ref());
             lock(&self.state).is_waiting = false;
@@ -334,7 +334,7 @@ impl State {
         self.next_number
     }
 
-    fn take_listed(&mut self, now: Instant) -> Vec<Weak<dyn Visited>> {
+    fn take_listed(&mut self, now: Instant) -> Vec<Weak<dyn ReceiverCheck>> {
         if self.look_at.is_none_or(|at| at > now) {
             return Vec::new();
         }

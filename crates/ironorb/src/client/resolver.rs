@@ -10,14 +10,14 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::errands::Errands;
+use super::background_pool::BackgroundPool;
 use crate::deadline::Deadline;
 use crate::sync::lock;
 
 /// Asks the system for addresses, and remembers them.
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    errands: Arc<Errands>,
+    background_pool: Arc<BackgroundPool>,
     names: Mutex<HashMap<String, Name>>,
     answered: Condvar,
 }
@@ -42,7 +42,7 @@ const THREADS_MAX: usize = 8;
 impl Resolver {
     pub(super) fn new() -> Arc<Resolver> {
         Arc::new(Resolver {
-            errands: Errands::new(THREADS_MAX),
+            background_pool: BackgroundPool::new(THREADS_MAX),
             names: Mutex::default(),
             answered: Condvar::new(),
         })
@@ -87,7 +87,7 @@ impl Resolver {
                     }
                     names.insert(host.to_owned(), Name::Asked);
                     let (resolver, asked) = (self.clone(), host.to_owned());
-                    self.errands.run(move || resolver.answer(asked, ask)).inspect_err(|_| {
+                    self.background_pool.run(move || resolver.answer(asked, ask)).inspect_err(|_| {
                         names.remove(host);
                     })?;
                 }
@@ -123,7 +123,7 @@ impl Resolver {
     }
 
     pub(super) fn stop(&self) {
-        self.errands.stop();
+        self.background_pool.stop();
     }
 }
 

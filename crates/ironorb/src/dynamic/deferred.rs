@@ -61,9 +61,10 @@ impl DeferredResponse {
     fn take(&mut self, outcome: Outcome) -> Result<Results, DynamicError> {
         self.taken = true;
         match outcome {
-            Ok(answer) => {
-                Results::of(&self.operation, RawReply::new(answer.into_course(), self.call.object().core()))
-            }
+            Ok(answer) => Results::of(
+                &self.operation,
+                RawReply::new(answer.into_remote_call(), self.call.object().core()),
+            ),
             Err(e) => {
                 self.call.give_up();
                 Err(about_named(self.call.object(), self.call.operation(), e).into())

@@ -134,7 +134,7 @@ pub struct Passing(Arc<AsyncCall>);
 impl Passing {
     /// Sends the request and returns; `then` is given what it brings, on the thread that receives for all such calls, which
     /// it must not keep. Of a request that nobody waits for it is dropped. A forward is followed, and what the reference's
-    /// policies say holds: its deadline, and its [`Manner`](crate::object::Manner).
+    /// policies say holds: its deadline, and its [`WireProfile`](crate::object::WireProfile).
     ///
     /// Waits only while the target takes no bytes. An error is how a request without a reply could not be sent.
     pub fn begin(
@@ -160,7 +160,7 @@ impl Passing {
 
     fn callback(&self, then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static) -> Callback {
         let orb = self.0.object().core().clone();
-        Box::new(move |outcome| then(outcome.map(|answer| RawReply::new(answer.into_course(), &orb))))
+        Box::new(move |outcome| then(outcome.map(|answer| RawReply::new(answer.into_remote_call(), &orb))))
     }
 }
 

@@ -14,12 +14,12 @@ use super::error::{DynamicError, RequestError};
 use super::results::{RawReply, Results};
 use crate::client::asynchronous::AsyncCall;
 use crate::context::{Context, put_properties};
-use crate::course::Course;
 use crate::generated::Operation;
 use crate::invoke::{self, about};
 use crate::loopback;
 use crate::object::ObjectRef;
 use crate::probe::{self, Stage};
+use crate::remote_call::RemoteCall;
 
 /// A request to an object, for an operation that is described at run time (the standard's `Request` with its `NVList`).
 ///
@@ -289,7 +289,7 @@ fn twoway(
     arguments: invoke::Arguments<'_>,
 ) -> Result<RawReply, SystemException> {
     let _probe = probe::enter(Stage::Call);
-    let call = || Course::twoway(target, operation, arguments);
+    let call = || RemoteCall::twoway(target, operation, arguments);
     let answer = match target.local(operation) {
         Ok(None) => call(),
         Ok(Some(upcall)) => loopback::with_begun(upcall, call),
@@ -307,7 +307,8 @@ fn oneway(
     arguments: invoke::Arguments<'_>,
 ) -> Result<(), SystemException> {
     let _probe = probe::enter(Stage::Call);
-    let call = || Course::begin(target, operation, arguments).and_then(|mut course| course.oneway());
+    let call =
+        || RemoteCall::begin(target, operation, arguments).and_then(|mut remote_call| remote_call.oneway());
     let sent = match target.local(operation) {
         Ok(None) => call(),
         Ok(Some(upcall)) => loopback::with_begun(upcall, call),

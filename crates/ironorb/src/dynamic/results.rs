@@ -15,10 +15,10 @@ use super::argument::{check_type, parameter};
 use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use crate::client::Link;
-use crate::course::Answer;
 use crate::invocation::bad_reply;
 use crate::orb::OrbCore;
 use crate::probe::{self, Stage};
+use crate::remote_call::Answer;
 
 /// A reply whose body nobody has looked at: results, or a user exception.
 pub struct RawReply {

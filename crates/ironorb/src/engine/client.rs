@@ -1,6 +1,6 @@
 //! The calling side: calls on their way over connections, to their outcome.
 //!
-//! Never decides what a reply or a failure leads to: [`Invocation`] does.
+//! Never decides what a reply or a failure leads to: [`RemoteCallState`] does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd};
 
-use super::course::{Course, Request, Stage, Step, Way};
+use super::call::{CallTarget, EngineCall, Request, Stage, Step};
 use super::events::{Answer, ClientAction, ClientEvent, Outcome};
 use super::{CallNumber, ConnectionId, Time};
 use crate::Orb;
@@ -22,7 +22,7 @@ use crate::route::RemoteTarget;
 /// endpoint, which all calls share. As a lane of one thread has it, requests to an endpoint keep their order.
 pub struct ClientEngine {
     orb: Arc<OrbCore>,
-    calls: BTreeMap<CallNumber, Course>,
+    calls: BTreeMap<CallNumber, EngineCall>,
     links: BTreeMap<ConnectionId, Link>,
     /// Each connection of `links`, by its endpoint.
     endpoints: BTreeMap<Endpoint, ConnectionId>,
@@ -145,72 +145,72 @@ impl ClientEngine {
         now: Time,
     ) {
         debug_assert!(!self.calls.contains_key(&call), "the number of a call that has not completed");
-        let mut course = Course::new(object, request, deadline, &self.orb.config);
+        let mut engine_call = EngineCall::new(object, request, deadline, &self.orb.config);
         if let Some(at) = deadline {
             self.deadlines.insert((at, Due::Call(call)));
         }
-        match course.look_up(now) {
-            Ok(()) => self.advance(call, course, now),
-            Err(e) => self.complete(call, course, Err(e)),
+        match engine_call.look_up(now) {
+            Ok(()) => self.advance(call, engine_call, now),
+            Err(e) => self.complete(call, engine_call, Err(e)),
         }
     }
 
     /// Takes a call on until it waits for something or is done. Ends, for an invocation decides only so often.
-    fn advance(&mut self, call: CallNumber, mut course: Course, now: Time) {
+    fn advance(&mut self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
         loop {
-            match self.step(call, &mut course, now) {
+            match self.step(call, &mut engine_call, now) {
                 Step::Wait => {
-                    self.calls.insert(call, course);
+                    self.calls.insert(call, engine_call);
                     return;
                 }
-                Step::Done(answer) => return self.complete(call, course, Ok(answer)),
+                Step::Done(answer) => return self.complete(call, engine_call, Ok(answer)),
                 Step::Decide(next) => {
-                    if let Err(e) = course.take(next, now) {
-                        return self.complete(call, course, Err(e));
+                    if let Err(e) = engine_call.take(next, now) {
+                        return self.complete(call, engine_call, Err(e));
                     }
                 }
             }
         }
     }
 
-    fn step(&mut self, call: CallNumber, course: &mut Course, now: Time) -> Step {
+    fn step(&mut self, call: CallNumber, engine_call: &mut EngineCall, now: Time) -> Step {
         if self.is_shut_down {
             return Step::Decide(Next::Fail(shut_down()));
         }
-        let targets = match &course.way {
-            Way::Local(key) => {
+        let targets = match &engine_call.target {
+            CallTarget::Local(key) => {
                 let key = key.clone();
-                return course.step_here(&key, &self.orb);
+                return engine_call.step_here(&key, &self.orb);
             }
-            Way::Remote(targets) => targets,
+            CallTarget::Remote(targets) => targets,
         };
-        if let Stage::Begun = course.stage {
+        if let Stage::Begun = engine_call.stage {
             let pause = self.orb.config.failed_address_pause;
             let is_failing = |index: usize| {
                 let failed = self.failed.get(&endpoint_of(&targets[index]));
                 failed.is_some_and(|&failed| now < failed + pause)
             };
-            let Some(attempt) = course.attempts.next(targets.len(), is_failing) else {
-                return Step::Decide(course.invocation.on_connect_failed(course.all_timed_out));
+            let Some(attempt) = engine_call.attempts.next(targets.len(), is_failing) else {
+                return Step::Decide(engine_call.invocation.on_connect_failed(engine_call.all_timed_out));
             };
-            course.attempt = attempt;
+            engine_call.attempt = attempt;
         }
-        let target = &targets[course.attempt];
+        let target = &targets[engine_call.attempt];
         let endpoint = endpoint_of(target);
         let found = self.endpoints.get(&endpoint).and_then(|id| Some((*id, self.links.get_mut(id)?)));
         let (connection, open) = match found {
             Some((connection, Link { state: LinkState::Open(open), .. })) => (connection, open),
             Some((connection, Link { state: LinkState::Connecting { waiting, .. }, .. })) => {
                 waiting.push(call);
-                course.stage = Stage::Connecting(connection);
+                engine_call.stage = Stage::Connecting(connection);
                 return Step::Wait;
             }
             None => {
-                course.stage = Stage::Connecting(self.connect(endpoint, call, now));
+                engine_call.stage = Stage::Connecting(self.connect(endpoint, call, now));
                 return Step::Wait;
             }
         };
-        let begun = match &course.request {
+        let begun = match &engine_call.request {
             Request::Call(operation, arguments) if operation.is_oneway() => {
                 open.begin_oneway(&target.request, operation.name(), arguments).map(|()| None)
             }
@@ -224,18 +224,18 @@ impl ClientEngine {
             Ok(None) => Step::Done(Answer::Sent),
             Ok(Some(id)) => {
                 open.set_waker(id, call);
-                course.stage = Stage::InFlight(connection, id);
+                engine_call.stage = Stage::InFlight(connection, id);
                 Step::Wait
             }
-            Err(error) => Step::Decide(course.invocation.on_failure(CallFailure::from(error))),
+            Err(error) => Step::Decide(engine_call.invocation.on_failure(CallFailure::from(error))),
         }
     }
 
-    fn complete(&mut self, call: CallNumber, course: Course, outcome: Outcome) {
-        if let Some(at) = course.deadline {
+    fn complete(&mut self, call: CallNumber, engine_call: EngineCall, outcome: Outcome) {
+        if let Some(at) = engine_call.deadline {
             self.deadlines.remove(&(at, Due::Call(call)));
         }
-        let outcome = outcome.map_err(|e| about(&course.object, course.request.operation(), e));
+        let outcome = outcome.map_err(|e| about(&engine_call.object, engine_call.request.operation(), e));
         self.actions.push_back(ClientAction::Complete { call, outcome });
     }
 
@@ -260,8 +260,8 @@ impl ClientEngine {
         self.failed.remove(&link.endpoint);
         self.deadlines.remove(&(until, Due::Connect(connection)));
         for call in waiting {
-            if let Some(course) = self.calls.remove(&call) {
-                self.advance(call, course, now);
+            if let Some(engine_call) = self.calls.remove(&call) {
+                self.advance(call, engine_call, now);
             }
         }
     }
@@ -281,10 +281,10 @@ impl ClientEngine {
             self.failed.insert(link.endpoint, now);
         }
         for call in waiting {
-            if let Some(mut course) = self.calls.remove(&call) {
-                course.stage = Stage::Begun;
-                course.all_timed_out &= timed_out;
-                self.advance(call, course, now);
+            if let Some(mut engine_call) = self.calls.remove(&call) {
+                engine_call.stage = Stage::Begun;
+                engine_call.all_timed_out &= timed_out;
+                self.advance(call, engine_call, now);
             }
         }
     }
@@ -341,30 +341,30 @@ impl ClientEngine {
         &mut self,
         connection: ConnectionId,
         woken: Vec<CallNumber>,
-    ) -> Vec<(CallNumber, Course, CallState)> {
+    ) -> Vec<(CallNumber, EngineCall, CallState)> {
         let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection) else {
             return Vec::new();
         };
         let mut answers = Vec::with_capacity(woken.len());
         for call in woken {
-            let Some(course) = self.calls.remove(&call) else { continue };
-            let Stage::InFlight(_, id) = course.stage else { continue };
+            let Some(engine_call) = self.calls.remove(&call) else { continue };
+            let Stage::InFlight(_, id) = engine_call.stage else { continue };
             let state = open.poll_call(id);
-            answers.push((call, course, state));
+            answers.push((call, engine_call, state));
         }
         answers
     }
 
-    fn go_on(&mut self, answers: Vec<(CallNumber, Course, CallState)>, now: Time) {
-        for (call, mut course, state) in answers {
-            match course.on_state(state, &self.orb) {
+    fn go_on(&mut self, answers: Vec<(CallNumber, EngineCall, CallState)>, now: Time) {
+        for (call, mut engine_call, state) in answers {
+            match engine_call.on_state(state, &self.orb) {
                 Step::Wait => {
-                    self.calls.insert(call, course);
+                    self.calls.insert(call, engine_call);
                 }
-                Step::Done(answer) => self.complete(call, course, Ok(answer)),
-                Step::Decide(next) => match course.take(next, now) {
-                    Ok(()) => self.advance(call, course, now),
-                    Err(e) => self.complete(call, course, Err(e)),
+                Step::Done(answer) => self.complete(call, engine_call, Ok(answer)),
+                Step::Decide(next) => match engine_call.take(next, now) {
+                    Ok(()) => self.advance(call, engine_call, now),
+                    Err(e) => self.complete(call, engine_call, Err(e)),
                 },
             }
         }
@@ -386,11 +386,11 @@ impl ClientEngine {
     }
 
     fn time_out(&mut self, call: CallNumber) {
-        let Some(course) = self.calls.remove(&call) else { return };
-        let written = match course.stage {
+        let Some(engine_call) = self.calls.remove(&call) else { return };
+        let written = match engine_call.stage {
             Stage::InFlight(connection, id) => {
                 if let Some(Link { state: LinkState::Open(open), .. }) = self.links.get_mut(&connection)
-                    && let Some(version) = course.version()
+                    && let Some(version) = engine_call.version()
                 {
                     open.abandon(id, version);
                     self.talking.insert(connection);
@@ -407,8 +407,8 @@ impl ClientEngine {
             }
             Stage::Begun => false,
         };
-        let e = course.invocation.on_timeout(written);
-        self.complete(call, course, Err(e));
+        let e = engine_call.invocation.on_timeout(written);
+        self.complete(call, engine_call, Err(e));
     }
 
     fn shut_down(&mut self, now: Time) {

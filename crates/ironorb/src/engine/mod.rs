@@ -11,15 +11,15 @@
 //!
 //! The same events at the same times give the same actions: an engine holds no random number and no table
 //! with a random order. What it decides it does not decide itself: the calls are
-//! [`Invocation`](crate::invocation::Invocation)s, the connections those of
+//! [`RemoteCallState`](crate::invocation::RemoteCallState)s, the connections those of
 //! [`ironorb_giop::connection`], the routes and adapters those of the [`Orb`](crate::Orb) - the parts that
 //! the ORB's own threads use.
 //!
 //! One thing is left to the driver. What an engine has written waits in memory until it is taken: who cannot send
 //! for long should begin no more calls.
 
+mod call;
 mod client;
-mod course;
 mod events;
 mod server;
 

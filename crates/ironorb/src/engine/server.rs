@@ -241,7 +241,8 @@ impl ServerEngine {
                 Ok(None) => break,
                 Err(Other::Cancelled(id)) => {
                     let is_in_progress = accepted.in_progress() > 0;
-                    if let Cancelled::Heard(then) = accepted.sender.cancellations.cancel(id, is_in_progress) {
+                    if let Cancelled::Notify(then) = accepted.sender.cancellations.cancel(id, is_in_progress)
+                    {
                         told.push(then);
                     }
                 }
@@ -278,7 +279,7 @@ impl ServerEngine {
         let Some((connection, mut work)) = self.upcalls.remove(&upcall) else { return };
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         accepted.waiting -= 1;
-        work.carry_out_within_limits(&self.orb, &accepted.session, &Place(accepted.sender.clone()));
+        work.carry_out_within_limits(&self.orb, &accepted.session, &EngineSink(accepted.sender.clone()));
         accepted.framer.recycle(work.into_buffer());
         if lock(&accepted.sender.connection).is_ended() {
             // The request made no sense, or the client has gone.
@@ -362,26 +363,26 @@ struct Sender {
 }
 
 /// Where the replies of a connection are written.
-struct Place(Arc<Sender>);
+struct EngineSink(Arc<Sender>);
 
-impl ReplySink for Place {
+impl ReplySink for EngineSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         write(&mut lock(&self.0.connection));
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         self.0.outstanding.fetch_add(1, Ordering::SeqCst);
-        Some(Box::new(LaterPlace { sender: self.0.clone(), watch: Watch::default() }))
+        Some(Box::new(DeferredEngineSink { sender: self.0.clone(), watch: Watch::default() }))
     }
 }
 
 /// The same for an answer after the upcall.
-struct LaterPlace {
+struct DeferredEngineSink {
     sender: Arc<Sender>,
     watch: Watch,
 }
 
-impl ReplySink for LaterPlace {
+impl ReplySink for DeferredEngineSink {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         if !self.watch.end(&self.sender.cancellations) {
             write(&mut lock(&self.sender.connection));
@@ -389,7 +390,7 @@ impl ReplySink for LaterPlace {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        Place(self.sender.clone()).later()
+        EngineSink(self.sender.clone()).later()
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {
@@ -401,7 +402,7 @@ impl ReplySink for LaterPlace {
     }
 }
 
-impl Drop for LaterPlace {
+impl Drop for DeferredEngineSink {
     fn drop(&mut self) {
         self.watch.end(&self.sender.cancellations);
         self.sender.outstanding.fetch_sub(1, Ordering::SeqCst);

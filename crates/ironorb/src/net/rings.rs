@@ -41,9 +41,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A peer that wakes us for nothing is not to have a processor for it.
 #[derive(Default)]
-struct Patience(u32);
+struct WakeBackoff(u32);
 
-impl Patience {
+impl WakeBackoff {
     /// After a sleep that began then.
     fn was_woken_in_vain(&mut self, began: Instant) {
         if began.elapsed() < REST {
@@ -123,7 +123,7 @@ impl Rings {
         }
         // Most waits have ended by now, and have read no clock.
         let until = timeout.map(|timeout| Instant::now() + timeout.saturating_sub(BY_MEMORY));
-        let mut patience = Patience::default();
+        let mut backoff = WakeBackoff::default();
         loop {
             let began = Instant::now();
             let left = until.map(|until| until.saturating_duration_since(began));
@@ -132,7 +132,7 @@ impl Rings {
             }
             match self.receive_now(socket, space)? {
                 Moved::Nothing if left.is_some_and(|left| left.is_zero()) => return Ok(Moved::Nothing),
-                Moved::Nothing => patience.was_woken_in_vain(began),
+                Moved::Nothing => backoff.was_woken_in_vain(began),
                 moved => return Ok(moved),
             }
         }
@@ -172,7 +172,7 @@ impl Rings {
         timeout: Option<Duration>,
     ) -> io::Result<bool> {
         let until = timeout.map(|timeout| Instant::now() + timeout);
-        let mut patience = Patience::default();
+        let mut backoff = WakeBackoff::default();
         loop {
             if self.end.is_ready(wanted) || self.is_over.load(Ordering::Acquire) {
                 return Ok(true);
@@ -188,7 +188,7 @@ impl Rings {
             }
             self.sleep(wanted, left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)));
             if !self.end.is_ready(wanted) {
-                patience.was_woken_in_vain(began);
+                backoff.was_woken_in_vain(began);
             }
         }
     }

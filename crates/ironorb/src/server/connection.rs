@@ -1,10 +1,10 @@
 //! One accepted connection: what the threads that serve it share.
 //!
 //! What a thread does for it is in `in_hand`, how its bytes leave in `sending`, where replies go in `answers`, who is told
-//! that the client no longer waits in `cancelled`, and what it has on top when the client is called over it in `both_ways`.
+//! that the client no longer waits in `cancelled`, and what it has on top when the client is called over it in `bidirectional`.
 
 mod answers;
-mod both_ways;
+mod bidirectional;
 mod cancelled;
 mod coalescing;
 mod in_hand;
@@ -30,8 +30,8 @@ use super::Shared;
 use super::watchdog::Activity;
 use super::work::{Other, Stop, Work};
 use answers::Unanswered;
-use both_ways::Inbox;
-pub(super) use both_ways::Received;
+use bidirectional::Inbox;
+pub(super) use bidirectional::Received;
 use coalescing::Coalescing;
 pub(super) use in_hand::InHand;
 use progress::InProgress;

@@ -130,7 +130,7 @@ where
         self.sink.client()
     }
 
-    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
-        self.sink.use_both_ways(listen_points);
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
+        self.sink.use_bidirectional(listen_points);
     }
 }

@@ -11,7 +11,7 @@ use ironorb_giop::connection::NotWhole;
 use ironorb_giop::message::{OperationName, RequestTarget};
 
 use super::{Clock, Guard, LOOK_AFTER_NS, Link};
-use crate::coarse::Coarse;
+use crate::coarse_instant::CoarseInstant;
 use crate::deadline::{Deadline, Passed};
 use crate::invocation::CallFailure;
 use crate::invoke::Arguments;
@@ -70,7 +70,7 @@ impl Link {
         }
         let begins_at = state.transmit().end_position();
         if let Err(request) = state.begin_plain_oneway(target, operation, arguments) {
-            return self.add_lending(state, begins_at, request, arguments, deadline);
+            return self.add_gather(state, begins_at, request, arguments, deadline);
         }
         let is_full = state.transmit().pending_bytes() >= batching.bytes_max
             || state.batch.count + 1 >= batching.count_max;
@@ -107,7 +107,7 @@ impl Link {
     /// connection for it, or a look at it is due.
     #[cold]
     fn may_begin(&self, state: &mut Guard<'_>, pending_bytes: usize, batching: &OnewayBatching) -> bool {
-        let ticked = Coarse::now();
+        let ticked = CoarseInstant::now();
         let idle_ns = ticked.0.saturating_sub(self.used_ns.load(Ordering::Relaxed));
         if self.is_accepted()
             || state.end().is_some()
@@ -154,7 +154,7 @@ impl Link {
 
     /// One that is to leave from where it lies: behind all that waits, and now.
     #[cold]
-    fn add_lending<'l>(
+    fn add_gather<'l>(
         &'l self,
         state: Guard<'l>,
         begins_at: u64,
@@ -167,7 +167,7 @@ impl Link {
         // A call that may not wait leaves what the socket does not take.
         let until = deadline.unwrap_or(Deadline::NEVER.at_most(now, Duration::ZERO));
         let sent = self
-            .lend_request(state, request, arguments, &mut Clock(now), until)
+            .send_gather(state, request, arguments, &mut Clock(now), until)
             .and_then(|written| self.send_batch(written.state, begins_at, |_| deadline));
         Added::Done(sent)
     }
@@ -181,7 +181,7 @@ impl Link {
         deadline: impl FnOnce(Instant) -> Option<Deadline>,
     ) -> Result<(), CallFailure> {
         let now = Instant::now();
-        self.used_ns.store(Coarse::now().0, Ordering::Relaxed);
+        self.used_ns.store(CoarseInstant::now().0, Ordering::Relaxed);
         let ends_at = state.transmit().end_position();
         self.send_some(&mut state);
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
@@ -204,7 +204,7 @@ impl Link {
     /// Sends everything that waits, and waits until the socket has taken it.
     pub(crate) fn flush_all(&self, now: Instant, deadline: Deadline) -> Result<(), CallFailure> {
         let mut state = lock(&self.state);
-        state.attended.have_been_sent();
+        state.async_replies.have_been_sent();
         match self.flush(state, &mut Clock(now), deadline) {
             // What is lost with its connection is told by whoever counts it.
             Ok(_) => Ok(()),
@@ -272,6 +272,6 @@ impl super::LinkState {
     fn hold(&mut self) {
         self.batch.count += 1;
         self.batch.ends_at = self.connection.transmit().end_position();
-        self.attended.add_held();
+        self.async_replies.add_held();
     }
 }

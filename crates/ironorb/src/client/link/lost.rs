@@ -16,7 +16,7 @@ impl Link {
     #[cold]
     pub(super) fn lose<'l>(&'l self, mut state: Guard<'l>) -> Guard<'l> {
         for _ in 0..LOOKS_MAX {
-            self.hear_out(&mut state);
+            self.drain_received(&mut state);
             if state.end().is_some() {
                 return state;
             }
@@ -31,14 +31,14 @@ impl Link {
     /// The same under the lock.
     #[cold]
     pub(super) fn lose_now(&self, state: &mut Guard<'_>) {
-        self.hear_out(state);
+        self.drain_received(state);
         if state.end().is_none() {
             self.end(state, ConnectionEnd::Lost);
         }
     }
 
     /// Takes what has come, if nobody else does.
-    fn hear_out(&self, state: &mut Guard<'_>) {
+    fn drain_received(&self, state: &mut Guard<'_>) {
         while state.end().is_none()
             && let Some(mut framer) = state.take_framer()
         {

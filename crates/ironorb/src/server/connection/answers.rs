@@ -71,8 +71,8 @@ impl ReplySink for Unanswered<'_> {
         Some(self.connection.id)
     }
 
-    fn use_both_ways(&self, listen_points: &[ListenPoint]) {
-        self.connection.use_both_ways(listen_points);
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
+        self.connection.use_bidirectional(listen_points);
     }
 
     #[cold]

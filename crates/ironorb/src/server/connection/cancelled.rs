@@ -20,9 +20,9 @@ impl Connection {
             return;
         }
         match self.cancellations.cancel(id, self.progress.carried() > 0) {
-            Cancelled::Unheard => {}
-            Cancelled::Kept => drop(self.detours.fetch_or(Detour::CANCELLED, Ordering::SeqCst)),
-            Cancelled::Heard(then) => self.tell_cancelled(vec![then]),
+            Cancelled::Ignored => {}
+            Cancelled::Recorded => drop(self.detours.fetch_or(Detour::CANCELLED, Ordering::SeqCst)),
+            Cancelled::Notify(then) => self.tell_cancelled(vec![then]),
         }
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use ironorb_giop::connection::ServerConnection;
 
 use super::Connection;
-use crate::client::Visited;
+use crate::client::ReceiverCheck;
 
 /// What a connection knows of requests that come together.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ impl Connection {
                 coalescing.is_listed.store(false, Ordering::SeqCst);
                 return false;
             }
-            let visited: Weak<dyn Visited> = self.itself.clone();
+            let visited: Weak<dyn ReceiverCheck> = self.itself.clone();
             receiver.look_soon(&visited);
         }
         true
@@ -227,8 +227,8 @@ impl Connection {
 }
 
 /// The receiver comes by: a servant takes long.
-impl Visited for Connection {
-    fn on_look(&self) {
+impl ReceiverCheck for Connection {
+    fn on_receiver_check(&self) {
         // sync: listed-before-held
         self.coalescing.is_listed.store(false, Ordering::SeqCst);
         if self.coalescing.state.load(Ordering::SeqCst) & State::HELD != 0 {

@@ -12,7 +12,7 @@ use crate::sync::lock;
 
 /// Work that is done in the order in which it came, by a bounded number of threads.
 #[derive(Debug)]
-pub(crate) struct Errands {
+pub(crate) struct BackgroundPool {
     state: Mutex<State>,
     more: Condvar,
     threads_max: usize,
@@ -20,21 +20,25 @@ pub(crate) struct Errands {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Errand>,
+    waiting: VecDeque<Task>,
     threads: usize,
     idle: usize,
     is_stopping: bool,
 }
 
-type Errand = Box<dyn FnOnce() + Send>;
+type Task = Box<dyn FnOnce() + Send>;
 
 /// How long a thread waits for more.
 const LINGER: Duration = Duration::from_secs(5);
 
-impl Errands {
+impl BackgroundPool {
     /// Uses at most so many threads at once.
     pub(crate) fn new(threads_max: usize) -> Arc<Self> {
-        Arc::new(Errands { state: Mutex::default(), more: Condvar::new(), threads_max: threads_max.max(1) })
+        Arc::new(BackgroundPool {
+            state: Mutex::default(),
+            more: Condvar::new(),
+            threads_max: threads_max.max(1),
+        })
     }
 
     /// How many it uses at most.
@@ -52,9 +56,10 @@ impl Errands {
             return Ok(());
         }
         state.threads += 1;
-        let errands = self.clone();
-        let spawned =
-            std::thread::Builder::new().name("ironorb-errands".to_owned()).spawn(move || errands.work());
+        let background_pool = self.clone();
+        let spawned = std::thread::Builder::new()
+            .name("ironorb-errands".to_owned())
+            .spawn(move || background_pool.work());
         match spawned {
             Ok(_) => Ok(()),
             Err(e) => {
@@ -113,11 +118,11 @@ mod tests {
 
     #[test]
     fn all_is_done_by_few_threads_even_if_one_panics() {
-        let errands = Errands::new(3);
+        let background_pool = BackgroundPool::new(3);
         let (sender, receiver) = mpsc::channel();
         for number in 0..100 {
             let sender = sender.clone();
-            errands
+            background_pool
                 .run(move || {
                     sender.send((number, std::thread::current().id())).unwrap();
                     assert!(number % 10 != 0, "contained");

@@ -12,21 +12,21 @@ use super::events::{Answer, Arguments, Reply};
 use super::{ConnectionId, Time};
 use crate::config::OrbConfig;
 use crate::generated::Operation;
-use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
+use crate::invocation::{Answered, CallFailure, Located, Next, RemoteCallState};
 use crate::invoke::LOCATE;
-use crate::loopback::{self, Patience, loopback, loopback_oneway};
+use crate::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::poa::{HoldMode, Refusal};
 use crate::route::{Attempts, RemoteTarget, Route};
 
 /// One call on its way.
-pub(super) struct Course {
+pub(super) struct EngineCall {
     pub(super) object: ObjectRef,
     pub(super) request: Request,
     pub(super) deadline: Option<Time>,
-    pub(super) invocation: Invocation,
-    pub(super) way: Way,
+    pub(super) invocation: RemoteCallState,
+    pub(super) target: CallTarget,
     /// The address that is being tried.
     pub(super) attempt: usize,
     pub(super) attempts: Attempts,
@@ -41,7 +41,7 @@ pub(super) enum Request {
 }
 
 /// Where a call goes, looked up again whenever its invocation has decided something.
-pub(super) enum Way {
+pub(super) enum CallTarget {
     Local(Vec<u8>),
     Remote(Vec<RemoteTarget>),
 }
@@ -61,20 +61,20 @@ pub(super) enum Step {
     Done(Answer),
 }
 
-impl Course {
+impl EngineCall {
     /// A call that goes nowhere yet.
     pub(super) fn new(
         object: ObjectRef,
         request: Request,
         deadline: Option<Time>,
         config: &OrbConfig,
-    ) -> Course {
-        Course {
+    ) -> EngineCall {
+        EngineCall {
             object,
             request,
             deadline,
-            invocation: Invocation::new(config.forwards_max, config.resends_max, false),
-            way: Way::Remote(Vec::new()),
+            invocation: RemoteCallState::new(config.forwards_max, config.resends_max, false),
+            target: CallTarget::Remote(Vec::new()),
             attempt: 0,
             attempts: Attempts::default(),
             all_timed_out: true,
@@ -86,7 +86,7 @@ impl Course {
     pub(super) fn take(&mut self, next: Next, now: Time) -> Result<(), SystemException> {
         let next = match next {
             Next::TryNext(e) => {
-                if let Way::Remote(targets) = &self.way
+                if let CallTarget::Remote(targets) = &self.target
                     && self.attempts.pass_over(targets)
                 {
                     self.stage = Stage::Begun;
@@ -114,10 +114,10 @@ impl Course {
         self.all_timed_out = true;
         let route = self.object.routes().current(&self.object)?;
         self.invocation.on_route(route.is_forwarded());
-        self.way = match route.route() {
-            Route::Local(key) => Way::Local(key.clone()),
+        self.target = match route.route() {
+            Route::Local(key) => CallTarget::Local(key.clone()),
             // The driver's network has no files, and so no sockets in them.
-            Route::Remote(targets) => Way::Remote(
+            Route::Remote(targets) => CallTarget::Remote(
                 targets
                     .as_slice()
                     .iter()
@@ -139,7 +139,8 @@ impl Course {
                 }
             }
             Request::Call(operation, arguments) => {
-                match loopback(orb, key, operation.name(), loopback::encoding(), arguments, Patience::None) {
+                match loopback(orb, key, operation.name(), loopback::encoding(), arguments, WaitPolicy::None)
+                {
                     Ok(message) => self.on_reply(message, orb),
                     Err(next) => Step::Decide(next),
                 }
@@ -183,9 +184,9 @@ impl Course {
 
     /// The version in which the request was written.
     pub(super) fn version(&self) -> Option<ironorb_giop::Version> {
-        match &self.way {
-            Way::Remote(targets) => targets.get(self.attempt).map(|target| target.request.version()),
-            Way::Local(_) => None,
+        match &self.target {
+            CallTarget::Remote(targets) => targets.get(self.attempt).map(|target| target.request.version()),
+            CallTarget::Local(_) => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An asynchronous call on its way: what its [`Invocation`](crate::invocation::Invocation) decides, carried out by
+//! An asynchronous call on its way: what its [`RemoteCallState`](crate::invocation::RemoteCallState) decides, carried out by
 //! whichever thread has come upon it. Tells nobody of the end: `complete` does.
 
 use std::borrow::Cow;
@@ -13,23 +13,23 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Encoding, Misuse, Writer};
 
 use super::{Answer, AsyncCall, End, InFlight, Listener, Progress, Stage, Written, no_thread};
-use crate::client::kept::{Kept, KeptArguments, ToSend, expected_encoding};
-use crate::client::{ConnectFailure, Link, Way};
-use crate::coarse::Coarse;
-use crate::course::{may_connect, not_connected};
+use crate::client::retry_body::{BodySource, RetryArguments, RetryBody, expected_encoding};
+use crate::client::{ConnectFailure, Link, LinkLookup};
+use crate::coarse_instant::CoarseInstant;
 use crate::deadline::Passed;
 use crate::interceptor::Attempt;
 use crate::invocation::{Answered, CallFailure, Next};
 use crate::invoke::Arguments;
 use crate::loopback::{self, loopback_later, loopback_oneway};
 use crate::messaging::Rebind;
+use crate::remote_call::{may_connect, not_connected};
 use crate::route::{Attempts, Route};
 
 impl AsyncCall {
     /// Writes the request with `send`, which says where it is then. Nothing is written when the call is over already.
     pub(in crate::client) fn send_by(
         &self,
-        send: impl FnOnce(&str, EncodedContexts<'_>, ToSend<'_>) -> Result<Option<InFlight>, BeginError>,
+        send: impl FnOnce(&str, EncodedContexts<'_>, BodySource<'_>) -> Result<Option<InFlight>, BeginError>,
     ) -> Result<Written, CallFailure> {
         let mut progress = self.lock();
         if !matches!(progress.end, End::NotYet) {
@@ -39,14 +39,14 @@ impl AsyncCall {
         let fits = Cell::new(true);
         let contexts = progress.attempt.as_ref().map(Attempt::contexts).unwrap_or_default();
         let written = match arguments {
-            Kept::Raw(request) => send(self.operation(), contexts.encoded(), ToSend::Raw(request)),
-            Kept::Written(arguments) => {
+            RetryBody::Raw(request) => send(self.operation(), contexts.encoded(), BodySource::Raw(request)),
+            RetryBody::Written(arguments) => {
                 let write = |w: &mut Writer<'_>| {
                     fits.set(arguments.write(w));
                     // What is written of the message is taken back.
                     if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
                 };
-                send(self.operation(), contexts.encoded(), ToSend::Written(&write))
+                send(self.operation(), contexts.encoded(), BodySource::Written(&write))
             }
         };
         if !fits.get() {
@@ -206,7 +206,7 @@ impl AsyncCall {
         }
         let call = self.clone();
         let errand = move || call.go_on(call.follow(next));
-        if let Err(e) = self.object.core().connector.errands().run(errand) {
+        if let Err(e) = self.object.core().connector.background_pool().run(errand) {
             self.complete(self.lock(), Err(no_thread(&e)));
         }
     }
@@ -294,7 +294,7 @@ impl AsyncCall {
             };
             drop(progress);
             let target = &targets[index];
-            if let Some(link) = target.links.open_link(self.ordinal, Coarse::now()) {
+            if let Some(link) = target.links.open_link(self.ordinal, CoarseInstant::now()) {
                 self.keep(arguments, link.encoding_for(&target.request))?;
                 let begun = match link.begin(self, &target.request, now) {
                     // Another's request has told the code set meanwhile.
@@ -310,18 +310,20 @@ impl AsyncCall {
             self.keep(arguments, expected_encoding(&target.request))?;
             let may_connect = || may_connect(&self.object, self.is_free, &target.links);
             match target.links.link_or_wait(self.ordinal, may_connect, (self, &target.request)) {
-                Way::Open(link) => {
+                LinkLookup::Open(link) => {
                     return link
                         .begin(self, &target.request, now)
                         .map_err(|e| self.lock().invocation.on_failure(e));
                 }
-                Way::Waiting => return Ok(()),
-                Way::Refused(failure) => {
+                LinkLookup::Waiting => return Ok(()),
+                LinkLookup::Refused(failure) => {
                     let address = target.links.address().to_string();
                     self.lock().refused.push((address, failure));
                 }
-                Way::TooMany => return Err(self.lock().invocation.on_failure(CallFailure::TooManyCalls)),
-                Way::Forbidden => return Err(self.lock().invocation.on_rebind_forbidden()),
+                LinkLookup::TooMany => {
+                    return Err(self.lock().invocation.on_failure(CallFailure::TooManyCalls));
+                }
+                LinkLookup::Forbidden => return Err(self.lock().invocation.on_rebind_forbidden()),
             }
         }
     }
@@ -330,8 +332,8 @@ impl AsyncCall {
     fn keep(&self, arguments: Option<Arguments<'_>>, encoding: Encoding) -> Result<(), Next> {
         let mut progress = self.lock();
         if let (None, Some(arguments)) = (&progress.arguments, arguments) {
-            let kept = KeptArguments::write_down(arguments, encoding);
-            progress.arguments = Some(Kept::Written(kept.map_err(|misuse| Next::Fail(misuse.into()))?));
+            let kept = RetryArguments::write_down(arguments, encoding);
+            progress.arguments = Some(RetryBody::Written(kept.map_err(|misuse| Next::Fail(misuse.into()))?));
         }
         Ok(())
     }
@@ -345,7 +347,7 @@ impl AsyncCall {
             return Ok(());
         }
         let call = self.clone();
-        let sent = self.object.core().connector.errands().run(move || call.call_by_message(&key));
+        let sent = self.object.core().connector.background_pool().run(move || call.call_by_message(&key));
         sent.map_err(|e| Next::Fail(no_thread(&e)))
     }
 
@@ -355,9 +357,9 @@ impl AsyncCall {
         let Some(arguments) = self.lock().arguments.clone() else { return };
         let encoding = arguments.encoding();
         let write = |w: &mut Writer<'_>| match &arguments {
-            Kept::Raw(request) => request.write_here(w),
-            Kept::Written(arguments) if arguments.write(w) => Ok(()),
-            Kept::Written(_) => Err(Misuse::NotInCharSet),
+            RetryBody::Raw(request) => request.write_here(w),
+            RetryBody::Written(arguments) if arguments.write(w) => Ok(()),
+            RetryBody::Written(_) => Err(Misuse::NotInCharSet),
         };
         if self.is_oneway {
             let _unheard = loopback_oneway(core, key, self.operation(), &write);

@@ -20,7 +20,7 @@ use crate::sync::lock;
 impl Link {
     /// Sends a request that was not written as a whole.
     #[cold]
-    pub(super) fn lend_request<'l, C>(
+    pub(super) fn send_gather<'l, C>(
         &'l self,
         mut state: Guard<'l>,
         request: NotWhole<C>,
@@ -47,9 +47,9 @@ impl Link {
     }
 
     /// The same where nobody else is at the connection, if the socket takes all of it at once. What is left is to be sent by
-    /// [`lend_request`](Self::lend_request).
+    /// [`send_gather`](Self::send_gather).
     #[inline(never)]
-    pub(super) fn lend_at_rest<C>(
+    pub(super) fn send_gather_if_idle<C>(
         &self,
         state: &mut Guard<'_>,
         request: NotWhole<C>,
@@ -76,7 +76,7 @@ impl Link {
 
     /// Waits until another's message has been sent from where it lies, or at least all up to the place `wanted`.
     #[cold]
-    pub(super) fn wait_until_lent<'l>(
+    pub(super) fn wait_for_gather<'l>(
         &'l self,
         mut state: Guard<'l>,
         wanted: u64,
@@ -88,21 +88,23 @@ impl Link {
             && state.end().is_none()
         {
             let left = deadline.remaining(Instant::now())?;
-            state.waiting_for_lender += 1;
+            state.waiting_for_gather += 1;
             state = match left {
-                None => self.lent.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => self.lent.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.gather_done.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => {
+                    self.gather_done.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
             };
-            state.waiting_for_lender -= 1;
+            state.waiting_for_gather -= 1;
             clock.has_waited();
         }
         Ok(state)
     }
 
     /// Some of the lent message, or of what was before it, is out of the way of those who wait.
-    fn tell_those_behind(&self, state: &Guard<'_>) {
-        if state.waiting_for_lender > 0 {
-            self.lent.notify_all();
+    fn wake_queued(&self, state: &Guard<'_>) {
+        if state.waiting_for_gather > 0 {
+            self.gather_done.notify_all();
         }
     }
 }
@@ -153,7 +155,7 @@ impl<'l> Sending<'l, '_> {
             match net::send_pieces_now(&self.link.stream, left) {
                 Ok(Moved::Bytes(count)) => {
                     state.transmit().sent_of_lent(count);
-                    self.link.tell_those_behind(&state);
+                    self.link.wake_queued(&state);
                     IoSlice::advance_slices(&mut left, count);
                 }
                 Ok(Moved::Nothing | Moved::End) => {
@@ -181,7 +183,7 @@ impl<'l> Sending<'l, '_> {
         let mut state = self.state.take().unwrap_or_else(|| lock(&self.link.state));
         let ends_at = state.transmit().sent_position() + self.unsent.len() as u64;
         state.transmit().end_gather(message, mem::take(&mut self.unsent));
-        self.link.tell_those_behind(&state);
+        self.link.wake_queued(&state);
         (state, ends_at)
     }
 }
@@ -190,7 +192,7 @@ impl Drop for Sending<'_, '_> {
     fn drop(&mut self) {
         if let Some(mut state) = self.state.take() {
             self.link.end(&mut state, ConnectionEnd::Lost);
-            self.link.tell_those_behind(&state);
+            self.link.wake_queued(&state);
         }
     }
 }

@@ -7,20 +7,20 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// A moment, in nanoseconds of the system's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Coarse(pub(crate) u64);
+pub(crate) struct CoarseInstant(pub(crate) u64);
 
-impl Coarse {
+impl CoarseInstant {
     /// The last tick.
     #[inline(always)] // a step of every call
-    pub(crate) fn now() -> Coarse {
+    pub(crate) fn now() -> CoarseInstant {
         let time = clock_gettime(ClockId::MonotonicCoarse);
         // Neither is ever negative, and 64 bits are enough for 500 years.
-        Coarse((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
+        CoarseInstant((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
     }
 
     /// How long after an earlier moment.
     #[inline]
-    pub(crate) fn since(self, earlier: Coarse) -> Duration {
+    pub(crate) fn since(self, earlier: CoarseInstant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }

@@ -10,24 +10,24 @@ use crate::invoke::Arguments;
 
 /// The body of a request that may have to be sent again.
 #[derive(Clone)]
-pub(super) enum Kept {
-    Written(KeptArguments),
+pub(super) enum RetryBody {
+    Written(RetryArguments),
     /// Another's, as it came.
     Raw(Arc<ReceivedRequest>),
 }
 
-impl Kept {
+impl RetryBody {
     /// What it is in.
     pub(super) fn encoding(&self) -> Encoding {
         match self {
-            Kept::Written(arguments) => arguments.encoding,
-            Kept::Raw(request) => request.encoding_here(),
+            RetryBody::Written(arguments) => arguments.encoding,
+            RetryBody::Raw(request) => request.encoding_here(),
         }
     }
 }
 
 /// The same as it goes into a message.
-pub(super) enum ToSend<'a> {
+pub(super) enum BodySource<'a> {
     Written(Arguments<'a>),
     Raw(&'a ReceivedRequest),
 }
@@ -38,7 +38,7 @@ pub(super) enum ToSend<'a> {
 /// 1.2, at any multiple of 4 before. So before 1.2 they are written for both. Worst case of memory: the body, in
 /// old versions twice, until the reply has come.
 #[derive(Clone)]
-pub(super) struct KeptArguments {
+pub(super) struct RetryArguments {
     pub(super) encoding: Encoding,
     /// As they are after a multiple of 8.
     at_8: Vec<u8>,
@@ -46,7 +46,7 @@ pub(super) struct KeptArguments {
     at_4: Vec<u8>,
 }
 
-impl KeptArguments {
+impl RetryArguments {
     pub(super) fn write_down(arguments: Arguments<'_>, encoding: Encoding) -> Result<Self, Misuse> {
         let write_at = |at: usize| {
             let mut body = vec![0; at];
@@ -55,7 +55,7 @@ impl KeptArguments {
         };
         let at_8 = write_at(0)?;
         let at_4 = if encoding.version < Version::V1_2 { write_at(4)? } else { Vec::new() };
-        Ok(KeptArguments { encoding, at_8, at_4 })
+        Ok(RetryArguments { encoding, at_8, at_4 })
     }
 
     /// Writes the body. False, and nothing is written, if its bytes cannot be the same there.
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn body_of(
-        kept: &KeptArguments,
+        kept: &RetryArguments,
         version: Version,
         sets: TransmissionCodeSets,
         at: usize,
@@ -101,12 +101,12 @@ mod tests {
         kept.write(&mut w).then(|| message.split_off(at))
     }
 
-    fn kept(version: Version, sets: TransmissionCodeSets, text: &str) -> KeptArguments {
+    fn kept(version: Version, sets: TransmissionCodeSets, text: &str) -> RetryArguments {
         let write = |w: &mut Writer<'_>| {
             w.put(&7.5f64)?;
             w.write_str(text)
         };
-        KeptArguments::write_down(&write, Encoding::native(version, sets)).unwrap()
+        RetryArguments::write_down(&write, Encoding::native(version, sets)).unwrap()
     }
 
     const NATIVE: TransmissionCodeSets = TransmissionCodeSets::NATIVE;

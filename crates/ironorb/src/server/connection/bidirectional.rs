@@ -124,7 +124,7 @@ impl Connection {
 
     /// The client can be called over this connection from now on.
     #[cold]
-    pub(super) fn use_both_ways(&self, points: &[ListenPoint]) {
+    pub(super) fn use_bidirectional(&self, points: &[ListenPoint]) {
         let room =
             LISTEN_POINTS_MAX.saturating_sub(self.listen_points.fetch_add(points.len(), Ordering::SeqCst));
         let Some(itself) = self.itself.upgrade() else { return };

@@ -13,10 +13,10 @@ use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, Incoming, Server
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ServiceContextList;
 
-use super::{Clock, Guard, Link, Woken};
+use super::{AsyncWakeups, Clock, Guard, Link};
 use crate::adapter::{ReplySink, Session};
 use crate::cancellations::{Cancellations, Cancelled, OnCancel, Watch};
-use crate::client::Common;
+use crate::client::ConnectorShared;
 use crate::deadline::Deadline;
 use crate::net::Stream;
 use crate::orb::OrbCore;
@@ -42,7 +42,7 @@ pub(crate) trait Acceptor: Send + Sync + fmt::Debug {
 
 /// What a connection that may be used both ways has on top.
 #[derive(Debug)]
-pub(super) struct BothWays {
+pub(super) struct Bidirectional {
     role: Role,
     /// What the peer's requests have in common.
     session: Session,
@@ -57,21 +57,21 @@ pub(super) struct BothWays {
 
 #[derive(Debug)]
 enum Role {
-    Originator(Arc<Common>),
+    Originator(Arc<ConnectorShared>),
     Acceptor(Weak<dyn Acceptor>),
 }
 
-impl BothWays {
-    pub(super) fn originator(common: &Arc<Common>) -> BothWays {
-        BothWays::new(Role::Originator(common.clone()))
+impl Bidirectional {
+    pub(super) fn originator(common: &Arc<ConnectorShared>) -> Bidirectional {
+        Bidirectional::new(Role::Originator(common.clone()))
     }
 
-    pub(super) fn acceptor(acceptor: Weak<dyn Acceptor>) -> BothWays {
-        BothWays::new(Role::Acceptor(acceptor))
+    pub(super) fn acceptor(acceptor: Weak<dyn Acceptor>) -> Bidirectional {
+        Bidirectional::new(Role::Acceptor(acceptor))
     }
 
-    fn new(role: Role) -> BothWays {
-        BothWays {
+    fn new(role: Role) -> Bidirectional {
+        Bidirectional {
             role,
             session: Session::default(),
             has_announced: AtomicBool::new(false),
@@ -89,7 +89,7 @@ impl BothWays {
         }
     }
 
-    fn common(&self) -> Option<&Arc<Common>> {
+    fn common(&self) -> Option<&Arc<ConnectorShared>> {
         match &self.role {
             Role::Originator(common) => Some(common),
             Role::Acceptor(_) => None,
@@ -139,7 +139,7 @@ fn requests_max(config: &ConnectionConfig) -> usize {
     BACKLOG_PER_CALL * config.calls_in_flight_max
 }
 
-impl BothWays {
+impl Bidirectional {
     /// The connection has ended: what is to be called.
     pub(super) fn end(&self) -> Vec<OnCancel> {
         self.cancellations.end()
@@ -150,16 +150,16 @@ impl Link {
     /// Over a connection that the peer has made.
     pub(in crate::client) fn accepted(
         stream: Stream,
-        common: &Common,
+        common: &ConnectorShared,
         acceptor: Weak<dyn Acceptor>,
     ) -> Arc<Link> {
-        Link::made(stream, common, None, Arc::default(), Some(BothWays::acceptor(acceptor)))
+        Link::made(stream, common, None, Arc::default(), Some(Bidirectional::acceptor(acceptor)))
     }
 
     /// Tells the peer where we listen, with the next request, and from now on serves what it asks.
     pub(in crate::client) fn announce(&self, callbacks: &Callbacks) {
-        let Some(both_ways) = &self.both_ways else { return };
-        if both_ways.common().is_none() || both_ways.has_announced.swap(true, Ordering::SeqCst) {
+        let Some(bidirectional) = &self.bidirectional else { return };
+        if bidirectional.common().is_none() || bidirectional.has_announced.swap(true, Ordering::SeqCst) {
             return;
         }
         if self.receiver.start().is_err() {
@@ -168,8 +168,8 @@ impl Link {
         let mut state = lock(&self.state);
         state.announce(callbacks.listen_points.clone());
         // The receiver looks after the connection as for a call that never ends.
-        state.attended.calls += 1;
-        state.attended.is_asked_for = true;
+        state.async_replies.calls += 1;
+        state.async_replies.is_asked_for = true;
         self.attend(&mut state);
     }
 
@@ -202,7 +202,7 @@ impl Link {
     /// A reply to one of our calls has come on the accepted connection. False when it is none.
     pub(crate) fn take_reply(&self, message: Message) -> bool {
         let mut state = lock(&self.state);
-        let mut woken = Woken::default();
+        let mut woken = AsyncWakeups::default();
         let handled = state.handle_reply(message, |waiter| woken.wake(waiter));
         self.pass_on(&mut state, woken);
         handled.is_ok()
@@ -220,19 +220,19 @@ impl Link {
 
     /// Lets other threads serve what the peer has asked.
     #[cold]
-    pub(super) fn take_requests(&self, state: &mut Guard<'_>, both_ways: &BothWays) {
-        let Some(common) = both_ways.common() else { return };
+    pub(super) fn take_requests(&self, state: &mut Guard<'_>, bidirectional: &Bidirectional) {
+        let Some(common) = bidirectional.common() else { return };
         while let Some(incoming) = state.poll_incoming() {
             if let Incoming::CancelRequest(id) = incoming {
-                if let Cancelled::Heard(then) = both_ways.cancellations.cancel(id, true) {
+                if let Cancelled::Notify(then) = bidirectional.cancellations.cancel(id, true) {
                     self.receiver.run_soon(then);
                 }
                 continue;
             }
             let Ok(Some(work)) = Work::of(incoming) else { continue };
-            both_ways.cancellations.begins(work.id());
+            bidirectional.cancellations.begins(work.id());
             let has_room = {
-                let mut backlog = lock(&both_ways.backlog);
+                let mut backlog = lock(&bidirectional.backlog);
                 let has_room = backlog.has_room(work.bytes(), &common.config.connection);
                 backlog.add(work.bytes());
                 has_room
@@ -240,10 +240,10 @@ impl Link {
             let link = self.me.upgrade().filter(|_| has_room);
             let Some(link) = link else { return self.end(state, ConnectionEnd::Lost) };
             // Before others, which may be served beside it.
-            if !both_ways.has_heard.swap(true, Ordering::SeqCst)
+            if !bidirectional.has_heard.swap(true, Ordering::SeqCst)
                 && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
             {
-                work.take_note(&orb, &both_ways.session, &CalledBack::over(link.clone()));
+                work.take_note(&orb, &bidirectional.session, &CallbackSink::over(link.clone()));
             }
             if common.callback_threads.run(move || link.serve(work)).is_err() {
                 return self.end(state, ConnectionEnd::Lost);
@@ -253,13 +253,13 @@ impl Link {
 
     /// Serves one request of the peer.
     fn serve(self: Arc<Self>, mut work: Work) {
-        let Some(both_ways) = &self.both_ways else { return };
+        let Some(bidirectional) = &self.bidirectional else { return };
         let bytes = work.bytes();
-        let callbacks = both_ways.common().and_then(|common| common.callbacks.get());
+        let callbacks = bidirectional.common().and_then(|common| common.callbacks.get());
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
-            work.carry_out_within_limits(&orb, &both_ways.session, &CalledBack::over(self.clone()));
+            work.carry_out_within_limits(&orb, &bidirectional.session, &CallbackSink::over(self.clone()));
         }
-        lock(&both_ways.backlog).remove(bytes);
+        lock(&bidirectional.backlog).remove(bytes);
     }
 }
 
@@ -267,18 +267,18 @@ impl Link {
 const CALLED_BACK: u64 = 1 << 63;
 
 /// Where the replies to a peer's requests go.
-struct CalledBack {
+struct CallbackSink {
     link: Arc<Link>,
     watch: Watch,
 }
 
-impl CalledBack {
-    fn over(link: Arc<Link>) -> CalledBack {
-        CalledBack { link, watch: Watch::default() }
+impl CallbackSink {
+    fn over(link: Arc<Link>) -> CallbackSink {
+        CallbackSink { link, watch: Watch::default() }
     }
 
     fn cancellations(&self) -> Option<&Cancellations> {
-        Some(&self.link.both_ways.as_ref()?.cancellations)
+        Some(&self.link.bidirectional.as_ref()?.cancellations)
     }
 
     /// True when nobody would read an answer.
@@ -287,13 +287,13 @@ impl CalledBack {
     }
 }
 
-impl Drop for CalledBack {
+impl Drop for CallbackSink {
     fn drop(&mut self) {
         self.end_watch();
     }
 }
 
-impl ReplySink for CalledBack {
+impl ReplySink for CallbackSink {
     fn client(&self) -> Option<u64> {
         Some(CALLED_BACK | self.link.number)
     }
@@ -303,7 +303,10 @@ impl ReplySink for CalledBack {
             return;
         }
         let link = &self.link;
-        let Some(common) = link.both_ways.as_ref().and_then(|both_ways| both_ways.common()) else { return };
+        let Some(common) = link.bidirectional.as_ref().and_then(|bidirectional| bidirectional.common())
+        else {
+            return;
+        };
         let mut reply = ServerConnection::sending(common.config.connection);
         write(&mut reply);
         let is_over = reply.is_ended();
@@ -326,7 +329,7 @@ impl ReplySink for CalledBack {
     }
 
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
-        Some(Box::new(CalledBack::over(self.link.clone())))
+        Some(Box::new(CallbackSink::over(self.link.clone())))
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {

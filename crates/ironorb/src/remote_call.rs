@@ -1,4 +1,4 @@
-//! One synchronous call on its way: what its [`Invocation`] decides, carried out by the calling thread with real
+//! One synchronous call on its way: what its [`RemoteCallState`] decides, carried out by the calling thread with real
 //! connections and a real clock.
 
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use ironorb_giop::service_context::EncodedContexts;
 
 use crate::client::asynchronous::AsyncCall;
 use crate::client::{ConnectFailure, EndpointLinks, Link, thread_ordinal};
-use crate::coarse::Coarse;
+use crate::coarse_instant::CoarseInstant;
 use crate::deadline::{CallTime, Deadline, Passed};
 use crate::generated::Operation;
 use crate::interceptor::Attempt;
-use crate::invocation::{Answered, CallFailure, Invocation, Located, Next};
+use crate::invocation::{Answered, CallFailure, Located, Next, RemoteCallState};
 use crate::invoke::Arguments;
-use crate::loopback::{self, Patience, loopback, loopback_oneway};
+use crate::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::messaging::{Rebind, SyncScope};
 use crate::object::ObjectRef;
 use crate::poa::{HoldMode, Refusal};
@@ -34,20 +34,20 @@ pub(crate) struct Answer {
 }
 
 /// One call on its way.
-pub(crate) struct Course<'c> {
+pub(crate) struct RemoteCall<'c> {
     object: &'c ObjectRef,
     operation: &'c Operation<'c>,
     arguments: Arguments<'c>,
     now: Instant,
     deadline: Deadline,
-    invocation: Invocation,
+    invocation: RemoteCallState,
     route: CurrentRoute<'c>,
     attempts: Attempts,
     /// Nothing is known of the way yet that the caller could rely on.
     is_free: bool,
 }
 
-impl<'c> Course<'c> {
+impl<'c> RemoteCall<'c> {
     pub(crate) fn begin(
         object: &'c ObjectRef,
         operation: &'c Operation<'c>,
@@ -58,8 +58,8 @@ impl<'c> Course<'c> {
         let deadline = Deadline::for_call(now, object.timeout(), || core.call_timeout());
         let (route, is_first) = object.routes().begin(object)?;
         let config = &core.config;
-        let invocation = Invocation::new(config.forwards_max, config.resends_max, route.is_forwarded());
-        Ok(Course {
+        let invocation = RemoteCallState::new(config.forwards_max, config.resends_max, route.is_forwarded());
+        Ok(RemoteCall {
             object,
             operation,
             arguments,
@@ -82,19 +82,19 @@ impl<'c> Course<'c> {
         link: Arc<Link>,
         heard: Result<Message, CallFailure>,
     ) -> Result<Answer, SystemException> {
-        let mut course = Course::begun(object, operation, arguments, time)?;
+        let mut remote_call = RemoteCall::begun(object, operation, arguments, time)?;
         let next = match heard {
-            Ok(message) => match course.invocation.on_reply(&message) {
+            Ok(message) => match remote_call.invocation.on_reply(&message) {
                 Answered::Body { at, user_exception } => {
                     return Ok(Answer { message, link: Some(link), body_at: at, user_exception });
                 }
                 Answered::Next(next) => next,
             },
-            Err(failure) => course.failed(failure),
+            Err(failure) => remote_call.failed(failure),
         };
         drop(link);
-        course.follow(next)?;
-        course.answered(Response::SyncWithTarget)
+        remote_call.follow(next)?;
+        remote_call.answered(Response::SyncWithTarget)
     }
 
     /// The same of a call without a reply.
@@ -106,10 +106,10 @@ impl<'c> Course<'c> {
         time: CallTime,
         failure: CallFailure,
     ) -> Result<(), SystemException> {
-        let mut course = Course::begun(object, operation, arguments, time)?;
-        let next = course.failed(failure);
-        course.follow(next)?;
-        course.tell()
+        let mut remote_call = RemoteCall::begun(object, operation, arguments, time)?;
+        let next = remote_call.failed(failure);
+        remote_call.follow(next)?;
+        remote_call.tell()
     }
 
     /// A call that has gone the straight way.
@@ -123,13 +123,13 @@ impl<'c> Course<'c> {
         let (now, deadline) = time.settle();
         let mut attempts = Attempts::default();
         attempts.mark(0);
-        Ok(Course {
+        Ok(RemoteCall {
             object,
             operation,
             arguments,
             now,
             deadline,
-            invocation: Invocation::new(config.forwards_max, config.resends_max, false),
+            invocation: RemoteCallState::new(config.forwards_max, config.resends_max, false),
             route: CurrentRoute::Original(object.routes().original(object)?),
             attempts,
             is_free: false,
@@ -150,7 +150,7 @@ impl<'c> Course<'c> {
         operation: &Operation<'_>,
         arguments: Arguments<'_>,
     ) -> Result<Answer, SystemException> {
-        Course::begin(object, operation, arguments)?.answered(Response::SyncWithTarget)
+        RemoteCall::begin(object, operation, arguments)?.answered(Response::SyncWithTarget)
     }
 
     fn answered(&mut self, response: Response) -> Result<Answer, SystemException> {
@@ -224,7 +224,7 @@ impl<'c> Course<'c> {
             // Forwarded into this very process, which the typed caller could not know.
             let orb = self.object.core();
             let encoding = loopback::encoding();
-            let patience = Patience::Until(self.deadline);
+            let patience = WaitPolicy::Until(self.deadline);
             let operation = self.operation.name();
             return loopback(orb, key, operation, encoding, self.arguments, patience)
                 .map(|message| (message, None));
@@ -342,7 +342,7 @@ impl<'c> Course<'c> {
         &mut self,
         send: impl FnOnce(&Link, &RequestTarget, Instant, Deadline) -> Result<T, CallFailure>,
     ) -> Result<(T, Arc<Link>), Next> {
-        let Course { route, attempts, invocation, now, deadline, object, is_free, .. } = self;
+        let RemoteCall { route, attempts, invocation, now, deadline, object, is_free, .. } = self;
         let targets = match route.route() {
             Route::Remote(targets) => targets.as_slice(),
             // Forwarded into this process while a locate was under way; the next call sees it.
@@ -350,7 +350,9 @@ impl<'c> Course<'c> {
         };
         // Mostly the first address is connected.
         let first = match targets.first() {
-            Some(target) if attempts.is_fresh() => target.links.open_link(thread_ordinal(), Coarse::now()),
+            Some(target) if attempts.is_fresh() => {
+                target.links.open_link(thread_ordinal(), CoarseInstant::now())
+            }
             _ => None,
         };
         let (target, link) = match first {
@@ -359,8 +361,8 @@ impl<'c> Course<'c> {
                 (&targets[0], link)
             }
             None => {
-                let way = Way { object, is_free: *is_free, deadline: *deadline };
-                way.connect(targets, attempts, invocation)?
+                let scope = ConnectScope { object, is_free: *is_free, deadline: *deadline };
+                scope.connect(targets, attempts, invocation)?
             }
         };
         match send(&link, &target.request, *now, *deadline) {
@@ -405,20 +407,20 @@ impl<'c> Course<'c> {
 }
 
 /// What decides how far a call goes to find a connection.
-struct Way<'w> {
+struct ConnectScope<'w> {
     object: &'w ObjectRef,
     is_free: bool,
     deadline: Deadline,
 }
 
-impl Way<'_> {
+impl ConnectScope<'_> {
     /// The first address that answers.
     #[cold]
     fn connect<'t>(
         &self,
         targets: &'t [RemoteTarget],
         attempts: &mut Attempts,
-        invocation: &mut Invocation,
+        invocation: &mut RemoteCallState,
     ) -> Result<(&'t RemoteTarget, Arc<Link>), Next> {
         let ordinal = thread_ordinal();
         let mut refused = Refused::new();
@@ -454,7 +456,7 @@ pub(crate) fn may_connect(object: &ObjectRef, is_free: bool, links: &EndpointLin
 }
 
 #[cold]
-fn failed(invocation: &mut Invocation, failure: CallFailure, links: &EndpointLinks) -> Next {
+fn failed(invocation: &mut RemoteCallState, failure: CallFailure, links: &EndpointLinks) -> Next {
     let misused = matches!(failure, CallFailure::Misuse(_));
     match invocation.on_failure(failure) {
         Next::Fail(e) if !misused => Next::Fail(e.with_detail(format!("at {}", links.address()))),
@@ -468,7 +470,7 @@ pub(crate) type Refused = Vec<(String, ConnectFailure)>;
 /// No address could be connected.
 #[cold]
 pub(crate) fn not_connected(
-    invocation: &mut Invocation,
+    invocation: &mut RemoteCallState,
     deadline: Deadline,
     refused: &[(String, ConnectFailure)],
 ) -> Next {

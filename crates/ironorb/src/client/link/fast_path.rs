@@ -17,7 +17,7 @@ use crate::net::{self, Moved};
 use crate::sync::lock;
 
 /// What came of a call.
-pub(crate) enum Heard {
+pub(crate) enum FastOutcome {
     /// Results, in the place for short ones.
     Short,
     /// Longer ones, as a plain reply.
@@ -30,28 +30,28 @@ impl Link {
     /// Sends a request without service contexts and waits for its answer, as [`call`](Link::call) does; a short one comes
     /// to `short`.
     #[inline(always)] // a step of every call
-    pub(crate) fn call_straight(
+    pub(crate) fn fast_path_call(
         &self,
         target: &RequestTarget,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
         short: &mut ShortReply,
-    ) -> Heard {
+    ) -> FastOutcome {
         let mut state = lock(&self.state);
-        if !state.is_at_rest() || self.both_ways.is_some() {
-            return self.call_bent(state, target, operation, arguments, time);
+        if !state.is_at_rest() || self.bidirectional.is_some() {
+            return self.slow_path_call(state, target, operation, arguments, time);
         }
         let call = match state.begin_plain(target, operation, Response::SyncWithTarget, arguments) {
             Ok(call) if self.send_all(&mut state) => call,
-            Ok(call) => return self.wait_bent(state, target, call, time),
-            Err(request) => match self.lend_at_rest(&mut state, request, arguments) {
+            Ok(call) => return self.slow_path_wait(state, target, call, time),
+            Err(request) => match self.send_gather_if_idle(&mut state, request, arguments) {
                 Ok(call) => call,
-                Err(request) => return self.lend_bent(state, target, request, arguments, time),
+                Err(request) => return self.slow_path_gather(state, target, request, arguments, time),
             },
         };
         let Some(mut framer) = state.take_framer() else {
-            return self.wait_bent(state, target, call, time);
+            return self.slow_path_wait(state, target, call, time);
         };
         drop(state);
         let sleeps = || self.set_receive_timeout(time.timeout);
@@ -59,17 +59,17 @@ impl Link {
         if let Ok(Moved::Bytes(count)) = result {
             framer.received(count);
             if framer.take_short_reply(call.request_id(), short) {
-                short.set_code_sets(self.end_straight(call, framer));
-                return Heard::Short;
+                short.set_code_sets(self.fast_path_end(call, framer));
+                return FastOutcome::Short;
             }
             result = Ok(Moved::Nothing); // it is in the framer
         }
-        self.receive_longer(target, call, framer, result, time)
+        self.fast_path_receive_more(target, call, framer, result, time)
     }
 
     /// The answer has been taken.
     #[inline(always)] // a step of every call
-    fn end_straight(&self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
+    fn fast_path_end(&self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
         let is_drained = framer.is_drained();
         let mut state = lock(&self.state);
         let code_sets = state.handle_answer(call, framer);
@@ -81,25 +81,25 @@ impl Link {
     }
 
     #[inline(never)]
-    fn receive_longer(
+    fn fast_path_receive_more(
         &self,
         target: &RequestTarget,
         call: CallId,
         mut framer: Box<Framer>,
         result: io::Result<Moved>,
         time: CallTime,
-    ) -> Heard {
+    ) -> FastOutcome {
         match framer.take_plain_reply(call.request_id()) {
             Some(mut message) => {
-                message.set_code_sets(self.end_straight(call, framer));
-                Heard::Long(message)
+                message.set_code_sets(self.fast_path_end(call, framer));
+                FastOutcome::Long(message)
             }
-            None => self.receive_bent(target, call, framer, result, time),
+            None => self.slow_path_receive(target, call, framer, result, time),
         }
     }
 
     /// Sends a request without service contexts that wants no answer, as [`oneway`](Link::oneway) does.
-    pub(crate) fn tell_straight(
+    pub(crate) fn fast_path_oneway(
         &self,
         target: &RequestTarget,
         operation: OperationName<'_>,
@@ -107,7 +107,7 @@ impl Link {
         time: CallTime,
     ) -> Result<(), CallFailure> {
         let mut state = lock(&self.state);
-        if state.transmit().pending_bytes() > 0 || state.end().is_some() || self.both_ways.is_some() {
+        if state.transmit().pending_bytes() > 0 || state.end().is_some() || self.bidirectional.is_some() {
             drop(state);
             let (now, deadline) = time.settle();
             return self.oneway(target, EncodedContexts::EMPTY, operation, arguments, None, now, deadline);
@@ -115,10 +115,10 @@ impl Link {
         let begins_at = state.transmit().sent_position();
         match state.begin_plain_oneway(target, operation, arguments) {
             Ok(()) if self.send_all(&mut state) => Ok(()),
-            Ok(()) => self.tell_bent(state, Ok(()), begins_at, arguments, time),
-            Err(request) => match self.lend_at_rest(&mut state, request, arguments) {
+            Ok(()) => self.slow_path_oneway(state, Ok(()), begins_at, arguments, time),
+            Err(request) => match self.send_gather_if_idle(&mut state, request, arguments) {
                 Ok(()) => Ok(()),
-                request => self.tell_bent(state, request, begins_at, arguments, time),
+                request => self.slow_path_oneway(state, request, begins_at, arguments, time),
             },
         }
     }
@@ -136,7 +136,7 @@ impl Link {
     }
 
     #[cold]
-    fn tell_bent<'l>(
+    fn slow_path_oneway<'l>(
         &'l self,
         state: Guard<'l>,
         begun: Result<(), NotWhole<()>>,
@@ -148,62 +148,70 @@ impl Link {
         let mut clock = self.clock(now);
         let queued = match begun {
             Ok(()) => Queued::last(state, ()),
-            Err(request) => self.lend_request(state, request, arguments, &mut clock, deadline)?,
+            Err(request) => self.send_gather(state, request, arguments, &mut clock, deadline)?,
         };
         self.finish_oneway(queued, begins_at, clock, deadline)
     }
 
     #[cold]
-    fn call_bent(
+    fn slow_path_call(
         &self,
         state: Guard<'_>,
         target: &RequestTarget,
         operation: OperationName<'_>,
         arguments: Arguments<'_>,
         time: CallTime,
-    ) -> Heard {
+    ) -> FastOutcome {
         drop(state);
         let (now, deadline) = time.settle();
-        Heard::Other(self.call(target, RequestOptions::TWOWAY, operation, arguments, now, deadline))
+        FastOutcome::Other(self.call(target, RequestOptions::TWOWAY, operation, arguments, now, deadline))
     }
 
     #[cold]
-    fn lend_bent(
+    fn slow_path_gather(
         &self,
         state: Guard<'_>,
         target: &RequestTarget,
         request: NotWhole<CallId>,
         arguments: Arguments<'_>,
         time: CallTime,
-    ) -> Heard {
+    ) -> FastOutcome {
         let (now, deadline) = time.settle();
         let mut clock = self.clock(now);
-        let queued = self.lend_request(state, request, arguments, &mut clock, deadline);
-        Heard::Other(queued.and_then(|queued| self.finish_call(queued, || target.version(), clock, deadline)))
+        let queued = self.send_gather(state, request, arguments, &mut clock, deadline);
+        FastOutcome::Other(
+            queued.and_then(|queued| self.finish_call(queued, || target.version(), clock, deadline)),
+        )
     }
 
     /// Some of it is still to be sent, or another thread receives.
     #[cold]
-    fn wait_bent(&self, state: Guard<'_>, target: &RequestTarget, call: CallId, time: CallTime) -> Heard {
+    fn slow_path_wait(
+        &self,
+        state: Guard<'_>,
+        target: &RequestTarget,
+        call: CallId,
+        time: CallTime,
+    ) -> FastOutcome {
         let (now, deadline) = time.settle();
         let queued = Queued::last(state, call);
-        Heard::Other(self.finish_call(queued, || target.version(), self.clock(now), deadline))
+        FastOutcome::Other(self.finish_call(queued, || target.version(), self.clock(now), deadline))
     }
 
     /// What came is not the answer, or not as nearly all are, or not all of it.
     #[cold]
-    fn receive_bent(
+    fn slow_path_receive(
         &self,
         target: &RequestTarget,
         call: CallId,
         framer: Box<Framer>,
         result: io::Result<Moved>,
         time: CallTime,
-    ) -> Heard {
+    ) -> FastOutcome {
         let (now, deadline) = time.settle();
         let mut state = lock(&self.state);
         self.take_input(&mut state, framer, result);
-        Heard::Other(self.wait_for_answer(state, call, || target.version(), Clock(now), deadline))
+        FastOutcome::Other(self.wait_for_answer(state, call, || target.version(), Clock(now), deadline))
     }
 
     /// More has come than the answer.

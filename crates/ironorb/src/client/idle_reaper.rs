@@ -6,12 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::EndpointLinks;
-use crate::coarse::Coarse;
+use crate::coarse_instant::CoarseInstant;
 use crate::sync::lock;
 
 /// Who looks for idle connections.
 #[derive(Debug)]
-pub(super) struct Idler {
+pub(super) struct IdleReaper {
     limit: Option<Duration>,
     state: Mutex<State>,
     stop: Condvar,
@@ -26,9 +26,9 @@ struct State {
     connects: u64,
 }
 
-impl Idler {
-    pub(super) fn new(limit: Option<Duration>) -> Arc<Idler> {
-        Arc::new(Idler { limit, state: Mutex::default(), stop: Condvar::new() })
+impl IdleReaper {
+    pub(super) fn new(limit: Option<Duration>) -> Arc<IdleReaper> {
+        Arc::new(IdleReaper { limit, state: Mutex::default(), stop: Condvar::new() })
     }
 
     /// There is a new endpoint to look at.
@@ -50,9 +50,9 @@ impl Idler {
         if state.is_running || state.is_stopping {
             return;
         }
-        let idler = self.clone();
+        let idle_reaper = self.clone();
         let spawned =
-            std::thread::Builder::new().name("ironorb-idle".to_owned()).spawn(move || idler.run(limit));
+            std::thread::Builder::new().name("ironorb-idle".to_owned()).spawn(move || idle_reaper.run(limit));
         // Without a thread connections stay open, as they do without a limit.
         state.is_running = spawned.is_ok();
     }
@@ -80,7 +80,7 @@ impl Idler {
             let connects = state.connects;
             let endpoints: Vec<_> = state.endpoints.iter().filter_map(Weak::upgrade).collect();
             drop(state);
-            let now = Coarse::now();
+            let now = CoarseInstant::now();
             let connected: usize = endpoints.iter().map(|endpoint| endpoint.close_idle(now, limit)).sum();
             drop(endpoints);
             let mut state = lock(&self.state);

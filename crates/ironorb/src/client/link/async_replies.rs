@@ -16,10 +16,10 @@ use ironorb_giop::service_context::{EncodedContexts, ServiceContextList};
 use ironorb_giop::{Encoding, Misuse, Version};
 use rustix::event::epoll::EventFlags;
 
-use super::{Guard, Link, LinkState, Queued, Waiter, Woken};
+use super::{AsyncWakeups, Guard, Link, LinkState, Queued, Waiter};
 use crate::client::asynchronous::{AsyncCall, InFlight, Written};
-use crate::client::kept::ToSend;
-use crate::client::receiver::{Delivery, Visited};
+use crate::client::receiver::{Delivery, ReceiverCheck};
+use crate::client::retry_body::BodySource;
 use crate::dynamic::ReceivedRequest;
 use crate::invocation::CallFailure;
 use crate::net::{self, Moved, Stream};
@@ -27,7 +27,7 @@ use crate::sync::lock;
 
 /// What calls without a thread have and need.
 #[derive(Debug, Default)]
-pub(super) struct Attended {
+pub(super) struct AsyncReplies {
     /// Those in flight.
     pub(super) calls: usize,
     /// Somebody is to be told of one of them.
@@ -40,7 +40,7 @@ pub(super) struct Attended {
     watched: Option<Watched>,
 }
 
-impl Attended {
+impl AsyncReplies {
     /// One more request has been written and is to wait.
     #[inline]
     pub(super) fn add_held(&mut self) {
@@ -125,7 +125,7 @@ impl Link {
                 None => Response::SyncWithTarget,
             };
             let id = match body {
-                ToSend::Raw(request) => {
+                BodySource::Raw(request) => {
                     let moved = BeginError::Misuse(Misuse::MovedBody);
                     let Some((theirs, Some(body))) = request.parts_to_pass_on() else { return Err(moved) };
                     let contexts: Vec<_> = theirs.chain(contexts.iter()).collect();
@@ -135,7 +135,7 @@ impl Link {
                         None => return Ok(None),
                     }
                 }
-                ToSend::Written(arguments) => {
+                BodySource::Written(arguments) => {
                     let joined = call.on_behalf().map(|request| joined(request, contexts));
                     let contexts = joined.as_ref().map_or(contexts, ServiceContextList::encoded);
                     if response == Response::None {
@@ -148,7 +148,7 @@ impl Link {
                 }
             };
             state.set_waker(id, Waiter::Call(call.clone(), id));
-            state.attended.calls += 1;
+            state.async_replies.calls += 1;
             let ends_at = state.transmit().end_position();
             Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version(), ends_at }))
         })?;
@@ -156,7 +156,7 @@ impl Link {
             Written::Nothing => return Ok(()),
             Written::Oneway => false,
             Written::Request { is_asked_for } => {
-                state.attended.is_asked_for |= is_asked_for;
+                state.async_replies.is_asked_for |= is_asked_for;
                 !is_asked_for
             }
         };
@@ -182,9 +182,9 @@ impl Link {
     /// Whether one more request can wait for others, so that they cost one system call. While few calls are in flight
     /// none does; the more there are, the more the server has to do meanwhile.
     fn hold(&self, state: &mut Guard<'_>) -> bool {
-        let held = state.attended.held + 1;
-        state.attended.held = held;
-        held * HELD_SHARE < state.attended.calls
+        let held = state.async_replies.held + 1;
+        state.async_replies.held = held;
+        held * HELD_SHARE < state.async_replies.calls
             && state.transmit().pending_bytes() < HELD_BYTES_MAX
             && !self.is_accepted()
     }
@@ -204,7 +204,7 @@ impl Link {
             return None;
         }
         drop(state.take_waker(id));
-        state.attended.have_gone(1);
+        state.async_replies.have_gone(1);
         let clock = self.clock(Instant::now());
         let queued = Queued { state, call: id, ends_at };
         Some(self.finish_call(queued, || version, clock, call.deadline()))
@@ -213,7 +213,7 @@ impl Link {
     /// Somebody wants to be told of a call without waiting for it.
     pub(crate) fn ask(&self) {
         let mut state = lock(&self.state);
-        state.attended.is_asked_for = state.attended.calls > 0;
+        state.async_replies.is_asked_for = state.async_replies.calls > 0;
         self.send_some(&mut state);
         self.attend(&mut state);
     }
@@ -234,14 +234,14 @@ impl Link {
     pub(crate) fn abandon(&self, call: CallId, version: Version) {
         let mut state = lock(&self.state);
         if state.connection.abandon(call, version) {
-            state.attended.have_gone(1);
+            state.async_replies.have_gone(1);
             self.flush_if_possible(&mut state);
         }
     }
 
     /// Sends until the socket takes no more.
     pub(super) fn send_some(&self, state: &mut Guard<'_>) {
-        state.attended.held = 0;
+        state.async_replies.held = 0;
         if let Some(acceptor) = self.acceptor() {
             return self.send_some_accepted(state, acceptor);
         }
@@ -263,7 +263,7 @@ impl Link {
     pub(super) fn attend(&self, state: &mut Guard<'_>) {
         // Once it watches it goes on until it finds that another receives: calls that come one by one cost no
         // system call more.
-        let readable = state.attended.is_watched() || state.wants_receiver();
+        let readable = state.async_replies.is_watched() || state.wants_receiver();
         self.watch(state, readable);
     }
 
@@ -276,34 +276,34 @@ impl Link {
         if self.stream.leave_to_epoll(want.readable, want.writable) {
             self.receiver.look_again(&self.me);
         }
-        let is_unattended = state.attended.calls > 0 && !readable && state.has_framer();
-        if (is_unattended || state.attended.held > 0)
-            && !std::mem::replace(&mut state.attended.is_listed, true)
+        let is_unattended = state.async_replies.calls > 0 && !readable && state.has_framer();
+        if (is_unattended || state.async_replies.held > 0)
+            && !std::mem::replace(&mut state.async_replies.is_listed, true)
         {
-            let visited: Weak<dyn Visited> = self.me.clone();
+            let visited: Weak<dyn ReceiverCheck> = self.me.clone();
             self.receiver.look_soon(&visited);
         }
     }
 
     fn change_watch(&self, state: &mut Guard<'_>, want: Watched) {
-        if state.attended.watched == Some(want) {
+        if state.async_replies.watched == Some(want) {
             return;
         }
         let flags = want.flags(&self.stream);
-        let watched = match state.attended.watched {
+        let watched = match state.async_replies.watched {
             _ if flags.is_empty() => return self.unwatch(state),
             None => self.receiver.watch(self.number, &self.me, &self.stream, flags),
             Some(_) => self.receiver.watch_for(self.number, &self.stream, flags),
         };
         match watched {
-            Ok(()) => state.attended.watched = Some(want),
+            Ok(()) => state.async_replies.watched = Some(want),
             // Nobody would ever look: the calls must not wait for their deadlines.
             Err(_) => self.end(state, ConnectionEnd::Lost),
         }
     }
 
     pub(super) fn unwatch(&self, state: &mut Guard<'_>) {
-        if state.attended.watched.take().is_some() {
+        if state.async_replies.watched.take().is_some() {
             self.receiver.unwatch(&self.stream);
         }
     }
@@ -328,7 +328,7 @@ impl Link {
     /// Sees to it that those who have asked are told. Where that runs code of the program's the receiver does it: it
     /// must not run under the connection's lock, nor in a thread that waits for an answer of its own.
     #[cold]
-    pub(super) fn pass_on(&self, state: &mut Guard<'_>, woken: Woken) {
+    pub(super) fn pass_on(&self, state: &mut Guard<'_>, woken: AsyncWakeups) {
         let mut deliveries = Vec::new();
         for (call, answer) in self.take_answers(state, woken) {
             if let Err(answer) = call.take_quietly(answer) {
@@ -340,20 +340,20 @@ impl Link {
         }
     }
 
-    fn take_answers(&self, state: &mut Guard<'_>, woken: Woken) -> Vec<Delivery> {
-        state.attended.have_gone(woken.0.len());
+    fn take_answers(&self, state: &mut Guard<'_>, woken: AsyncWakeups) -> Vec<Delivery> {
+        state.async_replies.have_gone(woken.0.len());
         woken.0.into_iter().map(|(call, id)| (call, state.poll_call(id))).collect()
     }
 }
 
-impl Visited for Link {
+impl ReceiverCheck for Link {
     /// If nobody receives for calls that are still in flight, the receiver does from now on.
-    fn on_look(&self) {
+    fn on_receiver_check(&self) {
         let mut state = lock(&self.state);
-        state.attended.is_listed = false;
+        state.async_replies.is_listed = false;
         self.send_some(&mut state);
-        let is_unattended = state.attended.calls > 0 && state.has_framer();
-        let readable = state.attended.is_watched() || is_unattended;
+        let is_unattended = state.async_replies.calls > 0 && state.has_framer();
+        let readable = state.async_replies.is_watched() || is_unattended;
         self.watch(&mut state, readable);
     }
 }
@@ -361,15 +361,15 @@ impl Visited for Link {
 impl LinkState {
     /// Whether the receiver should receive.
     fn wants_receiver(&self) -> bool {
-        self.attended.is_asked_for && self.has_framer()
+        self.async_replies.is_asked_for && self.has_framer()
     }
 
     /// Whether the socket has not taken everything that it has been given.
     fn is_blocked(&mut self) -> bool {
         let pending_bytes = self.transmit().pending_bytes();
         if pending_bytes == 0 {
-            self.attended.held = 0;
+            self.async_replies.held = 0;
         }
-        pending_bytes > 0 && self.attended.held == 0 && !self.transmit().is_lending()
+        pending_bytes > 0 && self.async_replies.held == 0 && !self.transmit().is_lending()
     }
 }
