@@ -1,13 +1,13 @@
 //! One accepted connection: what the threads that serve it share.
 //!
-//! What a thread does for it is in `in_hand`, how its bytes leave in `sending`, where replies go in `answers`, who is told
+//! What a thread does for it is in `current_request`, how its bytes leave in `sending`, where replies go in `answers`, who is told
 //! that the client no longer waits in `cancelled`, and what it has on top when the client is called over it in `bidirectional`.
 
 mod answers;
 mod bidirectional;
 mod cancelled;
 mod coalescing;
-mod in_hand;
+mod current_request;
 mod progress;
 mod sending;
 
@@ -27,14 +27,14 @@ use crate::sync::lock;
 use crate::waiting::Waits;
 
 use super::Shared;
-use super::watchdog::Activity;
+use super::connection_reaper::Activity;
 use super::work::{Other, Stop, Work};
-use answers::Unanswered;
+use answers::PendingReply;
 use bidirectional::Inbox;
 pub(super) use bidirectional::Received;
 use coalescing::Coalescing;
-pub(super) use in_hand::InHand;
-use progress::InProgress;
+pub(super) use current_request::CurrentRequest;
+use progress::RequestCounter;
 
 /// One accepted connection. Receiving and sending have a lock each, so that a reply can be written while
 /// another thread waits for requests.
@@ -50,16 +50,16 @@ pub(super) struct Connection {
     waits: Waits,
     sender: Mutex<ServerConnection>,
     session: Session,
-    /// Why threads must not simply receive, serve and answer: [`Detour`]s, mostly none. One look tells a call that
+    /// Why threads must not simply receive, serve and answer: [`SlowPathFlags`]s, mostly none. One look tells a call that
     /// nothing is the matter.
-    detours: AtomicU8,
+    slow_path_flags: AtomicU8,
     /// Messages carried out; stands still while a servant blocks.
     pub(super) served: AtomicU64,
     /// Threads that serve it now beside its own.
     pub(super) helpers: AtomicUsize,
     /// Requests that have been taken and are not done, and those among them that have not been answered. They are counted
     /// under the lock of the place where they are taken from.
-    progress: InProgress,
+    progress: RequestCounter,
     coalescing: Coalescing,
     /// No more requests will come; whoever finishes the last one closes.
     ending: AtomicBool,
@@ -84,7 +84,7 @@ pub(super) type OnStall = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// What a look for work gave.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum WorkLookup {
     /// Something to carry out is in hand; `more` says that another whole message has arrived already.
     Work { more: bool },
     /// More bytes are needed.
@@ -106,20 +106,20 @@ pub(super) enum Nothing {
 enum NoWork {
     /// The connection is over.
     End,
-    /// There is a [`Detour`].
-    Detour,
+    /// There is a [`SlowPathFlags`].
+    SlowPath,
     /// Something else has come and been dealt with; there may be more.
     Again,
 }
 
-/// What keeps threads from the straight way, as bits of `Connection::detours`.
-struct Detour;
+/// What keeps threads from the straight way, as bits of `Connection::slow_path_flags`.
+struct SlowPathFlags;
 
-impl Detour {
+impl SlowPathFlags {
     /// No more requests are let in.
     const STOPPING: u8 = 1;
     /// Another thread receives, and leaves requests in the inbox. Never ends.
-    const BOTH_WAYS: u8 = 2;
+    const BIDIRECTIONAL: u8 = 2;
     /// The peer takes no bytes, and more than `transmit_bytes_max` of them wait. Changes only under the lock of
     /// `sender`; only where threads wait themselves.
     const CLOGGED: u8 = 4;
@@ -129,7 +129,10 @@ impl Detour {
     /// Only so many requests may be in flight. Never changes, and does not concern receiving.
     const COUNTED: u8 = 16;
     /// All that concern receiving.
-    const OF_RECEIVING: u8 = Detour::STOPPING | Detour::BOTH_WAYS | Detour::CLOGGED | Detour::CANCELLED;
+    const OF_RECEIVING: u8 = SlowPathFlags::STOPPING
+        | SlowPathFlags::BIDIRECTIONAL
+        | SlowPathFlags::CLOGGED
+        | SlowPathFlags::CANCELLED;
 }
 
 impl Connection {
@@ -143,7 +146,7 @@ impl Connection {
         let orb = server.orb.clone();
         let sender = ServerConnection::sending(orb.config.connection);
         let receiver = Framer::sharing(orb.config.connection.framer, orb.receive_memory.clone());
-        let detours = if orb.requests.is_some() { Detour::COUNTED } else { 0 };
+        let slow_path_flags = if orb.requests.is_some() { SlowPathFlags::COUNTED } else { 0 };
         let waiting = orb.config.waiting_on(&stream, orb.config.server_waiting);
         let waits = Waits::new(waiting, orb.connector.spinners());
         Connection {
@@ -156,10 +159,10 @@ impl Connection {
             waits,
             sender: Mutex::new(sender),
             session: Session::default(),
-            detours: AtomicU8::new(detours),
+            slow_path_flags: AtomicU8::new(slow_path_flags),
             served: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
-            progress: InProgress::default(),
+            progress: RequestCounter::default(),
             coalescing: Coalescing::default(),
             ending: AtomicBool::new(false),
             on_stall,
@@ -182,13 +185,13 @@ impl Connection {
     #[inline]
     pub(super) fn wait_for_work(
         &self,
-        in_hand: &mut InHand,
+        current_request: &mut CurrentRequest,
         patience: Option<Duration>,
     ) -> Result<(), Nothing> {
         let mut framer = lock(&self.receiver);
-        in_hand.give_large_to(&mut framer);
+        current_request.give_large_to(&mut framer);
         // Mostly nothing has come yet, and what comes then is a whole request.
-        if framer.is_at_rest() && !self.has_detour() {
+        if framer.is_at_rest() && !self.has_slow_path_flag() {
             self.send_what_is_held();
             match self.waits.receive(&self.stream, framer.space(), patience, || {}) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
@@ -196,23 +199,23 @@ impl Connection {
                 Ok(Moved::Nothing) => {}
                 Ok(Moved::End) | Err(_) => return Err(Nothing::Ever),
             }
-            if !self.has_detour() && in_hand.take_plain_request(&mut framer) {
+            if !self.has_slow_path_flag() && current_request.take_plain_request(&mut framer) {
                 self.begin_plain(&framer);
                 return Ok(());
             }
         }
-        self.wait_for_any_work(framer, in_hand, patience)
+        self.wait_for_any_work(framer, current_request, patience)
     }
 
     #[inline(never)]
     fn wait_for_any_work<'c>(
         &'c self,
         mut framer: MutexGuard<'c, Framer>,
-        in_hand: &mut InHand,
+        current_request: &mut CurrentRequest,
         patience: Option<Duration>,
     ) -> Result<(), Nothing> {
         loop {
-            match self.next_arrived(&mut framer, in_hand) {
+            match self.next_arrived(&mut framer, current_request) {
                 Ok(true) => {
                     self.note_unfinished(0);
                     return Ok(());
@@ -220,9 +223,9 @@ impl Connection {
                 Ok(false) => {}
                 Err(NoWork::Again) => continue,
                 Err(NoWork::End) => return Err(Nothing::Ever),
-                Err(NoWork::Detour) => {
+                Err(NoWork::SlowPath) => {
                     drop(framer);
-                    match self.wait_elsewhere(in_hand, patience) {
+                    match self.wait_elsewhere(current_request, patience) {
                         Some(found) => return found,
                         None => framer = lock(&self.receiver),
                     }
@@ -243,24 +246,24 @@ impl Connection {
         }
     }
 
-    /// The same where there is a [`Detour`]; `None` when there is none any more.
+    /// The same where there is a [`SlowPathFlags`]; `None` when there is none any more.
     #[cold]
     fn wait_elsewhere(
         &self,
-        in_hand: &mut InHand,
+        current_request: &mut CurrentRequest,
         patience: Option<Duration>,
     ) -> Option<Result<(), Nothing>> {
-        if self.is_on(Detour::STOPPING) {
+        if self.is_on(SlowPathFlags::STOPPING) {
             return Some(Err(Nothing::Ever));
         }
         self.send_what_is_held();
         if let Some(inbox) = self.inbox.get() {
             return Some(match patience {
-                None => self.wait_at(inbox).map(|work| in_hand.work = work).ok_or(Nothing::Ever),
-                Some(_) => match self.look_into(inbox, in_hand) {
-                    Found::Work { .. } => Ok(()),
-                    Found::Nothing => Err(Nothing::Yet),
-                    Found::End => Err(Nothing::Ever),
+                None => self.wait_at(inbox).map(|work| current_request.work = work).ok_or(Nothing::Ever),
+                Some(_) => match self.look_into(inbox, current_request) {
+                    WorkLookup::Work { .. } => Ok(()),
+                    WorkLookup::Nothing => Err(Nothing::Yet),
+                    WorkLookup::End => Err(Nothing::Ever),
                 },
             });
         }
@@ -269,13 +272,13 @@ impl Connection {
     }
 
     /// Brings the thread's buffer to a connection that has been at rest.
-    pub(super) fn wake(&self, in_hand: &mut InHand) {
-        in_hand.give_to(&mut lock(&self.receiver));
+    pub(super) fn wake(&self, current_request: &mut CurrentRequest) {
+        current_request.give_to(&mut lock(&self.receiver));
     }
 
     /// Gives up the buffers, if nothing is in them; the thread keeps one. True when something has been received that
     /// somebody is still to look at: it shows in no socket.
-    pub(super) fn rest(&self, in_hand: &mut InHand) -> bool {
+    pub(super) fn release_buffers(&self, current_request: &mut CurrentRequest) -> bool {
         if let Some(inbox) = self.inbox.get() {
             return inbox.is_announced();
         }
@@ -284,7 +287,7 @@ impl Connection {
             return true;
         }
         if let Some(buffer) = framer.rest() {
-            in_hand.keep(buffer);
+            current_request.keep(buffer);
         }
         drop(framer);
         lock(&self.sender).rest();
@@ -293,7 +296,7 @@ impl Connection {
 
     /// The same for whoever has seen that nothing has come for a while. A thread that waits for bytes keeps the buffer that
     /// they go to.
-    pub(super) fn rest_if_idle(&self) {
+    pub(super) fn release_buffers_if_idle(&self) {
         if let Ok(mut framer) = self.receiver.try_lock() {
             framer.rest();
         }
@@ -305,9 +308,9 @@ impl Connection {
     /// Gives a large buffer back, for a thread that goes on with other connections: nobody knows for how long it would keep
     /// it.
     #[inline]
-    pub(super) fn take_large_back(&self, in_hand: &mut InHand) {
-        if in_hand.holds_large()
-            && let Some(large) = in_hand.take_buffer()
+    pub(super) fn take_large_back(&self, current_request: &mut CurrentRequest) {
+        if current_request.holds_large()
+            && let Some(large) = current_request.take_buffer()
             && let Ok(mut framer) = self.receiver.try_lock()
         {
             framer.recycle(large);
@@ -333,66 +336,66 @@ impl Connection {
 
     /// Looks for the next thing to do without waiting for bytes. For drivers in which nobody waits for bytes with
     /// the receiving part.
-    pub(super) fn look_for_work(&self, in_hand: &mut InHand) -> Found {
-        self.look(&mut lock(&self.receiver), in_hand)
+    pub(super) fn look_for_work(&self, current_request: &mut CurrentRequest) -> WorkLookup {
+        self.look(&mut lock(&self.receiver), current_request)
     }
 
     /// The same beside a thread that may be waiting for bytes: then there is nothing to do.
-    pub(super) fn try_look_for_work(&self, in_hand: &mut InHand) -> Found {
+    pub(super) fn try_look_for_work(&self, current_request: &mut CurrentRequest) -> WorkLookup {
         match self.receiver.try_lock() {
-            Ok(mut framer) => self.look(&mut framer, in_hand),
-            Err(_) => Found::Nothing,
+            Ok(mut framer) => self.look(&mut framer, current_request),
+            Err(_) => WorkLookup::Nothing,
         }
     }
 
-    fn look(&self, framer: &mut Framer, in_hand: &mut InHand) -> Found {
-        in_hand.give_to(framer);
+    fn look(&self, framer: &mut Framer, current_request: &mut CurrentRequest) -> WorkLookup {
+        current_request.give_to(framer);
         loop {
-            match self.next_arrived(framer, in_hand) {
+            match self.next_arrived(framer, current_request) {
                 Ok(true) => {
                     self.note_unfinished(0);
                     let more = framer.has_message();
                     if !more {
                         drop(framer.take_idle_buffer()); // a connection at rest has none
                     }
-                    return Found::Work { more };
+                    return WorkLookup::Work { more };
                 }
                 Ok(false) => {}
                 Err(NoWork::Again) => continue,
-                Err(NoWork::End) => return Found::End,
-                Err(NoWork::Detour) => return self.look_elsewhere(in_hand),
+                Err(NoWork::End) => return WorkLookup::End,
+                Err(NoWork::SlowPath) => return self.look_elsewhere(current_request),
             }
             self.send_what_is_held();
             match net::receive_now(&self.stream, framer.space()) {
                 Ok(Moved::Bytes(count)) => framer.received(count),
                 Ok(Moved::Nothing) => {
                     self.note_unfinished_of(framer);
-                    in_hand.take_from(framer);
-                    return Found::Nothing;
+                    current_request.take_from(framer);
+                    return WorkLookup::Nothing;
                 }
-                Ok(Moved::End) | Err(_) => return Found::End,
+                Ok(Moved::End) | Err(_) => return WorkLookup::End,
             }
         }
     }
 
     #[cold]
-    fn look_elsewhere(&self, in_hand: &mut InHand) -> Found {
+    fn look_elsewhere(&self, current_request: &mut CurrentRequest) -> WorkLookup {
         match self.inbox.get() {
-            _ if self.is_on(Detour::STOPPING) => Found::End,
-            Some(inbox) => self.look_into(inbox, in_hand),
-            None => Found::Nothing,
+            _ if self.is_on(SlowPathFlags::STOPPING) => WorkLookup::End,
+            Some(inbox) => self.look_into(inbox, current_request),
+            None => WorkLookup::Nothing,
         }
     }
 
     /// Whether there is anything that keeps from receiving in the straight way.
     #[inline]
-    fn has_detour(&self) -> bool {
-        self.detours.load(Ordering::Relaxed) & Detour::OF_RECEIVING != 0
+    fn has_slow_path_flag(&self) -> bool {
+        self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::OF_RECEIVING != 0
     }
 
     #[inline]
     fn is_on(&self, detour: u8) -> bool {
-        self.detours.load(Ordering::SeqCst) & detour != 0
+        self.slow_path_flags.load(Ordering::SeqCst) & detour != 0
     }
 
     fn note_unfinished_of(&self, framer: &Framer) {
@@ -430,20 +433,28 @@ impl Connection {
 
     /// Takes what has arrived, counted; false when more bytes are needed.
     #[inline]
-    fn next_arrived(&self, framer: &mut Framer, in_hand: &mut InHand) -> Result<bool, NoWork> {
-        if self.has_detour() {
-            return self.next_on_detour(framer).map(|work| in_hand.take(work));
+    fn next_arrived(
+        &self,
+        framer: &mut Framer,
+        current_request: &mut CurrentRequest,
+    ) -> Result<bool, NoWork> {
+        if self.has_slow_path_flag() {
+            return self.next_on_slow_path(framer).map(|work| current_request.take(work));
         }
-        if in_hand.take_plain_request(framer) {
+        if current_request.take_plain_request(framer) {
             self.begin_plain(framer);
             return Ok(true);
         }
-        self.next_of_any_kind(framer, in_hand).map(|work| in_hand.take(work))
+        self.next_of_any_kind(framer, current_request).map(|work| current_request.take(work))
     }
 
     #[inline(never)]
-    fn next_of_any_kind(&self, framer: &mut Framer, in_hand: &mut InHand) -> Result<Option<Work>, NoWork> {
-        in_hand.give_to(framer);
+    fn next_of_any_kind(
+        &self,
+        framer: &mut Framer,
+        current_request: &mut CurrentRequest,
+    ) -> Result<Option<Work>, NoWork> {
+        current_request.give_to(framer);
         match Work::next_or_reply(framer, |message| self.take_reply(message)) {
             Ok(work) => {
                 self.coalescing.note(framer.holds_bytes(), || framer.has_message());
@@ -471,7 +482,7 @@ impl Connection {
 
     /// True when there are requests that nobody looks at, and one more may be carried out.
     pub(super) fn is_waiting_for_a_thread(&self) -> bool {
-        if self.is_on(Detour::CLOGGED) {
+        if self.is_on(SlowPathFlags::CLOGGED) {
             return false; // its reply would only wait behind the others
         }
         if let Some(inbox) = self.inbox.get() {
@@ -485,9 +496,9 @@ impl Connection {
 
     /// Takes note of what a client tells of itself with its first requests, before another thread may serve the next:
     /// it holds for that one as well.
-    pub(super) fn take_note(&self, in_hand: &InHand) {
+    pub(super) fn take_note(&self, current_request: &CurrentRequest) {
         if self.served.load(Ordering::Relaxed) < INTRODUCTIONS_MAX {
-            in_hand.work.take_note(&self.orb, &self.session, &Unanswered::of(self));
+            current_request.work.take_note(&self.orb, &self.session, &PendingReply::of(self));
         }
     }
 
@@ -495,15 +506,15 @@ impl Connection {
     /// caller closes it.
     #[inline]
     #[must_use]
-    pub(super) fn carry_out(&self, in_hand: &mut InHand) -> bool {
-        let work = &mut in_hand.work;
+    pub(super) fn carry_out(&self, current_request: &mut CurrentRequest) -> bool {
+        let work = &mut current_request.work;
         self.before_upcall();
-        let request = Unanswered::of(self);
+        let request = PendingReply::of(self);
         // sync: carried-before-goodbye. Either this sees that the connection is stopping and leaves the request
         // to be sent again, or whoever stops it sees the request.
-        if !self.is_on(Detour::STOPPING | Detour::COUNTED) {
+        if !self.is_on(SlowPathFlags::STOPPING | SlowPathFlags::COUNTED) {
             work.carry_out(&self.orb, &self.session, &request);
-        } else if !self.is_on(Detour::STOPPING) {
+        } else if !self.is_on(SlowPathFlags::STOPPING) {
             work.carry_out_within_limits(&self.orb, &self.session, &request);
         }
         self.served.fetch_add(1, Ordering::Relaxed);
@@ -525,7 +536,7 @@ impl Connection {
     ///
     /// The receiving side is not shut for itself: a client over a Unix domain socket would see that before the goodbye.
     pub(super) fn stop_receiving(&self) {
-        self.detours.fetch_or(Detour::STOPPING, Ordering::SeqCst);
+        self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
         // In a pool, the thread that waits for the peer to take its replies brings the connection back.
         let is_brought_back = self.on_stall.is_some() && self.is_stalled();
         if self.end() && !is_brought_back {
@@ -537,7 +548,7 @@ impl Connection {
     /// would promise that what is not answered was not carried out (CORBA 3.3 part 2, 9.4.7), and the client would
     /// ask again.
     pub(super) fn close_now(&self) {
-        self.detours.fetch_or(Detour::STOPPING, Ordering::SeqCst);
+        self.slow_path_flags.fetch_or(SlowPathFlags::STOPPING, Ordering::SeqCst);
         self.close(false);
     }
 

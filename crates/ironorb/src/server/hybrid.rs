@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::connection::{Connection, InHand, Nothing};
+use super::connection::{Connection, CurrentRequest, Nothing};
 use super::pool::{self, Pool};
 use super::{Shared, spawn};
 use crate::sync::lock;
@@ -35,7 +35,7 @@ pub(super) fn dedicated_max(threads_max: usize) -> usize {
 const DEDICATED_ONE_IN: usize = 32;
 
 /// The threads of a server.
-pub(super) struct Crew {
+pub(super) struct HybridPool {
     threads_max: usize,
     threads: AtomicUsize,
     /// Those of them that wait for any connection, or are about to. Falls to nothing only at the limit.
@@ -44,18 +44,18 @@ pub(super) struct Crew {
     kept: Mutex<HashMap<u64, Arc<Connection>>>,
 }
 
-pub(super) fn start(shared: &Arc<Shared>, threads_max: usize) -> io::Result<Arc<Crew>> {
-    let crew = Arc::new(Crew {
+pub(super) fn start(shared: &Arc<Shared>, threads_max: usize) -> io::Result<Arc<HybridPool>> {
+    let hybrid_pool = Arc::new(HybridPool {
         threads_max: (threads_max - dedicated_max(threads_max)).max(1),
         threads: AtomicUsize::new(1),
         waiting: AtomicUsize::new(1),
         kept: Mutex::default(),
     });
-    crew.start_thread(shared)?;
-    Ok(crew)
+    hybrid_pool.start_thread(shared)?;
+    Ok(hybrid_pool)
 }
 
-impl Crew {
+impl HybridPool {
     /// Connections that have a thread.
     pub(super) fn kept(&self) -> impl Iterator<Item = Arc<Connection>> {
         lock(&self.kept).values().cloned().collect::<Vec<_>>().into_iter()
@@ -63,16 +63,16 @@ impl Crew {
 
     /// One that has been counted.
     fn start_thread(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
-        let (crew, shared) = (self.clone(), shared.clone());
-        spawn("ironorb-hybrid", move || crew.run(&shared))
+        let (hybrid_pool, shared) = (self.clone(), shared.clone());
+        spawn("ironorb-hybrid", move || hybrid_pool.run(&shared))
     }
 
     fn run(self: &Arc<Self>, shared: &Arc<Shared>) {
         let Some(pool) = &shared.pool else { return };
-        let mut in_hand = InHand::default();
+        let mut current_request = CurrentRequest::default();
         while let Some(connection) = pool::next(shared, pool) {
             self.leave_waiting(shared);
-            self.keep_to(&connection, shared, pool, &mut in_hand);
+            self.keep_to(&connection, shared, pool, &mut current_request);
             if !self.wait_again() {
                 return;
             }
@@ -110,53 +110,61 @@ impl Crew {
         self.waiting.load(Ordering::Relaxed) == 0
     }
 
-    fn keep_to(&self, connection: &Arc<Connection>, shared: &Shared, pool: &Pool, in_hand: &mut InHand) {
+    fn keep_to(
+        &self,
+        connection: &Arc<Connection>,
+        shared: &Shared,
+        pool: &Pool,
+        current_request: &mut CurrentRequest,
+    ) {
         if connection.is_stalled() {
             return; // the thread that waits for the peer brings it back
         }
         lock(&self.kept).insert(connection.id, connection.clone());
-        let fate = self.serve(connection, in_hand);
+        let disposition = self.serve(connection, current_request);
         lock(&self.kept).remove(&connection.id);
-        connection.take_large_back(in_hand);
-        match fate {
-            Fate::Stalled => {}
-            Fate::Gone => shared.close(connection),
-            Fate::Ends => {
+        connection.take_large_back(current_request);
+        match disposition {
+            Disposition::Stalled => {}
+            Disposition::Gone => shared.close(connection),
+            Disposition::Ends => {
                 pool.forget(connection);
                 if connection.found_end() {
                     shared.close(connection);
                 }
             }
             // Whole messages that have been received show in no socket.
-            Fate::Released if connection.rest(in_hand) => pool.push_ready(connection),
-            Fate::Released => pool.rearm(connection),
+            Disposition::Released if connection.release_buffers(current_request) => {
+                pool.push_ready(connection)
+            }
+            Disposition::Released => pool.rearm(connection),
         }
     }
 
-    fn serve(&self, connection: &Connection, in_hand: &mut InHand) -> Fate {
-        connection.wake(in_hand);
+    fn serve(&self, connection: &Connection, current_request: &mut CurrentRequest) -> Disposition {
+        connection.wake(current_request);
         loop {
-            match connection.wait_for_work(in_hand, Some(KEPT_FOR)) {
+            match connection.wait_for_work(current_request, Some(KEPT_FOR)) {
                 Ok(()) => {
-                    if connection.carry_out(in_hand) {
-                        return Fate::Gone;
+                    if connection.carry_out(current_request) {
+                        return Disposition::Gone;
                     }
                     if connection.is_stalled() {
-                        return Fate::Stalled;
+                        return Disposition::Stalled;
                     }
                     if self.is_needed() {
-                        return Fate::Released;
+                        return Disposition::Released;
                     }
                 }
-                Err(Nothing::Yet) => return Fate::Released,
-                Err(Nothing::Ever) => return Fate::Ends,
+                Err(Nothing::Yet) => return Disposition::Released,
+                Err(Nothing::Ever) => return Disposition::Ends,
             }
         }
     }
 }
 
 /// Why a thread leaves a connection.
-enum Fate {
+enum Disposition {
     /// Nothing comes, or others need the thread.
     Released,
     /// Its peer takes no bytes; who waits for that brings it back.

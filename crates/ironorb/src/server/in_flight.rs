@@ -74,7 +74,7 @@ fn too_many() -> SystemException {
 }
 
 /// Where the reply of a request goes that is counted: by way of `S`, now or after the upcall.
-pub(super) struct Counted<S> {
+pub(super) struct CountedSink<S> {
     sink: S,
     /// Until it is answered, or is to be answered later.
     permit: Cell<Option<Permit>>,
@@ -82,14 +82,14 @@ pub(super) struct Counted<S> {
     is_acknowledged: bool,
 }
 
-impl<'s> Counted<&'s dyn ReplySink> {
+impl<'s> CountedSink<&'s dyn ReplySink> {
     pub(super) fn of(sink: &'s dyn ReplySink, permit: Permit, message: &Message) -> Self {
         let is_acknowledged = message.parse_request().is_ok_and(|it| it.response == Response::SyncWithServer);
-        Counted { sink, permit: Cell::new(Some(permit)), is_acknowledged }
+        CountedSink { sink, permit: Cell::new(Some(permit)), is_acknowledged }
     }
 }
 
-impl<S> ReplySink for Counted<S>
+impl<S> ReplySink for CountedSink<S>
 where
     S: Deref,
     S::Target: ReplySink,
@@ -115,7 +115,7 @@ where
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         let sink = self.sink.later()?;
         let permit = Cell::new(self.permit.take());
-        Some(Box::new(Counted { sink, permit, is_acknowledged: false }))
+        Some(Box::new(CountedSink { sink, permit, is_acknowledged: false }))
     }
 
     fn is_cancelled(&self, id: RequestId) -> bool {

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::connection::{Connection, Found, InHand};
+use super::connection::{Connection, CurrentRequest, WorkLookup};
 use super::pool::{self, Pool};
 use super::{Shared, spawn};
 
@@ -16,10 +16,10 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
         let shared = shared.clone();
         spawn("ironorb-pool", move || {
             if let Some(pool) = &shared.pool {
-                let mut in_hand = InHand::default();
+                let mut current_request = CurrentRequest::default();
                 while let Some(connection) = pool::next(&shared, pool) {
-                    serve(&shared, pool, &connection, &mut in_hand);
-                    connection.take_large_back(&mut in_hand);
+                    serve(&shared, pool, &connection, &mut current_request);
+                    connection.take_large_back(&mut current_request);
                 }
             }
         })?;
@@ -27,24 +27,24 @@ pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, in_hand: &mut InHand) {
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
     if connection.is_stalled() {
         return; // the thread that waits for the peer brings it back
     }
-    match connection.look_for_work(in_hand) {
-        Found::Nothing => pool.rearm(connection),
-        Found::Work { more } => {
-            connection.take_note(in_hand);
+    match connection.look_for_work(current_request) {
+        WorkLookup::Nothing => pool.rearm(connection),
+        WorkLookup::Work { more } => {
+            connection.take_note(current_request);
             if more {
                 pool.push_ready(connection);
             } else {
                 pool.rearm(connection);
             }
-            if connection.carry_out(in_hand) {
+            if connection.carry_out(current_request) {
                 shared.close(connection);
             }
         }
-        Found::End => {
+        WorkLookup::End => {
             pool.forget(connection);
             if connection.found_end() {
                 shared.close(connection);

@@ -1,6 +1,8 @@
 //! Listening, and the threads that serve connections.
 
+mod blocked_servant_monitor;
 mod connection;
+mod connection_reaper;
 mod hybrid;
 pub(crate) mod in_flight;
 mod leader_followers;
@@ -8,8 +10,6 @@ mod pool;
 mod reactor;
 mod receiving;
 mod thread_per_connection;
-mod watchdog;
-mod watcher;
 pub(crate) mod work;
 
 use std::collections::HashMap;
@@ -82,15 +82,15 @@ impl Server {
             receiving: Arc::default(),
         });
         match orb.config.concurrency {
-            ServerConcurrency::ThreadPerConnection => watcher::start(&shared, None)?,
+            ServerConcurrency::ThreadPerConnection => blocked_servant_monitor::start(&shared, None)?,
             ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
             ServerConcurrency::Reactor => reactor::start(&shared)?,
             ServerConcurrency::Hybrid { threads_max } => {
-                let crew = hybrid::start(&shared, threads_max)?;
-                watcher::start(&shared, Some(crew))?;
+                let hybrid_pool = hybrid::start(&shared, threads_max)?;
+                blocked_servant_monitor::start(&shared, Some(hybrid_pool))?;
             }
         }
-        watchdog::start(&shared)?;
+        connection_reaper::start(&shared)?;
         for listener in &listeners {
             let (listener, shared) = (listener.clone(), shared.clone());
             spawn("ironorb-accept", move || accept(&listener, &shared))?;

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::connection::{Connection, Found, InHand};
+use super::connection::{Connection, CurrentRequest, WorkLookup};
 use super::pool::{self, Pool};
 use super::{Shared, spawn};
 
@@ -15,10 +15,10 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let shared = shared.clone();
     spawn("ironorb-reactor", move || {
         if let Some(pool) = &shared.pool {
-            let mut in_hand = InHand::default();
+            let mut current_request = CurrentRequest::default();
             while let Some(connection) = pool::next(&shared, pool) {
-                serve(&shared, pool, &connection, &mut in_hand);
-                connection.take_large_back(&mut in_hand);
+                serve(&shared, pool, &connection, &mut current_request);
+                connection.take_large_back(&mut current_request);
             }
         }
     })
@@ -27,25 +27,25 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 /// Requests of one connection that are served before the others have their turn.
 const REQUESTS_A_TURN: usize = 16;
 
-fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, in_hand: &mut InHand) {
+fn serve(shared: &Shared, pool: &Pool, connection: &Arc<Connection>, current_request: &mut CurrentRequest) {
     if connection.is_stalled() {
         return pool.leave_stalled(connection); // the thread that waits for the peer brings it back
     }
     for _ in 0..REQUESTS_A_TURN {
-        match connection.look_for_work(in_hand) {
-            Found::Nothing => {
+        match connection.look_for_work(current_request) {
+            WorkLookup::Nothing => {
                 pool.leave(connection);
                 return;
             }
-            Found::Work { .. } => {
-                if connection.carry_out(in_hand) {
+            WorkLookup::Work { .. } => {
+                if connection.carry_out(current_request) {
                     return shared.close(connection);
                 }
                 if connection.is_stalled() {
                     return pool.leave_stalled(connection);
                 }
             }
-            Found::End => {
+            WorkLookup::End => {
                 pool.forget(connection);
                 if connection.found_end() {
                     shared.close(connection);

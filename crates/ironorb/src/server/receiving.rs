@@ -48,7 +48,7 @@ impl Receiving {
         let mut state = lock(&self.state);
         if !state.is_running {
             let receiving = self.clone();
-            spawn("ironorb-both-ways", move || receiving.run())?;
+            spawn("ironorb-bidir", move || receiving.run())?;
             state.is_running = true;
         }
         state.newcomers.push(connection);

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::connection::{Connection, InHand};
+use super::connection::{Connection, CurrentRequest};
 use super::{Shared, spawn};
 use crate::sync::lock;
 
@@ -11,10 +11,10 @@ pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::R
     let (shared, served) = (shared.clone(), connection.clone());
     spawn("ironorb-connection", move || {
         let connection = served;
-        let mut in_hand = InHand::default();
-        while let Ok(()) = connection.wait_for_work(&mut in_hand, None) {
+        let mut current_request = CurrentRequest::default();
+        while let Ok(()) = connection.wait_for_work(&mut current_request, None) {
             // Should it have ended meanwhile, this thread finds the end as well.
-            let _ = connection.carry_out(&mut in_hand);
+            let _ = connection.carry_out(&mut current_request);
         }
         lock(&shared.dedicated).remove(&connection.id);
         if connection.found_end() {

@@ -6,7 +6,7 @@ use ironorb_giop::connection::{Incoming, ServerConnection};
 use ironorb_giop::framer::{Buffer, Framer, Refused};
 use ironorb_giop::message::{Message, RequestId, Response};
 
-use super::in_flight::{self, Counted};
+use super::in_flight::{self, CountedSink};
 use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
 use crate::probe::{self, Stage};
@@ -114,7 +114,7 @@ impl Work {
         };
         match limit.begin() {
             Some(permit) => {
-                let counted = Counted::of(sink, permit, message);
+                let counted = CountedSink::of(sink, permit, message);
                 self.carry_out(orb, session, &counted);
             }
             None => {

@@ -15,16 +15,16 @@ use crate::cancellations::{OnCancel, Watch};
 use crate::generated::call::Results;
 
 /// A request that is being carried out, as the place where its reply goes.
-pub(super) struct Unanswered<'c> {
+pub(super) struct PendingReply<'c> {
     connection: &'c Connection,
     answered: Cell<bool>,
 }
 
-impl<'c> Unanswered<'c> {
+impl<'c> PendingReply<'c> {
     /// One that has been counted.
     #[inline]
-    pub(super) fn of(connection: &'c Connection) -> Unanswered<'c> {
-        Unanswered { connection, answered: Cell::new(false) }
+    pub(super) fn of(connection: &'c Connection) -> PendingReply<'c> {
+        PendingReply { connection, answered: Cell::new(false) }
     }
 
     /// It need not keep the connection from an orderly end any longer.
@@ -42,7 +42,7 @@ impl<'c> Unanswered<'c> {
     }
 }
 
-impl ReplySink for Unanswered<'_> {
+impl ReplySink for PendingReply<'_> {
     fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
         self.connection.with_reply(|sender| {
             write(sender);
@@ -85,19 +85,19 @@ impl ReplySink for Unanswered<'_> {
         // The count of what is unanswered goes over.
         let answered = self.answered.replace(true);
         let answered = AtomicBool::new(answered);
-        Some(Box::new(AnswersLater { connection, answered, watch: Watch::default() }))
+        Some(Box::new(DeferredReply { connection, answered, watch: Watch::default() }))
     }
 }
 
 /// A request whose answer comes after its upcall.
-struct AnswersLater {
+struct DeferredReply {
     connection: Arc<Connection>,
     answered: AtomicBool,
     /// Whether anybody waits for it, if its servant has asked.
     watch: Watch,
 }
 
-impl AnswersLater {
+impl DeferredReply {
     fn settle(&self) {
         if !self.answered.swap(true, Ordering::SeqCst) {
             self.connection.progress.answer();
@@ -105,7 +105,7 @@ impl AnswersLater {
     }
 }
 
-impl ReplySink for AnswersLater {
+impl ReplySink for DeferredReply {
     #[cold]
     fn send_pieces(&self, pieces: &[&[u8]]) -> usize {
         self.connection.send_pieces(pieces)
@@ -141,7 +141,7 @@ impl ReplySink for AnswersLater {
     fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
         self.connection.progress.share();
         let answered = AtomicBool::new(self.answered.swap(true, Ordering::SeqCst));
-        Some(Box::new(AnswersLater {
+        Some(Box::new(DeferredReply {
             connection: self.connection.clone(),
             answered,
             watch: Watch::default(),
@@ -149,7 +149,7 @@ impl ReplySink for AnswersLater {
     }
 }
 
-impl Drop for AnswersLater {
+impl Drop for DeferredReply {
     fn drop(&mut self) {
         self.watch.end(&self.connection.cancellations);
         self.settle();

@@ -12,12 +12,12 @@ use ironorb_giop::connection::{ConnectionConfig, ServerConnection};
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ListenPoint;
 
-use super::progress::InProgress;
-use super::{Connection, Detour, Found, InHand};
+use super::progress::RequestCounter;
+use super::{Connection, CurrentRequest, SlowPathFlags, WorkLookup};
 use crate::client::{Acceptor, Backlog};
 use crate::net::{self, Moved};
 use crate::server::work::{Other, Stop, Work};
-use crate::server::{spawn, watcher};
+use crate::server::{blocked_servant_monitor, spawn};
 use crate::sync::lock;
 
 /// Requests that have come and that no thread has taken.
@@ -77,7 +77,7 @@ impl Inbox {
 
 impl Waiting {
     /// The next request, and whether receiving is to go on because it has been taken.
-    fn take(&mut self, config: &ConnectionConfig, progress: &InProgress) -> Option<(Work, bool)> {
+    fn take(&mut self, config: &ConnectionConfig, progress: &RequestCounter) -> Option<(Work, bool)> {
         let work = self.requests.pop_front()?;
         progress.begin();
         self.backlog.remove(work.bytes());
@@ -152,7 +152,7 @@ impl Connection {
         if self.inbox.set(Inbox::default()).is_err() {
             return true; // another call was quicker
         }
-        self.detours.fetch_or(Detour::BOTH_WAYS, Ordering::SeqCst);
+        self.slow_path_flags.fetch_or(SlowPathFlags::BIDIRECTIONAL, Ordering::SeqCst);
         // Whoever has the receiving part now has perhaps not seen that. It must not be waited for here: the caller
         // may be the very one that it receives for.
         if self.receiver.try_lock().is_ok() {
@@ -193,7 +193,7 @@ impl Connection {
         let Some(inbox) = self.inbox.get() else { return Received::Over };
         let mut framer = lock(&self.receiver);
         let over = loop {
-            if self.is_on(Detour::STOPPING) {
+            if self.is_on(SlowPathFlags::STOPPING) {
                 break Over::Gone;
             }
             if self.has_paused(inbox) {
@@ -276,7 +276,7 @@ impl Connection {
                 let threads = 1 + self.helpers.load(Ordering::SeqCst);
                 if self.progress.carried() >= threads && self.calls.get().is_some_and(|link| link.is_called())
                 {
-                    watcher::help(&server, &itself);
+                    blocked_servant_monitor::help(&server, &itself);
                 }
             }
         }
@@ -303,7 +303,7 @@ impl Connection {
     /// Waits for the next request, as the connection's own thread; `None` at the end.
     pub(super) fn wait_at(&self, inbox: &Inbox) -> Option<Work> {
         loop {
-            if self.is_on(Detour::CLOGGED) {
+            if self.is_on(SlowPathFlags::CLOGGED) {
                 self.wait_until_unclogged();
             }
             let mut waiting = lock(&inbox.state);
@@ -324,9 +324,9 @@ impl Connection {
     }
 
     /// Looks for a request, as any other thread.
-    pub(super) fn look_into(&self, inbox: &Inbox, in_hand: &mut InHand) -> Found {
-        if self.is_on(Detour::CLOGGED) {
-            return Found::Nothing;
+    pub(super) fn look_into(&self, inbox: &Inbox, current_request: &mut CurrentRequest) -> WorkLookup {
+        if self.is_on(SlowPathFlags::CLOGGED) {
+            return WorkLookup::Nothing;
         }
         let mut waiting = lock(&inbox.state);
         if let Some((work, resumes)) = waiting.take(&self.orb.config.connection, &self.progress) {
@@ -334,16 +334,16 @@ impl Connection {
             waiting.is_announced = more;
             drop(waiting);
             self.resume(resumes);
-            in_hand.work = work;
-            return Found::Work { more };
+            current_request.work = work;
+            return WorkLookup::Work { more };
         }
         waiting.is_announced = false;
         match waiting.over {
-            None => Found::Nothing,
+            None => WorkLookup::Nothing,
             Some(over) => {
                 drop(waiting);
                 self.say_why(over);
-                Found::End
+                WorkLookup::End
             }
         }
     }
@@ -398,6 +398,6 @@ impl Acceptor for Connection {
     }
 
     fn has_ended(&self) -> bool {
-        self.is_on(Detour::STOPPING) || net::is_hung_up(&self.stream)
+        self.is_on(SlowPathFlags::STOPPING) || net::is_hung_up(&self.stream)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::RequestId;
 
-use super::{Connection, Detour, NoWork};
+use super::{Connection, NoWork, SlowPathFlags};
 use crate::cancellations::{Cancelled, OnCancel};
 use crate::net;
 use crate::server::work::Work;
@@ -21,16 +21,18 @@ impl Connection {
         }
         match self.cancellations.cancel(id, self.progress.carried() > 0) {
             Cancelled::Ignored => {}
-            Cancelled::Recorded => drop(self.detours.fetch_or(Detour::CANCELLED, Ordering::SeqCst)),
+            Cancelled::Recorded => {
+                self.slow_path_flags.fetch_or(SlowPathFlags::CANCELLED, Ordering::SeqCst);
+            }
             Cancelled::Notify(then) => self.tell_cancelled(vec![then]),
         }
     }
 
-    /// What has arrived where there is a [`Detour`], counted.
+    /// What has arrived where there is a [`SlowPathFlags`], counted.
     #[cold]
-    pub(super) fn next_on_detour(&self, framer: &mut Framer) -> Result<Option<Work>, NoWork> {
-        if self.is_on(Detour::OF_RECEIVING & !Detour::CANCELLED) {
-            return Err(NoWork::Detour);
+    pub(super) fn next_on_slow_path(&self, framer: &mut Framer) -> Result<Option<Work>, NoWork> {
+        if self.is_on(SlowPathFlags::OF_RECEIVING & !SlowPathFlags::CANCELLED) {
+            return Err(NoWork::SlowPath);
         }
         let work = Work::next_or_reply(framer, |message| self.take_reply(message));
         let work = work.map_err(|other| self.deal_with(other))?;
@@ -43,7 +45,7 @@ impl Connection {
 
     /// A request has come: what the client has said before is not about this one. Called under the lock of `receiver`.
     pub(super) fn note_request(&self, work: &Work) {
-        if !self.is_on(Detour::CANCELLED) {
+        if !self.is_on(SlowPathFlags::CANCELLED) {
             return;
         }
         let is_idle = self.progress.carried() == 0;
@@ -51,7 +53,7 @@ impl Connection {
             self.cancellations.forget_unclaimed();
         }
         if is_idle || !self.cancellations.begins(work.id()) {
-            self.detours.fetch_and(!Detour::CANCELLED, Ordering::SeqCst);
+            self.slow_path_flags.fetch_and(!SlowPathFlags::CANCELLED, Ordering::SeqCst);
         }
     }
 
@@ -59,7 +61,7 @@ impl Connection {
     /// of may still wait for its answers. True when nothing is being carried out: the caller closes.
     #[must_use]
     pub(in crate::server) fn found_end(&self) -> bool {
-        let is_ours = self.is_on(Detour::STOPPING);
+        let is_ours = self.is_on(SlowPathFlags::STOPPING);
         if !is_ours || lock(&self.sender).is_ended() || net::is_hung_up(&self.stream) {
             self.tell_cancelled(self.cancellations.end());
         }

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// The second falls only under the lock of the connection's sending part or after the servant is done.
 #[derive(Debug, Default)]
-pub(super) struct InProgress(AtomicU64);
+pub(super) struct RequestCounter(AtomicU64);
 
 /// In the lower half.
 const CARRIED: u64 = 1;
 /// In the upper half.
 const UNANSWERED: u64 = 1 << 32;
 
-impl InProgress {
+impl RequestCounter {
     /// A request begins.
     #[inline]
     pub(super) fn begin(&self) {
@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn both_are_counted() {
-        let progress = InProgress::default();
-        let counts = |progress: &InProgress| (progress.carried(), progress.unanswered());
+        let progress = RequestCounter::default();
+        let counts = |progress: &RequestCounter| (progress.carried(), progress.unanswered());
         progress.begin();
         progress.begin();
         assert_eq!(counts(&progress), (2, 2));

@@ -8,7 +8,7 @@ use std::time::Instant;
 use ironorb_giop::connection::ServerConnection;
 
 use super::super::spawn;
-use super::{Connection, Detour};
+use super::{Connection, SlowPathFlags};
 use crate::net::{self, Moved, PIECES_MAX, Shutdown};
 use crate::sync::lock;
 
@@ -18,7 +18,7 @@ impl Connection {
     #[inline]
     pub(super) fn with(&self, write: impl FnOnce(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
-        if self.detours.load(Ordering::Relaxed) & Detour::CLOGGED != 0 {
+        if self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::CLOGGED != 0 {
             sender = self.wait_for_room(sender);
         }
         write(&mut sender);
@@ -30,7 +30,7 @@ impl Connection {
     #[inline(always)] // a step of every call
     pub(super) fn with_reply(&self, write: impl FnOnce(&mut ServerConnection)) {
         let mut sender = lock(&self.sender);
-        if self.detours.load(Ordering::Relaxed) & Detour::CLOGGED != 0 {
+        if self.slow_path_flags.load(Ordering::Relaxed) & SlowPathFlags::CLOGGED != 0 {
             sender = self.wait_for_room(sender);
         }
         write(&mut sender);
@@ -181,9 +181,9 @@ impl Connection {
             return;
         }
         if sender.transmit().pending_bytes() > self.orb.config.transmit_bytes_max {
-            self.detours.fetch_or(Detour::CLOGGED, Ordering::SeqCst);
+            self.slow_path_flags.fetch_or(SlowPathFlags::CLOGGED, Ordering::SeqCst);
         } else {
-            self.detours.fetch_and(!Detour::CLOGGED, Ordering::SeqCst);
+            self.slow_path_flags.fetch_and(!SlowPathFlags::CLOGGED, Ordering::SeqCst);
         }
     }
 

@@ -16,22 +16,22 @@ pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let limits = Limits::of(&shared.orb.config);
     let every = limits.look_every();
     let shared = shared.clone();
-    spawn("ironorb-watchdog", move || {
-        let mut watchdog = Watchdog::new(limits);
+    spawn("ironorb-reaper", move || {
+        let mut connection_reaper = ConnectionReaper::new(limits);
         // Kept over the rounds, so that a server at rest takes no memory.
         let mut connections: Vec<Arc<Connection>> = Vec::new();
         while !shared.is_stopping() {
             wait(&shared, every);
             {
                 let all = lock(&shared.connections);
-                watchdog.keep(|id| all.contains_key(&id));
+                connection_reaper.keep(|id| all.contains_key(&id));
                 connections.extend(all.values().cloned());
             }
             let now = Instant::now();
             for connection in connections.drain(..) {
-                match watchdog.look(connection.id, connection.activity(), now) {
+                match connection_reaper.look(connection.id, connection.activity(), now) {
                     Verdict::Keep => connection.release_spare_memory(),
-                    Verdict::Rest => connection.rest_if_idle(),
+                    Verdict::Rest => connection.release_buffers_if_idle(),
                     // Whoever receives finds the end, and closes in order: with the last reply, if a request has
                     // come meanwhile, and with a goodbye.
                     Verdict::Idle => connection.stop_receiving(),
@@ -109,7 +109,7 @@ pub(super) enum Verdict {
 const PROGRESS_BYTES: usize = 64 << 10;
 
 /// Remembers what was seen. Time is an argument.
-pub(super) struct Watchdog {
+pub(super) struct ConnectionReaper {
     limits: Limits,
     seen: HashMap<u64, Seen>,
 }
@@ -122,9 +122,9 @@ struct Seen {
     unfinished_since: Option<(Instant, usize)>,
 }
 
-impl Watchdog {
+impl ConnectionReaper {
     pub(super) fn new(limits: Limits) -> Self {
-        Watchdog { limits, seen: HashMap::new() }
+        ConnectionReaper { limits, seen: HashMap::new() }
     }
 
     /// Forgets connections that are gone.
@@ -178,8 +178,8 @@ mod tests {
     /// Looks at one connection at these seconds and gives the verdicts.
     fn verdicts(looks: &[(u64, Activity)]) -> Vec<Verdict> {
         let limits = Limits { idle: Some(seconds(10)), unfinished: Some(seconds(4)) };
-        let (mut watchdog, start) = (Watchdog::new(limits), Instant::now());
-        looks.iter().map(|&(at, activity)| watchdog.look(1, activity, start + seconds(at))).collect()
+        let (mut connection_reaper, start) = (ConnectionReaper::new(limits), Instant::now());
+        looks.iter().map(|&(at, activity)| connection_reaper.look(1, activity, start + seconds(at))).collect()
     }
 
     #[test]

@@ -9,18 +9,18 @@ use crate::server::work::Work;
 /// the message's buffer is there to be used again when the thread next has a receiving part: it must not wait for that only
 /// to give a buffer back.
 #[derive(Debug)]
-pub(in crate::server) struct InHand {
+pub(in crate::server) struct CurrentRequest {
     pub(super) work: Work,
 }
 
-impl Default for InHand {
+impl Default for CurrentRequest {
     /// Nothing.
     fn default() -> Self {
-        InHand { work: Work::Request(Message::default()) }
+        CurrentRequest { work: Work::Request(Message::default()) }
     }
 }
 
-impl InHand {
+impl CurrentRequest {
     /// Takes a plain request, if it is what comes next. False also where something else has been in hand: that gives up the
     /// place.
     #[inline(always)] // a step of every call

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::connection::{Connection, Found, InHand};
-use super::hybrid::Crew;
+use super::connection::{Connection, CurrentRequest, WorkLookup};
+use super::hybrid::HybridPool;
 use super::{Shared, spawn};
 use crate::sync::lock;
 
@@ -17,9 +17,9 @@ use crate::sync::lock;
 const WATCH_EVERY: Duration = Duration::from_millis(25);
 
 /// Watches all connections, or those that have a thread of their own or one of the crew that keeps to them.
-pub(super) fn start(shared: &Arc<Shared>, crew: Option<Arc<Crew>>) -> io::Result<()> {
+pub(super) fn start(shared: &Arc<Shared>, hybrid_pool: Option<Arc<HybridPool>>) -> io::Result<()> {
     let shared = shared.clone();
-    spawn("ironorb-watcher", move || {
+    spawn("ironorb-monitor", move || {
         // Kept over the rounds, so that a server at rest takes no memory.
         let mut connections: Vec<Arc<Connection>> = Vec::new();
         let mut suspects: Vec<(u64, u64)> = Vec::new();
@@ -30,12 +30,12 @@ pub(super) fn start(shared: &Arc<Shared>, crew: Option<Arc<Crew>>) -> io::Result
                 while all.is_empty() && !shared.is_stopping() {
                     all = shared.come.wait(all).unwrap_or_else(PoisonError::into_inner);
                 }
-                if crew.is_none() {
+                if hybrid_pool.is_none() {
                     connections.extend(all.values().cloned());
                 }
             }
-            if let Some(crew) = &crew {
-                connections.extend(crew.kept());
+            if let Some(hybrid_pool) = &hybrid_pool {
+                connections.extend(hybrid_pool.kept());
                 connections.extend(lock(&shared.dedicated).values().cloned());
             }
             for connection in connections.drain(..) {
@@ -65,9 +65,9 @@ pub(super) fn help(shared: &Arc<Shared>, connection: &Arc<Connection>) {
     }
     let (helper, shared) = (connection.clone(), shared.clone());
     let started = spawn("ironorb-helper", move || {
-        let mut in_hand = InHand::default();
-        while let Found::Work { .. } = helper.try_look_for_work(&mut in_hand) {
-            if helper.carry_out(&mut in_hand) {
+        let mut current_request = CurrentRequest::default();
+        while let WorkLookup::Work { .. } = helper.try_look_for_work(&mut current_request) {
+            if helper.carry_out(&mut current_request) {
                 shared.close(&helper);
             }
         }
