@@ -138,7 +138,7 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ),
     ("LocateRequest, forwards", &["locate", "non_existent", "forwarded"]),
     ("callbacks", &["call_back", "hint_back", "describe_back", "remind_back"]),
-    ("callbacks over the caller's connection", &["both_ways"]),
+    ("callbacks over the caller's connection", &["bidirectional"]),
     ("any", &["any"]),
     ("TypeCode", &["typecode"]),
     ("fixed", &["fixed"]),

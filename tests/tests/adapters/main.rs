@@ -2,14 +2,14 @@
 
 mod activators;
 mod adapter_activators;
+mod deactivation;
 mod dynamic;
-mod endings;
 mod holding;
 mod locators;
 mod managers;
 mod policies;
 mod references;
-mod remembered;
+mod request_cache;
 mod stress;
 mod threads;
 

@@ -24,7 +24,7 @@ fn unreachable(peer: Peer) -> [String; 2] {
 }
 
 /// IronORB's server, the relay before it, and the reference that leads through the relay.
-fn serve_behind_relay(both_ways: bool) -> (Process, Relay, String) {
+fn serve_behind_relay(bidirectional: bool) -> (Process, Relay, String) {
     let behind: Arc<OnceLock<String>> = Arc::default();
     let known = behind.clone();
     let relay = Relay::start(move || known.wait().clone());
@@ -32,7 +32,7 @@ fn serve_behind_relay(both_ways: bool) -> (Process, Relay, String) {
     behind.set(format!("127.0.0.1:{port}")).expect("it is set once");
     let (here, published) = (format!("giop:tcp:127.0.0.1:{port}"), format!("giop:tcp:{}", relay.address));
     let mut arguments = vec!["-ORBendPoint", &*here, "-ORBendPointPublish", &*published];
-    if both_ways {
+    if bidirectional {
         arguments.extend(["--both-ways", "yes"]);
     }
     let (server, ior) = serve(&arguments);
@@ -45,13 +45,13 @@ fn peers_are_called_back_over_their_connections() {
     for peer in Peer::ALL {
         let options = unreachable(peer);
         let options = options.each_ref().map(String::as_str);
-        case(peer, Side::Server, "both_ways/callbacks", || {
+        case(peer, Side::Server, "bidirectional/callbacks", || {
             let (_server, relay, ior) = serve_behind_relay(true);
             passes(peer, &CALLBACKS, &[&options[..], &["--both-ways", &ior]].concat());
             assert_eq!(relay.connections(), 1);
         });
         // Nobody can be called back there in any other way.
-        case(peer, Side::Server, "both_ways/not_wanted", || {
+        case(peer, Side::Server, "bidirectional/not_wanted", || {
             let (_server, _relay, ior) = serve_behind_relay(false);
             let only = ["--only", "call_back", "--only", "nothing"];
             let report = peer.run_client(&[&only[..], &options, &["--both-ways", &ior]].concat());
@@ -87,12 +87,12 @@ impl interop::Listener for Called {
 }
 
 /// A client that nobody can connect to.
-fn unreachable_client(both_ways: bool) -> Orb {
+fn unreachable_client(bidirectional: bool) -> Orb {
     let mut builder = Orb::builder().no_endpoint();
-    if !both_ways {
+    if !bidirectional {
         builder = builder.publish(&format!("127.0.0.1:{}", free_port()));
     }
-    builder.config().bidirectional = both_ways;
+    builder.config().bidirectional = bidirectional;
     // The threads that are called back call the server as well, each over a connection of its own otherwise.
     builder.config().connections_per_endpoint_max = 1;
     builder.build().expect("an ORB without endpoint needs nothing")
@@ -107,8 +107,8 @@ fn through(relay: &Relay, object: &ObjectRef) -> ObjectRef {
 
 /// A peer's server, the relay before it, and its suite through the relay.
 fn peer_behind_relay(peer: Peer, orb: &Orb) -> (Process, Relay, SuiteRef) {
-    let both_ways = if peer == Peer::OmniOrb { &["--both-ways", "yes"][..] } else { &["--both-ways"] };
-    let (server, ior) = peer.start_server(both_ways);
+    let bidirectional = if peer == Peer::OmniOrb { &["--both-ways", "yes"][..] } else { &["--both-ways"] };
+    let (server, ior) = peer.start_server(bidirectional);
     let behind = address(&ior);
     let relay = Relay::start(move || behind.clone());
     let suite = through(&relay, &orb.string_to_object(&ior).unwrap());
@@ -118,7 +118,7 @@ fn peer_behind_relay(peer: Peer, orb: &Orb) -> (Process, Relay, SuiteRef) {
 #[test]
 fn peers_call_back_over_our_connection() {
     for peer in Peer::ALL {
-        case(peer, Side::Client, "both_ways/callbacks", || {
+        case(peer, Side::Client, "bidirectional/callbacks", || {
             let orb = unreachable_client(true);
             let (_server, relay, suite) = peer_behind_relay(peer, &orb);
             let (hints, hinted) = channel();
@@ -138,7 +138,7 @@ fn peers_call_back_over_our_connection() {
             assert!((&*result, text, numbers) == ("before", large.text, large.numbers));
             assert_eq!(relay.connections(), 1);
         });
-        case(peer, Side::Client, "both_ways/after_a_call", || {
+        case(peer, Side::Client, "bidirectional/after_a_call", || {
             let orb = unreachable_client(true);
             let (_server, relay, suite) = peer_behind_relay(peer, &orb);
             let (hints, hinted) = channel();
@@ -150,7 +150,7 @@ fn peers_call_back_over_our_connection() {
             assert_eq!(relay.connections(), 1);
         });
         // Nobody can call back there in any other way.
-        case(peer, Side::Client, "both_ways/not_wanted", || {
+        case(peer, Side::Client, "bidirectional/not_wanted", || {
             let orb = unreachable_client(false);
             let (_server, relay, suite) = peer_behind_relay(peer, &orb);
             let (hints, _hinted) = channel();
