@@ -342,7 +342,8 @@ impl<'a> EncodedContexts<'a> {
         }
     }
 
-    /// Writes several lists as one.
+    /// Writes several lists as one. Nothing is padded behind the last context: what comes next aligns itself, and a
+    /// message that ends here ends with its last octet.
     #[inline]
     pub(crate) fn write_all(lists: &[EncodedContexts<'_>], w: &mut Writer<'_>) {
         let count = lists.iter().map(|list| list.count).sum();
@@ -356,8 +357,8 @@ impl<'a> EncodedContexts<'a> {
     fn write_bytes_of(lists: &[EncodedContexts<'_>], mut w: Writer<'_>) {
         for list in lists {
             if !list.bytes.is_empty() {
-                w.write_bytes(list.bytes);
                 w.align(4);
+                w.write_bytes(list.bytes);
             }
         }
     }

@@ -3,7 +3,7 @@ use crate::cdr::Writer;
 use crate::error::{MalformedKind, Misuse};
 use crate::framer::Framer;
 use crate::message::{MessageType, OperationName, OperationTail, ReplyStatus, RequestTarget};
-use crate::service_context::{BI_DIR_IIOP, EncodedContexts, ListenPoint, ServiceContextList};
+use crate::service_context::{BI_DIR_IIOP, EncodedContexts, ListenPoint, ServiceContext, ServiceContextList};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
 fn pass(from: &mut Transmit, to: &mut crate::framer::Framer) {
@@ -429,5 +429,30 @@ fn replies_that_change_end_the_connection() {
         // One that changes is offered again as a lent one.
         assert_eq!((written, times.get()), (Err(Misuse::Unsteady), if panics { 2 } else { 3 }));
         assert!(server.is_ended() && server.transmit().take_all().is_empty());
+    }
+}
+
+/// A request whose contexts fill several fragments, and that has no arguments: the last fragment ends with the last octet
+/// of the last context.
+#[test]
+fn a_request_without_arguments_in_fragments_has_no_padding() {
+    let config = ConnectionConfig { fragment_bytes: Some(64), ..ConnectionConfig::default() };
+    for length in 100..116 {
+        let mut list = ServiceContextList::default();
+        list.push(ServiceContext { id: 0x494F_0007, data: &[0xAB; 116][..length] }).unwrap();
+        let mut client = ClientConnection::<()>::new(config);
+        let target = RequestTarget::new(Version::V1_2, None, b"k");
+        let options = RequestOptions { contexts: list.encoded(), ..RequestOptions::TWOWAY };
+        client.begin_request(&target, "ping", options, |_| Ok(())).unwrap();
+        let sent = client.transmit().take_all();
+        assert_eq!(sent[sent.len() - 1], 0xAB, "{length} octets");
+        let mut framer = Framer::new(config.framer);
+        framer.push(&sent);
+        let Ok(Some(Incoming::Request(message))) = ServerConnection::poll_incoming(&mut framer) else {
+            panic!("a request has come");
+        };
+        let request = message.parse_request().unwrap();
+        assert_eq!(request.contexts.find(0x494F_0007).unwrap().data.len(), length);
+        assert_eq!((request.operation, request.body.reader().remaining()), (&b"ping"[..], 0));
     }
 }

@@ -283,6 +283,171 @@ fn contexts_of_requests_and_replies_go_both_ways() {
     }
 }
 
+/// A context list of one context as it stands in a message, without padding behind its last octet.
+fn one_context(order: ByteOrder, data: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut w = crate::Writer::new(&mut bytes, Encoding { order, ..Encoding::NATIVE });
+    w.put(&[ServiceContext { id: 0x494F_0007, data }][..]).unwrap();
+    bytes
+}
+
+/// CORBA 3.3 part 2, 9.4.2: the body is aligned to 8, and so there is padding where there is a body, and nowhere else. omniORB
+/// answers a request of GIOP 1.2 that ends with 1 to 6 octets of padding with MessageError.
+#[test]
+fn padding_stands_before_a_body_that_is_there() {
+    let sets = TransmissionCodeSets::UNNEGOTIATED;
+    let id = RequestId(3);
+    for length in 0..20 {
+        let data = &[0xAB; 20][..length];
+        let mut list = ServiceContextList::default();
+        list.push(ServiceContext { id: 0x494F_0007, data }).unwrap();
+        let native = one_context(ByteOrder::NATIVE, data);
+        for body in [&[][..], &[7; 3]] {
+            // What comes before the contexts is a multiple of 4 in each of these messages.
+            let check = |buf: &[u8], order: ByteOrder| {
+                let contexts = one_context(order, data);
+                let at = buf.windows(contexts.len()).position(|bytes| bytes == contexts).unwrap();
+                let end = at + contexts.len();
+                let padding = if body.is_empty() { 0 } else { end.next_multiple_of(8) - end };
+                assert_eq!(buf[end..], [&[0; 8][..padding], body].concat(), "{length} octets, {body:?}");
+                let header = MessageHeader::parse(buf.first_chunk().unwrap()).unwrap();
+                assert_eq!(buf.len(), HEADER_BYTES + header.body_bytes as usize);
+            };
+            // The shortest key is in the template, the longest is not, and `ping` has no constant for its tail.
+            for key in [&b"key"[..], &[b'k'; 100]] {
+                let target = RequestTarget::new(Version::V1_2, None, key);
+                for contexts in [&[list.encoded()][..], &[EncodedContexts::EMPTY, list.encoded()]] {
+                    for operation in ["ping".into(), OperationName::from("a")] {
+                        let mut buf = Vec::new();
+                        let start = MessageStart::request(
+                            &mut buf,
+                            &target,
+                            sets,
+                            id,
+                            Response::SyncWithTarget,
+                            operation,
+                            contexts,
+                        );
+                        let start = start.unwrap();
+                        start.body(&mut buf).write_bytes(body);
+                        start.finish(&mut buf, 1000).unwrap();
+                        check(&buf, ByteOrder::NATIVE);
+                    }
+                }
+            }
+            let mut buf = Vec::new();
+            let status = ReplyStatus::NoException;
+            let start = MessageStart::reply_with(&mut buf, Encoding::NATIVE, id, status, list.encoded());
+            start.body(&mut buf).write_bytes(body);
+            start.finish(&mut buf, 1000).unwrap();
+            check(&buf, ByteOrder::NATIVE);
+
+            for order in [ByteOrder::Big, ByteOrder::Little] {
+                let target = RequestTarget::new(Version::V1_2, None, b"key");
+                let contexts = [ServiceContext { id: 0x494F_0007, data }];
+                let raw = RawBody { order, phase: 0, bytes: body };
+                let mut buf = Vec::new();
+                let response = Response::SyncWithTarget;
+                write_raw_request(&mut buf, &target, id, response, "ask", &contexts, raw, 1000).unwrap();
+                check(&buf, order);
+                let mut buf = Vec::new();
+                write_raw_reply(&mut buf, Version::V1_2, id, status, &contexts, raw, 1000).unwrap();
+                check(&buf, order);
+            }
+        }
+        // Of several contexts each but the last is padded, for the next begins at a multiple of 4.
+        let mut bytes = Vec::new();
+        let lists = [list.encoded(), list.encoded()];
+        EncodedContexts::write_all(&lists, &mut crate::Writer::new(&mut bytes, Encoding::NATIVE));
+        assert_eq!(bytes.len(), (native.len()).next_multiple_of(4) + native.len() - 4);
+    }
+}
+
+/// A peer that pads a message without a body is understood, and so is a peer that does not.
+#[test]
+fn padding_behind_a_header_without_a_body_is_read_over() {
+    for length in 0..20 {
+        let data = &[0xAB; 20][..length];
+        for padding in 0..8 {
+            let mut list = ServiceContextList::default();
+            list.push(ServiceContext { id: 0x494F_0007, data }).unwrap();
+            let target = RequestTarget::new(Version::V1_2, None, b"key");
+            let mut buf = Vec::new();
+            let (sets, contexts) = (TransmissionCodeSets::UNNEGOTIATED, [list.encoded()]);
+            let id = RequestId(3);
+            let start = MessageStart::request(
+                &mut buf,
+                &target,
+                sets,
+                id,
+                Response::SyncWithTarget,
+                "ping".into(),
+                &contexts,
+            );
+            start.unwrap().finish(&mut buf, 1000).unwrap();
+            if buf.len() + padding > buf.len().next_multiple_of(8) {
+                continue; // no padding reaches beyond the next multiple of 8
+            }
+            buf.extend_from_slice(&[0; 8][..padding]);
+            let size = (buf.len() - HEADER_BYTES) as u32;
+            buf[8..HEADER_BYTES].copy_from_slice(&size.to_ne_bytes());
+            let read = message(buf);
+            let request = read.parse_request().unwrap();
+            assert_eq!(request.contexts.find(0x494F_0007).unwrap().data, data);
+            assert_eq!((request.operation, request.body.reader().remaining()), (&b"ping"[..], 0));
+            assert_eq!(request.body.raw().unwrap().bytes, []);
+        }
+    }
+}
+
+/// Questions for an object, and answers that say nothing more, end with their header.
+#[test]
+fn locate_messages_have_no_padding() {
+    for length in 0..9 {
+        let target = RequestTarget::new(Version::V1_2, None, &b"keykeykey"[..length]);
+        let mut buf = Vec::new();
+        MessageStart::locate_request(&mut buf, &target, RequestId(8))
+            .unwrap()
+            .finish(&mut buf, 1000)
+            .unwrap();
+        assert_eq!(buf.len(), HEADER_BYTES + 4 + 4 + 4 + length);
+        assert_eq!(message(buf).parse_locate_request().unwrap().object_key.len(), length);
+    }
+    let mut buf = Vec::new();
+    let start =
+        MessageStart::locate_reply(&mut buf, Encoding::NATIVE, RequestId(8), LocateStatus::ObjectHere);
+    start.finish(&mut buf, 1000).unwrap();
+    assert_eq!(buf.len(), HEADER_BYTES + 8);
+}
+
+/// The reference of a forward begins at a multiple of 8 of a Reply, and right behind the header of a LocateReply (9.4.6).
+#[test]
+fn forwards_begin_where_the_standard_has_them() {
+    let profile = IiopProfile::new(Version::V1_2, "host", 1, b"key", &[]).unwrap();
+    let ior = Ior::with_profile("IDL:X:1.0", profile);
+    for length in 0..9 {
+        let mut list = ServiceContextList::default();
+        list.push(ServiceContext { id: 0x494F_0007, data: &[1; 9][..length] }).unwrap();
+        let (mut buf, status) = (Vec::new(), ReplyStatus::LocationForward);
+        let id = RequestId(8);
+        let start = MessageStart::reply_with(&mut buf, Encoding::NATIVE, id, status, list.encoded());
+        start.body(&mut buf).put(&ior).unwrap();
+        start.finish(&mut buf, 1000).unwrap();
+        let read = message(buf);
+        let reply = read.parse_reply().unwrap();
+        assert_eq!(reply.body.position(), (HEADER_BYTES + 20 + length).next_multiple_of(8));
+        assert_eq!(reply.body.reader().get(), Ok(ior.clone()));
+    }
+    let mut buf = Vec::new();
+    let start =
+        MessageStart::locate_reply(&mut buf, Encoding::NATIVE, RequestId(8), LocateStatus::ObjectForward);
+    start.body(&mut buf).put(&ior).unwrap();
+    start.finish(&mut buf, 1000).unwrap();
+    let read = message(buf);
+    let reply = read.parse_locate_reply().unwrap();
+    assert_eq!((reply.body.position(), reply.body.reader().get()), (HEADER_BYTES + 8, Ok(ior)));
+}
+
 /// Whatever order a body is in and however the object is named, the header is in the same order, and the body where it was.
 #[test]
 fn bodies_are_passed_on_in_their_own_order() {
