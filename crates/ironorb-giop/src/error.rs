@@ -63,7 +63,7 @@ kinds! {
         TooDeep "values are nested deeper than the limit",
         TrailingBytes "bytes are left over after the last value",
         BadMagic "the message does not start with GIOP",
-        BadVersion "the GIOP version is unknown",
+        BadVersion "the GIOP version is none of 1.0, 1.1 and 1.2",
         BadMessageType "the message type is unknown or not allowed here",
         BadFlags "the message flags are not allowed in this GIOP version",
         TooLarge "the message is larger than the configured limit",

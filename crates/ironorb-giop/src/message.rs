@@ -101,8 +101,8 @@ impl MessageHeader {
         if [m0, m1, m2, m3] != MAGIC {
             return Err(Malformed::new(MalformedKind::BadMagic, 0));
         }
-        let version = Version::from_numbers(major, minor)
-            .ok_or_else(|| Malformed::new(MalformedKind::BadVersion, 4))?;
+        let version =
+            Version::of_message(major, minor).ok_or_else(|| Malformed::new(MalformedKind::BadVersion, 4))?;
         let kind =
             MessageType::from_octet(kind).ok_or_else(|| Malformed::new(MalformedKind::BadMessageType, 7))?;
         let order = if flags & FLAG_LITTLE_ENDIAN != 0 { ByteOrder::Little } else { ByteOrder::Big };

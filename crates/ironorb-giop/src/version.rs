@@ -47,12 +47,26 @@ impl Version {
         self as u8
     }
 
-    /// The version for a major and minor number; GIOP 1.3 and later minors are answered as 1.2, which they extend.
+    /// The version to speak with a peer whose reference or URL names this version: its own, or the highest below it, since
+    /// a server understands all minor versions up to the one that it names (CORBA 3.3 part 2, 9.7.2). `None` for a major
+    /// version other than 1.
     pub fn from_numbers(major: u8, minor: u8) -> Option<Version> {
         match (major, minor) {
             (1, 0) => Some(Version::V1_0),
             (1, 1) => Some(Version::V1_1),
             (1, 2..) => Some(Version::V1_2),
+            _ => None,
+        }
+    }
+
+    /// The version of a message. `None` for a version that is none of these: its sender is answered with MessageError in
+    /// the highest version there is here (CORBA 3.3 part 2, 9.4.1 and 9.4.8).
+    #[inline]
+    pub fn of_message(major: u8, minor: u8) -> Option<Version> {
+        match (major, minor) {
+            (1, 0) => Some(Version::V1_0),
+            (1, 1) => Some(Version::V1_1),
+            (1, 2) => Some(Version::V1_2),
             _ => None,
         }
     }
