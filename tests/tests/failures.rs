@@ -115,7 +115,8 @@ fn a_server_that_says_nothing() {
 #[test]
 fn nonsense_instead_of_a_reply() {
     let cases: [(&[u8], SystemExceptionKind); 4] = [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", SystemExceptionKind::CommFailure),
+        // GIOP compressed: its sender is an ORB, and may have carried the request out.
+        (b"ZIOP\x01\x02\x00\x01\x00\x00\x00\x00", SystemExceptionKind::CommFailure),
         (b"GIOP\x09\x09\x00\x01\x00\x00\x00\x00", SystemExceptionKind::CommFailure),
         // Too large, and in fragments: the rest of it could not be told from what follows.
         (b"GIOP\x01\x02\x02\x01\xff\xff\xff\xff", SystemExceptionKind::CommFailure),
@@ -132,6 +133,106 @@ fn nonsense_instead_of_a_reply() {
             });
             assert_eq!(kind_of(at(&client(), port).ping()), (kind, CompletionStatus::Maybe));
         });
+    }
+}
+
+/// What a client is told that has called a server of this kind, which sends `banner` at once, and `answer` when something
+/// has come.
+fn told_by_a_foreign_server(banner: &[u8], answer: &[u8]) -> SystemException {
+    let (listener, port) = raw::listen();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            raw::write(&mut stream, banner);
+            raw::read_message(&mut stream);
+            raw::write(&mut stream, answer);
+            let _ = stream.shutdown(std::net::Shutdown::Write); // the client may have closed
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        at(&client(), port).ping().unwrap_err()
+    })
+}
+
+#[test]
+fn a_server_of_another_protocol_is_named() {
+    // Whether it sends its bytes at once or when something has come, and however few they are.
+    let cases: [(&[u8], &[u8], &str); 8] = [
+        (b"", b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "HTTP it seems"),
+        (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", b"", "SSH it seems"),
+        (b"", b"\x15\x03\x01\0\x02\x02\x46", "TLS it seems"),
+        (b"", b"\x15\x03\x03\0\x02\x02\x0a", "TLS it seems"),
+        (b"220 mail.example.org ESMTP ready\r\n", b"", "SMTP or FTP it seems"),
+        (b"220 FTP\r\n", b"500 ?\r\n", "SMTP or FTP it seems"),
+        (b"", b"-ERR unknown command\r\n", "a protocol of text lines it seems"),
+        (b"\x4a\0\0\0\x0a8.0.36\0\x0b\0\0\0", b"", "an unknown binary protocol it seems"),
+    ];
+    for (banner, answer, words) in cases {
+        let e = told_by_a_foreign_server(banner, answer);
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::No), "{e}");
+        let text = e.to_string();
+        assert!(text.contains(words) && text.contains("the peer does not speak GIOP"), "{text}");
+        assert!(text.contains("127.0.0.1:") && text.contains("was not carried out"), "{text}");
+    }
+}
+
+#[test]
+fn a_server_that_closes_without_a_word_may_have_done_anything() {
+    let e = told_by_a_foreign_server(b"", b"");
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe));
+    assert!(e.to_string().contains("had not sent anything"), "{e}");
+    assert!(e.to_string().contains("may have been carried out"), "{e}");
+}
+
+/// A peer that has spoken GIOP before is an ORB, whatever it sends now.
+#[test]
+fn an_orb_that_sends_nonsense_may_have_carried_the_request_out() {
+    let (listener, port) = raw::listen();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = raw::read_message(&mut stream);
+            raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[]));
+            raw::read_message(&mut stream);
+            raw::write(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let probe = at(&client(), port);
+        probe.ping().unwrap();
+        let e = probe.ping().unwrap_err();
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe));
+        assert!(e.to_string().contains("does not start with GIOP"), "{e}");
+    });
+}
+
+/// 9.4.1, 9.4.8: a server that does not know a version says so in the highest one that it knows.
+#[test]
+fn versions_that_there_are_not_are_answered_with_message_error_of_1_2() {
+    use std::io::Write;
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
+    let key = probe.object().ior().iiop_profiles().next().unwrap().object_key().to_vec();
+    let address = server.published_addresses()[0].clone();
+    for (major, minor) in [(1, 3), (1, 4), (1, 7), (1, 255), (0, 2), (2, 0), (2, 2)] {
+        // A request that is right in 1.2.
+        let mut body =
+            [&[0, 0, 0, 7, 3, 0, 0, 0, 0, 0, 0, 0][..], &(key.len() as u32).to_be_bytes()].concat();
+        body.extend_from_slice(&key);
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend_from_slice(b"\0\0\0\x05ping\0\0\0\0\0\0\0\0");
+        let mut request = [&b"GIOP"[..], &[major, minor, 0, 0], &(body.len() as u32).to_be_bytes()].concat();
+        request.extend_from_slice(&body);
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.write_all(&request).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap(); // the server closes
+        assert_eq!(answer[..6], *b"GIOP\x01\x02", "GIOP {major}.{minor}");
+        assert_eq!((answer.len(), answer[7]), (12, 6), "GIOP {major}.{minor}: a MessageError");
+        // The client tells its caller.
+        let mut reply = b"GIOP".to_vec();
+        reply.extend_from_slice(&[major, minor, 0, 1, 0, 0, 0, 0]);
+        let e = told_by_a_foreign_server(b"", &reply);
+        assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe));
+        assert!(e.to_string().contains("the GIOP version is none of 1.0, 1.1 and 1.2"), "{e}");
     }
 }
 

@@ -11,6 +11,7 @@ pub use refused::{RefusalReason, Refused};
 
 use std::sync::Arc;
 
+use crate::connection::ForeignProtocol;
 use crate::error::Malformed;
 use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType};
 use crate::probe;
@@ -250,6 +251,13 @@ impl Framer {
     #[inline]
     pub fn holds_bytes(&self) -> bool {
         self.filled > self.taken
+    }
+
+    /// What seems to be spoken by a peer of which nothing is held but bytes that begin no message; `None` where they may.
+    #[cold]
+    pub(crate) fn foreign_protocol(&self) -> Option<ForeignProtocol> {
+        let is_alone = self.to_drop == 0 && self.assemblies.is_empty();
+        ForeignProtocol::of(&self.buf[self.taken..self.filled]).filter(|_| is_alone)
     }
 
     /// Bytes held of messages that are not complete.

@@ -4,7 +4,7 @@
 //! sent again only when the peer cannot have carried it out - it never left, or the peer closed the
 //! connection in order without answering (CORBA 3.3 part 2, 9.4.7).
 
-use ironorb_giop::connection::{BeginError, ConnectionEnd};
+use ironorb_giop::connection::{BeginError, ConnectionEnd, ForeignProtocol};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::ior::Ior;
 use ironorb_giop::message::{AddressingDisposition, LocateStatus, Message, ReplyStatus};
@@ -217,8 +217,11 @@ impl RemoteCallState {
     /// The connection ended before anything of the request was sent.
     #[cold]
     pub fn on_not_sent(&mut self, end: ConnectionEnd) -> Next {
-        if end == ConnectionEnd::Local {
-            return Next::Fail(shut_down_meanwhile());
+        match end {
+            ConnectionEnd::Local => return Next::Fail(shut_down_meanwhile()),
+            // The address leads to a server of another kind, and will the next time.
+            ConnectionEnd::NotGiop(protocol) => return Next::TryNext(not_giop(protocol)),
+            _ => {}
         }
         self.resend_or(SystemException::new(
             SystemExceptionKind::Transient,
@@ -238,13 +241,11 @@ impl RemoteCallState {
                 CompletionStatus::No,
             )),
             ConnectionEnd::Local => Next::Fail(shut_down_meanwhile()),
-            ConnectionEnd::Lost | ConnectionEnd::MessageError | ConnectionEnd::Malformed(_) => {
-                Next::Fail(SystemException::new(
-                    SystemExceptionKind::CommFailure,
-                    minor_of(end),
-                    CompletionStatus::Maybe,
-                ))
-            }
+            ConnectionEnd::NotGiop(protocol) => Next::TryNext(not_giop(protocol)),
+            ConnectionEnd::Lost
+            | ConnectionEnd::LostUnheard
+            | ConnectionEnd::MessageError
+            | ConnectionEnd::Malformed(_) => Next::Fail(broken_off(end)),
         }
     }
 
@@ -405,10 +406,35 @@ fn shut_down_meanwhile() -> SystemException {
     SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::ORB_SHUT_DOWN, CompletionStatus::Maybe)
 }
 
+/// The connection has ended in the midst of a call: COMM_FAILURE.
+#[cold]
+fn broken_off(end: ConnectionEnd) -> SystemException {
+    let e = SystemException::new(SystemExceptionKind::CommFailure, minor_of(end), CompletionStatus::Maybe);
+    match end {
+        ConnectionEnd::LostUnheard => e.with_detail(
+            "the peer closed the connection and had not sent anything on it: its process may have ended, or what \
+             listens there does not speak GIOP, or only within TLS; try `corbaloc:` with the server's own port",
+        ),
+        ConnectionEnd::Malformed(malformed) => {
+            e.with_detail(format!("the peer's bytes are not what GIOP has here: {malformed}"))
+        }
+        _ => e,
+    }
+}
+
+/// What listens at the address is no ORB, so it has not carried the request out.
+#[cold]
+fn not_giop(protocol: ForeignProtocol) -> SystemException {
+    let detail = format!("the peer does not speak GIOP, but {protocol} it seems: {}", protocol.advice());
+    SystemException::new(SystemExceptionKind::CommFailure, MinorCode::PEER_NOT_GIOP, CompletionStatus::No)
+        .with_detail(detail)
+}
+
 fn minor_of(end: ConnectionEnd) -> MinorCode {
     match end {
         ConnectionEnd::Closed => MinorCode::PEER_CLOSED,
-        ConnectionEnd::Lost => MinorCode::CONNECTION_LOST,
+        ConnectionEnd::Lost | ConnectionEnd::LostUnheard => MinorCode::CONNECTION_LOST,
+        ConnectionEnd::NotGiop(_) => MinorCode::PEER_NOT_GIOP,
         ConnectionEnd::MessageError => MinorCode::PEER_MESSAGE_ERROR,
         ConnectionEnd::Malformed(_) => MinorCode::MALFORMED_REPLY,
         ConnectionEnd::Local => MinorCode::ORB_SHUT_DOWN,
@@ -428,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_request_that_may_have_been_carried_out_is_never_sent_again() {
-        for end in [ConnectionEnd::Lost, ConnectionEnd::MessageError] {
+        for end in [ConnectionEnd::Lost, ConnectionEnd::LostUnheard, ConnectionEnd::MessageError] {
             let mut call = RemoteCallState::new(16, 4, true);
             assert_eq!(
                 fails(call.on_ended(end)),
@@ -451,6 +477,21 @@ mod tests {
             fails(call.on_ended(ConnectionEnd::Closed)),
             (SystemExceptionKind::Transient, CompletionStatus::No)
         );
+    }
+
+    #[test]
+    fn a_peer_of_another_protocol_has_carried_nothing_out() {
+        for end in
+            [ConnectionEnd::NotGiop(ForeignProtocol::Http), ConnectionEnd::NotGiop(ForeignProtocol::Tls)]
+        {
+            for decide in [RemoteCallState::on_ended, RemoteCallState::on_not_sent] {
+                let Next::TryNext(e) = decide(&mut RemoteCallState::new(16, 4, false), end) else {
+                    panic!("another server of the reference may do it")
+                };
+                assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::No));
+                assert_eq!(e.minor, MinorCode::PEER_NOT_GIOP);
+            }
+        }
     }
 
     #[test]

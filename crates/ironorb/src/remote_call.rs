@@ -459,9 +459,19 @@ pub(crate) fn may_connect(object: &ObjectRef, is_free: bool, links: &EndpointLin
 fn failed(invocation: &mut RemoteCallState, failure: CallFailure, links: &EndpointLinks) -> Next {
     let misused = matches!(failure, CallFailure::Misuse(_));
     match invocation.on_failure(failure) {
-        Next::Fail(e) if !misused => Next::Fail(e.with_detail(format!("at {}", links.address()))),
+        Next::Fail(e) if !misused => Next::Fail(at_address(e, links)),
+        Next::TryNext(e) => Next::TryNext(at_address(e, links)),
         next => next,
     }
+}
+
+#[cold]
+fn at_address(e: SystemException, links: &EndpointLinks) -> SystemException {
+    let detail = match e.detail() {
+        Some(detail) => format!("at {}: {detail}", links.address()),
+        None => format!("at {}", links.address()),
+    };
+    e.with_detail(detail)
 }
 
 /// Each address that could not be connected, and why.

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use super::transmit::NotWritten;
-use super::{ConnectionConfig, GatherMessage, Incoming, SparseMessage, Transmit};
+use super::{ConnectionConfig, ForeignProtocol, GatherMessage, Incoming, SparseMessage, Transmit};
 use crate::cdr::Writer;
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::framer::{Buffer, Framer};
 use crate::message::{
-    Message, MessageStart, MessageType, OperationName, RawBody, RequestId, RequestTarget, Response,
-    write_cancel_request, write_close_connection, write_message_error, write_raw_request_head,
+    HEADER_BYTES, Message, MessageStart, MessageType, OperationName, RawBody, RequestId, RequestTarget,
+    Response, write_cancel_request, write_close_connection, write_message_error, write_raw_request_head,
 };
 use crate::probe::{self, Stage};
 use crate::service_context::{
@@ -53,6 +53,11 @@ pub enum ConnectionEnd {
     Closed,
     /// The stream ended or failed; what was in flight may have been carried out.
     Lost,
+    /// The stream ended or failed before the peer had sent a single byte; what was in flight may have been carried out.
+    LostUnheard,
+    /// The first bytes of the peer were of another protocol. It has never spoken GIOP on this connection, so it has carried
+    /// nothing out.
+    NotGiop(ForeignProtocol),
     /// The peer did not understand us.
     MessageError,
     /// We did not understand the peer.
@@ -498,7 +503,7 @@ impl<W> ClientConnection<W> {
             if at_boundary {
                 write_message_error(self.transmit.buffer(), Version::V1_2);
             }
-            self.handle_end(ConnectionEnd::Malformed(malformed), wake);
+            self.handle_end(self.end_by(malformed), wake);
             ProtocolError(malformed)
         })
     }
@@ -611,12 +616,48 @@ impl<W> ClientConnection<W> {
     /// reason stays.
     #[cold]
     pub fn handle_end(&mut self, end: ConnectionEnd, mut wake: impl FnMut(W)) {
-        self.end.get_or_insert(end);
+        if self.end.is_none() {
+            self.end = Some(if end == ConnectionEnd::Lost { self.end_by_loss() } else { end });
+        }
         for slot in &mut self.slots {
             if let Some(waker) = slot.waker.take() {
                 wake(waker);
             }
         }
+    }
+
+    /// What the end is that bytes mean which are not as GIOP has them.
+    #[cold]
+    fn end_by(&self, malformed: Malformed) -> ConnectionEnd {
+        let is_foreign = malformed.kind == MalformedKind::BadMagic && !self.may_have_heard();
+        match self.framer.as_ref().and_then(|framer| framer.foreign_protocol()) {
+            Some(protocol) if is_foreign => ConnectionEnd::NotGiop(protocol),
+            _ => ConnectionEnd::Malformed(malformed),
+        }
+    }
+
+    /// What the end is that the end of the stream means. A peer of another protocol may send less than a header.
+    #[cold]
+    fn end_by_loss(&self) -> ConnectionEnd {
+        let Some(framer) = self.framer.as_ref().filter(|_| !self.may_have_heard()) else {
+            return ConnectionEnd::Lost; // another thread has what has come
+        };
+        match framer.foreign_protocol() {
+            Some(protocol) => ConnectionEnd::NotGiop(protocol),
+            None if framer.is_mid_message() || self.transmit.sent_position() == 0 => ConnectionEnd::Lost,
+            None => ConnectionEnd::LostUnheard,
+        }
+    }
+
+    /// False where no message can have come yet: no slot has been used twice, and none has an answer. Nothing else counts
+    /// answers, which would cost every call.
+    fn may_have_heard(&self) -> bool {
+        // A slot's generation begins anew after so many requests, of which none is shorter than a header.
+        const GENERATION_BYTES: u64 = (1 << 16) * HEADER_BYTES as u64;
+        let is_fresh = |slot: &Slot<W>| {
+            slot.generation == 0 && slot.state != SlotState::Answered && slot.begins_at < GENERATION_BYTES
+        };
+        self.incoming.is_some() || !self.slots.iter().all(is_fresh)
     }
 
     /// Says goodbye: writes CloseConnection where the version lets a client do so, and ends every call.

@@ -13,6 +13,7 @@
 //! for bytes, so that nobody holds the connection during the wait.
 
 mod client;
+mod foreign;
 mod gather;
 mod server;
 mod transmit;
@@ -21,6 +22,7 @@ pub use client::{
     BeginError, CallId, CallState, ClientConnection, ConnectionEnd, NotWhole, ProtocolError, RequestOptions,
     Side,
 };
+pub use foreign::ForeignProtocol;
 pub use gather::{GatherMessage, SparseMessage, WriteBody};
 pub use server::{Incoming, ServerConnection};
 pub use transmit::Transmit;
