@@ -1,6 +1,10 @@
 //! IronORB's client against omniORB's server.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use ironorb::giop::Version;
+use ironorb::interceptor::{ClientInterceptor, ClientRequestInfo, Interrupt};
 use ironorb::{Orb, SystemExceptionKind, TypedRef};
 use ironorb_interop::cases::Target;
 use ironorb_interop::interop::{Basics, Suite, SuiteRef};
@@ -107,4 +111,32 @@ fn an_orderly_shutdown_is_answered() {
     assert!(finished.status.success(), "{}", finished.errors);
     let e = suite.nothing().expect_err("nobody is there");
     assert!(matches!(e.kind, SystemExceptionKind::Transient | SystemExceptionKind::CommFailure), "{e}");
+}
+
+/// Adds a context of so many octets to each request.
+struct ContextOf(Arc<AtomicUsize>);
+
+impl ClientInterceptor for ContextOf {
+    fn send_request(&self, request: &mut ClientRequestInfo) -> Result<(), Interrupt> {
+        let length = self.0.load(Ordering::Relaxed);
+        request.add_request_service_context(0x494F_0042, &vec![7; length], false);
+        Ok(())
+    }
+}
+
+/// omniORB answers octets behind the last context of a request without arguments with MessageError.
+#[test]
+fn requests_without_arguments_end_with_their_contexts() {
+    let (_server, ior) = Peer::OmniOrb.start_server(&["-ORBendPoint", "giop:tcp:127.0.0.1:"]);
+    for version in [Version::V1_2, Version::V1_1, Version::V1_0] {
+        let length = Arc::new(AtomicUsize::new(0));
+        let orb = Orb::builder().giop_version(version).client_interceptor(ContextOf(length.clone()));
+        let orb = orb.build().expect("it needs nothing");
+        let suite: SuiteRef = orb.resolve(&ior).expect("it is a suite");
+        for octets in (0..17).chain([100, 1001]) {
+            length.store(octets, Ordering::Relaxed);
+            suite.nothing().unwrap_or_else(|e| panic!("{version:?}, a context of {octets} octets: {e}"));
+            assert_eq!(suite.echo_long(1, 2).expect("it answers"), (1, 1, 2));
+        }
+    }
 }
