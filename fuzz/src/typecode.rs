@@ -147,8 +147,22 @@ pub(crate) fn samples(target: &str) -> Vec<Vec<u8>> {
                 bytes.extend([0; 64]);
                 written.map_or_else(|_| Vec::new(), |()| bytes)
             })
+            .chain(many_without_bytes().unwrap_or_default())
             .collect(),
     }
+}
+
+/// Sequences of elements that take no bytes, as many as may just be accepted and some more.
+fn many_without_bytes() -> Result<Vec<Vec<u8>>, ironorb_giop::typecode::BadType> {
+    let empty = TypeCode::create_struct("IDL:E:1.0", "E", &[])?;
+    let sequence = TypeCode::create_sequence(&empty, 0)?;
+    let seed = |count: u32| {
+        let mut bytes = vec![0b1101];
+        let mut w = Writer::continuing(&mut bytes, 1, Encoding::NATIVE);
+        let written = w.put(&sequence).and_then(|()| w.put(&count));
+        written.map_or_else(|_| Vec::new(), |()| bytes)
+    };
+    Ok([255, 256, 280, 287, 288, 600, u32::MAX].into_iter().map(seed).collect())
 }
 
 fn types() -> Result<Vec<TypeCode>, ironorb_giop::typecode::BadType> {

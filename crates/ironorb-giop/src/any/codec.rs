@@ -19,20 +19,19 @@ impl Unmarshal for Any {
     const BYTES_MIN: usize = 4;
 
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let start = r.position();
         let type_code = r.get()?;
-        read_value(type_code, r, start)
+        read_value(type_code, r)
     }
 }
 
-/// Reads a value. `start` is where all that has paid for it begins.
-pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>, start: usize) -> Result<Any, Malformed> {
+/// Reads a value.
+pub(super) fn read_value(type_code: TypeCode, r: &mut Reader<'_>) -> Result<Any, Malformed> {
     let _probe = probe::enter(Stage::Demarshal);
     if let Some(content) = read_number(&type_code, r)? {
         return Ok(Any { type_code, content });
     }
     let mut bytes = Vec::with_capacity(64);
-    let mut copy = Copy::new(start);
+    let mut copy = Copy::new();
     let mut w = Writer::new(&mut bytes, CANONICAL);
     copy.value(r, &mut w, type_code.as_type_ref()).map_err(|error| match error {
         CopyError::Malformed(error) => error,

@@ -56,7 +56,7 @@ impl Any {
         let mut r = kept_reader(&written, environment.as_ref());
         let mut checked = Vec::with_capacity(written.len());
         let copied =
-            Copy::new(0).value(&mut r, &mut Writer::new(&mut checked, CANONICAL), type_code.as_type_ref());
+            Copy::new().value(&mut r, &mut Writer::new(&mut checked, CANONICAL), type_code.as_type_ref());
         match copied {
             Ok(()) if r.remaining() == 0 => {
                 Ok(Any { type_code, content: Content::new(checked, environment) })
@@ -68,8 +68,7 @@ impl Any {
 
     /// The value that a reader is at, when its type is known from elsewhere: what dynamic invocation reads.
     pub fn read_value(type_code: impl Into<TypeCode>, r: &mut Reader<'_>) -> Result<Any, Malformed> {
-        let start = r.position();
-        codec::read_value(type_code.into(), r, start)
+        codec::read_value(type_code.into(), r)
     }
 
     /// Appends the value without its type.

@@ -215,8 +215,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the length of a sequence whose elements take at least `bytes_min` bytes each, and refuses one
-    /// that the rest of the data could not hold. Of elements that take none there may be 256, and 8 for each byte
-    /// read.
+    /// that the rest of the data could not hold. Of elements that take none there may be 256, and 8 for each byte of
+    /// the message.
     #[inline]
     pub fn read_length(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
         let length = self.read_u32()? as usize;
@@ -242,10 +242,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Elements without bytes can be announced in any number; all of them together are held in proportion to the
-    /// bytes read.
+    /// message, and not to where in it they stand.
     #[cold]
     fn count_empty(&mut self, count: usize) -> Result<(), Malformed> {
-        let empty_max = EMPTY_FREE + EMPTY_PER_BYTE * self.position();
+        let empty_max = EMPTY_FREE + EMPTY_PER_BYTE * (self.position() + self.remaining());
         let beyond = self.beyond();
         beyond.empty_read = beyond.empty_read.saturating_add(count);
         if beyond.empty_read > empty_max {

@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         there.checked_count(count)?;
         // Each id takes eight bytes at least, so lists that are kept can hold so many only if they lie in one another.
         let kept = self.values().ids_listed + count as usize;
-        if kept > self.stream_position() / 4 {
+        if kept > (self.position() + self.remaining()) / 4 {
             return Err(self.malformed(MalformedKind::OutOfProportion));
         }
         self.values().ids_listed = kept;

@@ -2,8 +2,10 @@
 //! programs use that handle values of types unknown at compile time.
 //!
 //! Nothing here builds a value in memory. What comes from a peer is checked as it is copied: lengths by reaching the
-//! end of the data, bounds, enumerators and labels against the type, nesting by the reader, and work by a budget
-//! that grows with the bytes read, because a type can have values without bytes and as many of them as it likes.
+//! end of the data, bounds, enumerators and labels against the type, nesting by the reader, and work by a budget,
+//! because a type can have values without bytes and as many of them as it likes. The budget grows with the data of the
+//! value: padding, byte order, code sets and how types are written do not count, so a value that is accepted is accepted
+//! again wherever it stands and however it is written.
 
 mod numbers;
 mod plan;
@@ -30,7 +32,7 @@ pub use values::{READ_AGAIN_FREE, READ_AGAIN_MAX};
 ///
 /// After an error both are at no particular place.
 pub fn copy_value(r: &mut Reader<'_>, w: &mut Writer<'_>, type_code: &TypeCode) -> Result<(), CopyError> {
-    Copy::new(r.position()).value(r, w, type_code.as_type_ref())
+    Copy::new().value(r, w, type_code.as_type_ref())
 }
 
 /// Copies values that have been copied before, whose size their sender has paid for. Types that it is given must outlive
@@ -93,13 +95,15 @@ impl From<Misuse> for CopyError {
 
 /// The state of one copying.
 pub(super) struct Copy<'t> {
-    /// Where the reader began, or where it went on after it had been elsewhere; and bytes that were read before.
+    /// Where the reader went on after it had been elsewhere.
     start: usize,
-    read_before: usize,
     /// Types looked at so far.
     steps: usize,
     /// Types that may be looked at before anything is read.
     steps_free: usize,
+    /// Octets of data copied so far, which pay for more steps. A number counts its size, a string its length in UTF-8,
+    /// lengths, tags and labels count as numbers; padding, repository ids and TypeCodes count nothing.
+    paid: usize,
     /// Whether what was copied needs an environment to be extracted.
     pub(super) environment_needed: bool,
     /// Where values start: in what is read, and in what has been written.
@@ -133,10 +137,16 @@ enum Frame<'a> {
     Outside(Box<Bookmark>),
 }
 
-/// Steps that a value may take whatever its size, and for each byte of it. Honest values take about one for each
+/// Steps that a value may take whatever its size, and for each octet of its data. Honest values take about one for each
 /// member, and few members have less than four bytes.
 const STEPS_FREE: usize = 256;
 const STEPS_PER_BYTE: usize = 8;
+
+/// What lengths, enumerators and the tags of values count.
+const LENGTH_BYTES: usize = 4;
+
+/// What an object reference counts, whatever is in it: the bytes of one that is nil.
+const REFERENCE_BYTES: usize = 12;
 
 /// Typedefs over one another that are looked through in a step: more than real data has, so they cost it none.
 const ALIASES_PER_STEP: usize = 8;
@@ -145,13 +155,13 @@ const ALIASES_PER_STEP: usize = 8;
 const STEPS_PLANLESS: usize = 64;
 
 impl<'t> Copy<'t> {
-    /// A copying whose values begin at `start` of the reader.
-    pub(super) fn new(start: usize) -> Self {
+    /// A copying of one value.
+    pub(super) fn new() -> Self {
         Copy {
-            start,
-            read_before: 0,
+            start: 0,
             steps: 0,
             steps_free: STEPS_FREE,
+            paid: 0,
             environment_needed: false,
             values: Places::default(),
             outside: 0,
@@ -164,7 +174,7 @@ impl<'t> Copy<'t> {
 
     /// A copying of what has been copied before.
     pub(super) fn trusted() -> Self {
-        Copy { steps_free: usize::MAX / 2, ..Copy::new(0) }
+        Copy { steps_free: usize::MAX / 2, ..Copy::new() }
     }
 
     /// Copies one value. What it is made of waits on a list rather than on the stack: a list of values is as deep as it
@@ -234,25 +244,32 @@ impl<'t> Copy<'t> {
             Shape::String { bound } => {
                 let text = r.read_str()?;
                 in_bound(r, &text, bound)?;
+                self.paid += LENGTH_BYTES + text.len();
                 w.write_str(&text)?;
             }
             Shape::WString { bound } => {
                 let text = r.read_wstr()?;
                 in_bound(r, &text, bound)?;
+                self.paid += LENGTH_BYTES + text.len();
                 w.write_wstr(&text)?;
             }
-            Shape::Fixed { digits, .. } => fixed::copy_digits(r, w, digits)?,
+            Shape::Fixed { digits, .. } => {
+                fixed::copy_digits(r, w, digits)?;
+                self.paid += usize::from(digits) / 2 + 1;
+            }
             Shape::Sequence { element, bound } => {
                 let count = r.read_u32()?;
                 if bound > 0 && count > bound {
                     return Err(r.malformed(MalformedKind::BoundExceeded).into());
                 }
                 w.write_u32(count);
+                self.paid += LENGTH_BYTES;
                 self.elements(r, w, element, count as usize, work)?;
             }
             Shape::Array { element, length } => self.elements(r, w, element, length as usize, work)?,
             Shape::Enum { .. } => {
                 copy_label(r, w, ty)?;
+                self.paid += LENGTH_BYTES;
             }
             Shape::Struct { kind, id, members, .. } => {
                 if kind == TcKind::Except {
@@ -260,12 +277,14 @@ impl<'t> Copy<'t> {
                 } else if self.steps > STEPS_PLANLESS
                     && let Some(plan) = self.plan(ty)
                 {
+                    self.paid += plan.data_bytes();
                     return plan.copy(r, w, 1);
                 }
                 work.push(Frame::Members { members, next: 0 });
             }
             Shape::Union { discriminator, default, cases, by_label, .. } => {
                 let label = copy_label(r, w, discriminator.resolved())?;
+                self.paid += 1;
                 let case = find_case(cases, by_label, default, label);
                 if let Some((_, member)) = case.and_then(|index| cases.get(index)) {
                     work.push(Frame::Elements { element: member, left: 1 });
@@ -277,6 +296,7 @@ impl<'t> Copy<'t> {
             Shape::Named { kind: TcKind::AbstractInterface, .. } => {
                 let is_reference = r.read_bool()?;
                 w.write_bool(is_reference);
+                self.paid += 1;
                 if is_reference {
                     self.reference(r, w)?;
                 } else {
@@ -292,17 +312,17 @@ impl<'t> Copy<'t> {
         Ok(())
     }
 
-    /// Counts the types looked at, and ends a value that is out of proportion to its bytes.
+    /// Counts the types looked at, and ends a value that is out of proportion to its data.
     fn step(&mut self, r: &Reader<'_>) -> Result<(), Malformed> {
         self.steps += 1;
-        let paid = STEPS_PER_BYTE * (self.read_before + r.position().saturating_sub(self.start));
-        if self.steps > self.steps_free + paid {
+        if self.steps > self.steps_free + STEPS_PER_BYTE * self.paid {
             return Err(r.malformed(MalformedKind::OutOfProportion));
         }
         Ok(())
     }
 
     fn basic(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>, kind: TcKind) -> Result<(), CopyError> {
+        self.paid += numbers::size(kind);
         match kind {
             TcKind::Null | TcKind::Void => {}
             TcKind::Octet | TcKind::Char => w.write_u8(r.read_u8()?),
@@ -315,6 +335,7 @@ impl<'t> Copy<'t> {
             TcKind::Principal => {
                 let length = r.read_u32()? as usize;
                 w.write_octets(&r.read_bytes_split(length)?)?;
+                self.paid += length;
             }
             TcKind::TypeCode => {
                 let type_code = r.get::<TypeCode>()?;
@@ -324,9 +345,12 @@ impl<'t> Copy<'t> {
                 let type_code = r.get::<TypeCode>()?;
                 self.type_code(w, &type_code)?;
                 // Types are known by where they lie in memory, and another may lie there when this one is gone.
-                let around = std::mem::take(&mut self.plans);
+                let plans = std::mem::take(&mut self.plans);
+                // An `any` has a budget of its own, as it has when it is taken out and sent by itself.
+                let budget = (std::mem::take(&mut self.steps), std::mem::take(&mut self.paid));
                 nested(r, |r| self.value(r, w, type_code.as_type_ref()))?;
-                self.plans = around;
+                (self.steps, self.paid) = budget;
+                self.plans = plans;
             }
             // The others have parameters and so another shape.
             _ => return Err(Misuse::BadTypeCode.into()),
@@ -346,6 +370,7 @@ impl<'t> Copy<'t> {
 
     fn reference(&mut self, r: &mut Reader<'_>, w: &mut Writer<'_>) -> Result<(), CopyError> {
         self.environment_needed = true;
+        self.paid += REFERENCE_BYTES;
         match r.environment() {
             None => copy::<Ior>(r, w),
             Some(environment) => {
@@ -371,12 +396,15 @@ impl<'t> Copy<'t> {
         if let Shape::Basic(kind) = shape
             && numbers::copy(r, w, kind, count)?
         {
+            self.paid += count * numbers::size(kind);
             return Ok(());
         }
         if (count >= plan::COUNT_MIN || self.steps > STEPS_PLANLESS)
             && let Some(plan) = self.plan(element)
         {
-            return plan.copy(r, w, count);
+            plan.copy(r, w, count)?;
+            self.paid += count * plan.data_bytes();
+            return Ok(());
         }
         match shape {
             // What has no parts need not wait on the list.

@@ -30,6 +30,19 @@ pub(super) fn copy(
     Ok(true)
 }
 
+/// Octets of data that a value of a kind without parameters has at least.
+pub(super) fn size(kind: TcKind) -> usize {
+    match kind {
+        TcKind::Null | TcKind::Void => 0,
+        TcKind::Octet | TcKind::Char | TcKind::Boolean => 1,
+        TcKind::Short | TcKind::UShort | TcKind::WChar => 2,
+        TcKind::LongLong | TcKind::ULongLong | TcKind::Double => 8,
+        TcKind::LongDouble => 16,
+        // Numbers of four octets; the length of a Principal; the kind in a TypeCode.
+        _ => 4,
+    }
+}
+
 fn run<T: Number + Marshal>(r: &mut Reader<'_>, w: &mut Writer<'_>, count: usize) -> Result<(), CopyError> {
     if count > r.remaining() / size_of::<T>() {
         return Err(r.malformed(MalformedKind::LengthBeyondData).into());

@@ -14,6 +14,8 @@ pub(super) struct Plan {
     fields: Vec<Field>,
     /// Whether each run of bits of the right size is a value.
     any_bits: bool,
+    /// Octets of its numbers, without padding.
+    data_bytes: usize,
     /// What a value looks like that begins at each offset from a multiple of 8.
     layouts: [Layout; 8],
 }
@@ -56,7 +58,13 @@ impl Plan {
         }
         let any_bits = !fields.iter().any(|field| matches!(field, Field::Boolean | Field::Enum(_)));
         let layouts = std::array::from_fn(|phase| Layout::of(&fields, phase));
-        Some(Plan { fields, any_bits, layouts })
+        let data_bytes = fields.iter().map(|field| field.size()).sum();
+        Some(Plan { fields, any_bits, data_bytes, layouts })
+    }
+
+    /// Octets of a value, without padding.
+    pub(super) fn data_bytes(&self) -> usize {
+        self.data_bytes
     }
 
     pub(super) fn copy(

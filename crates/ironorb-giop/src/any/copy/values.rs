@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Copy, CopyError, Frame};
+use super::{Copy, CopyError, Frame, LENGTH_BYTES};
 use crate::cdr::{Reader, Writer};
 use crate::error::{Malformed, MalformedKind};
 use crate::typecode::{Shape, TypeCode, TypeRef, ValueModifier};
@@ -72,6 +72,7 @@ impl Copy<'_> {
         formal: Option<TypeRef<'a>>,
         work: &mut Vec<Frame<'a>>,
     ) -> Result<(), CopyError> {
+        self.paid += LENGTH_BYTES;
         let mut header = match r.begin_value()? {
             ValueStart::Null => {
                 w.write_null_value();
@@ -229,7 +230,6 @@ impl Copy<'_> {
     /// Counts what was read since the reader was last elsewhere.
     fn end_stretch(&mut self, r: &mut Reader<'_>) -> Result<(), Malformed> {
         let read = r.position().saturating_sub(self.start);
-        self.read_before += read;
         if self.outside > 0 {
             r.values().read_again += read;
             let message = r.position() + r.remaining();

@@ -1,5 +1,6 @@
 mod made_here;
 mod outside;
+mod proportion;
 mod type_infos;
 mod values;
 
