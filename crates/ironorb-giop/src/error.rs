@@ -2,6 +2,9 @@
 //! [`exception`](crate::exception), which holds the one table from these to it.
 
 use std::fmt;
+use std::num::NonZeroU16;
+
+use crate::version::CodeSetId;
 
 /// A peer sent bytes that are not what the protocol allows.
 ///
@@ -12,6 +15,8 @@ pub struct Malformed {
     pub kind: MalformedKind,
     /// Offset of the first offending byte from the start of the message or encapsulation.
     pub at: u32,
+    /// The octet or UTF-16 unit of a text that is not valid in its code set.
+    unit: Option<NonZeroU16>,
 }
 
 impl Malformed {
@@ -19,13 +24,28 @@ impl Malformed {
     #[cold]
     #[inline(never)]
     pub fn new(kind: MalformedKind, at: usize) -> Self {
-        Malformed { kind, at: u32::try_from(at).unwrap_or(u32::MAX) }
+        Malformed { kind, at: u32::try_from(at).unwrap_or(u32::MAX), unit: None }
+    }
+
+    /// An error in a text, whose first octet or UTF-16 unit that is no part of a character is this one.
+    #[cold]
+    pub(crate) fn in_text(kind: MalformedKind, at: usize, unit: u16) -> Self {
+        Malformed { unit: NonZeroU16::new(unit), ..Malformed::new(kind, at) }
+    }
+
+    /// The octet or UTF-16 unit of a text that is not valid in its code set.
+    pub fn unit(&self) -> Option<u16> {
+        self.unit.map(NonZeroU16::get)
     }
 }
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "malformed data at byte {}: {}", self.at, self.kind)
+        write!(f, "malformed data at byte {}: {}", self.at, self.kind)?;
+        match self.unit {
+            Some(unit) => write!(f, ", for {unit:#04X} begins or continues no character there"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -53,8 +73,8 @@ kinds! {
         LengthBeyondData "a length announces more than has arrived",
         StringNotTerminated "a string lacks its final NUL",
         StringHoldsNul "a string holds a NUL before its end",
-        NotInCharSet "a string is not valid in the negotiated code set",
-        NotUtf16 "a wide string is not valid UTF-16",
+        NotInCharSet "a string is not valid in UTF-8, the code set agreed on",
+        NotUtf16 "a wide string is not valid in UTF-16, the code set agreed on",
         WideInGiop10 "GIOP 1.0 has no wide characters",
         WideNotNegotiated "there are wide characters, but no code set for them was agreed on",
         BoundExceeded "a bounded string or sequence is longer than its bound",
@@ -102,8 +122,13 @@ pub enum Misuse {
     TooLong,
     /// A string holds a NUL, which CDR strings cannot.
     StringHoldsNul,
-    /// A character is outside the code set negotiated with this peer.
-    NotInCharSet,
+    /// A character is outside the code set agreed on with this peer.
+    NotInCharSet {
+        /// The first such character.
+        character: char,
+        /// The code set.
+        set: CodeSetId,
+    },
     /// GIOP 1.0 has no wide characters.
     WideInGiop10,
     /// The peer takes no code set for wide characters that we speak in this GIOP version.
@@ -111,7 +136,10 @@ pub enum Misuse {
     /// The peer's reference has no code sets component, without which there are no wide characters.
     WideWithoutComponent,
     /// A wide character needs two UTF-16 units, which GIOP 1.1 cannot carry.
-    WideNeedsSurrogates,
+    WideNeedsSurrogates {
+        /// The character.
+        character: char,
+    },
     /// The label stored in a union's variant is not one of that case's labels.
     WrongLabel,
     /// The message would be larger than the configured limit.
@@ -151,9 +179,11 @@ impl fmt::Display for Misuse {
             Misuse::StringHoldsNul => {
                 f.write_str("a string holds a NUL character, which CORBA strings cannot")
             }
-            Misuse::NotInCharSet => {
-                f.write_str("a character is outside the code set negotiated with the peer")
-            }
+            Misuse::NotInCharSet { character, set } => write!(
+                f,
+                "the character {} is not in {set}, the code set agreed on with the peer",
+                Shown(*character)
+            ),
             Misuse::WideInGiop10 => {
                 f.write_str("GIOP 1.0 has no wide characters; the peer asks for GIOP 1.0")
             }
@@ -163,9 +193,11 @@ impl fmt::Display for Misuse {
             Misuse::WideWithoutComponent => {
                 f.write_str("the peer's reference offers no code sets, so wide characters cannot be sent")
             }
-            Misuse::WideNeedsSurrogates => {
-                f.write_str("GIOP 1.1 carries only wide characters of one UTF-16 unit")
-            }
+            Misuse::WideNeedsSurrogates { character } => write!(
+                f,
+                "the wide character {} needs two units of UTF-16, and GIOP 1.1 carries those of one",
+                Shown(*character)
+            ),
             Misuse::WrongLabel => {
                 f.write_str("the label stored in a union variant does not belong to its case")
             }
@@ -198,3 +230,81 @@ impl fmt::Display for Misuse {
 }
 
 impl std::error::Error for Misuse {}
+
+/// A character for people: `U+20AC '€'`; its number alone where nothing is to be seen.
+struct Shown(char);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "U+{:04X}", u32::from(self.0))?;
+        match self.0.is_control() {
+            true => Ok(()),
+            false => write!(f, " '{}'", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cdr::{Reader, Writer};
+    use crate::exception::{SystemException, SystemExceptionKind};
+    use crate::version::{ByteOrder, CharSet, Encoding, Version, WideCharSet};
+
+    const BIG: Encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
+
+    #[track_caller]
+    fn check_misuse(encoding: Encoding, write: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>, words: &str) {
+        let misuse = write(&mut Writer::new(&mut Vec::new(), encoding)).unwrap_err();
+        let e = SystemException::from(misuse);
+        assert_eq!(e.kind, SystemExceptionKind::DataConversion);
+        assert_eq!(e.detail(), Some(words));
+    }
+
+    #[test]
+    fn a_character_that_cannot_be_sent_is_named_and_so_is_the_code_set() {
+        let latin1 = Encoding { char_set: CharSet::Latin1, ..BIG };
+        let euro =
+            "the character U+20AC '\u{20AC}' is not in ISO 8859-1, the code set agreed on with the peer";
+        check_misuse(latin1, |w| w.write_str("price: 5 \u{20AC}, \u{17C}"), euro);
+        check_misuse(latin1, |w| w.put(&crate::Any::new("\u{20AC}")?), euro);
+        let ucs2 = Encoding { wide_set: Some(WideCharSet::Ucs2), ..BIG };
+        let face = "the character U+1F600 '\u{1F600}' is not in UCS-2, the code set agreed on with the peer";
+        check_misuse(ucs2, |w| w.write_wstr("a\u{1F600}"), face);
+        check_misuse(ucs2, |w| w.write_wchar('\u{1F600}'), face);
+        let in_1_1 = Encoding { version: Version::V1_1, ..BIG };
+        let surrogates = "the wide character U+1F600 '\u{1F600}' needs two units of UTF-16, and GIOP 1.1 carries those \
+                          of one";
+        check_misuse(in_1_1, |w| w.write_wchar('\u{1F600}'), surrogates);
+        assert_eq!(Shown('\u{85}').to_string(), "U+0085");
+    }
+
+    #[track_caller]
+    fn check_malformed(error: Malformed, kind: MalformedKind, at: u32, unit: u16, set: &str) {
+        assert_eq!((error.kind, error.at, error.unit()), (kind, at, Some(unit)));
+        let e = SystemException::from(error);
+        assert_eq!(e.kind, SystemExceptionKind::DataConversion);
+        let detail = e.detail().unwrap();
+        let unit = format!("{unit:#04X}");
+        assert!(
+            detail.contains(set) && detail.contains(&unit) && detail.contains(&at.to_string()),
+            "{detail}"
+        );
+    }
+
+    #[test]
+    fn an_octet_that_is_no_character_is_named_and_so_are_its_place_and_the_code_set() {
+        let read = |bytes: &[u8]| Reader::new(bytes, BIG).read_str().map(drop).unwrap_err();
+        check_malformed(read(b"\0\0\0\x05caf\xE9\0"), MalformedKind::NotInCharSet, 7, 0xE9, "UTF-8");
+        let utf8 = Encoding { wide_set: Some(WideCharSet::Utf8), ..BIG };
+        let wide = |bytes: &[u8], encoding| Reader::new(bytes, encoding).read_wstr().unwrap_err();
+        check_malformed(wide(b"\0\0\0\x04caf\xE9", utf8), MalformedKind::NotInCharSet, 7, 0xE9, "UTF-8");
+        let lone = b"\0\0\0\x06\0a\xD8\x3D\0b";
+        check_malformed(wide(lone, BIG), MalformedKind::NotUtf16, 6, 0xD83D, "UTF-16");
+        let in_1_1 = Encoding { version: Version::V1_1, ..BIG };
+        let lone = b"\0\0\0\x04\0a\xD8\x3D\0b\0\0";
+        check_malformed(wide(lone, in_1_1), MalformedKind::NotUtf16, 6, 0xD83D, "UTF-16");
+        let wchar = Reader::new(b"\xD8\x3D", in_1_1).read_wchar().unwrap_err();
+        check_malformed(wchar, MalformedKind::NotUtf16, 0, 0xD83D, "UTF-16");
+    }
+}

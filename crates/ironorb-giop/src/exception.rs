@@ -284,7 +284,7 @@ impl From<Misuse> for SystemException {
             | Misuse::DanglingLink
             | Misuse::UnfinishedGraph
             | Misuse::Unsteady => (S::BadParam, MinorCode::UNSENDABLE_ARGUMENT),
-            Misuse::NotInCharSet | Misuse::WideNeedsSurrogates => {
+            Misuse::NotInCharSet { .. } | Misuse::WideNeedsSurrogates { .. } => {
                 (S::DataConversion, MinorCode::DATA_CONVERSION_NOT_IN_SET)
             }
             Misuse::TooLong | Misuse::TooLarge | Misuse::TooDeep => {

@@ -37,4 +37,4 @@ pub use fixed::Fixed;
 pub use ior::Ior;
 pub use typecode::{TypeCode, TypeDef, Typed};
 pub use url::ObjectUrl;
-pub use version::{ByteOrder, CharSet, Encoding, TransmissionCodeSets, Version, WideCharSet};
+pub use version::{ByteOrder, CharSet, CodeSetId, Encoding, TransmissionCodeSets, Version, WideCharSet};

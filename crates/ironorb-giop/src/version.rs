@@ -1,5 +1,7 @@
 //! The conventions under which bytes are read and written.
 
+use std::fmt;
+
 /// Order of the bytes of a number (CORBA 3.3 part 2, 9.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
@@ -129,6 +131,22 @@ impl WideCharSet {
             0x0001_0100..=0x0001_0102 => Some(WideCharSet::Ucs2),
             0x0501_0001 => Some(WideCharSet::Utf8),
             _ => None,
+        }
+    }
+}
+
+/// A code set by its number in the OSF registry; shows as its name where it is one that we speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CodeSetId(pub u32);
+
+impl fmt::Display for CodeSetId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (CharSet::from_registry_id(self.0), WideCharSet::from_registry_id(self.0)) {
+            (Some(CharSet::Latin1), _) => f.write_str("ISO 8859-1"),
+            (Some(CharSet::Utf8), _) | (_, Some(WideCharSet::Utf8)) => f.write_str("UTF-8"),
+            (_, Some(WideCharSet::Utf16)) => f.write_str("UTF-16"),
+            (_, Some(WideCharSet::Ucs2)) => f.write_str("UCS-2"),
+            (None, None) => write!(f, "code set {:#010x}", self.0),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::segments::Beyond;
+use super::wide_form::not_utf8;
 use super::writer::Swap;
 use super::{Environment, Shifts, Unmarshal};
 use crate::error::{Malformed, MalformedKind};
@@ -336,20 +337,25 @@ impl<'a> Reader<'a> {
         match self.bytes[self.at..].get(..length) {
             Some(bytes) => {
                 self.at += length;
-                text(bytes, char_set).map_err(|kind| self.malformed(kind))
+                text(bytes, char_set).map_err(|kind| self.bad_text(bytes, kind))
             }
             None => self.go_beyond(MalformedKind::LengthBeyondData, |p, order| {
                 let bytes = p.split_bytes(length, order)?;
-                let malformed = |kind| Malformed::new(kind, p.position());
+                let malformed = |bytes: &[u8], kind| bad_text(bytes, kind, p.position());
                 match bytes {
-                    Cow::Borrowed(bytes) => text(bytes, char_set).map_err(malformed),
+                    Cow::Borrowed(bytes) => text(bytes, char_set).map_err(|kind| malformed(bytes, kind)),
                     Cow::Owned(bytes) => {
-                        let text = text(&bytes, char_set).map_err(malformed)?;
+                        let text = text(&bytes, char_set).map_err(|kind| malformed(&bytes, kind))?;
                         Ok(Cow::Owned(text.into_owned()))
                     }
                 }
             }),
         }
+    }
+
+    #[cold]
+    fn bad_text(&self, bytes: &[u8], kind: MalformedKind) -> Malformed {
+        bad_text(bytes, kind, self.position())
     }
 
     /// Reads the frame of an encapsulation (9.3.3) and gives a reader for what is in it. Values inside are strangers to
@@ -393,6 +399,16 @@ impl Clone for Reader<'_> {
         let beyond = self.beyond.as_ref().map(|beyond| Box::new(beyond.without_values()));
         // Who looks ahead asks for nothing.
         Reader { beyond, shifts: None, ..*self }
+    }
+}
+
+/// What is wrong with a string with its final NUL, which ends at a place.
+#[cold]
+fn bad_text(bytes: &[u8], kind: MalformedKind, end: usize) -> Malformed {
+    let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    match std::str::from_utf8(text) {
+        Err(e) if kind == MalformedKind::NotInCharSet => not_utf8(text, &e, end.saturating_sub(bytes.len())),
+        _ => Malformed::new(kind, end),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Wide characters on the wire (CORBA 3.3 part 2, 9.3.1.6 and 9.3.2.7): GIOP 1.1 and 1.2 differ, and so do
 //! the code sets. GIOP 1.0 has none.
 
+use std::str::Utf8Error;
+
 use super::{Reader, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
-use crate::version::{Version, WideCharSet};
+use crate::version::{CodeSetId, Version, WideCharSet};
 
 impl Reader<'_> {
     /// Reads a `wchar` in the negotiated code set: a length in octets and these octets in GIOP 1.2, one 16-bit
@@ -18,7 +20,11 @@ impl Reader<'_> {
                 let text = self.wide_text(&bytes, set)?;
                 only(text.chars()).ok_or_else(|| not_one(self))
             }
-            _ => char::from_u32(u32::from(self.read_u16()?)).ok_or_else(|| not_one(self)),
+            _ => {
+                let unit = self.read_u16()?;
+                let lone = |r: &Self| Malformed::in_text(MalformedKind::NotUtf16, r.position() - 2, unit);
+                char::from_u32(u32::from(unit)).ok_or_else(|| lone(self))
+            }
         }
     }
 
@@ -37,7 +43,9 @@ impl Reader<'_> {
                 if !matches!(units.pop(), None | Some(0)) {
                     return Err(self.malformed(MalformedKind::StringNotTerminated));
                 }
-                String::from_utf16(&units).map_err(|_| self.malformed(MalformedKind::NotUtf16))
+                // Behind what has been read, the final zero included.
+                let at = self.position().saturating_sub(2 * (units.len() + 1));
+                decoded(units.iter().copied(), at)
             }
         }
     }
@@ -58,7 +66,10 @@ impl Reader<'_> {
         if set == WideCharSet::Utf8 {
             return match std::str::from_utf8(bytes) {
                 Ok(text) => Ok(text.to_owned()),
-                Err(_) => from_cesu8(bytes).ok_or_else(|| self.malformed(MalformedKind::NotInCharSet)),
+                Err(e) => from_cesu8(bytes).ok_or_else(|| {
+                    let at = self.position().saturating_sub(bytes.len());
+                    not_utf8(bytes, &e, at)
+                }),
             };
         }
         // 9.3.1.6: big-endian unless a byte order mark says otherwise. ORBs that send UCS-2 do the same.
@@ -68,10 +79,31 @@ impl Reader<'_> {
             [[0xFF, 0xFE], rest @ ..] => (rest, u16::from_le_bytes),
             all => (all, u16::from_be_bytes),
         };
-        char::decode_utf16(pairs.iter().map(|&pair| unit(pair)))
-            .collect::<Result<String, _>>()
-            .map_err(|_| self.malformed(MalformedKind::NotUtf16))
+        decoded(pairs.iter().map(|&pair| unit(pair)), self.position().saturating_sub(2 * pairs.len()))
     }
+}
+
+/// The text of UTF-16 units, which stand at a place.
+fn decoded(units: impl Iterator<Item = u16>, at: usize) -> Result<String, Malformed> {
+    let mut text = String::new();
+    for c in char::decode_utf16(units) {
+        match c {
+            Ok(c) => text.push(c),
+            Err(lone) => {
+                let at = at + 2 * text.encode_utf16().count();
+                return Err(Malformed::in_text(MalformedKind::NotUtf16, at, lone.unpaired_surrogate()));
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// What is wrong with octets at a place that should be UTF-8.
+#[cold]
+pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, at: usize) -> Malformed {
+    let valid = error.valid_up_to();
+    let octet = bytes.get(valid).copied().unwrap_or_default();
+    Malformed::in_text(MalformedKind::NotInCharSet, at + valid, u16::from(octet))
 }
 
 impl Writer<'_> {
@@ -93,7 +125,10 @@ impl Writer<'_> {
                 self.write_bytes(mark);
                 units.iter().for_each(|unit| self.write_bytes(&unit.to_be_bytes()));
             }
-            _ => self.write_u16(u16::try_from(u32::from(value)).map_err(|_| Misuse::WideNeedsSurrogates)?),
+            _ => self.write_u16(
+                u16::try_from(u32::from(value))
+                    .map_err(|_| Misuse::WideNeedsSurrogates { character: value })?,
+            ),
         }
         Ok(())
     }
@@ -131,8 +166,13 @@ impl Writer<'_> {
     }
 }
 
+#[cold]
+fn not_in(set: WideCharSet, character: char) -> Misuse {
+    Misuse::NotInCharSet { character, set: CodeSetId(set.registry_id()) }
+}
+
 fn representable(c: char, set: WideCharSet) -> Result<char, Misuse> {
-    if set == WideCharSet::Ucs2 && c.len_utf16() > 1 { Err(Misuse::NotInCharSet) } else { Ok(c) }
+    if set == WideCharSet::Ucs2 && c.len_utf16() > 1 { Err(not_in(set, c)) } else { Ok(c) }
 }
 
 /// What goes before big-endian UTF-16 whose first character would be taken for a byte order mark (9.3.1.6).
@@ -222,7 +262,8 @@ mod tests {
                 match Writer::new(&mut bytes, encoding).write_wchar(c) {
                     Ok(()) => assert_eq!(Reader::new(&bytes, encoding).read_wchar(), Ok(c), "{set:?}"),
                     Err(misuse) => {
-                        assert_eq!((misuse, set, c), (Misuse::NotInCharSet, WideCharSet::Ucs2, '\u{1F600}'));
+                        let expected = not_in(WideCharSet::Ucs2, '\u{1F600}');
+                        assert_eq!((misuse, set, c), (expected, WideCharSet::Ucs2, '\u{1F600}'));
                     }
                 }
             }

@@ -8,7 +8,7 @@ use super::{Environment, Marshal};
 use crate::error::Misuse;
 use crate::probe;
 use crate::value::{Needs, WriteState};
-use crate::version::{ByteOrder, CharSet, Encoding};
+use crate::version::{ByteOrder, CharSet, CodeSetId, Encoding};
 
 /// Appends CDR values to a byte vector.
 ///
@@ -375,7 +375,9 @@ impl<'b> Writer<'b> {
     fn write_latin1(&mut self, text: &str) -> Result<(), Misuse> {
         self.write_length(text.chars().count() + 1)?;
         for c in text.chars() {
-            self.write_u8(u8::try_from(u32::from(c)).map_err(|_| Misuse::NotInCharSet)?);
+            let set = CodeSetId(CharSet::Latin1.registry_id());
+            let not_in_set = |_| Misuse::NotInCharSet { character: c, set };
+            self.write_u8(u8::try_from(u32::from(c)).map_err(not_in_set)?);
         }
         self.write_u8(0);
         Ok(())

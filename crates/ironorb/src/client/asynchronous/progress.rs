@@ -44,7 +44,7 @@ impl AsyncCall {
                 let write = |w: &mut Writer<'_>| {
                     fits.set(arguments.write(w));
                     // What is written of the message is taken back.
-                    if fits.get() { Ok(()) } else { Err(Misuse::NotInCharSet) }
+                    if fits.get() { Ok(()) } else { Err(Misuse::MovedBody) }
                 };
                 send(self.operation(), contexts.encoded(), BodySource::Written(&write))
             }
@@ -359,7 +359,7 @@ impl AsyncCall {
         let write = |w: &mut Writer<'_>| match &arguments {
             RetryBody::Raw(request) => request.write_here(w),
             RetryBody::Written(arguments) if arguments.write(w) => Ok(()),
-            RetryBody::Written(_) => Err(Misuse::NotInCharSet),
+            RetryBody::Written(_) => Err(Misuse::MovedBody),
         };
         if self.is_oneway {
             let _unheard = loopback_oneway(core, key, self.operation(), &write);
