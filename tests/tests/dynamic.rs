@@ -8,17 +8,21 @@ use ironorb::dynamic::{
     self, DynamicError, DynamicServant, InterfaceDescription, OperationDescription, ParameterMode, Request,
     RequestError, ServerRequest, send_multiple_deferred, send_multiple_oneway,
 };
+use ironorb::giop::any::CANONICAL;
+use ironorb::giop::ior::{CodeSetComponentInfo, IiopProfile, Ior, OMNIORB_ORB_TYPE, TaggedComponent};
+use ironorb::giop::{ByteOrder, CharSet, Encoding, Reader, TypeCode, Writer};
 use ironorb::interceptor::{
     ClientInterceptor, ClientRequestInfo, Interrupt, ServerInterceptor, ServerRequestInfo,
 };
 use ironorb::poa::ObjectId;
 use ironorb::{
-    Any, MinorCode, ObjectRef, Orb, Replied, SystemExceptionKind, TypeDef, TypedRef, Version, WString,
+    Any, BareExceptions, MinorCode, ObjectRef, Orb, Replied, SystemExceptionKind, TypeDef, TypedRef, Version,
+    WString,
 };
 use ironorb_tests::converse::{converse_dynamically, converse_statically, request, shape};
 use ironorb_tests::dynamics::{Base, Everything, EverythingRef, Odd, Point, everything as errors};
-use ironorb_tests::eventually;
 use ironorb_tests::everything::{Everyone, Mirror, everything, refused};
+use ironorb_tests::{eventually, raw};
 
 fn server(version: Version) -> Orb {
     Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().giop_version(version).build().unwrap()
@@ -564,3 +568,176 @@ fn octets_are_lent_as_octets_or_as_chars_as_the_operation_says() {
     }
     client.shutdown(true).unwrap();
 }
+
+/// `any pass(in any given)`.
+fn pass() -> OperationDescription {
+    OperationDescription::new("pass")
+        .parameter("given", ParameterMode::In, &TypeDef::Any)
+        .returns(&TypeDef::Any)
+}
+
+/// An exception in an `any`. Its id stands in its type, and before its members again where the standard is heeded.
+fn exception() -> Any {
+    let id = "IDL:forms/E:1.0";
+    let members = [("code", TypeCode::of(&TypeDef::Long))];
+    let type_code = TypeCode::create_exception(id, "E", &members).unwrap();
+    let mut bytes = Vec::new();
+    let mut w = Writer::new(&mut bytes, CANONICAL);
+    w.write_str(id).unwrap();
+    w.write_i32(7);
+    Any::read_value(type_code, &mut Reader::new(&bytes, CANONICAL)).unwrap()
+}
+
+/// The exception as the body of a big-endian message, with or without its id.
+fn written(bare: bool) -> Vec<u8> {
+    let encoding = Encoding { order: ByteOrder::Big, bare_exceptions: bare, ..Encoding::NATIVE };
+    let mut bytes = Vec::new();
+    Writer::new(&mut bytes, encoding).put(&exception()).unwrap();
+    bytes
+}
+
+/// Whether a message has the exception without its id.
+fn is_bare(message: &[u8]) -> bool {
+    match message.windows(15).filter(|bytes| bytes == b"IDL:forms/E:1.0").count() {
+        1 => true,
+        2 => false,
+        count => panic!("the id stands there {count} times"),
+    }
+}
+
+/// A client with this setting sends the exception to a server of this ORB type (0 for none), over one reference after the
+/// other, and is sent it in these forms. Gives the forms that it sent.
+fn forms_sent(setting: BareExceptions, orb_type: u32, replies: &[(usize, bool)]) -> Vec<bool> {
+    let (listener, port) = raw::listen();
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().bare_exceptions = setting;
+    let client = builder.build().unwrap();
+    let components = [TaggedComponent::new_orb_type(orb_type)];
+    let components = if orb_type == 0 { &[][..] } else { &components[..] };
+    let reference = |key: &[u8]| {
+        let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", port, key, components).unwrap();
+        client.string_to_object(&Ior::with_profile("", profile).to_string()).unwrap()
+    };
+    let objects = [reference(b"a"), reference(b"b")];
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let serve = |(_, bare): &(usize, bool)| {
+                let request = raw::read_message(&mut stream);
+                raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &written(*bare)));
+                is_bare(&request)
+            };
+            replies.iter().map(serve).collect()
+        });
+        for (object, _) in replies {
+            let mut request = Request::new(&objects[*object], pass());
+            request.set(0, &exception()).unwrap();
+            assert_eq!(request.invoke().unwrap().result_as::<Any>().unwrap(), exception());
+        }
+        server.join().unwrap()
+    })
+}
+
+#[test]
+fn a_client_learns_how_a_server_writes_exceptions_in_anys() {
+    use BareExceptions::{Auto, No, Yes};
+    // The standard's form to begin with, and then the server's, also through another reference to it.
+    let replies = [(0, true), (0, true), (0, false), (0, false), (1, true), (1, true)];
+    assert_eq!(forms_sent(Auto, 0, &replies), [false, true, true, false, false, true]);
+    // omniORB's C++ library is assumed where its ORB type is, and found to be its Python library.
+    assert_eq!(forms_sent(Auto, OMNIORB_ORB_TYPE, &[(0, true), (1, true)]), [true, true]);
+    assert_eq!(
+        forms_sent(Auto, OMNIORB_ORB_TYPE, &[(0, false), (0, false), (1, false)]),
+        [true, false, false]
+    );
+    for orb_type in [0, OMNIORB_ORB_TYPE] {
+        assert_eq!(forms_sent(No, orb_type, &[(0, true), (0, true), (1, true)]), [false; 3]);
+        assert_eq!(forms_sent(Yes, orb_type, &[(0, false), (0, false), (1, false)]), [true; 3]);
+    }
+}
+
+/// A server with this setting is sent the exception in these forms over one connection. Gives the forms that it answered in.
+fn forms_answered(setting: BareExceptions, requests: &[bool]) -> Vec<bool> {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+    builder.config().bare_exceptions = setting;
+    let server = builder.build().unwrap();
+    let poa = server.root_poa();
+    let serve = |mut request: ServerRequest<'_>| {
+        request.describe(&Arc::new(pass()));
+        let arguments = request.arguments().unwrap();
+        request.reply(arguments.first(), &[])
+    };
+    let id = poa.activate_object(dynamic::servant(Arc::new(Whatever(serve)))).unwrap();
+    let object = poa.id_to_reference(&id).unwrap();
+    let key = object.ior().iiop_profiles().next().unwrap().object_key();
+    let mut stream = std::net::TcpStream::connect(&server.published_addresses()[0]).unwrap();
+    let ask = |bare: &bool| {
+        let mut body = b"\0\0\0\x07\x03\0\0\0\0\0\0\0".to_vec();
+        body.extend_from_slice(&(key.len() as u32).to_be_bytes());
+        body.extend_from_slice(key);
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend_from_slice(b"\0\0\0\x05pass\0\0\0\0\0\0\0\0");
+        body.resize((12 + body.len()).next_multiple_of(8) - 12, 0);
+        body.extend_from_slice(&written(*bare));
+        raw::write(&mut stream, &raw::message(0, &body));
+        is_bare(&raw::read_message(&mut stream))
+    };
+    requests.iter().map(ask).collect()
+}
+
+#[test]
+fn a_server_learns_how_a_client_writes_exceptions_in_anys() {
+    use BareExceptions::{Auto, No, Yes};
+    // Its answer is begun before the arguments are read, so what it learns holds from the next request on.
+    assert_eq!(forms_answered(Auto, &[true, true, false, false]), [false, true, true, false]);
+    assert_eq!(forms_answered(No, &[true, true]), [false, false]);
+    assert_eq!(forms_answered(Yes, &[false, false]), [true, true]);
+}
+
+/// Sun's ORB works in ISO 8859-1, and converts UTF-8: by the standard's order the former is agreed on.
+#[test]
+fn a_client_may_prefer_utf8() {
+    let mut sets = CodeSetComponentInfo::ironorb();
+    sets.for_char_data.native_code_set = CharSet::Latin1.registry_id();
+    sets.for_char_data.conversion_code_sets = vec![CharSet::Utf8.registry_id()];
+    let send = |prefers: bool| {
+        let (listener, port) = raw::listen();
+        let mut builder = Orb::builder().no_endpoint();
+        builder.config().prefer_utf8 = prefers;
+        let client = builder.build().unwrap();
+        let components = [TaggedComponent::new_code_sets(&sets).unwrap()];
+        let profile = IiopProfile::new(Version::V1_2, "127.0.0.1", port, b"key", &components).unwrap();
+        let object = client.string_to_object(&Ior::with_profile("", profile).to_string()).unwrap();
+        let note = OperationDescription::new("note").parameter("text", ParameterMode::In, &STRING);
+        let mut note = Request::new(&object, note);
+        note.set(0, "5 \u{20AC}").unwrap();
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let request = raw::read_message(&mut stream);
+                if !request.is_empty() {
+                    raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[]));
+                }
+                request
+            });
+            let sent = note.invoke().map(drop);
+            client.shutdown(true).unwrap(); // ends the connection if nothing was sent
+            (sent, server.join().unwrap())
+        })
+    };
+    let (sent, request) = send(true);
+    sent.unwrap();
+    assert!(request.windows(6).any(|bytes| bytes == "5 \u{20AC}\0".as_bytes()));
+    let chosen = CharSet::Utf8.registry_id().to_ne_bytes();
+    assert!(request.windows(4).any(|bytes| bytes == chosen), "the server is told");
+    match send(false).0 {
+        Err(DynamicError::System(e)) => {
+            assert_eq!(e.kind, SystemExceptionKind::DataConversion);
+            let text = e.to_string();
+            assert!(text.contains("U+20AC '\u{20AC}'") && text.contains("ISO 8859-1"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+static STRING: TypeDef = TypeDef::String { bound: 0 };

@@ -135,10 +135,14 @@ pub struct OrbConfig {
     /// Code set of strings that references made here call native, and in which we ask others to send them when
     /// both sides convert. Strings of either set are understood, whatever this says. Default UTF-8.
     pub native_char_set: CharSet,
-    /// Replies carry exceptions in an `any` without their repository id, and so do requests to servers of which nothing
-    /// is known: for clients of omniORB 4.2, which reads no other form and is read in either. Servers of omniORB
-    /// are known by their references. Default: no, as the standard has it.
-    pub bare_exceptions: bool,
+    /// As a client, sends strings in UTF-8 wherever the server works in it or converts it, even if both sides could agree on
+    /// another set first: with `native_char_set` ISO 8859-1, or a server like Sun's ORB that works in ISO 8859-1 and
+    /// converts UTF-8, characters such as the euro sign are DATA_CONVERSION otherwise. Default: no, as the standard's
+    /// order has it (CORBA 3.3 part 2, 7.10.2.6).
+    pub prefer_utf8: bool,
+    /// Whether exceptions in an `any` are sent without their repository id. Both forms are read. Default:
+    /// [`BareExceptions::Auto`].
+    pub bare_exceptions: BareExceptions,
     /// How requests of GIOP 1.2 must name their object: others are answered by NEEDS_ADDRESSING_MODE (CORBA 3.3
     /// part 2, 9.4.2.1). For gateways that need more of the reference than its key. Default: any way.
     pub addressing_demanded: Option<AddressingDisposition>,
@@ -213,7 +217,8 @@ impl Default for OrbConfig {
             callback_threads_max: 16,
             giop_version: Version::V1_2,
             native_char_set: CharSet::Utf8,
-            bare_exceptions: false,
+            prefer_utf8: false,
+            bare_exceptions: BareExceptions::Auto,
             addressing_demanded: None,
             operation_lookup: OperationLookup::PerfectHash,
             object_lookup: ObjectLookup::Active,
@@ -293,6 +298,23 @@ pub enum Waiting {
 impl Waiting {
     /// As long as most calls take within one machine, and several times as long as waking up does.
     pub const ADAPTIVE: Waiting = Waiting::Adaptive { spin_max: Duration::from_micros(50) };
+}
+
+/// Whether exceptions in an `any` are sent without their repository id, which the standard has in front of their members.
+/// omniORB's C++ library (4.2) writes and reads them without it, and no other form; omniORBpy, which has the same ORB type
+/// in its references, and all other ORBs have it. As text: `auto`, `yes`, `no`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BareExceptions {
+    /// By what each peer sends itself: a server's form is learnt with the first exception in an `any` that it sends, and holds
+    /// for the reference that was called, and for those to the same address that have not been called yet; a client's
+    /// holds for its connection. Before that a server is assumed to want the ids left out if its references have
+    /// omniORB's ORB type, and a client to want them.
+    Auto,
+    /// Left out always.
+    Yes,
+    /// Never left out.
+    No,
 }
 
 /// Which thread runs a servant. As text: `threadPerConnection`, `pool:N`, `reactor`, `hybrid`, `hybrid:N`. A hybrid

@@ -256,7 +256,7 @@ fn remote_at<T, E: OperationError>(
         None => told.short.results(),
         Some(answer) => answer.message.reader_at(answer.body_at),
     };
-    r.set_environment(&**object.core());
+    r.set_environment(object.environment());
     let probe = probe::enter(Stage::Demarshal);
     let result = results(&mut r).map_err(|e| bad_reply(e).into());
     drop(probe);
@@ -270,7 +270,7 @@ fn remote_at<T, E: OperationError>(
 #[cold]
 fn user_exception<T, E: OperationError>(object: &ObjectRef, answer: Answer) -> Result<T, E> {
     let probe = probe::enter(Stage::Demarshal);
-    let mut r = answer.message.reader_at(answer.body_at).with_environment(&**object.core());
+    let mut r = answer.message.reader_at(answer.body_at).with_environment(object.environment());
     let result = read_user_exception(&mut r);
     drop((r, probe));
     recycle(answer);

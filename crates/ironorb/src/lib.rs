@@ -46,8 +46,8 @@ mod waiting;
 
 pub use codec::Codec;
 pub use config::{
-    BadConcurrency, Demultiplexing, ObjectLookup, OperationLookup, OrbConfig, ServerConcurrency, Transport,
-    Waiting,
+    BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, OrbConfig,
+    ServerConcurrency, Transport, Waiting,
 };
 pub use context::Context;
 pub use deadline::{set_thread_timeout, with_timeout};

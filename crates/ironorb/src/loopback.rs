@@ -168,7 +168,7 @@ fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<Lo
         written: Condvar::new(),
     });
     let sink = LocalSink(place.clone());
-    orb.adapter.serve_begun(&request, &Session::default(), &sink, orb, BEGUN.take());
+    orb.adapter.serve_begun(&request, &Session::new(orb), &sink, orb, BEGUN.take());
     Ok(place)
 }
 

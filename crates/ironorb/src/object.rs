@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use ironorb_giop::cdr::{MarshalNillable, Unmarshal, UnmarshalNillable};
+use ironorb_giop::cdr::{Environment, MarshalNillable, Unmarshal, UnmarshalNillable};
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::ior::Ior;
 use ironorb_giop::minor::MinorCode;
-use ironorb_giop::typecode::{TypeDef, TypedNillable};
+use ironorb_giop::typecode::{TypeCode, TypeDef, TypedNillable};
+use ironorb_giop::value::ValueFactory;
 use ironorb_giop::{
     CompletionStatus, Malformed, MalformedKind, Marshal, Misuse, Reader, SystemExceptionKind,
     TransmissionCodeSets, Version, Writer,
 };
 
 use crate::batching;
+use crate::config::BareExceptions;
 use crate::deadline::TimeoutSetting;
 use crate::generated::Operation;
 use crate::invocation::RemoteCallState;
@@ -47,6 +49,30 @@ struct Inner {
     wire_profile: Option<WireProfile>,
     /// Calls of it in this process in the ordinary way.
     calls: AtomicU8,
+}
+
+impl Environment for Inner {
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        self.orb.value_factory(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.orb.value_type(repository_id)
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        self.orb.share()
+    }
+
+    fn note_exception_form(&self, bare: bool) {
+        if self.orb.config.bare_exceptions == BareExceptions::Auto {
+            self.leader.as_ref().map_or(&self.routes, ObjectRef::routes).learn_exception_form(bare);
+        }
+    }
+
+    fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
+        Some(&*self.orb)
+    }
 }
 
 /// How requests to an object are written that only pass through this ORB.
@@ -294,6 +320,12 @@ impl ObjectRef {
         }
     }
 
+    /// What results of the object are read with: the ORB, which learns from them how the object's server writes.
+    #[inline]
+    pub(crate) fn environment(&self) -> &dyn Environment {
+        &*self.0
+    }
+
     pub(crate) fn shared_ior(&self) -> &Arc<Ior> {
         &self.0.ior
     }
@@ -464,8 +496,7 @@ impl UnmarshalNillable for ObjectRef {
         if ior.is_nil() {
             return Ok(None);
         }
-        let orb = r.environment().and_then(|environment| environment.downcast_ref::<OrbCore>());
-        match orb.and_then(OrbCore::this) {
+        match r.environment().and_then(OrbCore::beneath) {
             Some(orb) => Ok(Some(ObjectRef::new(&orb, ior))),
             // Only a reader that did not come from an ORB lacks it.
             None => Err(r.malformed(MalformedKind::BadIor)),

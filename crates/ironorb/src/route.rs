@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-use ironorb_giop::ior::{IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
+use ironorb_giop::ior::{CodeSetIncompatible, IiopProfile, Ior, OMNIORB_ORB_TYPE, Profile};
 use ironorb_giop::message::{AddressingDisposition, RequestTarget, TargetAddress};
 use ironorb_giop::minor::MinorCode;
+use ironorb_giop::{CharSet, TransmissionCodeSets};
 
 use crate::client::EndpointLinks;
+use crate::config::BareExceptions;
 use crate::invocation::Next;
 use crate::net::Address;
 use crate::object::{ObjectRef, WireProfile};
@@ -237,6 +239,25 @@ impl Routes {
         taken
     }
 
+    /// Takes note of how the object's server writes exceptions in an `any`, and writes them to it so from the next request on.
+    /// Other references to the server that have been called already learn by themselves.
+    #[cold]
+    pub(crate) fn learn_exception_form(&self, bare: bool) {
+        let learn = |route: &Route| {
+            let Route::Remote(targets) = route else { return };
+            for target in targets.as_slice().iter().chain([&targets.first]) {
+                target.request.set_bare_exceptions(bare);
+                target.links.note_bare_exceptions(bare);
+            }
+        };
+        if let Some(Ok(original)) = self.original.get() {
+            learn(original);
+        }
+        if let Some(replaced) = &*read(&self.replaced) {
+            learn(&replaced.route);
+        }
+    }
+
     /// Whether another way than the original counts.
     pub(crate) fn is_replaced(&self) -> bool {
         self.state.load(Ordering::Acquire) & REPLACED != 0
@@ -333,7 +354,7 @@ impl Route {
             let chosen = match wire_profile {
                 // Whether the server knows them is between it and the client who has chosen them.
                 Some(wire_profile) => Ok(wire_profile.code_sets),
-                None => profile.transmission_code_sets(&orb.config.code_sets()),
+                None => chosen_code_sets(orb, profile),
             };
             let code_sets = match chosen {
                 Ok(code_sets) => code_sets,
@@ -352,11 +373,17 @@ impl Route {
             };
             let request =
                 RequestTarget::addressed(version, code_sets, address).map_err(SystemException::from)?;
-            let is_omniorb = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
-            let request = request.with_bare_exceptions(is_omniorb || orb.config.bare_exceptions);
+            // What omniORB's C++ library wants; its Python library has the same type, and tells by what it sends.
+            let assumed = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
             for address in addresses(orb, profile) {
                 let links = orb.connector.endpoint_in_partition(address, partition(wire_profile));
-                targets.push(RemoteTarget { request: request.clone(), profile: index, links });
+                let bare = match orb.config.bare_exceptions {
+                    BareExceptions::Auto => links.sends_bare_exceptions().unwrap_or(assumed),
+                    BareExceptions::Yes => true,
+                    BareExceptions::No => false,
+                };
+                let request = request.clone().with_bare_exceptions(bare);
+                targets.push(RemoteTarget { request, profile: index, links });
             }
         }
         if let Some(targets) = Targets::of(targets) {
@@ -377,6 +404,18 @@ impl Route {
             .with_detail("the reference has no IIOP address; did the ORB that made it ever listen?"),
         })
     }
+}
+
+/// What strings and wide characters are sent to a server as; `None` where its reference does not say what it takes.
+fn chosen_code_sets(
+    orb: &OrbCore,
+    profile: &IiopProfile,
+) -> Result<Option<TransmissionCodeSets>, CodeSetIncompatible> {
+    let chosen = profile.transmission_code_sets(&orb.config.code_sets())?;
+    Ok(match profile.code_sets().filter(|_| orb.config.prefer_utf8) {
+        Some(server) => chosen.map(|sets| sets.preferring(CharSet::Utf8, &server)),
+        None => chosen,
+    })
 }
 
 /// Where a profile leads, the best first.

@@ -110,7 +110,9 @@ impl Settings {
                         _ => return Err(strange().into()),
                     });
                 }
-                "--bare-exceptions" if value == "yes" => orb.config().bare_exceptions = true,
+                "--bare-exceptions" if value == "yes" => {
+                    orb.config().bare_exceptions = ironorb::BareExceptions::Yes
+                }
                 "--both-ways" if value == "yes" => orb.config().bidirectional = true,
                 "--native" if value == "latin1" => orb.config().native_char_set = CharSet::Latin1,
                 "--native" if value == "utf8" => orb.config().native_char_set = CharSet::Utf8,

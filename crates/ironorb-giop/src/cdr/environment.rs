@@ -36,6 +36,13 @@ pub trait Environment: Any + Send + Sync {
         true
     }
 
+    /// Takes note of how the sender of a message writes exceptions in an `any`: `bare`, without their repository id, or with
+    /// it, as the standard has it; see [`Encoding::bare_exceptions`](crate::Encoding::bare_exceptions). Called for each that
+    /// is read. Does nothing unless it says so; must not block.
+    fn note_exception_form(&self, bare: bool) {
+        let _ = bare;
+    }
+
     /// The environment that this one adds to; none unless it says so.
     fn beneath(&self) -> Option<&(dyn Environment + 'static)> {
         None

@@ -82,6 +82,16 @@ impl TransmissionCodeSets {
             None => Err(CodeSetIncompatible { native_code_set }),
         }
     }
+
+    /// The sets with strings in this one instead, if the server works in it or converts it. The client may choose so, for
+    /// any set that the server names is understood; 7.10.2.6 would have the native set of both first.
+    #[must_use]
+    pub fn preferring(self, char_set: CharSet, server: &CodeSetComponentInfo) -> TransmissionCodeSets {
+        let CodeSetComponent { native_code_set, conversion_code_sets } = &server.for_char_data;
+        let id = char_set.registry_id();
+        let is_taken = *native_code_set == id || conversion_code_sets.contains(&id);
+        TransmissionCodeSets { char_set: if is_taken { char_set } else { self.char_set }, ..self }
+    }
 }
 
 fn choose(client: &CodeSetComponent, server: &CodeSetComponent) -> Option<u32> {

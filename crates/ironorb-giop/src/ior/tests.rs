@@ -247,6 +247,26 @@ fn code_sets_are_chosen_as_the_standard_says() {
     assert_eq!(char_set(&latin1, &ours), CharSet::Utf8);
     assert_eq!(char_set(&ours, &latin1), CharSet::Latin1);
 
+    // A client that prefers UTF-8 has it wherever the server takes it, and only there.
+    let preferring = |native: u32, conversions: &[u32]| {
+        let mut server = CodeSetComponentInfo::ironorb();
+        server.for_char_data =
+            CodeSetComponent { native_code_set: native, conversion_code_sets: conversions.to_vec() };
+        [&ours, &latin1].map(|client| {
+            let sets = TransmissionCodeSets::negotiate(client, &server).unwrap();
+            let preferred = sets.preferring(CharSet::Utf8, &server);
+            assert_eq!(preferred.wide_set, sets.wide_set);
+            preferred.char_set
+        })
+    };
+    const UTF16: u32 = 0x0001_0109;
+    assert_eq!(preferring(LATIN1, &[UTF8]), [CharSet::Utf8; 2]);
+    assert_eq!(preferring(LATIN1, &[0x0001_0020, UTF8, UTF16]), [CharSet::Utf8; 2]); // Sun's ORB
+    assert_eq!(preferring(UTF8, &[LATIN1]), [CharSet::Utf8; 2]);
+    assert_eq!(preferring(LATIN2, &[LATIN1, UTF8]), [CharSet::Utf8; 2]);
+    assert_eq!(preferring(LATIN1, &[]), [CharSet::Latin1; 2]);
+    assert_eq!(preferring(0, &[]), [CharSet::Latin1; 2]);
+
     let mut server = CodeSetComponentInfo::ironorb();
     let wide = |native: u32, conversions: &[WideCharSet]| {
         server.for_wchar_data = CodeSetComponent {

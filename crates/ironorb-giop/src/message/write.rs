@@ -1,5 +1,7 @@
 //! Headers of outgoing messages. We send in the order of this processor.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::read::{LocateStatus, PLAIN_REPLY_BYTES, ReplyStatus, Response};
 use super::{
     AddressingDisposition, HEADER_BYTES, MessageHeader, MessageType, OperationName, RequestId, TargetAddress,
@@ -22,10 +24,20 @@ pub struct RequestTarget {
     key_end: u8,
     version: Version,
     code_sets: Option<TransmissionCodeSets>,
-    bare_exceptions: bool,
+    bare_exceptions: Flag,
     disposition: AddressingDisposition,
     /// `None` where `head` has all of it.
     rest: Option<Box<Rest>>,
+}
+
+/// May change while requests are written: each is written by what it was when the request began.
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Clone for Flag {
+    fn clone(&self) -> Self {
+        Flag(AtomicBool::new(self.0.load(Ordering::Relaxed)))
+    }
 }
 
 /// What a target has that does not fit, is more than a key, or is addressed before GIOP 1.2.
@@ -104,7 +116,7 @@ impl RequestTarget {
             key_end: if is_all { target_end as u8 } else { 0 },
             version,
             code_sets,
-            bare_exceptions: false,
+            bare_exceptions: Flag::default(),
             disposition,
             rest: (!is_all).then(|| {
                 Box::new(Rest { object_key: object_key.to_vec(), template, target_end, swapped_address })
@@ -112,17 +124,26 @@ impl RequestTarget {
         }
     }
 
-    /// The same target, to which exceptions in an `any` go as [`Encoding::bare_exceptions`] says.
+    /// The target with exceptions in an `any` going to it as [`Encoding::bare_exceptions`] says.
     #[must_use]
-    pub fn with_bare_exceptions(mut self, bare_exceptions: bool) -> Self {
-        self.bare_exceptions = bare_exceptions;
+    pub fn with_bare_exceptions(self, bare_exceptions: bool) -> Self {
+        self.set_bare_exceptions(bare_exceptions);
         self
+    }
+
+    /// Has exceptions in an `any` go to the target as [`Encoding::bare_exceptions`] says, from the next request on. Not in
+    /// clones of it.
+    pub fn set_bare_exceptions(&self, bare_exceptions: bool) {
+        self.bare_exceptions.0.store(bare_exceptions, Ordering::Relaxed);
     }
 
     /// What arguments are written in under code sets that have been agreed on.
     #[inline]
     pub fn encoding(&self, code_sets: TransmissionCodeSets) -> Encoding {
-        Encoding { bare_exceptions: self.bare_exceptions, ..Encoding::native(self.version, code_sets) }
+        Encoding {
+            bare_exceptions: self.bare_exceptions.0.load(Ordering::Relaxed),
+            ..Encoding::native(self.version, code_sets)
+        }
     }
 
     /// Whether requests to it for this operation are two constants, but for service contexts.

@@ -140,7 +140,7 @@ impl ParkedRequest {
                 let Ok(request) = self.message.parse_request() else { return Ok(()) };
                 let mut carried_out = Ok(());
                 let later = later.try_answer(|responder| {
-                    carried_out = adapter.carry_out(&request, code_sets, responder, orb, None, passed);
+                    carried_out = adapter.carry_out(&request, code_sets, responder, &**orb, None, passed);
                     carried_out.is_ok()
                 });
                 if let Some(later) = later {

@@ -1,10 +1,12 @@
 //! Requests and LocateRequests on their way through the adapters, and the answers. Opens no socket: a driver hands in
 //! messages and a place for the replies.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 
+use ironorb_giop::cdr::Environment;
 use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::message::{
@@ -12,11 +14,14 @@ use ironorb_giop::message::{
 };
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{BI_DIR_IIOP, CODE_SETS, CodeSetContext, ListenPoint, ServiceContext};
+use ironorb_giop::typecode::TypeCode;
+use ironorb_giop::value::ValueFactory;
 use ironorb_giop::{Encoding, Shifts, TransmissionCodeSets, Version};
 
 use super::request_cache::CachedUpcall;
 use super::{Adapter, ParkedRequest};
 use crate::cancellations::OnCancel;
+use crate::config::BareExceptions;
 use crate::generated::call::{Responder, Results};
 use crate::generated::{Call, Raised};
 use crate::interceptor::{FreshSlots, Interception, Outcome, Target};
@@ -75,20 +80,59 @@ pub(crate) trait ReplySink {
     }
 }
 
-/// What an adapter remembers of one connection: its code sets. Starts as ISO 8859-1 and no wide characters, which
-/// holds until the client tells its choice (CORBA 3.3 part 2, 7.10.2.5).
-#[derive(Debug)]
+/// What an adapter remembers of one connection: its code sets, which start as ISO 8859-1 and no wide characters and hold
+/// until the client tells its choice (CORBA 3.3 part 2, 7.10.2.5), and how the client writes exceptions in an `any`. Its
+/// requests are read with it, so that it can learn that.
 pub(crate) struct Session {
     code_sets: AtomicU8,
+    bare_exceptions: AtomicBool,
+    orb: Weak<OrbCore>,
 }
 
-impl Default for Session {
-    fn default() -> Self {
-        Session { code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()) }
+impl Environment for Session {
+    fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
+        self.orb.upgrade()?.value_factory(repository_id)
+    }
+
+    fn value_type(&self, repository_id: &str) -> Option<&'static TypeCode> {
+        self.orb.upgrade()?.value_type(repository_id)
+    }
+
+    fn share(&self) -> Option<Arc<dyn Environment>> {
+        self.orb.upgrade().map(|orb| -> Arc<dyn Environment> { orb })
+    }
+
+    fn note_exception_form(&self, bare: bool) {
+        let learns = |orb: Arc<OrbCore>| orb.config.bare_exceptions == BareExceptions::Auto;
+        if self.orb.upgrade().is_some_and(learns) {
+            self.bare_exceptions.store(bare, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("code_sets", &self.agreed_before()).finish_non_exhaustive()
     }
 }
 
 impl Session {
+    /// Of a connection to this ORB. Clients are taken to write exceptions as the standard has them until one has come, for
+    /// nothing tells what they are.
+    pub(crate) fn new(orb: &OrbCore) -> Session {
+        Session {
+            code_sets: AtomicU8::new(TransmissionCodeSets::UNNEGOTIATED.to_octet()),
+            bare_exceptions: AtomicBool::new(orb.config.bare_exceptions == BareExceptions::Yes),
+            orb: orb.weak(),
+        }
+    }
+
+    /// Whether exceptions in an `any` go to the client without their ids.
+    #[inline]
+    fn bare_exceptions(&self) -> bool {
+        self.bare_exceptions.load(Ordering::Relaxed)
+    }
+
     /// The code sets of a request, by what it says or an earlier one said; `None` when they are none that we speak.
     #[inline]
     fn code_sets(&self, request: &Request<'_>) -> Option<TransmissionCodeSets> {
@@ -137,17 +181,17 @@ impl Adapter {
         }
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            serve_cached(known, message, session, sink, orb, None);
+            serve_cached(known, message, session, sink, None);
         });
         if known {
             return;
         }
         if let Some((request, upcall)) = self.begin_plainly(message) {
             self.note(fingerprint, message, request.object_key, &upcall);
-            let (code_sets, encoding) = plain_encoding(session, orb);
+            let (code_sets, encoding) = plain_encoding(session);
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
-            let arguments = message.reader_under(code_sets, request.body_at).with_environment(&**orb);
+            let arguments = message.reader_under(code_sets, request.body_at).with_environment(session);
             let call = Call::new(request.operation, arguments, &responder);
             let current = upcall.enter();
             return dispatch(&current, call, &responder);
@@ -172,7 +216,7 @@ impl Adapter {
         // Again each time something has been moved, at most as often as there is room for in `Shifts`.
         let fingerprint = message.fingerprint();
         let known = self.if_cached(fingerprint, message, |known, message| {
-            while !serve_cached(known, message, session, sink, orb, Some(&shifts)) && shifts.apply(message) {}
+            while !serve_cached(known, message, session, sink, Some(&shifts)) && shifts.apply(message) {}
         });
         if known {
             return;
@@ -181,14 +225,14 @@ impl Adapter {
             return self.serve_begun(message, session, sink, orb, None);
         };
         self.note(fingerprint, message, request.object_key, &upcall);
-        let (code_sets, encoding) = plain_encoding(session, orb);
+        let (code_sets, encoding) = plain_encoding(session);
         let current = upcall.enter();
         loop {
             let Some(request) = message.plain_request() else { return }; // never: its header is what it was
             let wanted = request.response == Response::SyncWithTarget;
             let responder = Responder::new(sink, encoding, request.id, wanted, None);
             let arguments = message.reader_under(code_sets, request.body_at);
-            let arguments = arguments.with_environment(&**orb).with_shifts(&shifts);
+            let arguments = arguments.with_environment(session).with_shifts(&shifts);
             dispatch(&current, Call::new(request.operation, arguments, &responder), &responder);
             if responder.is_answered() || !shifts.apply(message) {
                 return;
@@ -268,7 +312,7 @@ impl Adapter {
         let agreed = session.code_sets(request);
         let code_sets = agreed.unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
         let encoding = Encoding {
-            bare_exceptions: orb.config.bare_exceptions,
+            bare_exceptions: session.bare_exceptions(),
             ..Encoding::native(request.version, code_sets)
         };
         let wanted = request.response == Response::SyncWithTarget;
@@ -290,7 +334,7 @@ impl Adapter {
         if let Some(outcome) = instead {
             return responder.end_instead(&outcome);
         }
-        if let Err(obstacle) = self.carry_out(request, code_sets, &responder, orb, begun, None) {
+        if let Err(obstacle) = self.carry_out(request, code_sets, &responder, session, begun, None) {
             park(obstacle, message, code_sets, &responder, orb);
         }
     }
@@ -302,7 +346,7 @@ impl Adapter {
         request: &Request<'_>,
         code_sets: TransmissionCodeSets,
         responder: &Responder<'_>,
-        orb: &Arc<OrbCore>,
+        environment: &dyn Environment,
         begun: Option<Upcall>,
         passed: Option<&PoaManager>,
     ) -> Result<(), WaitCause> {
@@ -315,7 +359,7 @@ impl Adapter {
             },
         };
         drop(probe);
-        let arguments = request.body.with_code_sets(code_sets).reader().with_environment(&**orb);
+        let arguments = request.body.with_code_sets(code_sets).reader().with_environment(environment);
         let call = Call::new(request.operation, arguments, responder);
         let current = upcall.enter();
         if let Some(interception) = responder.interception()
@@ -372,14 +416,13 @@ fn serve_cached(
     message: &Message,
     session: &Session,
     sink: &dyn ReplySink,
-    orb: &Arc<OrbCore>,
     shifts: Option<&Shifts>,
 ) -> bool {
-    let (_, encoding) = plain_encoding(session, orb);
+    let (_, encoding) = plain_encoding(session);
     let wanted = known.head.response() == Response::SyncWithTarget;
     let responder = Responder::of_cached(sink, encoding, known.head.id_of(message), wanted, known.operation);
     let mut arguments = known.head.arguments_of(message, encoding);
-    arguments.set_environment(&**orb);
+    arguments.set_environment(session);
     if let Some(shifts) = shifts {
         arguments = arguments.with_shifts(shifts);
     }
@@ -395,10 +438,10 @@ fn serve_cached(
 
 /// The code sets of a request that says nothing but what it must, and what its answer is written in.
 #[inline(always)] // a step of every call
-fn plain_encoding(session: &Session, orb: &OrbCore) -> (TransmissionCodeSets, Encoding) {
+fn plain_encoding(session: &Session) -> (TransmissionCodeSets, Encoding) {
     let code_sets = session.agreed_before();
     let native = Encoding::native(Version::V1_2, code_sets);
-    (code_sets, Encoding { bare_exceptions: orb.config.bare_exceptions, ..native })
+    (code_sets, Encoding { bare_exceptions: session.bare_exceptions(), ..native })
 }
 
 /// Has the servant carry out a request. A panic becomes UNKNOWN.

@@ -14,7 +14,7 @@ pub(crate) use link::{Acceptor, Added, Backlog, FastOutcome, Link};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -147,6 +147,7 @@ impl Connector {
                 .collect(),
             failed_ms: AtomicU64::new(0),
             was_connected: AtomicBool::new(false),
+            bare_exceptions: AtomicU8::new(UNKNOWN_FORM),
             accepted: Mutex::default(),
             sent: Condvar::new(),
             lost_oneways: Arc::default(),
@@ -290,12 +291,31 @@ pub(crate) struct EndpointLinks {
     failed_ms: AtomicU64,
     /// Whether there has ever been a connection.
     was_connected: AtomicBool,
+    /// How the server writes exceptions in an `any`: [`UNKNOWN_FORM`], or whether without their ids.
+    bare_exceptions: AtomicU8,
     /// Oneways that were lost while they waited for others to leave with.
     lost_oneways: Arc<AtomicUsize>,
     /// Connections that clients have made who say that they listen there.
     accepted: Mutex<Vec<Weak<Link>>>,
     made: Instant,
     common: Arc<ConnectorShared>,
+}
+
+/// No exception in an `any` has come from the server.
+const UNKNOWN_FORM: u8 = 2;
+
+impl EndpointLinks {
+    /// Whether the server writes exceptions in an `any` without their ids; `None` as long as none has come from it.
+    pub(crate) fn sends_bare_exceptions(&self) -> Option<bool> {
+        match self.bare_exceptions.load(Ordering::Relaxed) {
+            UNKNOWN_FORM => None,
+            bare => Some(bare != 0),
+        }
+    }
+
+    pub(crate) fn note_bare_exceptions(&self, bare: bool) {
+        self.bare_exceptions.store(u8::from(bare), Ordering::Relaxed);
+    }
 }
 
 /// One connection, or the place for it.

@@ -159,8 +159,8 @@ impl Passing {
     }
 
     fn callback(&self, then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static) -> Callback {
-        let orb = self.0.object().core().clone();
-        Box::new(move |outcome| then(outcome.map(|answer| RawReply::new(answer.into_remote_call(), &orb))))
+        let object = self.0.object().clone();
+        Box::new(move |outcome| then(outcome.map(|answer| RawReply::new(answer.into_remote_call(), &object))))
     }
 }
 

@@ -296,7 +296,7 @@ fn twoway(
         Err(e) => Err(e),
     };
     match answer {
-        Ok(answer) => Ok(RawReply::new(answer, target.core())),
+        Ok(answer) => Ok(RawReply::new(answer, target)),
         Err(e) => Err(about(target, operation, e)),
     }
 }

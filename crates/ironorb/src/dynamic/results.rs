@@ -16,7 +16,7 @@ use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
 use crate::client::Link;
 use crate::invocation::bad_reply;
-use crate::orb::OrbCore;
+use crate::object::ObjectRef;
 use crate::probe::{self, Stage};
 use crate::remote_call::Answer;
 
@@ -28,13 +28,14 @@ pub struct RawReply {
     user_exception: bool,
     /// Gets the message's buffer back.
     link: Option<Arc<Link>>,
-    orb: Arc<OrbCore>,
+    /// From whose server it came.
+    object: ObjectRef,
 }
 
 impl RawReply {
-    pub(super) fn new(answer: Answer, orb: &Arc<OrbCore>) -> Self {
+    pub(super) fn new(answer: Answer, object: &ObjectRef) -> Self {
         let Answer { message, link, body_at, user_exception } = answer;
-        RawReply { message: Some(message), body_at, user_exception, link, orb: orb.clone() }
+        RawReply { message: Some(message), body_at, user_exception, link, object: object.clone() }
     }
 
     /// Whether the body is a user exception: its repository id, then its members. Else it is the operation's result,
@@ -60,7 +61,7 @@ impl RawReply {
     /// A reader at the body.
     pub fn reader(&self) -> Reader<'_> {
         match &self.message {
-            Some(message) => message.reader_at(self.body_at).with_environment(&*self.orb),
+            Some(message) => message.reader_at(self.body_at).with_environment(self.object.environment()),
             None => Reader::new(&[], Encoding::NATIVE),
         }
     }

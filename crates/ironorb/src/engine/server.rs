@@ -210,7 +210,7 @@ impl ServerEngine {
                 answered_later: self.answered_later.clone(),
                 cancellations: Cancellations::default(),
             }),
-            session: Session::default(),
+            session: Session::new(&self.orb),
             waiting: 0,
             ending: None,
         };

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::time::Duration;
 
 use ironorb_giop::Version;
+use ironorb_giop::cdr::Environment;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::framer::{BUFFER_BYTES, ReceiveMemory};
 use ironorb_giop::ior::{IRONORB_ORB_TYPE, IiopProfile, Ior, Profile, TaggedComponent};
@@ -118,6 +119,19 @@ impl OrbCore {
             root: Mutex::new(None),
             is_shut_down: Mutex::new(false),
         })
+    }
+
+    /// The ORB beneath what values are read with. `None` where there is none, and while it is going.
+    pub(crate) fn beneath(environment: &dyn Environment) -> Option<Arc<OrbCore>> {
+        match environment.downcast_ref::<OrbCore>() {
+            Some(orb) => orb.this(),
+            None => environment.share()?.downcast_ref::<OrbCore>()?.this(),
+        }
+    }
+
+    /// Itself, for what the ORB owns.
+    pub(crate) fn weak(&self) -> Weak<OrbCore> {
+        self.this.clone()
     }
 
     /// Another owner of itself. `None` only while the last is going.

@@ -158,7 +158,7 @@ impl Connection {
             receiver: Mutex::new(receiver),
             waits,
             sender: Mutex::new(sender),
-            session: Session::default(),
+            session: Session::new(&server.orb),
             slow_path_flags: AtomicU8::new(slow_path_flags),
             served: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),

@@ -492,13 +492,22 @@ pub(crate) fn read_label(r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<i64, Cop
 /// An exception begins with its repository id. One peer leaves it out, so what stands there is taken for the id only
 /// if it is the id, with its length and its end; else it is the first member's. It is written but for that peer.
 fn exception_id(r: &mut Reader<'_>, w: &mut Writer<'_>, id: &str) -> Result<(), CopyError> {
-    match r.clone().read_str() {
+    let bare = match r.clone().read_str() {
         Ok(text) if text == id || id.is_empty() => {
             r.read_str()?;
-            write_exception_id(w, &text)
+            write_exception_id(w, &text)?;
+            false
         }
-        _ => write_exception_id(w, id),
+        _ => {
+            write_exception_id(w, id)?;
+            true
+        }
+    };
+    // Without an id in its type an exception does not tell.
+    if let Some(environment) = r.environment().filter(|_| !id.is_empty()) {
+        environment.note_exception_form(bare);
     }
+    Ok(())
 }
 
 fn write_exception_id(w: &mut Writer<'_>, id: &str) -> Result<(), CopyError> {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
 use ironorb_giop::connection::{ConnectionConfig, ConnectionEnd, Incoming, ServerConnection};
@@ -45,7 +45,7 @@ pub(crate) trait Acceptor: Send + Sync + fmt::Debug {
 pub(super) struct Bidirectional {
     role: Role,
     /// What the peer's requests have in common.
-    session: Session,
+    session: OnceLock<Session>,
     has_announced: AtomicBool,
     /// Whether the peer's first request has come, with what it tells of itself.
     has_heard: AtomicBool,
@@ -73,12 +73,17 @@ impl Bidirectional {
     fn new(role: Role) -> Bidirectional {
         Bidirectional {
             role,
-            session: Session::default(),
+            session: OnceLock::new(),
             has_announced: AtomicBool::new(false),
             has_heard: AtomicBool::new(false),
             backlog: Mutex::default(),
             cancellations: Cancellations::default(),
         }
+    }
+
+    /// Of what the peer asks an ORB here.
+    fn session(&self, orb: &OrbCore) -> &Session {
+        self.session.get_or_init(|| Session::new(orb))
     }
 
     /// By what our calls leave when not by a socket of our own.
@@ -243,7 +248,7 @@ impl Link {
             if !bidirectional.has_heard.swap(true, Ordering::SeqCst)
                 && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
             {
-                work.take_note(&orb, &bidirectional.session, &CallbackSink::over(link.clone()));
+                work.take_note(&orb, bidirectional.session(&orb), &CallbackSink::over(link.clone()));
             }
             if common.callback_threads.run(move || link.serve(work)).is_err() {
                 return self.end(state, ConnectionEnd::Lost);
@@ -257,7 +262,11 @@ impl Link {
         let bytes = work.bytes();
         let callbacks = bidirectional.common().and_then(|common| common.callbacks.get());
         if let Some(orb) = callbacks.and_then(|callbacks| callbacks.orb.upgrade()) {
-            work.carry_out_within_limits(&orb, &bidirectional.session, &CallbackSink::over(self.clone()));
+            work.carry_out_within_limits(
+                &orb,
+                bidirectional.session(&orb),
+                &CallbackSink::over(self.clone()),
+            );
         }
         lock(&bidirectional.backlog).remove(bytes);
     }

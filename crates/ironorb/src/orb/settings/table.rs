@@ -1,8 +1,9 @@
 //! The table of settings: names, what their values look like, what they decide. Nothing here reads a source.
 
 use super::values::{
-    assign, at_least_one, char_set, concurrency, demultiplexing, duration, duration_or_never, mode, never_or,
-    number, object_lookup, oneway_batching, operation_lookup, ring, size, transports, version, waiting, yes,
+    assign, at_least_one, bare_exceptions, char_set, concurrency, demultiplexing, duration,
+    duration_or_never, mode, never_or, number, object_lookup, oneway_batching, operation_lookup, ring, size,
+    transports, version, waiting, yes,
 };
 use super::{CONFIG_FILE, CONFIG_FILE_VARIABLE, OPTION_PREFIX, Settings, VARIABLE_PREFIX};
 
@@ -221,15 +222,21 @@ pub(super) static SETTINGS: &[Setting] = &[
     ),
     once(
         "bareExceptions",
-        "yes | no",
-        "Exceptions in an any lack their id, as omniORB wants. Default: no.",
-        |s, v| assign(&mut s.config.bare_exceptions, yes(v)),
+        "auto | yes | no",
+        "Exceptions in an any lack their id: by peer, always, never. Default: auto.",
+        |s, v| assign(&mut s.config.bare_exceptions, bare_exceptions(v)),
     ),
     once(
         "nativeCharSet",
         "UTF-8 | ISO-8859-1",
         "The code set of strings to ask for. Default: UTF-8.",
         |s, v| assign(&mut s.config.native_char_set, char_set(v)),
+    ),
+    once(
+        "preferUtf8",
+        "yes | no",
+        "Strings go in UTF-8 to every server that takes it. Default: no.",
+        |s, v| assign(&mut s.config.prefer_utf8, yes(v)),
     ),
     once("messageBytesMax", "SIZE", "Largest message, in and out. Default: 128MiB.", |s, v| {
         let bytes = size(v)?;

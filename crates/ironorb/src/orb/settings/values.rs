@@ -6,7 +6,8 @@ use ironorb_giop::{CharSet, Version};
 use ironorb_shm::RING_BYTES;
 
 use crate::config::{
-    BadConcurrency, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency, Transport, Waiting,
+    BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, ServerConcurrency,
+    Transport, Waiting,
 };
 use crate::messaging::OnewayBatching;
 
@@ -20,6 +21,17 @@ pub(super) fn yes(text: &str) -> Result<bool, String> {
         "yes" | "true" | "on" | "1" => Ok(true),
         "no" | "false" | "off" | "0" => Ok(false),
         _ => Err(format!("{text:?} is neither yes nor no")),
+    }
+}
+
+pub(super) fn bare_exceptions(text: &str) -> Result<BareExceptions, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(BareExceptions::Auto);
+    }
+    match yes(text) {
+        Ok(true) => Ok(BareExceptions::Yes),
+        Ok(false) => Ok(BareExceptions::No),
+        Err(_) => Err(format!("{text:?} is none of auto, yes and no")),
     }
 }
 
