@@ -215,6 +215,12 @@ impl ObjectRef {
         self.found(invoke::locate)
     }
 
+    /// Where the object's server has forwarded the calls of this reference so far: `None` before the first forward, and
+    /// while calls go where the reference says. Asks no server; [`locate`](Self::locate) does.
+    pub fn forwarded_to(&self) -> Option<Ior> {
+        self.routes().forwarded_to()
+    }
+
     /// Makes sure that the next call finds its way: connects, and follows forwards, also where the rebind policy forbids
     /// calls to do so (`validate_connection`). `false` when the object is known not to be there. Blocks.
     pub fn validate_connection(&self) -> Result<bool, SystemException> {

@@ -169,6 +169,13 @@ impl Attempts {
 const ATTEMPTS_MAX: usize = u64::BITS as usize;
 
 impl Routes {
+    /// Where the object's server has forwarded calls; `None` while they go where the reference says.
+    #[cold]
+    pub(crate) fn forwarded_to(&self) -> Option<Ior> {
+        let replaced = read(&self.replaced);
+        replaced.as_ref().filter(|replaced| replaced.is_forwarded).map(|replaced| (*replaced.ior).clone())
+    }
+
     /// The way to use now.
     #[inline]
     pub(crate) fn current(&self, object: &ObjectRef) -> Result<CurrentRoute<'_>, SystemException> {

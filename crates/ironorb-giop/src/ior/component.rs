@@ -116,7 +116,7 @@ impl<'a> TaggedComponent<'a> {
         }
     }
 
-    fn decode<'s, T>(
+    pub(super) fn decode<'s, T>(
         &'s self,
         tag: u32,
         body: impl FnOnce(&mut Reader<'s>) -> Result<T, Malformed>,
@@ -184,7 +184,7 @@ fn read_component<'a>(r: &mut Reader<'a>) -> Result<TaggedComponent<'a>, Malform
     Ok(TaggedComponent { tag: r.read_u32()?, data: Cow::Borrowed(r.read_octets()?) })
 }
 
-fn read_address<'a>(r: &mut Reader<'a>) -> Result<IiopAddress<'a>, Malformed> {
+pub(super) fn read_address<'a>(r: &mut Reader<'a>) -> Result<IiopAddress<'a>, Malformed> {
     Ok(IiopAddress { host: r.read_str()?, port: r.read_u16()? })
 }
 

@@ -6,7 +6,9 @@
 
 mod code_sets;
 mod component;
+mod facts;
 mod profile;
+mod security;
 mod text;
 
 pub use code_sets::{CodeSetComponent, CodeSetComponentInfo, CodeSetIncompatible};
@@ -14,8 +16,18 @@ pub use component::{
     Components, IRONORB_ORB_TYPE, OMNIORB_ORB_TYPE, TAG_ALTERNATE_IIOP_ADDRESS, TAG_CODE_SETS,
     TAG_IRONORB_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS, TAG_ORB_TYPE, TaggedComponent,
 };
+pub use facts::{
+    PolicyValue, RestrictedConnection, TAG_JAVA_CODEBASE, TAG_OMNIORB_BIDIR, TAG_OMNIORB_PERSISTENT_ID,
+    TAG_OMNIORB_RESTRICTED_CONNECTION, TAG_POLICIES, TAG_RMI_CUSTOM_MAX_STREAM_FORMAT, TAG_TAO_ENDPOINTS,
+    TaoEndpoint,
+};
 pub use profile::{
     IiopAddress, IiopProfile, Profile, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TaggedProfile, UnixAddress,
+};
+pub use security::{
+    AssociationOptions, AttributeLayer, AuthenticationLayer, PrivilegeAuthority, SecurityMechanism,
+    SecurityMechanisms, SslTransport, TAG_CSI_SEC_MECH_LIST, TAG_NULL_TAG, TAG_SECIOP_SEC_TRANS,
+    TAG_SSL_SEC_TRANS, TAG_TLS_SEC_TRANS, TlsTransport,
 };
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};

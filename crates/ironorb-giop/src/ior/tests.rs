@@ -139,7 +139,16 @@ fn text_errors_name_the_place() {
     check("IOR:0200", UrlErrorKind::IorData(MalformedKind::BadEncapsulation), 4);
     check("IOR:00000000000000", UrlErrorKind::IorData(MalformedKind::Truncated), 6);
     check("IOR:00000000000000010000000000000007", UrlErrorKind::IorData(MalformedKind::LengthBeyondData), 36);
-    check("IOR:0000000000000001000000000000000001", UrlErrorKind::IorData(MalformedKind::TrailingBytes), 36);
+}
+
+#[test]
+fn octets_after_a_reference_are_counted_and_do_not_spoil_it() {
+    let ior = Ior::with_profile("IDL:Bank:1.0", profile(Version::V1_1));
+    for (tail, left_over) in [("", 0), ("0000", 0), ("01", 1), ("00ab00", 2), ("ffffff", 3)] {
+        let text = format!("{ior}{tail}");
+        assert_eq!(Ior::parse_text(&text), Ok((ior.clone(), left_over)), "{tail}");
+        assert_eq!(text.parse(), Ok::<_, UrlError>(ior.clone()), "{tail}");
+    }
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use super::{ENCODING, Ior};
 use crate::cdr::{Reader, Writer};
-use crate::error::MalformedKind;
 use crate::url::{UrlError, UrlErrorKind};
 use crate::version::ByteOrder;
 
@@ -28,11 +27,11 @@ impl fmt::Display for Ior {
     }
 }
 
-/// Digits and prefix in either case; white space around the text does not count.
-impl FromStr for Ior {
-    type Err = UrlError;
-
-    fn from_str(text: &str) -> Result<Ior, UrlError> {
+impl Ior {
+    /// Reads the `IOR:` form, and tells how many octets follow the reference: from the first that is not zero, as some
+    /// ORBs pad with zeros. Such octets do not spoil the reference; Orbix leaves some. Digits and prefix stand in either
+    /// case, and white space around the text does not count.
+    pub fn parse_text(text: &str) -> Result<(Ior, usize), UrlError> {
         let from = text.len() - text.trim_ascii_start().len();
         let text = text.trim_ascii_end();
         let is_ior =
@@ -50,11 +49,17 @@ impl FromStr for Ior {
             Ok((ior, r.position()))
         };
         let (ior, end) = read().map_err(|e: crate::error::Malformed| refuse(e.kind, e.at as usize))?;
-        // Some ORBs pad with zeros; anything else was not meant to be here.
-        match bytes[end..].iter().position(|&byte| byte != 0) {
-            Some(rest) => Err(refuse(MalformedKind::TrailingBytes, end + rest)),
-            None => Ok(ior),
-        }
+        let padding = bytes[end..].iter().take_while(|&&byte| byte == 0).count();
+        Ok((ior, bytes.len() - end - padding))
+    }
+}
+
+/// Reads what [`Ior::parse_text`] reads, whatever follows the reference.
+impl FromStr for Ior {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Ior, UrlError> {
+        Ior::parse_text(text).map(|(ior, _)| ior)
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) use core::{OrbCore, shut_down};
 pub use initial::InitialReference;
 pub use settings::{CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, Setting, SettingError, settings};
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -135,6 +136,15 @@ impl Orb {
             return self.text_to_object(&text).map_err(|e| file_url::about(path, e));
         }
         self.text_to_object(url)
+    }
+
+    /// The text of a reference: that in the file which a `file:` URL names, and of any other URL its own. A file that
+    /// cannot be read is BAD_PARAM. Reads at most 1 MiB.
+    pub fn reference_text(url: &str) -> Result<Cow<'_, str>, SystemException> {
+        match file_url::path(url) {
+            Some(path) => file_url::read(path).map(Cow::Owned),
+            None => Ok(Cow::Borrowed(url)),
+        }
     }
 
     fn text_to_object(&self, url: &str) -> Result<ObjectRef, SystemException> {
