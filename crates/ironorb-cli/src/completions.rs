@@ -1,11 +1,10 @@
 //! `ironorb completions`: scripts with which shells complete the command.
 
-use std::io::{self, Write as _};
-
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::failure::{Failure, printed};
+use crate::failure::Failure;
+use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -17,7 +16,7 @@ pub(crate) fn run(arguments: &Arguments, mut command: Command) -> Result<(), Fai
     let mut script = Vec::new();
     generate(arguments.shell, &mut command, "ironorb", &mut script);
     script.extend_from_slice(operations(arguments.shell).as_bytes());
-    printed(io::stdout().write_all(&script))
+    output::text(String::from_utf8_lossy(&script))
 }
 
 /// What is added for the operations of `ironorb call`, which only the object's interface tells. The scripts above complete

@@ -1,8 +1,10 @@
 //! Why a command was not done, in words for the person who typed it.
 
 use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
+
+use crate::output;
 
 /// What failed, and what to do about it.
 #[derive(Debug)]
@@ -11,12 +13,29 @@ pub(crate) struct Failure {
     /// Whole lines as they are.
     body: String,
     help: Option<String>,
+    code: u8,
 }
 
 impl Failure {
-    /// `error: MESSAGE`; the message begins in lower case and has no full stop.
+    /// `error: MESSAGE`, with exit code 1: the command was understood, and not done. The message begins in lower case
+    /// and has no full stop.
     pub(crate) fn new(message: impl Display) -> Self {
-        Failure { message: message.to_string(), body: String::new(), help: None }
+        Failure { message: message.to_string(), body: String::new(), help: None, code: NOT_DONE }
+    }
+
+    /// `error: MESSAGE`, with exit code 2: what was typed cannot be meant, whatever any server says.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Failure { code: WRONG_USAGE, ..Failure::new(message) }
+    }
+
+    /// Ends a command that only prints, quietly: nothing reads its output any more.
+    pub(crate) fn output_closed() -> Self {
+        Failure { code: 0, ..Failure::new("") }
+    }
+
+    /// Makes it one of usage.
+    pub(crate) fn of_usage(self) -> Self {
+        Failure { code: WRONG_USAGE, ..self }
     }
 
     /// Lines below the message, as they are: what is known of it besides.
@@ -31,27 +50,28 @@ impl Failure {
         self
     }
 
-    /// Tells it on standard error.
+    /// Prints it on standard error and gives its exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let mut err = io::stderr().lock();
-        // Nobody is left to tell that standard error is closed.
         if !self.message.is_empty() {
-            let _ = writeln!(err, "error: {}", self.message);
+            output::note(format_args!("error: {}", self.message));
         }
         if !self.body.is_empty() {
-            let _ = writeln!(err, "{}", self.body.trim_end());
+            output::note(self.body.trim_end());
         }
         if let Some(help) = &self.help {
-            let _ = writeln!(err, "  help: {help}");
+            output::note(format_args!("  help: {help}"));
         }
-        ExitCode::FAILURE
+        ExitCode::from(self.code)
     }
 }
 
-/// Standard output is closed, as by `| head`: there is nobody to print for, which is not the user's mistake.
+/// Has printing to a closed standard output change nothing: the command goes on without its output.
 pub(crate) fn printed(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(format!("cannot print: {e}"))),
         _ => Ok(()),
     }
 }
+
+const NOT_DONE: u8 = 1;
+const WRONG_USAGE: u8 = 2;

@@ -8,6 +8,7 @@ use ironorb_build::{Config, Marshalling, check_outcome, generate_outcome};
 use ironorb_idl::{Options, Outcome, compile_file};
 
 use crate::failure::{Failure, printed};
+use crate::output;
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
@@ -82,7 +83,7 @@ fn check(settings: &Settings, files: &[PathBuf]) -> Result<(), Failure> {
         // The front end leaves what `@marshal` says to the generator.
         let refused = check_outcome(&outcome);
         if let Err(errors) = &refused {
-            eprintln!("{errors}\n");
+            output::note(format_args!("{errors}\n"));
         }
         bad += usize::from(outcome.model.is_none() || refused.is_err());
         warnings += outcome.diagnostics.warning_count();
@@ -114,7 +115,7 @@ fn compile(settings: &Settings, config: &Config, out: &Path, files: &[PathBuf]) 
             }
             Err(errors) => {
                 bad += 1;
-                eprintln!("{errors}\n");
+                output::note(format_args!("{errors}\n"));
             }
         }
     }
@@ -138,7 +139,7 @@ impl Settings {
     /// Compiles a file and tells what is wrong with it.
     pub(crate) fn compile(&self, file: &Path) -> Outcome {
         let outcome = compile_file(file, &self.options());
-        eprint!("{}", outcome.render(io::stderr().is_terminal()));
+        let _ = write!(io::stderr(), "{}", outcome.render(io::stderr().is_terminal()));
         outcome
     }
 

@@ -4,6 +4,8 @@
 //! the library as well. Exit codes: 0 done, 1 not done (with `error: …` on standard error), 2 wrong usage.
 
 #![forbid(unsafe_code)]
+// They panic when what they print to is closed; `output` has what prints.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod bridge;
 mod call;
@@ -16,6 +18,8 @@ mod idl;
 mod ifr;
 mod ior;
 mod naming;
+mod output;
+mod reference;
 mod seconds;
 mod serve_mock;
 mod serving;

@@ -1,6 +1,6 @@
 //! `ironorb serve-mock`: objects of any interface, with prepared answers.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::call::interface_named;
 use crate::failure::Failure;
-use crate::{idl, naming, serving};
+use crate::{idl, naming, output, serving};
 
 /// Serve objects of any interface, with prepared answers, until a signal (SIGINT, SIGTERM) ends it.
 ///
@@ -201,24 +201,20 @@ fn printing() -> Report {
         if let Some(line) = line.as_object_mut() {
             line.insert("at_ms".to_owned(), (begun.elapsed().as_millis() as u64).into());
         }
-        // Nobody is left to tell that standard output is closed; the objects serve on.
-        let _ = writeln!(io::stdout(), "{line}");
+        output::announce(line);
     })
 }
 
 fn announce(orb: &Orb, objects: &[MockObject], as_iors: bool) {
     let addresses = orb.published_addresses();
     let published: Vec<String> = addresses.iter().map(|address| format!(":1.2@{address}")).collect();
-    let mut out = io::stdout().lock();
     for object in objects {
         // The shortest key is the last.
         let reference = match object.keys().last() {
             Some(key) if !as_iors => format!("corbaloc:{}/{key}", published.join(",")),
             _ => object.reference().to_ior_string(),
         };
-        let _ = writeln!(out, "{}  {reference}", object.name());
+        output::announce(format_args!("{}  {reference}", object.name()));
     }
-    // Without a reader of standard output the objects are as good.
-    let _ = writeln!(out, "ready {}", addresses.join(","));
-    let _ = out.flush();
+    output::announce(format_args!("ready {}", addresses.join(",")));
 }

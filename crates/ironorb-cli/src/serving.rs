@@ -2,7 +2,7 @@
 //! end.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ironorb::{Orb, OrbBuilder};
@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// The signals that end a command. From here on none is lost, however early it comes.
 pub(crate) fn signals() -> Result<Signals, Failure> {
@@ -37,12 +38,8 @@ pub(crate) fn orb(
 
 /// Tells that a service is there, where, and where it keeps what.
 pub(crate) fn announce(orb: &Orb, service: &str, what: &str, kept: &str, corbaloc: &str) {
-    let mut out = io::stdout().lock();
-    // Without a reader of standard output the service is as good.
-    let _ = writeln!(out, "{service} at {}", orb.published_addresses().join(", "));
-    let _ = writeln!(out, "{what} are kept in {kept}");
-    let _ = writeln!(out, "ready {corbaloc}");
-    let _ = out.flush();
+    let addresses = orb.published_addresses().join(", ");
+    output::announce(format_args!("{service} at {addresses}\n{what} are kept in {kept}\nready {corbaloc}"));
 }
 
 /// Returns with the first signal; with its parent's end, too, if it is to.
@@ -58,7 +55,7 @@ pub(crate) fn wait_for_end(signals: &mut Signals, with_parent: bool) {
     let _ = signal_hook::flag::register_conditional_default(SIGINT, std::sync::Arc::new(true.into()));
     let _ = signal_hook::flag::register_conditional_default(SIGTERM, std::sync::Arc::new(true.into()));
     if !with_parent {
-        eprintln!("stopping: {}", signal.map_or("no more signals", name_of));
+        output::note(format_args!("stopping: {}", signal.map_or("no more signals", name_of)));
     }
 }
 

@@ -3,7 +3,6 @@
 mod trace;
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +16,8 @@ use crate::call;
 use crate::definitions;
 use crate::failure::Failure;
 use crate::idl;
+use crate::output;
+use crate::reference;
 use crate::seconds::seconds;
 use crate::serving;
 use trace::Trace;
@@ -135,11 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn announce(orb: &Orb, told: &str) {
-    let mut out = io::stdout().lock();
-    // Without a reader of standard output the bridge is as good.
-    let _ = write!(out, "{told}");
-    let _ = writeln!(out, "ready {}", orb.published_addresses().join(", "));
-    let _ = out.flush();
+    output::announce(format_args!("{told}ready {}", orb.published_addresses().join(", ")));
 }
 
 /// Publishes one target; its key as people write it, and the reference.
@@ -149,7 +146,7 @@ fn publish(orb: &Orb, bridge: &Bridge, target: &str) -> Result<(String, ObjectRe
         Some((name, url)) if !name.is_empty() && !name.contains(':') => (Some(name), url),
         _ => (None, target),
     };
-    let object = orb.string_to_object(url).map_err(|e| call::explain_reference(&e))?;
+    let object = reference::object(orb, url).map_err(|e| call::explain_reference(url, &e))?;
     let key = match name {
         Some(name) => name.as_bytes().to_vec(),
         None => match object.ior().iiop_profiles().next() {
@@ -179,7 +176,7 @@ impl Arguments {
     }
 }
 
-fn version(text: &str) -> Result<Version, String> {
+pub(crate) fn version(text: &str) -> Result<Version, String> {
     match text {
         "1.0" => Ok(Version::V1_0),
         "1.1" => Ok(Version::V1_1),
@@ -188,7 +185,7 @@ fn version(text: &str) -> Result<Version, String> {
     }
 }
 
-fn host_and_port(text: &str) -> Result<(String, u16), String> {
+pub(crate) fn host_and_port(text: &str) -> Result<(String, u16), String> {
     let bad = || "write HOST:PORT, with brackets around an IPv6 address".to_owned();
     let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

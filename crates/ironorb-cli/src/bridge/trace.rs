@@ -9,6 +9,8 @@ use std::thread::JoinHandle;
 use ironorb_dynamic::bridge::{Observer, Outcome, Passed};
 use serde_json::Value;
 
+use crate::output;
+
 /// Lines that may wait to be printed; more are left out, and counted.
 const LINES_MAX: usize = 4096;
 
@@ -74,7 +76,7 @@ impl Trace {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = &self.counts;
         if self.shows_counts {
-            eprintln!(
+            output::note(format_args!(
                 "{} calls, {} oneways, {} user exceptions, {} system exceptions; {} given up; {} bytes there, {} bytes \
                  back; {} read and written anew",
                 of(&counts.calls),
@@ -85,10 +87,13 @@ impl Trace {
                 of(&counts.request_bytes),
                 of(&counts.reply_bytes),
                 of(&counts.rewritten),
-            );
+            ));
         }
         if of(&counts.untold) > 0 {
-            eprintln!("{} calls were not shown: nobody read fast enough", of(&counts.untold));
+            output::note(format_args!(
+                "{} calls were not shown: standard error was not read fast enough",
+                of(&counts.untold)
+            ));
         }
     }
 }

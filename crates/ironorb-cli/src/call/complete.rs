@@ -2,7 +2,6 @@
 //!
 //! Whatever goes wrong here is silence: a shell shows nobody what completion says, and waits for it.
 
-use std::io::{self, Write as _};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -11,7 +10,8 @@ use clap::{Args, Parser};
 use ironorb::{Orb, OrbBuilder};
 
 use super::{Arguments, operation};
-use crate::failure::{Failure, printed};
+use crate::failure::Failure;
+use crate::output;
 
 /// How long a shell waits at most: files may be slow to read, and servers may not be there. Default and only value.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub(crate) fn complete(arguments: CompleteArguments) -> Result<(), Failure> {
     });
     let names = found.recv_timeout(PATIENCE).ok().flatten().unwrap_or_default();
     let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
-    printed(io::stdout().write_all(lines.as_bytes()))
+    output::text(lines)
 }
 
 #[derive(Parser)]

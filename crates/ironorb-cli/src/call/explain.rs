@@ -5,10 +5,12 @@ use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExc
 
 use crate::failure::Failure;
 use crate::naming::address_of;
+use crate::reference::is_misspelt;
 
 /// Why a reference is none.
-pub(crate) fn reference(e: &SystemException) -> Failure {
+pub(crate) fn reference(typed: &str, e: &SystemException) -> Failure {
     let failure = with_parts(Failure::new("the reference leads to no object"), e);
+    let failure = if is_misspelt(typed, e) { failure.of_usage() } else { failure };
     match e.minor {
         MinorCode::BAD_PARAM_URL_SCHEME | MinorCode::BAD_PARAM_URL_ADDRESS => {
             failure.with_help("a reference is `IOR:…`, `corbaloc:…`, `corbaname:…` or `file:…`")
@@ -18,7 +20,7 @@ pub(crate) fn reference(e: &SystemException) -> Failure {
 }
 
 /// What failed, why, whether it may be done again, and what to try.
-pub(super) fn system(what: &str, object: &ObjectRef, e: &SystemException) -> Failure {
+pub(crate) fn system(what: &str, object: &ObjectRef, e: &SystemException) -> Failure {
     use SystemExceptionKind as Kind;
     let failure = with_parts(Failure::new(what), e);
     let at = address_of(object);

@@ -11,7 +11,6 @@ mod sources;
 mod timing;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::Args;
@@ -20,10 +19,11 @@ use ironorb::{Context, Orb, OrbBuilder};
 use ironorb_dynamic::{declaration, signature};
 
 use crate::calling;
-use crate::failure::{Failure, printed};
+use crate::failure::Failure;
 use crate::seconds::seconds;
+use crate::{output, reference};
 pub(crate) use complete::{CompleteArguments, complete};
-pub(crate) use explain::reference as explain_reference;
+pub(crate) use explain::{reference as explain_reference, system as explain_system};
 use operation::Found;
 pub(crate) use operation::interface_named;
 use sources::Sources;
@@ -100,10 +100,11 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
     let mut known = arguments.sources.read()?;
     let orb = calling::orb(orb, arguments.timeout)?;
     arguments.sources.add_repository(&mut known, &orb)?;
-    let object = orb.string_to_object(&arguments.reference).map_err(|e| explain::reference(&e))?;
+    let typed = &arguments.reference;
+    let object = reference::object(&orb, typed).map_err(|e| explain::reference(typed, &e))?;
     let interface = || arguments.sources.interface_of(&object, &known);
     let Some(typed) = &arguments.operation else {
-        return printed(write!(io::stdout(), "{}", declaration(&*interface()?)));
+        return output::text(declaration(&*interface()?));
     };
     let Found { operation, value } = match operation::of_every_object(typed) {
         Some(found) => found,

@@ -1,14 +1,13 @@
 //! What a call has brought, as JSON and in words.
 
-use std::io::{self, Write as _};
-
 use ironorb::dynamic::{DynamicError, OperationDescription, Results};
 use ironorb::{Any, ObjectRef};
 use ironorb_dynamic::{Interfaces, json};
 use serde_json::{Map, Value};
 
 use super::explain;
-use crate::failure::{Failure, printed};
+use crate::failure::Failure;
+use crate::output;
 
 pub(super) struct Telling<'a> {
     pub(super) operation: &'a OperationDescription,
@@ -37,7 +36,7 @@ impl Telling<'_> {
             whole.insert("out".to_owned(), Value::Object(out));
             Value::Object(whole)
         };
-        printed(writeln!(io::stdout(), "{}", self.text(&told)))
+        output::line(self.text(&told))
     }
 
     fn by_anys(&self, results: &Results) -> Result<(Value, Map<String, Value>), Failure> {

@@ -1,9 +1,10 @@
 //! How long a call takes.
 
-use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use ironorb::dynamic::{DynamicError, Request, Results};
+
+use crate::output;
 
 /// Most calls that are timed at once: their times are kept. Worst case 16 MB.
 pub(super) const CALLS_MAX: i64 = 1_000_000;
@@ -16,8 +17,7 @@ pub(super) fn repeat(request: &mut Request<'_>, calls: u32) -> Result<Results, D
         let results = request.invoke()?;
         times.push(begun.elapsed());
         if times.len() >= calls as usize {
-            // Nobody is left to tell that standard error is closed.
-            let _ = writeln!(io::stderr(), "{}", summary(times));
+            output::note(summary(times));
             return Ok(results);
         }
     }

@@ -8,6 +8,7 @@ use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Holds the temporary folder. The other processes end by themselves when this one has.
 pub(super) struct Guard {
@@ -44,7 +45,7 @@ impl Guard {
 }
 
 fn end(folder: &PathBuf, why: &str, code: i32) -> ! {
-    eprintln!("error: {why}");
+    output::note(format_args!("error: {why}"));
     let _ = std::fs::remove_dir_all(folder);
     std::process::exit(code)
 }

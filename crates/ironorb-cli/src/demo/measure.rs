@@ -10,6 +10,7 @@ use super::failed;
 use super::idl::demo::{Sensor as _, SensorRef, sensor::CalibrateError};
 use super::statistics::Summary;
 use crate::failure::Failure;
+use crate::output;
 
 /// A kind of call.
 pub(super) struct Row {
@@ -223,17 +224,17 @@ impl Answer {
     }
 }
 
-pub(super) fn print_head() {
-    println!(
+pub(super) fn print_head() -> Result<(), Failure> {
+    output::line(format_args!(
         "  {:<22} {:<26} {:>10} {:>10} {:>10} {:>6}",
         "call", "result", "median", "p99", "socket", "ratio"
-    );
+    ))
 }
 
 impl Measured {
-    pub(super) fn print(&self, name: &str) {
+    pub(super) fn print(&self, name: &str) -> Result<(), Failure> {
         let us = |number: f64| format!("{number:.1} us");
-        println!(
+        output::line(format_args!(
             "  {:<22} {:<26} {:>10} {:>10} {:>10} {:>6.2}",
             name,
             self.result,
@@ -241,7 +242,7 @@ impl Measured {
             us(self.calls.p99_us),
             us(self.socket.median_us),
             self.calls.median_us / self.socket.median_us
-        );
+        ))
     }
 }
 

@@ -19,6 +19,7 @@ use clap::Args;
 use ironorb::{Orb, TypedRef as _};
 
 use crate::failure::Failure;
+use crate::output;
 use guard::Guard;
 use idl::demo::{Sensor as _, SensorRef};
 use measure::{Baseline, Row};
@@ -46,14 +47,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let guard = Guard::new(Duration::from_secs(60) + Duration::from_millis(5) * calls as u32)?;
     let mut stage = Stage::set(&guard)?;
-    stage.introduce();
+    stage.introduce()?;
     let sensor = stage.resolve()?;
     stage.calls(&sensor, calls)?;
     stage.burst(&sensor, calls)?;
     stage.restart(&sensor)?;
     stage.strike()?;
-    println!("\nAll steps done in {:.1} s.", begun.elapsed().as_secs_f64());
-    Ok(())
+    output::line(format_args!("\nAll steps done in {:.1} s.", begun.elapsed().as_secs_f64()))
 }
 
 /// The processes, and where they are.
@@ -85,45 +85,55 @@ impl Stage {
         Ok(Stage { orb, naming, naming_url, server, ready, core })
     }
 
-    fn introduce(&self) {
-        println!("IronORB {} demo: three processes on this machine", env!("CARGO_PKG_VERSION"));
-        println!("  naming service  process {}, {}", self.naming.id(), self.naming_url);
-        println!("  server          process {}, iiop://{}", self.server.id(), self.ready.address);
-        println!("  client          process {}, this one", std::process::id());
+    fn introduce(&self) -> Result<(), Failure> {
+        output::line(format_args!(
+            "IronORB {} demo: three processes on this machine",
+            env!("CARGO_PKG_VERSION")
+        ))?;
+        output::line(format_args!("  naming service  process {}, {}", self.naming.id(), self.naming_url))?;
+        output::line(format_args!(
+            "  server          process {}, iiop://{}",
+            self.server.id(),
+            self.ready.address
+        ))?;
+        output::line(format_args!("  client          process {}, this one", std::process::id()))?;
         if cfg!(debug_assertions) {
-            println!("  This is no release build: what calls cost here says nothing about IronORB.");
+            output::line(format_args!(
+                "  This is no release build: what calls cost here says nothing about IronORB."
+            ))?;
         }
+        Ok(())
     }
 
     fn resolve(&self) -> Result<SensorRef, Failure> {
-        println!("\nResolve by name");
+        output::line(format_args!("\nResolve by name"))?;
         let context = self.naming_url.trim_start_matches("corbaloc:").trim_end_matches("/NameService");
         let url = format!("corbaname:{context}#{NAME}");
         let begun = Instant::now();
         let sensor: SensorRef =
             self.orb.resolve(&url).map_err(|e| Failure::new(format!("resolving {url}: {e}")))?;
         let took = begun.elapsed();
-        println!("  {url}");
-        println!(
+        output::line(format_args!("  {url}"))?;
+        output::line(format_args!(
             "  is {} at {} ({:.1} ms, two connections included)",
             sensor.object().type_id(),
             self.ready.address,
             1000.0 * took.as_secs_f64()
-        );
+        ))?;
         Ok(sensor)
     }
 
     fn calls(&mut self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
         let kept = self.core.and_then(cores::Kept::on);
         let place = if kept.is_some() { "both processes on one core" } else { "the processes on any core" };
-        println!(
+        output::line(format_args!(
             "\nCalls: {calls} of each, one thread, {place}; beside them a plain socket with the same bytes"
-        );
-        measure::print_head();
+        ))?;
+        measure::print_head()?;
         for row in measure::ROWS {
             let exchange = bytes::of(row, sensor)?;
             let mut baseline = Baseline::connect(self.ready.raw[0], exchange)?;
-            measure::compare(row, sensor, &mut baseline, calls)?.print(row.name);
+            measure::compare(row, sensor, &mut baseline, calls)?.print(row.name)?;
         }
         drop(kept);
         self.server.tell("spread")?;
@@ -134,8 +144,8 @@ impl Stage {
     fn burst(&self, sensor: &SensorRef, calls: usize) -> Result<(), Failure> {
         let threads = self.ready.raw.len();
         let each = calls.div_ceil(threads);
-        println!("\nBurst: {threads} threads at once, {each} calls each");
-        measure::print_head();
+        output::line(format_args!("\nBurst: {threads} threads at once, {each} calls each"))?;
+        measure::print_head()?;
         let exchange = bytes::of(&Row::ADD, sensor)?;
         let before = sensor.add(0).map_err(failed("add(0)"))?;
         let mut measured = measure::burst(sensor, &self.ready.raw, exchange, each)?;
@@ -147,33 +157,38 @@ impl Stage {
             )));
         }
         measured.result = format!("{counted} calls, {counted} counted");
-        measured.print("add(1)");
-        Ok(())
+        measured.print("add(1)")
     }
 
     fn restart(&mut self, sensor: &SensorRef) -> Result<(), Failure> {
-        println!("\nRestart: the server is killed and started again; the client keeps its reference");
+        output::line(format_args!(
+            "\nRestart: the server is killed and started again; the client keeps its reference"
+        ))?;
         self.server.kill()?;
-        println!("  killed          process {}", self.server.id());
+        output::line(format_args!("  killed          process {}", self.server.id()))?;
         match sensor.ping() {
             Ok(()) => return Err(Failure::new("a call was answered though the server had been killed")),
-            Err(e) => println!("  ping()          {}", short(&e)),
+            Err(e) => output::line(format_args!("  ping()          {}", short(&e)))?,
         }
         let (server, ready) = start_server(&self.naming_url, &self.ready.address.to_string(), None)?;
         (self.server, self.ready) = (server, ready);
-        println!("  started again   process {}, iiop://{}", self.server.id(), self.ready.address);
+        output::line(format_args!(
+            "  started again   process {}, iiop://{}",
+            self.server.id(),
+            self.ready.address
+        ))?;
         let begun = Instant::now();
         sensor.ping().map_err(failed("ping() after the restart"))?;
         let took = begun.elapsed();
-        println!(
+        output::line(format_args!(
             "  ping()          done through the old reference ({:.1} ms, a connection included)",
             1000.0 * took.as_secs_f64()
-        );
+        ))?;
         let sum = sensor.add(1).map_err(failed("add(1) after the restart"))?;
         if sum != 1 {
             return Err(Failure::new(format!("the new server should have counted 1 call, not {sum}")));
         }
-        println!("  add(1)          {sum}: the new process counts from 0");
+        output::line(format_args!("  add(1)          {sum}: the new process counts from 0"))?;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use ironorb::{Orb, PoaPolicies, SystemException};
 use super::cores::Kept;
 use super::idl::demo::{self, OutOfRange, Reading, Readings, SensorRef};
 use crate::failure::Failure;
+use crate::output;
 
 /// For the demo itself, not for people.
 #[derive(Debug, Args)]
@@ -50,12 +51,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let raw = raw.map_err(|e| Failure::new(format!("cannot listen with a plain socket: {e}")))?;
     root.manager().activate().map_err(Failure::new)?;
     let raw: Vec<String> = raw.iter().map(SocketAddr::to_string).collect();
-    println!("ready {} {}", orb.published_addresses().join(","), raw.join(" "));
+    output::announce(format_args!("ready {} {}", orb.published_addresses().join(","), raw.join(" ")));
     // The demo's process holds the other end: when it is gone, nobody needs this one.
     for line in std::io::stdin().lines().map_while(Result::ok) {
         if line == "spread" {
             kept.iter().for_each(Kept::spread);
-            println!("ready spread");
+            output::announce(format_args!("ready spread"));
         }
     }
     orb.shutdown(true).map_err(Failure::new)

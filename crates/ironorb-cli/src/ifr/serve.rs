@@ -10,7 +10,7 @@ use super::load::{load, open_store};
 use super::loader;
 use crate::failure::Failure;
 use crate::idl::Settings;
-use crate::serving;
+use crate::{output, serving};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Held until everything is there, so that clients of an earlier run are not told that their definitions are gone.
     let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
     let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
-    let report = Box::new(|fault: &_| eprintln!("error: {fault}"));
+    let report = Box::new(|fault: &_| output::note(format_args!("error: {fault}")));
     let server =
         InterfaceRepositoryServer::start_reporting(&orb, repository, report).map_err(Failure::new)?;
     loader::start(&orb, &server).map_err(Failure::new)?;

@@ -7,6 +7,7 @@ use ironorb::{ObjectRef, TypedRef as _};
 use super::explain::{Fault, explain, name_of, system};
 use super::place::{Place, Session, components, in_words};
 use crate::failure::Failure;
+use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Binding {
@@ -49,8 +50,7 @@ pub(super) fn new_context(place: &Place, name: Option<&str>, parents: bool) -> R
     let Some(name) = name else {
         let made = session.start.new_context().map_err(|e| system("cannot make a context", &session, &e))?;
         let made = made.ok_or_else(|| Failure::new("the naming service gave a nil context"))?;
-        println!("{}", made.object().to_ior_string());
-        return Ok(());
+        return output::line(made.object().to_ior_string());
     };
     let components = components(name)?;
     with_parents(&session, &components, parents, || {
@@ -108,7 +108,7 @@ fn with_parents(
     }
     for end in 1..name.len() {
         match session.start.bind_new_context(&name[..end]).map_err(Fault::from) {
-            Ok(_) => eprintln!("made the context `{}`", name_of(&name[..end])),
+            Ok(_) => output::note(format_args!("made the context `{}`", name_of(&name[..end]))),
             Err(Fault::AlreadyBound) => {}
             Err(other) => return Err(other),
         }

@@ -7,7 +7,7 @@ use ironorb::{Orb, ServerConcurrency, TypedRef as _};
 use ironorb_services::naming::{Limits, NamingServer, NamingService, Store};
 
 use crate::failure::Failure;
-use crate::serving;
+use crate::{output, serving};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     // Held until everything is there, so that clients of an earlier run are not told that their contexts are gone.
     let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
     let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
-    let report = Box::new(|fault: &_| eprintln!("error: {fault}"));
+    let report = Box::new(|fault: &_| output::note(format_args!("error: {fault}")));
     let service = NamingService::new(store, Limits::default());
     let server = NamingServer::start_reporting(&orb, service, report).map_err(Failure::new)?;
     orb.root_poa().manager().activate().map_err(Failure::new)?;

@@ -10,6 +10,7 @@ use ironorb::{SystemException, TypedRef as _};
 use super::explain::{name_of, system};
 use super::place::{Place, Session, address_of};
 use crate::failure::{Failure, printed};
+use crate::output;
 
 pub(super) fn list(place: &Place, name: Option<&str>) -> Result<(), Failure> {
     let session = place.open()?;
@@ -29,7 +30,7 @@ pub(super) fn list(place: &Place, name: Option<&str>) -> Result<(), Failure> {
 pub(super) fn resolve(place: &Place, name: &str) -> Result<(), Failure> {
     let session = place.open()?;
     let object = session.resolve(name)?;
-    printed(writeln!(io::stdout(), "{}", object.to_ior_string()))
+    output::line(object.to_ior_string())
 }
 
 pub(super) fn tree(place: &Place, name: Option<&str>, depth: usize) -> Result<(), Failure> {
