@@ -138,11 +138,20 @@ fn bench_peers() -> Result<(), String> {
     step("the peers of the benchmarks", cargo(&build))
 }
 
-/// What a call costs, beside the committed table. In a release build: that is what the table is of.
+/// What a call costs, beside the committed table. In a build of the profile `dist`: that is what the table is of.
 fn counts(mode: &str) -> Result<(), String> {
     packages::install_missing()?;
-    let run =
-        ["run", "--quiet", "--release", "--locked", "-p", "ironorb-guard", "--", mode, "bench/counts.txt"];
+    let run = [
+        "run",
+        "--quiet",
+        "--profile=dist",
+        "--locked",
+        "-p",
+        "ironorb-guard",
+        "--",
+        mode,
+        "bench/counts.txt",
+    ];
     step("counts of a call", cargo(&run))
 }
 
