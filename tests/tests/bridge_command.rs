@@ -73,8 +73,8 @@ fn a_bridge_publishes_targets_and_tells_calls() {
 #[test]
 fn wrong_usage_is_told() {
     let told = |args: &[&str], code: i32| run([&["bridge"], args].concat()).expect_failure(code);
-    assert!(told(&["--listen", "iiop://127.0.0.1:0", "nonsense"], 1).contains("leads to no object"));
-    assert!(told(&["--endpoint", "iiop://127.0.0.1:0", "nonsense"], 1).contains("leads to no object"));
+    assert!(told(&["--listen", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
+    assert!(told(&["--endpoint", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
     assert!(told(&["--to", "nowhere"], 2).contains("HOST:PORT"));
     assert!(told(&["--giop", "1.3", "--to", "a:1"], 2).contains("1.0, 1.1 or 1.2"));
     assert!(told(&["--through", "--to", "a:1"], 2).contains("--idl"));

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ironorb::{Orb, TypedRef as _};
+use ironorb::{CompletionStatus, MinorCode, Orb, SystemException, SystemExceptionKind, TypedRef as _};
 use ironorb_tests::command::{Done, NamingProcess, done, ironorb, run};
 use ironorb_tests::testing::{Derived, Probe};
 use ironorb_tests::{Deriving, Hooked, Probing, eventually};
@@ -42,12 +42,23 @@ impl Served {
         serde_json::from_str(&self.call(args).expect()).unwrap()
     }
 
+    /// It is wrong usage, whatever the object says.
     #[track_caller]
     fn refused(&self, args: &[&str], parts: &[&str]) {
-        let said = self.call(args).expect_failure(1);
-        for part in parts {
-            assert!(said.contains(part), "{part} is not in\n{said}");
-        }
+        assert_says(&self.call(args).expect_failure(2), parts);
+    }
+
+    /// It was understood, and not done.
+    #[track_caller]
+    fn failed(&self, args: &[&str], parts: &[&str]) {
+        assert_says(&self.call(args).expect_failure(1), parts);
+    }
+}
+
+#[track_caller]
+fn assert_says(said: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(said.contains(part), "{part} is not in\n{said}");
     }
 }
 
@@ -127,9 +138,9 @@ fn arguments_come_from_files_and_standard_input() {
     let from_stdin = |args: &[&str], input: &str| with_input(&[&at[..], args].concat(), input);
     assert_eq!(from_stdin(&["add", "-"], r#"{"a": 40, "b": 1}"#).expect(), "41\n");
     assert_eq!(from_stdin(&["add", "1", "-"], "50").expect(), "51\n");
-    let said = from_stdin(&["add", "-", "-"], "50").expect_failure(1);
+    let said = from_stdin(&["add", "-", "-"], "50").expect_failure(2);
     assert!(said.contains("only one argument can come from standard input"), "{said}");
-    let said = from_stdin(&["add", "1", "-"], "{").expect_failure(1);
+    let said = from_stdin(&["add", "1", "-"], "{").expect_failure(2);
     assert!(said.contains("standard input is not JSON: EOF"), "{said}");
     // A text needs no quotes there either; one that is JSON has them.
     for (text, meant) in [
@@ -143,7 +154,7 @@ fn arguments_come_from_files_and_standard_input() {
     ] {
         assert_eq!(probe.json(&["echo", &file("text", text)]), json!(meant), "{text:?}");
     }
-    probe.refused(&["add", "@no/such/file"], &["cannot read no/such/file", "No such file"]);
+    probe.failed(&["add", "@no/such/file"], &["cannot read no/such/file", "No such file"]);
     // A reference in a file.
     let ior = file("object.ior", &probe.ior).replace('@', "file:");
     assert_eq!(run(["call", &ior, "add", "1", "1", "--idl", PROBE_IDL]).expect(), "2\n");
@@ -185,7 +196,7 @@ fn exceptions_are_told_in_words_and_as_json() {
     let said = probe.call(&["refuse", "no", "--compact"]).expect_failure(1);
     assert_eq!(said.lines().count(), 2, "{said}");
 
-    probe.refused(
+    probe.failed(
         &["raise_system", "7"],
         &[
             "error: `raise_system` failed\n",
@@ -196,14 +207,14 @@ fn exceptions_are_told_in_words_and_as_json() {
     );
     probe.refused(&["raise_system", "0x"], &["the argument `minor`: $: expected a whole number"]);
     // OMG's minor codes mean something for a kind only, and this is none of NO_PERMISSION's.
-    probe.refused(&["raise_system", "1330446337"], &["0x4f4d0001, 1 of the standard's for NO_PERMISSION"]);
-    probe.refused(&["_interface"], &["INTF_REPOS", "0x4f4d0001, no interface repository is available"]);
+    probe.failed(&["raise_system", "1330446337"], &["0x4f4d0001, 1 of the standard's for NO_PERMISSION"]);
+    probe.failed(&["_interface"], &["INTF_REPOS", "0x4f4d0001, no interface repository is available"]);
 }
 
 #[test]
 fn deadlines_and_options_of_the_orb_count() {
     let probe = Served::probe(Probing::default());
-    probe.refused(
+    probe.failed(
         &["block", "-ORBcallTimeout", "50ms"],
         &["TIMEOUT", "completed: maybe; calling again could do it twice", "help: --timeout SECONDS"],
     );
@@ -223,7 +234,7 @@ fn mistakes_are_told_with_what_is_likely_meant() {
         &["error: Probe has no operation or attribute `reflekt`", "help: `reflect` is likely meant"],
     );
     probe.refused(&["lable=red"], &["Probe has no attribute `lable`", "`label` is likely meant"]);
-    let said = probe.call(&["something_else"]).expect_failure(1);
+    let said = probe.call(&["something_else"]).expect_failure(2);
     assert!(said.contains("--list shows") && !said.contains("likely"), "{said}");
     probe.refused(
         &["add", "1"],
@@ -247,7 +258,7 @@ fn mistakes_are_told_with_what_is_likely_meant() {
     assert!(said.contains("CosNaming.idl: it has none of these interfaces"), "{said}");
     let said = call(&[&probe.ior, "destroy", "--idl", NAMING_IDL, "--interface", "BindingIterator"]);
     assert!(said.contains("BAD_OPERATION") && said.contains("_repository_id"), "{said}");
-    let said = call(&["IOR:00", "ping", "--idl", PROBE_IDL]);
+    let said = run(["call", "IOR:00", "ping", "--idl", PROBE_IDL]).expect_failure(2);
     assert!(said.contains("the reference leads to no object"), "{said}");
     let said = call(&["corbaloc::127.0.0.1:1/x", "ping", "--idl", PROBE_IDL]);
     assert!(said.contains("TRANSIENT") && said.contains("is the server running at 127.0.0.1:1?"), "{said}");
@@ -309,7 +320,7 @@ fn what_comes_back_in_parameters_stands_beside_the_result() {
         "members": {"why": "missing_node", "rest_of_name": [{"id": "x", "kind": ""}]},
     });
     assert_eq!(told(&said), expected);
-    let said = call(&["resolve", r#"[{"id": "x"}]"#]).expect_failure(1);
+    let said = call(&["resolve", r#"[{"id": "x"}]"#]).expect_failure(2);
     assert!(said.contains("the argument `n`: $[0]: the member \"kind\" is missing"), "{said}");
     // By its name.
     let url = format!("corbaname::1.2@{}#a.k", service.address);
@@ -353,4 +364,116 @@ fn shells_complete_the_command() {
     let offered = done(&bash.args(["-c", &asked]).output().unwrap()).expect();
     assert_eq!(offered, "--time --timeout\n");
     run(["completions", "tcsh"]).expect_failure(2);
+}
+
+#[test]
+fn a_skeleton_of_the_arguments_is_printed_and_taken() {
+    let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    let url = format!("corbaloc::1.2@{}/NameService", service.address);
+    let call = |args: &[&str]| run(["call", &url].iter().chain(args).chain(&["--idl", NAMING_IDL]));
+    let template: Value = serde_json::from_str(&call(&["bind", "--template"]).expect()).unwrap();
+    assert_eq!(template, json!({"n": [{"id": "", "kind": ""}], "obj": null}));
+    assert_eq!(call(&["new_context", "--template"]).expect(), "{}\n");
+    // The skeleton is what the operation takes.
+    let filled = template.to_string().replacen("\"\"", "\"thing\"", 1);
+    call(&["bind", &filled]).expect();
+    assert_eq!(run(["naming", "list", "--naming", &service.address]).expect(), "thing\n");
+    // Members that are left out have their default.
+    let said = call(&["unbind", r#"[{"id": "thing"}]"#]).expect_failure(2);
+    assert!(said.contains("the member \"kind\" is missing"), "{said}");
+    call(&["unbind", r#"[{"id": "thing"}]"#, "--fill"]).expect();
+    assert_eq!(run(["naming", "list", "--naming", &service.address]).expect(), "");
+    assert_eq!(call(&["list", "--fill", "--compact"]).expect(), "{\"out\":{\"bl\":[],\"bi\":null}}\n");
+    call(&["bind", "--template", "--time", "3"]).expect_failure(2);
+}
+
+#[test]
+fn a_type_is_described_by_any_of_its_names() {
+    let probe = Served::probe(Probing::default());
+    let describe = |name: &str| run(["call", &probe.ior, "--describe", name, "--idl", NAMING_IDL]);
+    let expected = "\
+// IDL:omg.org/CosNaming/Binding:1.0
+struct Binding {
+    Name binding_name;
+    BindingType binding_type;
+};
+";
+    for name in ["CosNaming::Binding", "Binding", "IDL:omg.org/CosNaming/Binding:1.0"] {
+        assert_eq!(describe(name).expect(), expected, "{name}");
+    }
+    let text = describe("BindingType").expect();
+    assert!(text.ends_with("enum BindingType { nobject, ncontext };\n"), "{text}");
+    let text = describe("BindingIterator").expect();
+    assert!(text.contains("interface BindingIterator {\n    boolean next_one(out Binding b);\n"), "{text}");
+    let said = describe("Bindin").expect_failure(2);
+    assert!(said.contains("no type Bindin is known") && said.contains("Binding, "), "{said}");
+}
+
+#[test]
+fn what_a_server_says_about_an_exception_is_cut_to_a_line() {
+    let orb = Orb::builder()
+        .endpoint("iiop://127.0.0.1:0")
+        .unwrap()
+        .arguments(&mut vec!["-ORBexceptionDetails".to_owned(), "yes".to_owned()])
+        .build()
+        .unwrap();
+    let stack = "java.lang.Error: closed\n\tat bank.Main.run(Main.java:7)\n\tat bank.Main.main(Main.java:3)";
+    let failing = move || {
+        let kind = SystemExceptionKind::Unknown;
+        Err(SystemException::new(kind, MinorCode::NONE, CompletionStatus::Maybe).with_detail(stack))
+    };
+    let probe: ironorb_tests::testing::ProbeRef = orb.root_poa().activate(Hooked::new(failing)).unwrap();
+    let ior = probe.object().to_ior_string();
+    let said = run(["call", &ior, "ping", "--idl", PROBE_IDL]).expect_failure(1);
+    assert_says(
+        &said,
+        &["the server says: java.lang.Error: closed\n", "(2 more lines: --verbose shows all)"],
+    );
+    assert!(!said.contains("bank.Main"), "{said}");
+    let said = run(["call", &ior, "ping", "--idl", PROBE_IDL, "--verbose"]).expect_failure(1);
+    assert_says(&said, &["java.lang.Error: closed\n", "at bank.Main.run(Main.java:7)\n", "Main.java:3"]);
+    orb.shutdown(true).unwrap();
+}
+
+#[test]
+fn a_failing_question_does_not_advise_itself() {
+    let probe = Served::probe(Probing::default());
+    let said = run(["call", &probe.ior, "_component", "--compact"]).expect();
+    assert_eq!(said, "null\n");
+    let said = probe.call(&["raise_system", "7"]).expect_failure(1);
+    assert!(!said.contains("_repository_id"), "{said}");
+}
+
+/// An IOR of Orbix has octets after the reference.
+#[test]
+fn octets_after_a_reference_are_told_and_ignored() {
+    let probe = Served::probe(Probing::default());
+    let ior = format!("{}abcd", probe.ior);
+    let done = run(["call", &ior, "add", "40", "2", "--idl", PROBE_IDL]);
+    assert!(done.err.contains("note: 2 octets follow the reference in its text"), "{}", done.err);
+    assert_eq!(done.expect(), "42\n");
+    let decoded = run(["ior", "decode", &ior]).expect();
+    assert!(decoded.contains("note           2 octets follow the reference"), "{decoded}");
+}
+
+#[test]
+fn the_full_reference_of_an_object_is_found() {
+    let probe = Served::probe(Probing::default());
+    let done = run(["ior", "resolve", &probe.ior]);
+    assert!(done.err.contains("note: the object is where the given IOR says"), "{}", done.err);
+    assert_eq!(done.expect().trim(), probe.ior);
+    let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    run(["naming", "bind", "--naming", &service.address, "probe", &probe.ior]).expect();
+    let done = run(["ior", "resolve", &format!("corbaname::1.2@{}#probe", service.address)]);
+    assert!(done.err.contains("note: the naming service has this reference"), "{}", done.err);
+    assert_eq!(done.expect().trim(), probe.ior);
+    // Of a mere address the object tells its type.
+    let done = run(["ior", "resolve", &format!("corbaloc::1.2@{}/NameService", service.address)]);
+    assert!(done.err.contains("code sets, are not known; the object tells its type"), "{}", done.err);
+    let decoded = run(["ior", "decode", done.expect().trim()]).expect();
+    assert_says(&decoded, &["IDL:omg.org/CosNaming/NamingContextExt:1.0\n", &service.address]);
+    let none = format!("corbaloc::1.2@{}/Nothing", service.address);
+    let said = run(["ior", "resolve", &none]).expect_failure(1);
+    assert!(said.contains("does not have this object"), "{said}");
+    run(["ior", "resolve", "corbaloc:nonsense"]).expect_failure(2);
 }

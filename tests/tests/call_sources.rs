@@ -53,10 +53,10 @@ fn types_come_from_the_repository_that_is_named() {
     );
     // As one of its bases, by the name that the repository has.
     for name in ["testing::Probe", "IDL:testing/Probe:1.0"] {
-        let said = with(&["depth", "--interface", name]).expect_failure(1);
+        let said = with(&["depth", "--interface", name]).expect_failure(2);
         assert!(said.contains("Probe has no operation or attribute `depth`"), "{said}");
     }
-    let said = with(&["depth", "--interface", "testing::Nothing"]).expect_failure(1);
+    let said = with(&["depth", "--interface", "testing::Nothing"]).expect_failure(2);
     assert!(said.contains("no interface testing::Nothing is known"), "{said}");
     // HOST:PORT will do.
     let address =
@@ -97,7 +97,7 @@ fn without_any_source_it_is_told_who_was_asked() {
         "error: the object's interface is not known, IDL:testing/Derived:1.0\n",
         "  the object, asked for its description (_interface): INTF_REPOS",
         "  the initial reference InterfaceRepository: the ORB has none\n",
-        "  help: --idl FILE names an IDL file that defines it, --ifr REF an interface repository",
+        "  help: --idl FILE names an IDL file that defines it, --ifr URL an interface repository",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
@@ -108,7 +108,26 @@ fn without_any_source_it_is_told_who_was_asked() {
     let repository = repository(NAMING_IDL);
     let said = call(&[&ior, "--list", "--ifr", &repository.ready]).expect_failure(1);
     assert!(said.contains("it does not have IDL:testing/Derived:1.0"), "{said}");
-    let said = call(&[&ior, "ping", "--ifr", "IOR:zz"]).expect_failure(1);
+    // What was asked for is listed.
+    let none = format!("--ifr {}", repository.ready);
+    let asked = said.lines().filter(|line| line.contains(&none)).nth(1).unwrap_or_default();
+    assert!(asked.contains("(_is_a): IDL:omg.org/CosNaming/"), "{said}");
+    // A repository with a base of the object's interface serves as an IDL file with it does.
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().join("base.idl");
+    let idl = "module testing { interface Probe { long add(in long a, in long b); }; };";
+    std::fs::write(&base, idl).unwrap();
+    let bases = ServingProcess::start([
+        "ifr",
+        "serve",
+        "--memory",
+        "--listen",
+        "iiop://127.0.0.1:0",
+        "--load",
+        base.to_str().unwrap(),
+    ]);
+    assert_eq!(call(&[&ior, "add", "40", "2", "--ifr", &bases.ready]).expect(), "42\n");
+    let said = call(&[&ior, "ping", "--ifr", "IOR:zz"]).expect_failure(2);
     assert!(said.contains("--ifr IOR:zz: "), "{said}");
     // What every object answers needs nobody.
     assert_eq!(call(&[&ior, "_repository_id"]).expect(), "\"IDL:testing/Derived:1.0\"\n");
@@ -173,9 +192,9 @@ fn properties_go_with_operations_that_name_them() {
     let told = with(&["tell", "--context", "region=north", "--context", "colour.front=a=b"]).expect();
     assert_eq!(told, "\"colour.front=a=b region=north\"\n");
     assert_eq!(with(&["tell"]).expect(), "\"\"\n");
-    let said = with(&["tell", "--context", "reg=north"]).expect_failure(1);
+    let said = with(&["tell", "--context", "reg=north"]).expect_failure(2);
     assert!(said.contains("`tell` does not take the property reg"), "{said}");
-    let said = with(&["other", "--context", "region=north"]).expect_failure(1);
+    let said = with(&["other", "--context", "region=north"]).expect_failure(2);
     assert!(said.contains("no `context` clause names it"), "{said}");
     with(&["tell", "--context", "region"]).expect_failure(2);
     orb.shutdown(true).unwrap();

@@ -36,13 +36,20 @@ fn names_are_bound_shown_and_taken_away() {
     assert!(said.contains("there is no context `no` on the way"), "{said}");
     let said = naming(&["resolve", "bank/no"]).expect_failure(1);
     assert!(said.contains("nothing is bound to `no`"), "{said}");
-    let said = naming(&["list", "bank//x"]).expect_failure(1);
+    let said = naming(&["list", "bank//x"]).expect_failure(2);
     assert!(said.contains("component 2, at byte 5, is empty"), "{said}");
     let said = naming(&["destroy", "bank"]).expect_failure(1);
     assert!(said.contains("the context is not empty"), "{said}");
     naming(&["destroy", "bank/empty"]).expect();
+    // What is bound in a context would be out of reach.
+    let said = naming(&["unbind", "bank/branch"]).expect_failure(1);
+    assert!(said.contains("it is a context that is not empty") && said.contains("--force"), "{said}");
     naming(&["unbind", "bank/branch/main"]).expect();
     assert_eq!(naming(&["list", "bank"]).expect(), "branch/\n");
+    naming(&["unbind", "bank/branch"]).expect();
+    naming(&["bind", "-p", "bank/branch/main", thing]).expect();
+    naming(&["unbind", "--force", "bank/branch"]).expect();
+    assert_eq!(naming(&["list", "bank"]).expect(), "");
     assert_eq!(service.terminate(), Some(0));
 }
 
@@ -97,7 +104,7 @@ fn the_service_tells_where_it_is_and_says_why_it_cannot_start() {
     let endpoint = format!("iiop://{}", other.address);
     let said = run(["naming", "serve", "--memory", "--endpoint", &endpoint]).expect_failure(1);
     assert!(said.contains("cannot listen at"), "{said}");
-    let said = run(["naming", "serve", "--memory", "--endpoint", "iiop://127.0.0.1:x"]).expect_failure(1);
+    let said = run(["naming", "serve", "--memory", "--endpoint", "iiop://127.0.0.1:x"]).expect_failure(2);
     assert!(said.contains("the port is a number"), "{said}");
     // Served by a pool as well.
     assert_eq!(run(["naming", "list", "--naming", &other.address]).expect(), "");
@@ -107,7 +114,7 @@ fn the_service_tells_where_it_is_and_says_why_it_cannot_start() {
 fn a_service_that_is_not_there_is_told_with_what_to_do() {
     let said = run(["naming", "list", "--naming", "127.0.0.1:1"]).expect_failure(1);
     assert!(said.contains("is a naming service running at 127.0.0.1:1?"), "{said}");
-    let said = run(["naming", "list", "--naming", "corbaloc:x"]).expect_failure(1);
+    let said = run(["naming", "list", "--naming", "corbaloc:x"]).expect_failure(2);
     assert!(said.contains("help: for example"), "{said}");
 }
 
@@ -148,7 +155,7 @@ fn references_of_another_orb_are_decoded() {
     for part in ["host:2810, GIOP 1.0\n", "[::1]:2809, GIOP 1.2\n", "Names\n", "name           a/b c\n"] {
         assert!(decoded.contains(part), "{part} is not in\n{decoded}");
     }
-    let said = run(["ior", "decode", &ior[..60]]).expect_failure(1);
+    let said = run(["ior", "decode", &ior[..60]]).expect_failure(2);
     assert!(said.contains("error: not an object reference"), "{said}");
 
     let mut command = Command::new(ironorb());
@@ -206,4 +213,153 @@ fn idl_is_checked_compiled_and_dumped() {
 
     let dumped = run(["idl", "dump", "-I", &inc, &good]).expect();
     assert!(dumped.contains("interface Good  [IDL:Good:1.0]"), "{dumped}");
+}
+
+/// As behind `| head -0`: the reader is gone before the command prints.
+#[test]
+fn a_closed_output_ends_commands_quietly() {
+    let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
+    let url = format!("corbaloc::1.2@{}/NameService", service.address);
+    run(["naming", "bind", "--naming", &service.address, "a", &url]).expect();
+    let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/../idl/CosNaming.idl");
+    for args in [
+        &["ior", "decode", &url][..],
+        &["ior", "make", &url],
+        &["ior", "resolve", &url],
+        &["idl", "dump", idl],
+        &["idl", "check", idl],
+        &["completions", "bash"],
+        &["call", &url, "--list"],
+        &["call", &url, "_repository_id"],
+        &["naming", "list", "--naming", &service.address],
+        &["naming", "tree", "--naming", &service.address],
+        &["naming", "resolve", "--naming", &service.address, "a"],
+        &["naming", "new-context", "--naming", &service.address],
+        &["--help"],
+        &["--version"],
+    ] {
+        let mut command = Command::new(ironorb());
+        let done = done(&command.args(args).stdin(Stdio::null()).stdout(closed()).output().unwrap());
+        assert!(done.code == Some(0) && !done.err.contains("panicked"), "{args:?}: {done:?}");
+        // With standard error closed as well there is nothing but the exit code.
+        let mut command = Command::new(ironorb());
+        let status = command.args(args).stdin(Stdio::null()).stdout(closed()).stderr(closed()).status();
+        assert_eq!(status.unwrap().code(), Some(0), "{args:?}");
+    }
+    let mut command = Command::new(ironorb());
+    let status = command.args(["ior", "decode", "nonsense"]).stderr(closed()).status();
+    assert_eq!(status.unwrap().code(), Some(2));
+}
+
+/// A pipe without a reader.
+fn closed() -> std::io::PipeWriter {
+    std::io::pipe().unwrap().1
+}
+
+#[test]
+fn references_are_made_and_changed() {
+    let made = run(["ior", "make", "--host", "db.example", "--key", "Bank%2f1", "--type", "IDL:Bank:1.0"]);
+    let made = made.expect();
+    let decoded = run(["ior", "decode", made.trim()]).expect();
+    for part in ["type id        IDL:Bank:1.0\n", "IIOP 1.2, ", "db.example:2809\n", "Bank/1\n"] {
+        assert!(decoded.contains(part), "{part} is not in\n{decoded}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bank.ior");
+    std::fs::write(&file, &made).unwrap();
+    let file = format!("file:{}", file.display());
+    // No change, and the file decodes as its text does.
+    assert_eq!(run(["ior", "make", &file]).expect(), made);
+    assert_eq!(run(["ior", "decode", &file]).expect(), decoded);
+    let changed = run([
+        "ior",
+        "make",
+        &file,
+        "--host",
+        "gw",
+        "--port",
+        "99",
+        "--giop",
+        "1.1",
+        "--orb-type",
+        "0x54414f00",
+        "--code-sets",
+        "UTF-8",
+        "--alternate",
+        "db2:7",
+        "--component",
+        "77=0a0b",
+    ]);
+    let changed = changed.expect();
+    let decoded = run(["ior", "decode", changed.trim()]).expect();
+    for part in [
+        "IIOP 1.1, ",
+        "gw:99\n",
+        "Bank/1\n",
+        "TAO (0x54414f00)\n",
+        "char: UTF-8, converts ISO 8859-1\n",
+        "db2:7 (alternate)\n",
+        "0a 0b",
+        "(unknown)",
+    ] {
+        assert!(decoded.contains(part), "{part} is not in\n{decoded}");
+    }
+    let without = run(["ior", "make", changed.trim(), "--without", "77", "--without", "3"]).expect();
+    let decoded = run(["ior", "decode", without.trim()]).expect();
+    assert!(!decoded.contains("0a 0b") && !decoded.contains("alternate"), "{decoded}");
+    for (args, why) in [
+        (&["--type", "IDL:X:1.0"][..], "needs --host and --key"),
+        (&["corbaname::h#a"], "a corbaname has no object key"),
+        (&[changed.trim(), "--giop", "1.0"], "IIOP 1.0 has no place for components"),
+        (&[changed.trim(), "--key", "a%zz"], "--key a%zz"),
+        (&[changed.trim(), "--component", "77=0"], "an even number of hexadecimal digits"),
+    ] {
+        let said = run(["ior", "make"].iter().chain(args)).expect_failure(2);
+        assert!(said.contains(why), "{said}");
+    }
+    let said = run(["ior", "decode", "file:/no/such/file"]).expect_failure(1);
+    assert!(said.contains("cannot read file:/no/such/file: "), "{said}");
+}
+
+#[test]
+fn components_are_told_in_words() {
+    // By the IDL of the standard and of the vendors, big-endian.
+    let gssup = "0606678102010101";
+    let csi = [
+        "00010000", "00000001", "00460000", "00000024", "00000014", "00000046", "00060000", "00000001",
+        "00000002", "68000a7c", "00400040", "00000008", &gssup, "00000000", "04000000", "00000000",
+        "00000001", "00000008", &gssup, "00000003",
+    ]
+    .concat();
+    let components = [
+        format!("33={csi}"),
+        "20=0000006600400a7d".to_owned(),
+        "2=00000000000000010000002800000004 00000007".replace(' ', ""),
+        "25=0000000000000005 6874747000".replace(' ', ""),
+        "38=0002".to_owned(),
+        "0x54414f02=000000000000000100000002 68000af9 ffff".replace(' ', ""),
+        "0x41545401=01".to_owned(),
+        "33=00".to_owned(),
+    ];
+    let mut args = vec!["ior", "make", "--host", "h", "--key", "k"];
+    components.iter().for_each(|component| args.extend(["--component", component]));
+    let decoded = run(["ior", "decode", run(args).expect().trim()]).expect();
+    for part in [
+        "1 mechanism, the server keeps sessions\n",
+        "1, requires integrity, confidentiality, trust in the client\n",
+        "TLS at h:2684\n",
+        "by user and password (GSSUP, 2.23.130.1.1.1)\n",
+        "types: anonymous, principal name\n",
+        "supports identity assertion\n",
+        "port 2685\n",
+        "supports integrity, confidentiality, trust in the target, trust in the client\n",
+        "(real-time priority model)\n",
+        "code base    http\n",
+        "custom marshalling up to version 2\n",
+        "h:2809, without a priority (TAO)\n",
+        "takes bidirectional GIOP\n",
+        "malformed: ",
+    ] {
+        assert!(decoded.contains(part), "{part} is not in\n{decoded}");
+    }
 }

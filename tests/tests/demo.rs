@@ -91,3 +91,15 @@ fn an_interrupted_demo_leaves_nothing_behind() {
     }
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the temporary folder is gone");
 }
+
+#[test]
+fn a_reader_that_leaves_ends_it_quietly_with_nothing_left_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child = demo(temporary.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("demo: three processes"), "{first}");
+    let said = done(&child.wait_with_output().unwrap());
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "the temporary folder is gone");
+}

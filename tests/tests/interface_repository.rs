@@ -7,7 +7,7 @@ fn serve(store: &str) -> ServingProcess {
 }
 
 fn ask<'a>(serving: &'a ServingProcess, command: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
-    [&["ifr", command, "--repository", &serving.ready], rest].concat()
+    [&["ifr", command, "--ifr", &serving.ready], rest].concat()
 }
 
 #[test]

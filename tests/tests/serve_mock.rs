@@ -42,8 +42,8 @@ impl Files {
         ServingProcess::start(["serve-mock", &self.idl].iter().chain(args))
     }
 
-    fn refused(&self, args: &[&str]) -> String {
-        run(["serve-mock", &self.idl].iter().chain(args)).expect_failure(1)
+    fn refused(&self, code: i32, args: &[&str]) -> String {
+        run(["serve-mock", &self.idl].iter().chain(args)).expect_failure(code)
     }
 }
 
@@ -147,9 +147,9 @@ fn numbers_keep_the_digits_that_were_typed() {
         assert_eq!(given("inside", &inside), format!(r#"{{"out":{{"s":{{"x":"{digits}"}}}}}}"#));
     }
     // What cannot be kept is refused, not changed.
-    let said = ask("beside", r#"{"x": 1.23456789012345678901, "y": 1}"#).expect_failure(1);
+    let said = ask("beside", r#"{"x": 1.23456789012345678901, "y": 1}"#).expect_failure(2);
     assert!(said.contains("$.x: expected a number of at most 15 digits, or a string"), "{said}");
-    let said = ask("large", "18446744073709551616").expect_failure(1);
+    let said = ask("large", "18446744073709551616").expect_failure(2);
     assert!(said.contains("18446744073709551615, found \"18446744073709551616\""), "{said}");
 }
 
@@ -229,14 +229,14 @@ fn a_mock_is_found_by_its_name() {
     let mock = files.serve(&[&naming[..], &["--name", "main", "--interface", "Branch"]].concat());
     assert!(call("main", &["open", "x"]).expect().starts_with("null"), "an Account is not served");
     drop(mock);
-    let said = files.refused(&[&naming[..], &["--name", "main"]].concat());
+    let said = files.refused(2, &[&naming[..], &["--name", "main"]].concat());
     assert!(said.contains("which of the 2 objects?") && said.contains("OBJECT=NAME"), "{said}");
-    let said = files.refused(&[&naming[..], &["--name", "Acc=main"]].concat());
+    let said = files.refused(2, &[&naming[..], &["--name", "Acc=main"]].concat());
     assert!(
         said.contains("there is no object Acc") && said.contains("Bank::Account, Bank::Branch"),
         "{said}"
     );
-    let said = files.refused(&["--name", "Account=main", "--naming", "127.0.0.1:1"]);
+    let said = files.refused(1, &["--name", "Account=main", "--naming", "127.0.0.1:1"]);
     assert!(said.contains("cannot register Bank::Account as main") && said.contains("TRANSIENT"), "{said}");
 }
 
@@ -244,20 +244,20 @@ fn a_mock_is_found_by_its_name() {
 fn mistakes_are_told_before_anything_is_served() {
     let files = Files::new();
     let bad = files.write("bad.json", "{\"Account\": ");
-    let said = files.refused(&["--answers", &bad]);
+    let said = files.refused(1, &["--answers", &bad]);
     assert!(said.contains("bad.json is not JSON: EOF while parsing a value at line 1"), "{said}");
-    let said = files.refused(&["--answers", "/no/such/file"]);
+    let said = files.refused(1, &["--answers", "/no/such/file"]);
     assert!(said.contains("cannot read /no/such/file: No such file"), "{said}");
     let wrong = files.write("wrong.json", r#"{"Account": {"withdraw": {"sequence": [1, {"result": "x"}]}}}"#);
-    let said = files.refused(&["--answers", &wrong]);
+    let said = files.refused(1, &["--answers", &wrong]);
     assert!(
         said.starts_with("error: ") && said.contains("wrong.json does not fit the interfaces\n"),
         "{said}"
     );
     assert!(said.contains("  $.Account.withdraw.sequence[1].result\n  expected a whole number"), "{said}");
-    let said = files.refused(&["--interface", "Acount"]);
+    let said = files.refused(2, &["--interface", "Acount"]);
     assert!(said.contains("no interface Acount is known"), "{said}");
-    let said = files.refused(&["--endpoint", "iiop://256.0.0.1:x"]);
+    let said = files.refused(2, &["--endpoint", "iiop://256.0.0.1:x"]);
     assert!(said.starts_with("error: "), "{said}");
     let none = files.write("none.idl", "struct Only { long x; };");
     let said = run(["serve-mock", &none]).expect_failure(1);

@@ -6,7 +6,7 @@ use ironorb::Orb;
 use ironorb_dynamic::{DefinitionError, Interfaces};
 
 use crate::failure::Failure;
-use crate::{idl, ifr};
+use crate::{idl, ifr, reference};
 
 /// What IDL files define.
 pub(crate) fn read(files: &[PathBuf], settings: &idl::Settings) -> Result<Interfaces, Failure> {
@@ -23,9 +23,9 @@ pub(crate) fn read(files: &[PathBuf], settings: &idl::Settings) -> Result<Interf
 
 /// Has the repository that `--ifr` names asked for what is not known. It is not called before.
 pub(crate) fn add_repository(known: &mut Interfaces, orb: &Orb, text: &str) -> Result<(), Failure> {
-    let object = orb.string_to_object(&ifr::with_scheme(text)).map_err(|e| {
-        Failure::new(format!("--ifr {text}: {e}")).with_help("for example `--ifr localhost:2900`")
-    })?;
+    let object = orb
+        .string_to_object(&ifr::with_scheme(text))
+        .map_err(|e| reference::not_named("--ifr", text, &e, "localhost:2900"))?;
     known.add_repository(&object.narrow_unchecked());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Why a command was not done, in words for the person who typed it.
+//! Why a command was not done, in words for the person at the terminal.
 
 use std::fmt::Display;
 use std::io;

@@ -57,6 +57,13 @@ pub(crate) fn is_misspelt(reference: &str, e: &SystemException) -> bool {
     e.kind == SystemExceptionKind::BadParam && is_of_text && !is_file && !e.was_received()
 }
 
+/// Why the reference of a service, which an option names, is none; with an example of one.
+pub(crate) fn not_named(option: &str, text: &str, e: &SystemException, example: &str) -> Failure {
+    let failure = Failure::new(format!("{option} {text}: {e}"));
+    let failure = if is_misspelt(text, e) { failure.of_usage() } else { failure };
+    failure.with_help(format!("for example `{option} {example}`"))
+}
+
 fn cannot_read(reference: &str, e: &SystemException) -> Failure {
     Failure::new(format!("cannot read {reference}: {}", e.detail().unwrap_or(e.kind.text())))
 }

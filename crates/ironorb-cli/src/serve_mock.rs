@@ -8,13 +8,13 @@ use clap::Args;
 use ironorb::naming::Naming;
 use ironorb::naming::cos_naming::NamingContextRef;
 use ironorb::{Orb, TypedRef as _};
+use ironorb_dynamic::Interfaces;
 use ironorb_dynamic::mock::{Mock, MockError, MockObject, Options, Report};
-use ironorb_dynamic::{DefinitionError, Interfaces};
 use serde_json::Value;
 
 use crate::call::interface_named;
 use crate::failure::Failure;
-use crate::{idl, naming, output, serving};
+use crate::{definitions, idl, naming, output, reference, serving};
 
 /// Serve objects of any interface, with prepared answers, until a signal (SIGINT, SIGTERM) ends it.
 ///
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     serving::wait_for_end(&mut signals, false);
     mock.stop();
     for (naming, name) in names {
-        // Whoever has taken the name or the service away has done it for us.
+        // The name or the naming service may be gone already.
         let _ = naming.unbind(&name);
     }
     orb.shutdown(true).map_err(Failure::new)
@@ -101,15 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     fn known(&self) -> Result<Interfaces, Failure> {
-        let mut known = Interfaces::new();
-        match known.add_idl(&self.files, &self.settings.options()) {
-            // `ironorb idl check` is there for warnings.
-            Ok(_warnings) => Ok(known),
-            Err(DefinitionError::Idl { path, diagnostics }) => {
-                Err(Failure::new(format!("{} has errors", path.display())).with_body(diagnostics))
-            }
-            Err(other) => Err(Failure::new(other)),
-        }
+        definitions::read(&self.files, &self.settings)
     }
 
     fn not_started(&self, error: &MockError) -> Failure {
@@ -133,7 +125,7 @@ impl Arguments {
                 None => match objects {
                     [only] => (only, text.as_str()),
                     _ => {
-                        return Err(Failure::new(format!(
+                        return Err(Failure::usage(format!(
                             "--name {text}: which of the {} objects?",
                             objects.len()
                         ))
@@ -157,10 +149,9 @@ impl Arguments {
         let context = match &self.naming {
             None => orb.naming().map_err(Failure::new)?.context().clone(),
             Some(text) => {
-                let object = orb.string_to_object(&naming::with_scheme(text)).map_err(|e| {
-                    Failure::new(format!("--naming {text}: {e}"))
-                        .with_help("for example `--naming localhost:2809`")
-                })?;
+                let object = orb
+                    .string_to_object(&naming::with_scheme(text))
+                    .map_err(|e| reference::not_named("--naming", text, &e, "localhost:2809"))?;
                 object.narrow_unchecked()
             }
         };
@@ -176,7 +167,7 @@ fn object_called<'o>(objects: &'o [MockObject], name: &str) -> Result<&'o MockOb
         |object: &&MockObject| object.name() == name || object.keys().iter().any(|key| key == name);
     objects.iter().find(is_meant).ok_or_else(|| {
         let names: Vec<&str> = objects.iter().map(MockObject::name).collect();
-        Failure::new(format!("there is no object {name}"))
+        Failure::usage(format!("there is no object {name}"))
             .with_help(format!("there are {}", names.join(", ")))
     })
 }

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{calling, output};
 
 /// The signals that end a command. From here on none is lost, however early it comes.
 pub(crate) fn signals() -> Result<Signals, Failure> {
@@ -25,13 +25,14 @@ pub(crate) fn orb(
     publish: &[String],
 ) -> Result<Orb, Failure> {
     for endpoint in endpoints {
-        builder = builder.endpoint(endpoint).map_err(Failure::new)?;
+        builder =
+            builder.endpoint(endpoint).map_err(|e| Failure::usage(format!("{option} {endpoint}: {e}")))?;
     }
     for publish in publish {
         builder = builder.publish(publish);
     }
     builder.build().map_err(|e| {
-        Failure::new(e)
+        calling::not_built(&e)
             .with_help(format!("{option} iiop://HOST:PORT chooses another address; port 0 any free one"))
     })
 }
@@ -82,7 +83,7 @@ pub(crate) fn shown(store: PathBuf) -> String {
     fs::canonicalize(&store).unwrap_or(store).display().to_string()
 }
 
-/// Whoever waits for the file sees nothing or all of it.
+/// Writes a file that a waiting program sees wholly or not at all.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));

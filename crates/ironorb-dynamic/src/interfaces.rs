@@ -23,7 +23,7 @@ use crate::told::{Definitions, Told, ToldByObject};
 /// be added one after the other.
 ///
 /// What a repository has told is kept and not asked again, so a change there does not show; a copy of this shares it, and
-/// costs little. What an object has told of itself ([`of`](Self::of)) counts for nobody else: only [what is made for
+/// costs little. What an object has told of itself ([`of`](Self::of)) counts for that object alone: only [what is made for
 /// it](Self::as_told_by) has it. [`fetch_interface`](Self::fetch_interface) and [`fetch_type`](Self::fetch_type) ask;
 /// whatever else is here, but for [`of`](Self::of), never blocks.
 #[derive(Debug, Clone, Default)]
@@ -269,14 +269,15 @@ impl Interfaces {
         self.added.names.iter().map(|(name, id)| (name.as_str(), id.as_str()))
     }
 
-    /// The same, and what this object has told when [`of`](Self::of) asked it: its interface, the types of its operations,
-    /// and whatever else its repository has. No other object is believed to be what they say. Asks nobody, and costs little.
+    /// These definitions, and those that this object has told when [`of`](Self::of) asked it: its interface, the types of
+    /// its operations, and what else its repository has. They do not count for other objects. Asks no server, and costs
+    /// little.
     #[must_use]
     pub fn as_told_by(&self, object: &ObjectRef) -> Interfaces {
         Interfaces { object: self.told.by_object(object), ..self.clone() }
     }
 
-    /// The same for all objects.
+    /// These definitions without what one object has told.
     pub(crate) fn for_all(&self) -> Interfaces {
         Interfaces { object: None, ..self.clone() }
     }

@@ -1,9 +1,18 @@
 //! Definitions that are known at run time: interfaces and types read from IDL or asked of interface repositories,
-//! values as JSON, and objects that answer by prepared JSON ([`mock`]).
+//! values as JSON, objects that answer by prepared JSON, and bridges that pass on calls of any interface.
 //!
-//! Nothing here generates code, and nothing calls an object but [`Interfaces::of`] and the `fetch_…` methods, which ask
-//! what is not known. What is wrong with an IDL file or a JSON text is told with its place, and neither costs more than
-//! its own size allows.
+//! | to | use |
+//! |---|---|
+//! | know interfaces and types | [`Interfaces`] |
+//! | turn values into JSON and back | [`json`] |
+//! | print interfaces, operations and types as IDL | [`declaration`], [`signature`], [`definition`] |
+//! | serve objects with prepared answers | [`mock`] |
+//! | pass calls on, whatever their interface | [`bridge`] |
+//! | know what a look-up may cost | [`limits`] |
+//!
+//! Nothing here generates code. [`Interfaces::of`] and the `fetch_…` methods ask objects and repositories for what is not
+//! known, and block; no other function of [`Interfaces`] calls an object. What is wrong with an IDL file or a JSON text is
+//! told with its place, and neither costs more than its own size allows.
 //!
 //! ```
 //! use ironorb_dynamic::{Interfaces, json};
@@ -51,8 +60,14 @@ mod told;
 
 pub use interfaces::{Constant, DefinitionError, Interfaces};
 pub use of::{Attempt, Source, UnknownInterface};
-pub use repository::{BASES_MAX, DEFINITIONS_ASKED_MAX, LOOK_UP_TIME_MAX, OPERATIONS_TOLD_MAX};
-pub use text::{TypeUse, declaration, signature};
-pub use told::{
-    INTERFACES_KEPT_MAX, OBJECT_TYPES_KEPT_MAX, OBJECTS_KEPT_MAX, REPOSITORIES_FOUND_MAX, TYPES_KEPT_MAX,
-};
+pub use text::{TypeUse, declaration, definition, signature};
+
+/// What looking definitions up may cost, whatever a repository or an object says.
+pub mod limits {
+    pub use crate::repository::{
+        BASES_MAX, DEFINITIONS_ASKED_MAX, INTERFACES_LISTED_MAX, LOOK_UP_TIME_MAX, OPERATIONS_TOLD_MAX,
+    };
+    pub use crate::told::{
+        INTERFACES_KEPT_MAX, OBJECT_TYPES_KEPT_MAX, OBJECTS_KEPT_MAX, REPOSITORIES_FOUND_MAX, TYPES_KEPT_MAX,
+    };
+}

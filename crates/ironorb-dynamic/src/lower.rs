@@ -39,7 +39,7 @@ pub(crate) fn lower(model: &Model) -> Result<Lowered, DefinitionError> {
             lowered.types.push((def.repository_id.clone(), type_code.clone()));
         }
         match &def.kind {
-            // Nobody calls a local interface by a message.
+            // A local interface is not called by messages.
             DefKind::Interface(interface) if interface.defined && interface.kind != InterfaceKind::Local => {
                 lowered.interfaces.push(lowerer.interface(def)?);
             }

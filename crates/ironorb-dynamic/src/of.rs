@@ -1,4 +1,4 @@
-//! Which interface an object has, from all who might know.
+//! Which interface an object has, by all sources that may know.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,22 +8,23 @@ use ironorb::dynamic::InterfaceDescription;
 use ironorb::{MinorCode, ObjectRef, SystemException, SystemExceptionKind, TypedRef as _, ifr};
 
 use crate::interfaces::Interfaces;
-use crate::repository::definition;
+use crate::repository::{LookUp, definition};
 
 impl Interfaces {
-    /// The interface that an object has. Those who might know it are asked in turn, the cheapest and most exact first:
+    /// The interface that an object has. The sources that may know it are asked in turn, the cheapest and most exact first:
     ///
     /// 1. what is known already, by the id in the object's reference, or told by the object itself when it was asked before;
     /// 2. the repositories that were [added](Interfaces::add_repository), by the same id;
     /// 3. where the reference has no id, the object for it (`_repository_id`), and then 1 and 2;
     /// 4. the object, whether it has one of the added interfaces (`_is_a`): bases before what derives from them, and the
-    ///    most derived one is taken;
+    ///    most derived one is taken; then whether it has one of the first
+    ///    [`INTERFACES_LISTED_MAX`](crate::limits::INTERFACES_LISTED_MAX) that an added repository lists;
     /// 5. the object for its description (`_interface`);
     /// 6. the repository of the ORB's initial reference `InterfaceRepository`, by the id.
     ///
     /// What 5 tells counts for this object alone ([`as_told_by`](Self::as_told_by)), whatever id it claims; the repository of
     /// 6 is asked from then on, too, after those that were added. Blocks; each call until its own deadline, and all about one
-    /// definition for [`LOOK_UP_TIME_MAX`](crate::LOOK_UP_TIME_MAX). Only what was found is kept.
+    /// definition for [`LOOK_UP_TIME_MAX`](crate::limits::LOOK_UP_TIME_MAX). Only what was found is kept.
     pub fn of(&self, object: &ObjectRef) -> Result<Arc<InterfaceDescription>, UnknownInterface> {
         let known = &self.for_all();
         let mut asking = Asking { known, object, id: object.type_id().to_owned(), attempts: Vec::new() };
@@ -35,19 +36,19 @@ impl Interfaces {
     }
 }
 
-/// Nobody knows the interface of an object.
+/// No source knows the interface of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownInterface {
     /// The repository id of the interface, which is not defined anywhere; empty where not even that could be learnt.
     pub id: String,
-    /// Who was asked, in order, and what came of it.
+    /// Which sources were asked, in order, and what came of it.
     pub attempts: Vec<Attempt>,
     /// Why the object itself could not be asked. It ends the search: what cannot be asked cannot be called.
     pub unanswered: Option<SystemException>,
 }
 
 impl UnknownInterface {
-    /// Whether the interface may be known later although nothing is added: whoever could not be asked, a repository
+    /// Whether the interface may be known later although nothing is added: a source that could not be asked, a repository
     /// above all, may be there again. What is to be kept of a failure is only one without this.
     pub fn may_be_known_later(&self) -> bool {
         let failures = self.attempts.iter().filter_map(|attempt| attempt.failure.as_ref());
@@ -55,10 +56,10 @@ impl UnknownInterface {
     }
 }
 
-/// One who was asked for an object's interface.
+/// A source that was asked for an object's interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
-    /// Who.
+    /// Which source.
     pub source: Source,
     /// Why it did not help, in words.
     pub why: String,
@@ -66,7 +67,7 @@ pub struct Attempt {
     pub failure: Option<SystemException>,
 }
 
-/// Who may know an object's interface.
+/// A source that may know an object's interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// What was added to [`Interfaces`], from IDL for example.
@@ -99,8 +100,8 @@ impl fmt::Display for UnknownInterface {
             return write!(f, "the object cannot be asked for its interface: {e}");
         }
         match self.id.as_str() {
-            "" => f.write_str("nobody knows the object's interface")?,
-            id => write!(f, "nobody knows the object's interface, {id}")?,
+            "" => f.write_str("the object's interface is not known")?,
+            id => write!(f, "the object's interface is not known, {id}")?,
         }
         self.attempts.iter().enumerate().try_for_each(|(index, attempt)| {
             write!(f, "{}{}: {}", if index == 0 { "; " } else { ", " }, attempt.source, attempt.why)
@@ -137,7 +138,7 @@ impl Asking<'_> {
                         return Ok(Some(found));
                     }
                 }
-                // Nobody else is asked for this, so it is the object that cannot be reached.
+                // Only the object is asked for this, so it is the object that cannot be reached.
                 Err(e) if may_be_unreachable(&e) => return Err(e),
                 Err(e) => self.failed(Source::RepositoryId, e.to_string(), e),
             }
@@ -183,10 +184,46 @@ impl Asking<'_> {
                 best = Some(interface);
             }
         }
-        if best.is_none() && !in_order.is_empty() {
-            self.note(Source::Known, "it has none of these interfaces (_is_a)".to_owned());
+        if let Some(best) = best {
+            return Ok(Some(best.clone()));
         }
-        Ok(best.cloned())
+        if !in_order.is_empty() {
+            let ids = in_order.iter().map(|interface| interface.id.as_str());
+            self.note(Source::Known, none_of(ids));
+        }
+        self.by_is_a_of_repositories()
+    }
+
+    /// What the repositories have is asked for as what was added is; a repository that does not list is passed over.
+    fn by_is_a_of_repositories(&mut self) -> Result<Found, SystemException> {
+        let has_failed =
+            |attempt: &Attempt| attempt.source == Source::Repository && attempt.failure.is_some();
+        if self.attempts.iter().any(has_failed) {
+            return Ok(None); // it would keep the caller waiting once more
+        }
+        for repository in self.known.repositories() {
+            let ids = match LookUp::begin().interface_ids(repository) {
+                Ok(ids) => ids,
+                Err(e) => {
+                    self.failed(Source::Repository, e.to_string(), e);
+                    continue;
+                }
+            };
+            let mut best: Found = None;
+            for id in &ids {
+                if self.object.is_a(id)?
+                    && let Ok(Some(found)) = self.known.fetch_interface(id)
+                    && best.as_ref().is_none_or(|best| found.bases.len() > best.bases.len())
+                {
+                    best = Some(found);
+                }
+            }
+            if best.is_some() {
+                return Ok(best);
+            }
+            self.note(Source::Repository, none_of(ids.iter().map(String::as_str)));
+        }
+        Ok(None)
     }
 
     fn by_description(&mut self) -> Result<Found, SystemException> {
@@ -234,7 +271,7 @@ impl Asking<'_> {
         None
     }
 
-    /// An error if it is the object that cannot be reached, and not whoever it asks in its turn.
+    /// An error if it is the object that cannot be reached, and not a server that it asks in its turn.
     fn check_answered(&self, e: &SystemException) -> Result<(), SystemException> {
         if !may_be_unreachable(e) {
             return Ok(());
@@ -254,12 +291,26 @@ impl Asking<'_> {
     }
 }
 
+/// Which interfaces an object does not have.
+fn none_of<'i>(ids: impl ExactSizeIterator<Item = &'i str>) -> String {
+    const SHOWN_MAX: usize = 12;
+    let more = ids.len().saturating_sub(SHOWN_MAX);
+    let shown: Vec<&str> = ids.take(SHOWN_MAX).collect();
+    match (shown.is_empty(), more) {
+        (true, _) => "it has no interfaces".to_owned(),
+        (false, 0) => format!("it has none of these interfaces (_is_a): {}", shown.join(", ")),
+        (false, _) => {
+            format!("it has none of these interfaces (_is_a): {} and {more} more", shown.join(", "))
+        }
+    }
+}
+
 fn may_be_unreachable(e: &SystemException) -> bool {
     use SystemExceptionKind as Kind;
     matches!(e.kind, Kind::Transient | Kind::CommFailure | Kind::Timeout | Kind::ObjectNotExist)
 }
 
-/// Whether the next one who asks may be answered.
+/// Whether a later question may be answered.
 fn may_pass(e: &SystemException) -> bool {
     use SystemExceptionKind as Kind;
     may_be_unreachable(e)

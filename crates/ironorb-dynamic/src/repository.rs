@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ironorb::dynamic::{InterfaceDescription, OperationDescription, ParameterMode};
 use ironorb::giop::typecode::TypeWalk;
 use ironorb::ifr::corba::{
-    self, Contained as _, Container as _, DefinitionKind, IdlType as _, IdlTypeRef,
+    self, Contained as _, Container as _, ContainerRef, DefinitionKind, IdlType as _, IdlTypeRef,
     InterfaceAttrExtension as _, InterfaceAttrExtensionRef, InterfaceDef as _, InterfaceDefRef,
     IrObject as _, Repository as _, RepositoryRef,
 };
@@ -29,6 +29,9 @@ pub const DEFINITIONS_ASKED_MAX: usize = 1024;
 /// Operations and attributes, those that can be set counting twice, that all the definitions of one look-up may tell; with
 /// more it is IMP_LIMIT. Repositories tell inherited ones with each. Default and only value.
 pub const OPERATIONS_TOLD_MAX: usize = 1 << 16;
+
+/// Interfaces of one repository that an object is asked for (`_is_a`) when its own is not known. Default and only value.
+pub const INTERFACES_LISTED_MAX: usize = 256;
 
 /// How long one look-up may take in all; then it is TIMEOUT. Each of its calls also ends at its own deadline. Default and
 /// only value.
@@ -108,6 +111,32 @@ impl LookUp {
         }
     }
 
+    /// The ids of the interfaces that a repository lists, those of modules within modules too, up to
+    /// [`INTERFACES_LISTED_MAX`]. Blocks.
+    pub(crate) fn interface_ids(
+        mut self,
+        repository: &RepositoryRef,
+    ) -> Result<Vec<String>, SystemException> {
+        let mut ids = Vec::new();
+        let mut containers = VecDeque::from([ContainerRef::from(repository.clone())]);
+        while let Some(container) = containers.pop_front() {
+            for told in self.in_time(&container)?.describe_contents(DefinitionKind::DkAll, true, -1)? {
+                let Some(contained) = told.contained_object else { continue };
+                self.definitions_left =
+                    self.definitions_left.checked_sub(1).ok_or_else(too_many_definitions)?;
+                if told.kind == DefinitionKind::DkModule {
+                    containers.push_back(contained.object().narrow_unchecked());
+                } else if is_interface(told.kind) {
+                    ids.push(self.in_time(&contained)?.id()?);
+                }
+                if ids.len() >= INTERFACES_LISTED_MAX {
+                    return Ok(ids);
+                }
+            }
+        }
+        Ok(ids)
+    }
+
     /// What one definition tells of itself. Blocks.
     pub(crate) fn describe(&mut self, definition: &InterfaceDefRef) -> Result<Full, SystemException> {
         self.definitions_left = self.definitions_left.checked_sub(1).ok_or_else(too_many_definitions)?;
@@ -117,7 +146,7 @@ impl LookUp {
         Ok(full)
     }
 
-    /// The same interface with its bases. Blocks.
+    /// An interface with its bases. Blocks.
     pub(crate) fn with_bases(
         &mut self,
         definition: &InterfaceDefRef,
@@ -162,7 +191,7 @@ impl LookUp {
         Ok(bases.into_iter().flatten().collect())
     }
 
-    /// The same object, whose next call ends in time.
+    /// A reference to an object whose next call ends in time.
     pub(crate) fn in_time<R: TypedRef>(&self, one: &R) -> Result<R, SystemException> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -351,7 +380,7 @@ mod tests {
     #[test]
     fn a_look_up_ends_with_its_time_and_its_definitions() {
         let orb = Orb::builder().no_endpoint().build().unwrap();
-        // Nobody is there, so what is asked is TRANSIENT.
+        // No server is there, so what is asked is TRANSIENT.
         let nobody = orb.string_to_object("corbaloc::127.0.0.1:1/nobody").unwrap();
         let kind = |look_up: LookUp| {
             let mut look_up = look_up;

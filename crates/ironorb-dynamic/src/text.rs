@@ -5,6 +5,7 @@
 use std::fmt::{self, Write as _};
 
 use ironorb::dynamic::{InterfaceDescription, OperationDescription};
+use ironorb::giop::typecode::{ValueModifier, Visibility};
 use ironorb::{TcKind, TypeCode};
 
 /// An operation on one line, as IDL has it: `long long deposit(in long long amount) raises (Insufficient)`. What is
@@ -30,6 +31,119 @@ pub fn signature(operation: &OperationDescription) -> String {
     if !operation.contexts.is_empty() {
         let contexts: Vec<String> = operation.contexts.iter().map(|context| format!("{context:?}")).collect();
         let _ = write!(text, " context ({})", contexts.join(", "));
+    }
+    text
+}
+
+/// The definition of a type with a name, as IDL has it, over several lines: members with the types that they have, which
+/// stand by their names. Of an interface only the name is in a TypeCode; [`declaration`] has its operations. A type
+/// without a name is written as it is used.
+pub fn definition(ty: &TypeCode) -> String {
+    let Ok(name) = ty.name() else { return format!("{}\n", TypeUse(ty)) };
+    let mut text = String::new();
+    let body = match ty.kind() {
+        TcKind::Alias => {
+            let aliased = ty.content_type().unwrap_or_default();
+            let (element, dimensions) = match aliased.name() {
+                Err(_) if aliased.kind() == TcKind::Array => dimensions(&aliased),
+                _ => (TypeUse(&aliased).to_string(), String::new()),
+            };
+            let _ = writeln!(text, "typedef {element} {name}{dimensions};");
+            return text;
+        }
+        TcKind::ValueBox => {
+            let content = ty.content_type().unwrap_or_default();
+            let _ = writeln!(text, "valuetype {name} {};", TypeUse(&content));
+            return text;
+        }
+        TcKind::Enum => {
+            let names: Vec<String> = member_names(ty).collect();
+            let _ = writeln!(text, "enum {name} {{ {} }};", names.join(", "));
+            return text;
+        }
+        TcKind::Struct => format!("struct {name}"),
+        TcKind::Except => format!("exception {name}"),
+        TcKind::Value | TcKind::Event => value_head(ty, name),
+        TcKind::Union => {
+            let switch = ty.discriminator_type().unwrap_or_default();
+            format!("union {name} switch ({})", TypeUse(&switch))
+        }
+        kind => {
+            let keyword = match kind {
+                TcKind::ObjRef => "interface",
+                TcKind::AbstractInterface => "abstract interface",
+                TcKind::LocalInterface => "local interface",
+                _ => "native",
+            };
+            let _ = writeln!(text, "{keyword} {name};");
+            return text;
+        }
+    };
+    let _ = writeln!(text, "{body} {{");
+    for index in 0..ty.member_count().unwrap_or(0) {
+        let member = ty.member_type(index).unwrap_or_default();
+        let access = match ty.member_visibility(index) {
+            Ok(Visibility::Public) => "public ",
+            Ok(_) => "private ",
+            Err(_) => "",
+        };
+        let case = if ty.kind() == TcKind::Union { case_label(ty, index) } else { String::new() };
+        let (element, dimensions) = match member.kind() {
+            TcKind::Array => dimensions(&member),
+            _ => (TypeUse(&member).to_string(), String::new()),
+        };
+        let name = ty.member_name(index).unwrap_or_default();
+        let _ = writeln!(text, "    {case}{access}{element} {name}{dimensions};");
+    }
+    text.push_str("};\n");
+    text
+}
+
+fn member_names(ty: &TypeCode) -> impl Iterator<Item = String> {
+    (0..ty.member_count().unwrap_or(0)).map(|index| ty.member_name(index).unwrap_or_default().to_owned())
+}
+
+fn value_head(ty: &TypeCode, name: &str) -> String {
+    let (before, truncatable) = match ty.type_modifier() {
+        Ok(ValueModifier::Abstract) => ("abstract ", ""),
+        Ok(ValueModifier::Custom) => ("custom ", ""),
+        Ok(ValueModifier::Truncatable) => ("", "truncatable "),
+        _ => ("", ""),
+    };
+    let base = ty.concrete_base_type().ok().flatten();
+    let base = base.map(|base| format!(" : {truncatable}{}", TypeUse(&base))).unwrap_or_default();
+    format!("{before}valuetype {name}{base}")
+}
+
+/// `case 1: ` or `default: `.
+fn case_label(union: &TypeCode, index: u32) -> String {
+    let Ok(Some(label)) = union.member_label(index) else { return "default: ".to_owned() };
+    let switch = union.discriminator_type().unwrap_or_default().resolved();
+    let number = u32::try_from(label).ok();
+    let named = match switch.kind() {
+        TcKind::Boolean => Some(if label == 0 { "FALSE".to_owned() } else { "TRUE".to_owned() }),
+        TcKind::Enum => number.and_then(|at| switch.member_name(at).ok().map(str::to_owned)),
+        TcKind::Char | TcKind::WChar => number.and_then(char::from_u32).map(|c| format!("{c:?}")),
+        _ => None,
+    };
+    format!("case {}: ", named.unwrap_or_else(|| label.to_string()))
+}
+
+/// The element of an array and its dimensions, between which IDL has the name.
+fn dimensions(array: &TypeCode) -> (String, String) {
+    let text = TypeUse(array).to_string();
+    let length = array_dimensions(array);
+    match text.strip_suffix(&length) {
+        Some(element) => (element.to_owned(), length),
+        None => (text, String::new()),
+    }
+}
+
+fn array_dimensions(array: &TypeCode) -> String {
+    let (mut text, mut ty) = (String::new(), array.clone());
+    while ty.kind() == TcKind::Array && text.len() < USE_BYTES_MAX {
+        let _ = write!(text, "[{}]", ty.length().unwrap_or(0));
+        ty = ty.content_type().unwrap_or_default();
     }
     text
 }

@@ -88,7 +88,7 @@ impl Told {
     ) -> Result<Arc<InterfaceDescription>, SystemException> {
         let mut look_up = LookUp::begin();
         let first = look_up.describe(definition)?;
-        // Who claims to be what is known is taken to be that.
+        // An object that claims a known interface is taken to have it.
         if let Some(known) = self.definitions.interface(&first.description.id) {
             return Ok(known);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ironorb::dynamic::ParameterMode;
 use ironorb::giop::Ior;
 use ironorb::{Any, Fixed, LongDouble, ObjectRef, Orb, SystemException, TcKind, TypeCode, TypeDef, TypedRef};
-use ironorb_dynamic::{DefinitionError, Interfaces, declaration, signature};
+use ironorb_dynamic::{DefinitionError, Interfaces, declaration, definition, signature};
 use ironorb_idl::Options;
 
 fn known(idl: &str) -> Interfaces {
@@ -295,4 +295,40 @@ fn an_object_is_asked_what_it_is() {
     client.shutdown(true).unwrap();
     server.shutdown(true).unwrap();
     assert!(base.of(&silent).unwrap_err().unanswered.is_some(), "nobody answers");
+}
+
+#[test]
+fn types_are_told_as_idl() {
+    let idl = r#"
+        enum Color { red, green };
+        typedef long Matrix[2][3];
+        typedef sequence<Color, 4> Colors;
+        struct Point { double x; Colors paint; Matrix m; octet raw[4]; };
+        exception Lost { string why; };
+        union Choice switch (Color) { case red: long number; default: string text; };
+        union Plain switch (long) { case 7: long number; };
+        valuetype Base { public long a; };
+        valuetype Derived : truncatable Base { private Point b; };
+        valuetype Boxed sequence<long>;
+        interface Thing { void f(); };
+    "#;
+    let known = known(idl);
+    let of = |name: &str| definition(&known.type_code(&format!("IDL:{name}:1.0")).unwrap());
+    assert_eq!(of("Color"), "enum Color { red, green };\n");
+    assert_eq!(of("Matrix"), "typedef long Matrix[2][3];\n");
+    assert_eq!(of("Colors"), "typedef sequence<Color, 4> Colors;\n");
+    assert_eq!(
+        of("Point"),
+        "struct Point {\n    double x;\n    Colors paint;\n    Matrix m;\n    octet raw[4];\n};\n"
+    );
+    assert_eq!(of("Lost"), "exception Lost {\n    string why;\n};\n");
+    assert_eq!(
+        of("Choice"),
+        "union Choice switch (Color) {\n    case red: long number;\n    default: string text;\n};\n"
+    );
+    assert_eq!(of("Plain"), "union Plain switch (long) {\n    case 7: long number;\n};\n");
+    assert_eq!(of("Derived"), "valuetype Derived : truncatable Base {\n    private Point b;\n};\n");
+    assert_eq!(of("Boxed"), "valuetype Boxed sequence<long>;\n");
+    assert_eq!(of("Thing"), "interface Thing;\n");
+    assert_eq!(definition(&TypeCode::of(&TypeDef::Long)), "long\n");
 }

@@ -5,7 +5,9 @@ use ironorb::giop::any::CANONICAL;
 use ironorb::giop::{Reader, Writer};
 use ironorb::{Any, TypeCode, TypeDef};
 use ironorb_dynamic::Interfaces;
-use ironorb_dynamic::json::{DEPTH_MAX, from_json, to_json, to_json_with, type_from_json, type_to_json};
+use ironorb_dynamic::json::{
+    DEPTH_MAX, default_value, fill, from_json, template, to_json, to_json_with, type_from_json, type_to_json,
+};
 use serde_json::{Value, json};
 
 const IDL: &str = r#"
@@ -289,7 +291,22 @@ fn anys_references_and_types() {
     let wrong = |member: &str, value: Value| {
         from_json(&many, &with(member, value), &known, None).unwrap_err().to_string()
     };
-    assert_eq!(wrong("what", json!(5)), "$.what: expected {\"type\": …, \"value\": …}, or null, found 5");
+    assert_eq!(
+        wrong("what", json!([5])),
+        "$.what: expected {\"type\": …, \"value\": …}, a number, a string, true, false or null, found an array of 1"
+    );
+    // The type of a plain value is evident.
+    for (plain, of) in [
+        (json!(5), "long"),
+        (json!(-2147483649i64), "long long"),
+        (json!(18446744073709551615u64), "unsigned long long"),
+        (json!(0.5), "double"),
+        (json!(true), "boolean"),
+        (json!("text"), "string"),
+    ] {
+        let told = check(&with("what", plain.clone()))["what"].clone();
+        assert_eq!(told["type"], of, "{plain}");
+    }
     assert_eq!(
         wrong("what", json!({ "type": "short", "value": [1] })),
         "$.what.value: expected a whole number from -32768 to 32767, found an array of 1"
@@ -303,7 +320,7 @@ fn anys_references_and_types() {
         "{}",
         wrong("who", json!("nonsense"))
     );
-    assert!(wrong("who", json!("corbaname::x#y")).contains("nobody is there"));
+    assert!(wrong("who", json!("corbaname::x#y")).contains("a name is looked up by an ORB"));
     assert_eq!(wrong("letter", json!("日")), "$.letter: expected a character of ISO 8859-1, found \"日\"");
     assert_eq!(wrong("letter", json!("ab")), "$.letter: expected a string of one character, found \"ab\"");
 }
@@ -497,4 +514,61 @@ fn members_without_names_are_called_by_their_place() {
     let told = to_json(&compact).unwrap();
     assert_eq!(told, json!({ "#0": "x", "#1": 1, "#2": 0 }));
     assert_eq!(from_json(&item.compact(), &told, &known, None), Ok(compact));
+}
+
+#[test]
+fn skeletons_are_values_of_their_types() {
+    let known = shop();
+    for type_code in known.type_codes() {
+        for made in [template(type_code), default_value(type_code)] {
+            let made = made.unwrap_or_else(|error| panic!("{error}"));
+            // Interfaces, natives and abstract valuetypes have nothing but nil.
+            if made.is_null() {
+                continue;
+            }
+            from_json(type_code, &made, &known, None).unwrap_or_else(|e| panic!("{e}: {type_code} {made}"));
+        }
+    }
+    let of = |name: &str| template(&ty(&known, name)).unwrap();
+    let item = json!({ "name": "", "price": 0, "paint": "red" });
+    assert_eq!(of("Order"), json!({ "items": [item], "picture": "", "key": [0, 0, 0, 0] }));
+    assert_eq!(of("Choice"), json!({ "text": "" }));
+    assert_eq!(of("Tree"), json!({ "kids": [] }));
+    assert_eq!(of("Node"), json!({ "@type": "IDL:Shop/Node:1.0", "label": "", "next": [] }));
+    // In few words an array may be long.
+    let long = type_from_json(
+        &json!({ "kind": "array", "element": { "kind": "array", "element": "long", "length": 65536 }, "length": 65536 }),
+        &known,
+    );
+    let said = template(&long.unwrap()).unwrap_err().to_string();
+    assert!(said.contains("more than 65536 parts"), "{said}");
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let known = shop();
+    let filled = |name: &str, mut json: Value| {
+        let type_code = ty(&known, name);
+        fill(&type_code, &mut json, &known).unwrap();
+        from_json(&type_code, &json, &known, None).unwrap_or_else(|error| panic!("{error}"));
+        json
+    };
+    let item = json!({ "name": "pen", "price": 0, "paint": "red" });
+    assert_eq!(
+        filled("Order", json!({ "items": [{ "name": "pen" }] })),
+        json!({ "items": [item], "picture": "", "key": [0, 0, 0, 0] })
+    );
+    assert_eq!(
+        filled("Choice", json!({ "discriminator": 3 })),
+        json!({ "discriminator": 3, "thing": { "name": "", "price": 0, "paint": "red" } })
+    );
+    assert_eq!(filled("Choice", json!({ "thing": { "price": 4 } }))["thing"]["price"], 4);
+    assert_eq!(
+        filled("Node", json!({ "label": "a", "next": [{}] })),
+        json!({ "label": "a", "next": [{ "label": "", "next": [] }] })
+    );
+    // What does not fit is left for the reader to refuse.
+    let mut wrong = json!({ "nmae": "pen", "price": "x" });
+    fill(&ty(&known, "Item"), &mut wrong, &known).unwrap();
+    assert!(from_json(&ty(&known, "Item"), &wrong, &known, None).is_err());
 }

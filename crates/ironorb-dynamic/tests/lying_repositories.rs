@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ironorb::{ObjectRef, Orb, SystemExceptionKind, TcKind};
+use ironorb_dynamic::limits::{BASES_MAX, DEFINITIONS_ASKED_MAX, OPERATIONS_TOLD_MAX};
 use ironorb_dynamic::mock::{CallReport, Mock, Options};
-use ironorb_dynamic::{BASES_MAX, DEFINITIONS_ASKED_MAX, Interfaces, OPERATIONS_TOLD_MAX, Source, json};
+use ironorb_dynamic::{Interfaces, Source, json};
 use serde_json::{Map, Value, json};
 
 /// An ORB with mocks of the interfaces with these ids.

@@ -42,7 +42,7 @@ pub(crate) fn with_backend(backend: impl StorageBackend, format: &Format) -> Res
     prepare(db, path, format)
 }
 
-/// Opens a file and compares all of it with its checksums, so that damage is told now and not when somebody happens to
+/// Opens a file and compares all of it with its checksums, so that damage is told now and not when a client happens to
 /// read there. (A store of 100,000 definitions is 67 MB, which takes a fifth of a second.)
 fn whole(
     path: &Path,
@@ -133,7 +133,7 @@ fn has_meta(txn: &WriteTransaction, format: &Format) -> Result<bool, StoreError>
 }
 
 /// Makes a new store under another name first, so that a process killed meanwhile, or a power cut, leaves no half of a
-/// store under this one. (It may leave the other file, which nobody needs.)
+/// store under this one. (It may leave the other file, which is not needed.)
 fn make_file(path: &Path, format: &Format) -> Result<(), StoreError> {
     let unique = RandomState::new().build_hasher().finish();
     let mut unfinished = path.as_os_str().to_owned();

@@ -276,6 +276,11 @@ fn an_activator_may_forward_or_refuse() {
         assert!(probe.object().locate().unwrap());
     }
     assert!(target.ticks().unwrap() >= 1);
+    // The reference tells where it was forwarded to, once it was.
+    let fresh = elsewhere(&client, &reference("elsewhere"));
+    assert_eq!(fresh.object().forwarded_to(), None);
+    assert!(fresh.object().locate().unwrap());
+    assert_eq!(fresh.object().forwarded_to().as_ref(), Some(target.object().ior()));
     assert_eq!(kind_of(elsewhere(&client, &reference("never")).ping()), GONE);
     // A forward that leads to itself ends.
     *activator.forward_to.lock().unwrap() = Some(reference("elsewhere").object().clone());

@@ -33,7 +33,7 @@ use trace::Trace;
     group = ArgGroup::new("types").args(["idl", "ifr"]).multiple(true),
     after_help = "Examples:\n  \
         ironorb bridge bank=corbaname::inside#bank/main\n  \
-        ironorb bridge --listen iiop://:2810 --giop 1.0 file:old.ior\n  \
+        ironorb bridge --endpoint iiop://:2810 --giop 1.0 file:old.ior\n  \
         ironorb bridge --to inside:2809 --trace --idl CosNaming.idl\n  \
         ironorb bridge --to inside:2809 --trace --ifr inside:2900\n  \
         ironorb bridge --to inside:2809 --through --idl bank.idl --publish gateway.example.org"
@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "[NAME=]TARGET", required_unless_present = "to")]
     targets: Vec<String>,
     /// Where to listen; may be given several times. Port 0 lets the system choose.
-    #[arg(long, visible_alias = "endpoint", value_name = "ADDRESS", default_value = "iiop://:2810")]
-    listen: Vec<String>,
+    #[arg(long, visible_alias = "listen", value_name = "ADDRESS", default_value = "iiop://:2810")]
+    endpoint: Vec<String>,
     /// The address that references carry, where it is not the one listened at: behind a NAT or in a container. May be
     /// given several times.
     #[arg(long, value_name = "HOST[:PORT]")]
@@ -62,9 +62,9 @@ pub(crate) struct Arguments {
     idl: Vec<PathBuf>,
     #[command(flatten)]
     settings: idl::Settings,
-    /// An interface repository that has them: a reference, or just HOST[:PORT] of `ironorb ifr serve`. It is asked at the
-    /// first call of an object whose types matter.
-    #[arg(long, value_name = "REF")]
+    /// An interface repository that has them: a corbaloc, corbaname or IOR, or just HOST[:PORT] of `ironorb ifr serve`. It
+    /// is asked at the first call of an object whose types matter.
+    #[arg(long, value_name = "URL")]
     ifr: Option<String>,
     /// Let references in arguments and results lead through the bridge as well, as far as types are known.
     #[arg(long, requires = "types")]
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some((host, port)) = &arguments.to {
         bridge.pass_others_to(host, *port);
     }
-    // Held until everything is there, so that nobody is told that a target is unknown.
+    // Held until everything is there, so that no client is told that a target is unknown.
     orb.root_poa().manager().activate().map_err(Failure::new)?;
     if let Some(path) = &arguments.ior_file {
         serving::write_whole(path, &references.join("\n"))?;
@@ -172,7 +172,7 @@ impl Arguments {
 
     fn orb(&self) -> Result<Orb, Failure> {
         let builder = Orb::builder().concurrency(self.concurrency).hold_requests();
-        serving::orb(builder, "--listen", &self.listen, &self.publish)
+        serving::orb(builder, "--endpoint", &self.endpoint, &self.publish)
     }
 }
 

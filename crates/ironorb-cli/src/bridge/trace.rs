@@ -1,4 +1,4 @@
-//! What `ironorb bridge --trace` and `--stats` tell. Whoever passes calls on does not wait for it to be printed.
+//! What `ironorb bridge --trace` and `--stats` tell. A thread of its own prints it, so that calls do not wait.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,7 +53,7 @@ impl Trace {
         Some(Trace { counts: Arc::default(), shows_counts, lines })
     }
 
-    /// Who is shown calls.
+    /// Is shown each call.
     pub(super) fn observer(&self) -> Observer {
         let counts = self.counts.clone();
         let sender = self.lines.as_ref().map(|(sender, _)| sender.clone());
@@ -117,7 +117,7 @@ impl Counts {
 fn print(lines: &Receiver<String>) {
     let mut err = io::stderr();
     for line in lines {
-        let _ = err.write_all(line.as_bytes()); // nobody is left to tell
+        let _ = err.write_all(line.as_bytes()); // standard error may be closed
     }
 }
 

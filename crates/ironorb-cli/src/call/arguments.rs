@@ -24,11 +24,29 @@ pub(super) fn read(
     texts: &[&str],
     known: &Interfaces,
     orb: &Orb,
+    fills: bool,
 ) -> Result<Vec<(usize, Argument)>, Failure> {
     let parameters: Vec<_> = operation.sent().collect();
     let keeps_digits = wants_digits(&parameters);
-    let reading = Reading { operation, known, orb, parameters, keeps_digits };
+    let reading = Reading { operation, known, orb, parameters, keeps_digits, fills };
     reading.all(texts).map_err(|failure| failure.with_help(signature(operation)))
+}
+
+/// A skeleton of all arguments by name, to be filled in.
+pub(super) fn template(operation: &OperationDescription) -> Result<Value, Failure> {
+    let arguments = operation.sent().map(|(_, parameter)| {
+        let value = json::template(&parameter.type_code).map_err(|e| not_possible(parameter, &e))?;
+        Ok((parameter.name.clone(), value))
+    });
+    arguments.collect::<Result<Map<_, _>, _>>().map(Value::Object)
+}
+
+fn default_of(parameter: &Parameter) -> Result<Value, Failure> {
+    json::default_value(&parameter.type_code).map_err(|e| not_possible(parameter, &e))
+}
+
+fn not_possible(parameter: &Parameter, e: &json::JsonError) -> Failure {
+    Failure::usage(format!("the argument `{}`: {e}", parameter.name))
 }
 
 struct Reading<'a> {
@@ -39,18 +57,23 @@ struct Reading<'a> {
     parameters: Vec<(usize, &'a Parameter)>,
     /// Whether numbers that JSON's do not hold exactly are for types that do.
     keeps_digits: bool,
+    /// Whether what is left out has its default.
+    fills: bool,
 }
 
 impl Reading<'_> {
     fn all(&self, texts: &[&str]) -> Result<Vec<(usize, Argument)>, Failure> {
         if texts.iter().filter(|text| **text == "-").count() > 1 {
-            return Err(Failure::new("only one argument can come from standard input"));
+            return Err(Failure::usage("only one argument can come from standard input"));
         }
         if let [text] = texts
             && self.parameters.len() != 1
             && let Some(Value::Object(by_name)) = self.whole(text)?
         {
             return self.by_name(&by_name);
+        }
+        if texts.is_empty() && self.fills {
+            return self.by_name(&Map::new());
         }
         if texts.len() != self.parameters.len() {
             let names: Vec<&str> = self.parameters.iter().map(|(_, p)| p.name.as_str()).collect();
@@ -59,7 +82,11 @@ impl Reading<'_> {
                 1 => format!("one argument, {}", names[0]),
                 count => format!("{count} arguments, {}", names.join(", ")),
             };
-            return Err(Failure::new(format!("{} takes {takes}, not {}", self.operation.name, texts.len())));
+            return Err(Failure::usage(format!(
+                "{} takes {takes}, not {}",
+                self.operation.name,
+                texts.len()
+            )));
         }
         let place_and_text = self.parameters.iter().zip(texts);
         place_and_text.map(|((index, parameter), text)| Ok((*index, self.one(parameter, text)?))).collect()
@@ -79,13 +106,17 @@ impl Reading<'_> {
         {
             let is_none = self.operation.position(unknown).is_none();
             let why = if is_none { "has no parameter" } else { "takes no value for the out parameter" };
-            return Err(Failure::new(format!("{} {why} `{unknown}`", self.operation.name)));
+            return Err(Failure::usage(format!("{} {why} `{unknown}`", self.operation.name)));
         }
         let argument = |(index, parameter): &(usize, &Parameter)| {
-            let value = by_name.get(&parameter.name);
-            let value =
-                value.ok_or_else(|| Failure::new(format!("the argument `{}` is missing", parameter.name)))?;
-            Ok((*index, self.value(parameter, value)?))
+            let value = match by_name.get(&parameter.name) {
+                Some(value) => self.value(parameter, value)?,
+                None if self.fills => self.value(parameter, &default_of(parameter)?)?,
+                None => {
+                    return Err(Failure::usage(format!("the argument `{}` is missing", parameter.name)));
+                }
+            };
+            Ok((*index, value))
         };
         self.parameters.iter().map(argument).collect()
     }
@@ -131,7 +162,7 @@ impl Reading<'_> {
             }
             Ok(value) => Ok(value),
             Err(e) if text.trim_start().starts_with(['{', '[', '"']) => {
-                Err(Failure::new(format!("the argument `{}` is not JSON: {e}", parameter.name)))
+                Err(Failure::usage(format!("the argument `{}` is not JSON: {e}", parameter.name)))
             }
             // An enumerator, a reference, a type; whatever it is not is told as for other values.
             Err(_) => Ok(Value::from(text)),
@@ -165,11 +196,19 @@ impl Reading<'_> {
     }
 
     fn value(&self, parameter: &Parameter, value: &Value) -> Result<Argument, Failure> {
+        let mut filled;
+        let mut value = value;
+        if self.fills {
+            filled = value.clone();
+            json::fill(&parameter.type_code, &mut filled, self.known)
+                .map_err(|e| not_possible(parameter, &e))?;
+            value = &filled;
+        }
         match json::from_json(&parameter.type_code, value, self.known, Some(self.orb)) {
             Ok(value) => Ok(Argument::Any(value)),
             Err(e) => match json::Argument::new(&parameter.type_code, value, self.known) {
                 Ok(value) => Ok(Argument::Json(value)),
-                Err(_) => Err(Failure::new(format!("the argument `{}`: {e}", parameter.name))),
+                Err(_) => Err(not_possible(parameter, &e)),
             },
         }
     }
@@ -190,7 +229,7 @@ fn wants_digits(parameters: &[(usize, &Parameter)]) -> bool {
     wants
 }
 
-/// The same JSON with numbers as texts where a `double` might not keep what they say.
+/// JSON with its numbers as texts where a `double` might not keep what they say.
 fn with_digits(json: &str) -> String {
     let mut made = String::with_capacity(json.len());
     let mut rest = json;
@@ -268,7 +307,7 @@ fn limited(from: impl Read) -> io::Result<String> {
 }
 
 fn not_json(named: &str, e: &serde_json::Error) -> Failure {
-    Failure::new(format!("{} is not JSON: {e}", shown(named)))
+    Failure::usage(format!("{} is not JSON: {e}", shown(named)))
 }
 
 fn shown(text: &str) -> &str {

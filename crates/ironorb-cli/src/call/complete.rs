@@ -1,6 +1,6 @@
 //! What shells offer for the operation of a call.
 //!
-//! Whatever goes wrong here is silence: a shell shows nobody what completion says, and waits for it.
+//! Nothing is printed when something goes wrong: a shell does not show what completion says, and waits for it.
 
 use std::sync::mpsc;
 use std::thread;

@@ -3,13 +3,14 @@
 use ironorb::giop::minor::{IRONORB_VMCID, OMG_VMCID};
 use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind};
 
+use super::operation;
 use crate::failure::Failure;
 use crate::naming::address_of;
 use crate::reference::is_misspelt;
 
 /// Why a reference is none.
 pub(crate) fn reference(typed: &str, e: &SystemException) -> Failure {
-    let failure = with_parts(Failure::new("the reference leads to no object"), e);
+    let failure = with_parts(Failure::new("the reference leads to no object"), e, false);
     let failure = if is_misspelt(typed, e) { failure.of_usage() } else { failure };
     match e.minor {
         MinorCode::BAD_PARAM_URL_SCHEME | MinorCode::BAD_PARAM_URL_ADDRESS => {
@@ -21,32 +22,61 @@ pub(crate) fn reference(typed: &str, e: &SystemException) -> Failure {
 
 /// What failed, why, whether it may be done again, and what to try.
 pub(crate) fn system(what: &str, object: &ObjectRef, e: &SystemException) -> Failure {
-    use SystemExceptionKind as Kind;
-    let failure = with_parts(Failure::new(what), e);
-    let at = address_of(object);
-    match e.kind {
-        Kind::Transient | Kind::CommFailure | Kind::Timeout if e.was_received() => failure.with_help(format!(
-            "the server at {at} answers, but not what it needs itself for this: is it a bridge whose target is down?"
-        )),
-        Kind::Transient | Kind::CommFailure => {
-            failure.with_help(format!("is the server running at {at}? `ironorb ior decode REF` shows where it is sought"))
+    Explanation { what, object, operation: None, verbose: false }.of(e)
+}
+
+/// What is known about a call that failed.
+pub(super) struct Explanation<'a> {
+    pub(super) what: &'a str,
+    pub(super) object: &'a ObjectRef,
+    pub(super) operation: Option<&'a str>,
+    /// Whether all of the server's words are shown.
+    pub(super) verbose: bool,
+}
+
+impl Explanation<'_> {
+    /// What failed, why, whether it may be done again, and what to try.
+    pub(super) fn of(&self, e: &SystemException) -> Failure {
+        let failure = with_parts(Failure::new(self.what), e, self.verbose);
+        match advice(e, &address_of(self.object), self.operation) {
+            Some(advice) => failure.with_help(advice),
+            None => failure,
         }
-        Kind::Timeout => failure.with_help("--timeout SECONDS gives a call longer"),
-        Kind::ObjectNotExist => failure.with_help(format!(
-            "there is a server at {at}, but not this object: the reference may be of an earlier run"
-        )),
-        Kind::BadOperation => failure.with_help(
-            "the object does not have the interface of the IDL: `ironorb call REF _repository_id` asks for its own",
-        ),
+    }
+}
+
+/// What to try, if that can be told.
+fn advice(e: &SystemException, at: &str, operation: Option<&str>) -> Option<String> {
+    use SystemExceptionKind as Kind;
+    let is_of_every_object = operation.is_some_and(|name| operation::of_every_object(name).is_some());
+    let advice = match e.kind {
+        Kind::Transient | Kind::CommFailure | Kind::Timeout if e.was_received() => {
+            return Some(format!(
+                "the server at {at} answers, but not what it needs itself for this: is it a bridge whose target is down?"
+            ));
+        }
+        Kind::Transient | Kind::CommFailure => {
+            return Some(format!(
+                "is the server running at {at}? `ironorb ior decode REF` shows where it is sought"
+            ));
+        }
+        Kind::ObjectNotExist => {
+            return Some(format!(
+                "there is a server at {at}, but not this object: the reference may be of an earlier run"
+            ));
+        }
+        Kind::Timeout => "--timeout SECONDS gives a call longer",
+        Kind::BadOperation if is_of_every_object => return None,
+        Kind::BadOperation => {
+            "the object does not have the interface of the IDL: `ironorb call REF _repository_id` asks for its own"
+        }
         Kind::InvObjref
             if matches!(
                 e.minor,
                 MinorCode::INV_OBJREF_NO_CODE_SETS_COMPONENT | MinorCode::INV_OBJREF_NO_WIDE_CODE_SET
             ) =>
         {
-            failure.with_help(
-                "wide characters need the server's IOR, which tells its code sets; `ironorb serve-mock --ior` prints those of a mock",
-            )
+            "wide characters need the server's IOR, which tells its code sets; `ironorb serve-mock --ior` prints those of a mock"
         }
         Kind::Marshal
             if matches!(
@@ -54,22 +84,23 @@ pub(crate) fn system(what: &str, object: &ObjectRef, e: &SystemException) -> Fai
                 MinorCode::MARSHAL_WIDE_IN_REQUEST_1_0 | MinorCode::MARSHAL_WIDE_IN_REPLY_1_0
             ) =>
         {
-            failure.with_help("GIOP 1.0 has no wide characters: call the object by GIOP 1.1 or 1.2")
+            "GIOP 1.0 has no wide characters: call the object by GIOP 1.1 or 1.2"
         }
-        Kind::Marshal => failure.with_help("is the IDL the one that the server was built from?"),
+        Kind::Marshal => "is the IDL the one that the server was built from?",
         Kind::Unknown if e.minor == MinorCode::UNKNOWN_UNLISTED_USER_EXCEPTION => {
-            failure.with_help("the server raises what the IDL does not declare: is it the one it was built from?")
+            "the server raises what the IDL does not declare: is it the one it was built from?"
         }
-        Kind::BadParam => failure.with_help("the server or the ORB does not take one of the arguments"),
-        Kind::NoPermission => failure.with_help("the server does not let this client do it"),
-        _ => failure,
-    }
+        Kind::BadParam => "the server or the ORB does not take one of the arguments",
+        Kind::NoPermission => "the server does not let this client do it",
+        _ => return None,
+    };
+    Some(advice.to_owned())
 }
 
-fn with_parts(failure: Failure, e: &SystemException) -> Failure {
+fn with_parts(failure: Failure, e: &SystemException, verbose: bool) -> Failure {
     let mut lines = format!("  {}: {}\n", e.kind.name(), e.kind.text());
     if let Some(detail) = e.detail() {
-        lines.push_str(&format!("  detail: {detail}\n"));
+        push_detail(&mut lines, detail, verbose);
     }
     lines.push_str(&format!("  minor code: {}\n", minor(e)));
     lines.push_str(match e.completed {
@@ -79,6 +110,29 @@ fn with_parts(failure: Failure, e: &SystemException) -> Failure {
     });
     failure.with_body(lines)
 }
+
+/// Writes what is known in words. A server in Java may send its stack of calls: the first line tells most, and the others
+/// follow where all is asked for.
+fn push_detail(lines: &mut String, detail: &str, verbose: bool) {
+    let (ours, theirs) = match detail.split_once(SAYS) {
+        Some((before, theirs)) => (format!("{before}{SAYS}"), theirs),
+        None => (String::new(), detail),
+    };
+    // A rule around the stack says nothing.
+    let is_told = |line: &&str| !line.is_empty() && !line.starts_with("-----");
+    let mut told = theirs.lines().map(str::trim_end).filter(is_told);
+    lines.push_str(&format!("  detail: {ours}{}\n", told.next().unwrap_or_default()));
+    let rest: Vec<&str> = told.collect();
+    if verbose {
+        rest.iter().for_each(|line| lines.push_str(&format!("    {line}\n")));
+    } else if !rest.is_empty() {
+        let plural = if rest.len() == 1 { "" } else { "s" };
+        lines.push_str(&format!("    ({} more line{plural}: --verbose shows all)\n", rest.len()));
+    }
+}
+
+/// What the ORB puts before the words of a server.
+const SAYS: &str = "the server says: ";
 
 fn minor(e: &SystemException) -> String {
     let MinorCode(code) = e.minor;
@@ -105,4 +159,26 @@ fn vendor_name(vmcid: u32) -> Option<&'static str> {
         0x4F4F_0000 => "ORBacus",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_detail;
+
+    #[test]
+    fn of_a_servers_stack_the_first_line_is_shown_and_all_where_it_is_asked_for() {
+        let stack = "the server says: ----------BEGIN server-side stack trace----------\n\
+                     java.lang.IllegalStateException: closed\n\tat bank.Main.run(Main.java:7)\n\
+                     ----------END server-side stack trace----------\n";
+        let shown = |detail: &str, verbose| {
+            let mut lines = String::new();
+            push_detail(&mut lines, detail, verbose);
+            lines
+        };
+        let first = "  detail: the server says: java.lang.IllegalStateException: closed\n";
+        assert_eq!(shown(stack, false), format!("{first}    (1 more line: --verbose shows all)\n"));
+        assert_eq!(shown(stack, true), format!("{first}    \tat bank.Main.run(Main.java:7)\n"));
+        assert_eq!(shown("our own words", false), "  detail: our own words\n");
+        assert_eq!(shown("", true), "  detail: \n");
+    }
 }

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod complete;
+mod describe;
 mod explain;
 mod operation;
 mod outcome;
@@ -43,6 +44,8 @@ use sources::Sources;
         ironorb call corbaname::localhost#bank/main --list\n  \
         ironorb call corbaname::localhost#bank/main --idl bank.idl --list\n  \
         ironorb call corbaname::localhost#bank/main deposit 100 --ifr localhost:2900\n  \
+        ironorb call corbaname::localhost#bank/main --describe Entry\n  \
+        ironorb call corbaname::localhost#bank/main transfer --template\n  \
         ironorb call file:account.ior transfer '{\"to\": \"IOR:…\", \"amount\": 5}' --idl bank.idl\n  \
         ironorb call IOR:… balance --idl bank.idl --time 1000"
 )]
@@ -52,7 +55,7 @@ pub(crate) struct Arguments {
     reference: String,
     /// The operation; or an attribute, whose value is printed, and set by `NAME=VALUE`. Every object has `_is_a`,
     /// `_non_existent`, `_repository_id`, `_interface` and `_component`, which need no IDL.
-    #[arg(required_unless_present = "list")]
+    #[arg(required_unless_present_any = ["list", "describe"])]
     operation: Option<String>,
     /// The arguments as JSON: one for each in and inout parameter in order, or one object with all of them by name.
     /// `@FILE` reads one from a file, `-` from standard input. Texts, enumerators and references need no quotes, there too:
@@ -67,6 +70,15 @@ pub(crate) struct Arguments {
     /// List the operations and attributes of the object's interface instead.
     #[arg(long, conflicts_with_all = ["operation", "time"])]
     list: bool,
+    /// Print the definition of a type as IDL instead: by its scoped name, the end of it, or its repository id.
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["operation", "time", "list"])]
+    describe: Option<String>,
+    /// Print a JSON skeleton of the operation's arguments instead of calling: an object with all of them by name.
+    #[arg(long, conflicts_with_all = ["arguments", "time", "list", "describe"])]
+    template: bool,
+    /// Give members and arguments that are left out their default: 0, empty, false, nil, the first enumerator.
+    #[arg(long)]
+    fill: bool,
     /// Call so many times, with the same arguments, and tell on standard error how long a call took.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=timing::CALLS_MAX))]
     time: Option<u32>,
@@ -76,6 +88,9 @@ pub(crate) struct Arguments {
     /// Print JSON on one line.
     #[arg(long)]
     compact: bool,
+    /// Print all that the server says about an exception, such as its stack of calls, and not only the first line.
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// Takes the `-ORB…` options out of the command line of `call`, which only the ORB understands.
@@ -91,7 +106,7 @@ pub(crate) fn take_orb_options(command_line: Vec<OsString>) -> (Vec<OsString>, O
             let builder = builder.arguments(&mut texts);
             (texts.into_iter().map(OsString::from).collect(), builder)
         }
-        // Whatever is no Unicode is the parser's to refuse.
+        // The parser refuses what is not Unicode.
         None => (command_line, builder),
     }
 }
@@ -104,16 +119,22 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
     let object = reference::object(&orb, typed).map_err(|e| explain::reference(typed, &e))?;
     let interface = || arguments.sources.interface_of(&object, &known);
     let Some(typed) = &arguments.operation else {
-        return output::text(declaration(&*interface()?));
+        return output::text(match &arguments.describe {
+            Some(name) => describe::describe(name, &known.as_told_by(&object), interface)?,
+            None => declaration(&*interface()?),
+        });
     };
     let Found { operation, value } = match operation::of_every_object(typed) {
         Some(found) => found,
         None => operation::find(&*interface()?, typed)?,
     };
+    if arguments.template {
+        return output::line(format_args!("{:#}", arguments::template(&operation)?));
+    }
     let known = known.as_told_by(&object);
     let mut texts: Vec<&str> = value.iter().map(String::as_str).collect();
     texts.extend(arguments.arguments.iter().map(String::as_str));
-    let values = arguments::read(&operation, &texts, &known, &orb)?;
+    let values = arguments::read(&operation, &texts, &known, &orb, arguments.fill)?;
     let mut request = Request::new(&object, operation.clone());
     if let Some(context) = arguments.context_for(&operation)? {
         request.set_context(context);
@@ -130,6 +151,7 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
         name: operation::plain(&operation.name),
         known: &known,
         compact: arguments.compact,
+        verbose: arguments.verbose,
     };
     let done = match arguments.time {
         None => request.invoke(),
@@ -142,7 +164,8 @@ pub(crate) fn run(arguments: &Arguments, orb: OrbBuilder) -> Result<(), Failure>
 }
 
 impl Arguments {
-    /// What was given for an operation's `context` clause; nobody is to believe that the rest was sent.
+    /// What was given for an operation's `context` clause. A property that no clause names is refused, as it would not be
+    /// sent.
     fn context_for(&self, operation: &OperationDescription) -> Result<Option<Context>, Failure> {
         if self.context.is_empty() {
             return Ok(None);
@@ -152,7 +175,7 @@ impl Arguments {
         let patterns: Vec<&str> = operation.contexts.iter().map(String::as_str).collect();
         let sent = context.matching(&patterns);
         if let Some((name, _)) = context.iter().find(|(name, _)| sent.get(name).is_none()) {
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "`{}` does not take the property {name}: no `context` clause names it",
                 operation.name
             ))

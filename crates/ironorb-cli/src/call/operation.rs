@@ -45,10 +45,10 @@ pub(super) fn find(interface: &InterfaceDescription, typed: &str) -> Result<Foun
         return Ok(Found { operation: operation.clone(), value });
     }
     if value.is_some() && interface.find(&format!("_get_{name}")).is_some() {
-        return Err(Failure::new(format!("`{name}` of {} is a readonly attribute", interface.name)));
+        return Err(Failure::usage(format!("`{name}` of {} is a readonly attribute", interface.name)));
     }
     let what = if value.is_some() { "attribute" } else { "operation or attribute" };
-    let failure = Failure::new(format!("{} has no {what} `{name}`", interface.name));
+    let failure = Failure::usage(format!("{} has no {what} `{name}`", interface.name));
     let listed = "--list shows what there is";
     Err(match likely(interface, name) {
         Some(meant) => failure.with_help(format!("`{meant}` is likely meant; {listed}")),
@@ -65,15 +65,15 @@ pub(crate) fn interface_named(known: &Interfaces, name: &str) -> Result<Arc<Inte
     match (ending.next(), ending.next()) {
         (Some(interface), None) => Ok(interface.clone()),
         (Some(one), Some(other)) => {
-            Err(Failure::new(format!("several interfaces are called {name}: {}, {}", one.id, other.id))
+            Err(Failure::usage(format!("several interfaces are called {name}: {}, {}", one.id, other.id))
                 .with_help("name the one that is meant by its scoped name"))
         }
         _ => match from_repository(known, name)? {
             Some(interface) => Ok(interface),
             None => {
                 let ids: Vec<&str> = known.interfaces().map(|interface| interface.id.as_str()).collect();
-                Err(Failure::new(format!("no interface {name} is known")).with_help(match ids.is_empty() {
-                    true => "--idl FILE names an IDL file that defines it, --ifr REF an interface repository"
+                Err(Failure::usage(format!("no interface {name} is known")).with_help(match ids.is_empty() {
+                    true => "--idl FILE names an IDL file that defines it, --ifr URL an interface repository"
                         .to_owned(),
                     false => format!("known are {}", ids.join(", ")),
                 }))

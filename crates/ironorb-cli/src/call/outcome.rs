@@ -15,6 +15,8 @@ pub(super) struct Telling<'a> {
     pub(super) name: &'a str,
     pub(super) known: &'a Interfaces,
     pub(super) compact: bool,
+    /// Whether all of the server's words about an exception are shown.
+    pub(super) verbose: bool,
 }
 
 impl Telling<'_> {
@@ -60,7 +62,11 @@ impl Telling<'_> {
     pub(super) fn error(&self, error: &DynamicError, object: &ObjectRef) -> Failure {
         match error {
             DynamicError::User(exception) => self.exception(exception),
-            DynamicError::System(e) => explain::system(&format!("`{}` failed", self.name), object, e),
+            DynamicError::System(e) => {
+                let what = format!("`{}` failed", self.name);
+                let operation = Some(self.operation.name.as_str());
+                explain::Explanation { what: &what, object, operation, verbose: self.verbose }.of(e)
+            }
             other => Failure::new(format!("`{}` was not called: {other}", self.name)),
         }
     }

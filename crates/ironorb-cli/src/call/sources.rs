@@ -19,9 +19,10 @@ pub(crate) struct Sources {
     idl: Vec<PathBuf>,
     #[command(flatten)]
     settings: idl::Settings,
-    /// An interface repository that has the object's interface: a reference, or just HOST[:PORT] of `ironorb ifr serve`.
-    /// Default: the initial reference InterfaceRepository, if there is one, and whatever the object itself tells.
-    #[arg(long, value_name = "REF")]
+    /// An interface repository that has the object's interface: a corbaloc, corbaname or IOR, or just HOST[:PORT] of
+    /// `ironorb ifr serve`. Default: the initial reference InterfaceRepository, if there is one, and what the object itself
+    /// tells.
+    #[arg(long, value_name = "URL")]
     ifr: Option<String>,
     /// Take the object to have this interface, by its name or repository id, without asking it.
     #[arg(long, value_name = "NAME")]
@@ -84,7 +85,7 @@ impl Sources {
             tried.push_str(&format!("  {what}: {}\n", attempt.why));
         }
         Failure::new(format!("the object's interface is not known{id}")).with_body(tried).with_help(
-            "--idl FILE names an IDL file that defines it, --ifr REF an interface repository; --interface NAME calls it as \
+            "--idl FILE names an IDL file that defines it, --ifr URL an interface repository; --interface NAME calls it as \
              one all the same",
         )
     }

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     root.manager().activate().map_err(Failure::new)?;
     let raw: Vec<String> = raw.iter().map(SocketAddr::to_string).collect();
     output::announce(format_args!("ready {} {}", orb.published_addresses().join(","), raw.join(" ")));
-    // The demo's process holds the other end: when it is gone, nobody needs this one.
+    // The demo's process holds the other end: when that process is gone, the server ends.
     for line in std::io::stdin().lines().map_while(Result::ok) {
         if line == "spread" {
             kept.iter().for_each(Kept::spread);

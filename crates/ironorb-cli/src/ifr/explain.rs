@@ -9,7 +9,7 @@ pub(super) fn unanswered(what: &str, e: &SystemException) -> Failure {
     match (e.kind, e.minor.0 & 0xfff) {
         (Kind::BadInvOrder, 1) => failure.with_help("other definitions refer to it: remove them first"),
         (Kind::Transient | Kind::CommFailure | Kind::Timeout, _) => {
-            failure.with_help("`ironorb ifr serve` serves definitions; --repository HOST:PORT says where")
+            failure.with_help("`ironorb ifr serve` serves definitions; --ifr HOST:PORT says where")
         }
         _ => failure,
     }

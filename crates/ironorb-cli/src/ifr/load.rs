@@ -16,8 +16,8 @@ use crate::serving;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: Settings,
-    /// The file that holds the definitions, made when there is none: for loading while nobody serves it.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["repository", "timeout"])]
+    /// The file that holds the definitions, made when there is none: for loading while no `ironorb ifr serve` has it open.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["ifr", "timeout"])]
     store: Option<PathBuf>,
     #[command(flatten)]
     place: Place,

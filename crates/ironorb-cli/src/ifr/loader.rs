@@ -1,6 +1,6 @@
 //! Loading into a repository that is being served: the IDL goes there, and is compiled where the store is.
 //!
-//! Who can reach the repository can change it anyway, by its standard operations. What a text may cost is bounded by the
+//! A client that can reach the repository can change it anyway, by its standard operations. What a text may cost is bounded by the
 //! front end's limits and by the size of a message.
 
 ironorb::include_idl!("loader");

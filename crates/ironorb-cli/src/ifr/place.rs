@@ -11,14 +11,15 @@ use super::explain::unanswered;
 use super::loader::{LOADER_KEY, LoaderRef};
 use crate::calling;
 use crate::failure::Failure;
+use crate::reference;
 use crate::seconds::seconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     /// The repository: a corbaloc, corbaname or IOR, or just HOST[:PORT]. Default: InterfaceRepository of the environment
     /// variable IRONORB_INIT_REF, else port 2900 of this machine.
-    #[arg(long, value_name = "URL")]
-    repository: Option<String>,
+    #[arg(long, alias = "repository", value_name = "URL")]
+    ifr: Option<String>,
     /// How long one call may take, in seconds; fractions are taken.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
@@ -34,14 +35,13 @@ impl Place {
     pub(super) fn open(&self) -> Result<Session, Failure> {
         let orb = calling::orb(Orb::builder(), self.timeout)?;
         let configured = || ironorb::ifr::repository(&orb).ok();
-        let root = match (&self.repository, configured()) {
+        let root = match (&self.ifr, configured()) {
             (None, Some(root)) => root,
             (text, _) => {
                 let text = text.as_deref().unwrap_or("localhost:2900");
-                let object = orb.string_to_object(&with_scheme(text)).map_err(|e| {
-                    Failure::new(format!("--repository {text}: {e}"))
-                        .with_help("for example `--repository localhost:2900`")
-                })?;
+                let object = orb
+                    .string_to_object(&with_scheme(text))
+                    .map_err(|e| reference::not_named("--ifr", text, &e, "localhost:2900"))?;
                 object.narrow_unchecked()
             }
         };

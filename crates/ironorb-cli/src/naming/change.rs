@@ -1,13 +1,15 @@
 //! The commands that change what is bound.
 
 use clap::Args;
-use ironorb::naming::cos_naming::{NameComponent, NamingContext as _, NamingContextRef};
+use ironorb::naming::cos_naming::{
+    BindingIterator as _, NameComponent, NamingContext as _, NamingContextRef,
+};
 use ironorb::{ObjectRef, TypedRef as _};
 
 use super::explain::{Fault, explain, name_of, system};
-use super::place::{Place, Session, components, in_words};
+use super::place::{Place, Session, components};
 use crate::failure::Failure;
-use crate::output;
+use crate::{call, output, reference};
 
 #[derive(Debug, Args)]
 pub(crate) struct Binding {
@@ -39,10 +41,37 @@ pub(super) fn rebind(binding: &Binding) -> Result<(), Failure> {
     })
 }
 
-pub(super) fn unbind(place: &Place, name: &str) -> Result<(), Failure> {
+/// Takes a binding away. A context that is not empty is kept without `force`: what is bound in it could often be reached
+/// no more.
+pub(super) fn unbind(place: &Place, name: &str, force: bool) -> Result<(), Failure> {
     let session = place.open()?;
+    if !force && bindings_in(&session, name)? {
+        return Err(Failure::new(format!("cannot unbind `{name}`: it is a context that is not empty")).with_help(
+            "--force takes the binding away and leaves the context; `ironorb naming destroy` ends an empty context",
+        ));
+    }
     let unbound = session.start.unbind(&components(name)?);
     unbound.map_err(|e| explain(&format!("cannot unbind `{name}`"), &session, e.into()))
+}
+
+/// Whether a name is bound to a context that has bindings. An object of another type, by its reference, is not asked.
+fn bindings_in(session: &Session, name: &str) -> Result<bool, Failure> {
+    let object = match session.start.resolve(&components(name)?) {
+        Ok(Some(object)) => object,
+        // Unbinding tells what is wrong with the name.
+        Ok(None) | Err(_) => return Ok(false),
+    };
+    let id = object.type_id();
+    if !(id.is_empty() || id.starts_with("IDL:omg.org/CosNaming/NamingContext")) {
+        return Ok(false);
+    }
+    // A context that does not answer is lost already.
+    let Ok(Some(context)) = object.narrow::<NamingContextRef>() else { return Ok(false) };
+    let Ok((first, iterator)) = context.list(1) else { return Ok(false) };
+    if let Some(iterator) = iterator {
+        let _ = iterator.destroy();
+    }
+    Ok(!first.is_empty())
 }
 
 pub(super) fn new_context(place: &Place, name: Option<&str>, parents: bool) -> Result<(), Failure> {
@@ -81,10 +110,8 @@ impl Binding {
         bind: impl Fn(&NamingContextRef, &[NameComponent], &Bound) -> Result<(), Fault>,
     ) -> Result<(), Failure> {
         let session = self.place.open()?;
-        let object = session.orb.string_to_object(&self.reference).map_err(|e| {
-            Failure::new(format!("cannot understand the reference: {}", in_words(&e)))
-                .with_help("a reference is `IOR:…`, `corbaloc:…` or `corbaname:…`")
-        })?;
+        let object = reference::object(&session.orb, &self.reference)
+            .map_err(|e| call::explain_reference(&self.reference, &e))?;
         let bound = match self.context {
             true => Bound::Context(object.narrow_unchecked()),
             false => Bound::Object(object),

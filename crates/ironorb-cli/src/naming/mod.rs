@@ -58,6 +58,9 @@ enum Command {
     Unbind {
         #[command(flatten)]
         place: Place,
+        /// Unbind a context, too, that has bindings: they can then be reached through other names of it alone.
+        #[arg(long)]
+        force: bool,
         /// The name.
         name: String,
     },
@@ -88,7 +91,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Resolve { place, name } => show::resolve(&place, &name),
         Command::Bind(binding) => change::bind(&binding),
         Command::Rebind(binding) => change::rebind(&binding),
-        Command::Unbind { place, name } => change::unbind(&place, &name),
+        Command::Unbind { place, force, name } => change::unbind(&place, &name, force),
         Command::NewContext { place, parents, name } => change::new_context(&place, name.as_deref(), parents),
         Command::Destroy { place, name } => change::destroy(&place, &name),
     }

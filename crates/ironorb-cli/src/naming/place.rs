@@ -10,6 +10,7 @@ use ironorb::{ObjectRef, Orb, SystemException};
 use super::explain::explain;
 use crate::calling;
 use crate::failure::Failure;
+use crate::reference;
 use crate::seconds::seconds;
 
 #[derive(Debug, Args)]
@@ -42,10 +43,9 @@ impl Place {
             }
             Some(text) => {
                 let url = with_scheme(text);
-                let object = orb.string_to_object(&url).map_err(|e| {
-                    Failure::new(format!("--naming {text}: {}", in_words(&e)))
-                        .with_help("for example `--naming localhost:2809` or `--naming corbaloc::1.2@host:2809/NameService`")
-                })?;
+                let object = orb
+                    .string_to_object(&url)
+                    .map_err(|e| reference::not_named("--naming", text, &e, "localhost:2809"))?;
                 Ok(Session { start: object.narrow_unchecked(), orb, shown: text.clone() })
             }
         }
@@ -78,7 +78,7 @@ impl Session {
 }
 
 pub(super) fn components(name: &str) -> Result<Vec<NameComponent>, Failure> {
-    let name: Name = name.parse().map_err(|e| Failure::new(format!("`{name}` is not a name: {e}")))?;
+    let name: Name = name.parse().map_err(|e| Failure::usage(format!("`{name}` is not a name: {e}")))?;
     Ok(name.into_components().into_iter().map(Into::into).collect())
 }
 

@@ -1,4 +1,4 @@
-//! What values of a type may hold that matters to who passes them on.
+//! What values of a type may hold that a bridge has to look at.
 
 use ironorb::dynamic::OperationDescription;
 use ironorb::giop::typecode::TypeWalk;

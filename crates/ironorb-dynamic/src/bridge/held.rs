@@ -1,4 +1,4 @@
-//! How many bytes of requests in progress are held, and who waits for room.
+//! How many bytes of requests in progress are held, and which threads wait for room.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -67,7 +67,7 @@ pub struct BridgeOptions {
     /// past the bridge.
     pub through: bool,
     /// References that may lead through the bridge at once, beside those published; then the oldest is forgotten, and
-    /// whoever still has it is told OBJECT_NOT_EXIST. Default: 65,536; each takes its own size and about 200 bytes.
+    /// a client that still has it gets OBJECT_NOT_EXIST. Default: 65,536; each takes its own size and about 200 bytes.
     pub through_max: usize,
     /// Bytes of requests in progress that are held. A client whose request would be more waits, and is read from no
     /// further, until there is room or [`call_timeout`](Self::call_timeout) has passed (TRANSIENT); one request has always
@@ -108,7 +108,7 @@ impl fmt::Debug for BridgeOptions {
 #[derive(Clone)]
 pub struct Bridge(Arc<Inner>);
 
-/// What the servant and whoever publishes share.
+/// What the servant shares with the threads that publish.
 struct Inner {
     orb: Orb,
     options: BridgeOptions,

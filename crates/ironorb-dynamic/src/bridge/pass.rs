@@ -149,7 +149,7 @@ impl Pass {
         is_utf8 && self.version == Version::V1_0
     }
 
-    /// Sends it; nobody hears more of it.
+    /// Sends it without waiting for an outcome.
     fn tell(self) {
         let rewritten = self.rewrites.then(|| (self.known.clone(), self.inner.clone()));
         match send(&self.received, self.received.passing_to(&self.object), rewritten, |_| {}) {
@@ -201,7 +201,7 @@ impl Pass {
         }
     }
 
-    /// Before the client is told, so that who has an answer finds it among what has been shown.
+    /// Before the client is told, so that a client that has its answer finds the call among those shown.
     fn show(&self, outcome: Outcome<'_>, reply: Option<&RawReply>, reply_rewritten: bool) {
         let options = &self.inner.options;
         let Some(observer) = &options.observer else { return };

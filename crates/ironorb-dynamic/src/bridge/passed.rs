@@ -41,6 +41,6 @@ pub enum Outcome<'a> {
     SystemException(&'a SystemException),
     /// It was given up, since its client no longer waited.
     GivenUp,
-    /// It was sent, and nobody is told how it ends.
+    /// It was sent, and has no outcome.
     Sent,
 }

@@ -46,7 +46,7 @@ pub(super) fn write_results(
     copy_all(members.collect::<Vec<_>>().iter(), &mut r, w)
 }
 
-/// The arguments as JSON; `None` when they are not what the types say, or hold a value of a type that nobody knows.
+/// The arguments as JSON; `None` when they are not what the types say, or hold a value of an unknown type.
 pub(super) fn show_arguments(
     operation: &OperationDescription,
     r: Reader<'_>,

@@ -19,11 +19,11 @@ pub(super) struct Target {
     object: ObjectRef,
     /// The highest version that its reference has.
     version: Version,
-    /// The same object once for each manner in which it has been called: at most one for each version and pair of sets.
+    /// The object once for each manner in which it has been called: at most one for each version and pair of sets.
     manners: Mutex<Vec<(WireProfile, ObjectRef)>>,
-    /// What the object is, once that is known, or known to be known to nobody.
+    /// What the object is, once that is known, or that it cannot be known.
     interface: OnceLock<Option<Arc<InterfaceDescription>>>,
-    /// How often it could not be asked, and why not, the last time. Locked by who asks.
+    /// How often it could not be asked, and why not, the last time. The thread that asks holds the lock.
     failures: AtomicU64,
     failure: Mutex<Option<SystemException>>,
     vain: Vain,
@@ -57,7 +57,7 @@ impl Target {
         &self.object
     }
 
-    /// The object as it is called for who has chosen these sets, in a version no higher than this one; and that version.
+    /// The object as it is called for a client that has chosen these sets, in a version no higher than this one; and that version.
     pub(super) fn with_wire_profile(
         &self,
         version: Version,

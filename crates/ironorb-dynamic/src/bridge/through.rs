@@ -13,7 +13,7 @@ use super::target::Target;
 /// What keys of our own stand for.
 pub(super) struct Through {
     max: usize,
-    /// New in every process, so that nobody can make up a key.
+    /// New in every process, so that no client can make up a key.
     hashers: [RandomState; 2],
     table: Mutex<Table>,
 }
@@ -66,7 +66,7 @@ impl Through {
         table.entries.get(key).map(|entry| entry.ior.clone())
     }
 
-    /// The same as a target, which `make` makes the first time; it is called under a lock.
+    /// This object as a target, which `make` makes the first time; it is called under a lock.
     pub(super) fn target(
         &self,
         key: &[u8],

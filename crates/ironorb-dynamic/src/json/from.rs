@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ironorb::giop::any::CANONICAL;
 use ironorb::giop::{ByteOrder, Ior, Misuse, ObjectUrl, Reader, Version, Writer};
-use ironorb::{Any, Orb, TcKind, TypeCode};
+use ironorb::{Any, Orb, TcKind, TypeCode, TypeDef};
 use serde_json::{Map, Value};
 
 use super::error::JsonError;
@@ -149,7 +149,7 @@ impl Making<'_> {
             (None, Ok(ObjectUrl::Corbaloc(corbaloc))) => {
                 corbaloc.to_ior().ok_or_else(|| "it names no address".to_owned())
             }
-            (None, Ok(_)) => Err("nobody is there to look the name up".to_owned()),
+            (None, Ok(_)) => Err("a name is looked up by an ORB, and there is none here".to_owned()),
             (None, Err(error)) => Err(error.to_string()),
         };
         told.map_err(|why| JsonError::expected(format_args!("a reference ({why})"), json))
@@ -159,7 +159,14 @@ impl Making<'_> {
         if json.is_null() {
             return w.put(&TypeCode::default()).map_err(refused);
         }
-        let expected = || JsonError::expected("{\"type\": …, \"value\": …}, or null", json);
+        let expected = || {
+            JsonError::expected("{\"type\": …, \"value\": …}, a number, a string, true, false or null", json)
+        };
+        if let Some(evident) = evident_type(json) {
+            let type_code = TypeCode::of(evident);
+            w.put(&type_code).map_err(refused)?;
+            return self.value(w, &type_code, json);
+        }
         let map = json.as_object().ok_or_else(expected)?;
         let (Some(ty), Some(value), 2) = (map.get("type"), map.get("value"), map.len()) else {
             return Err(expected());
@@ -299,6 +306,22 @@ impl Making<'_> {
     }
 }
 
+/// The type that a plain value has in an `any`: the smallest of `long`, `long long` and `unsigned long long` that holds a
+/// whole number, `double` for other numbers.
+fn evident_type(json: &Value) -> Option<&'static TypeDef> {
+    Some(match json {
+        Value::Bool(_) => &TypeDef::Boolean,
+        Value::String(_) => &TypeDef::String { bound: 0 },
+        Value::Number(number) => match (number.as_i64(), number.is_u64()) {
+            (Some(number), _) if i32::try_from(number).is_ok() => &TypeDef::Long,
+            (Some(_), _) => &TypeDef::LongLong,
+            (None, true) => &TypeDef::ULongLong,
+            (None, false) => &TypeDef::Double,
+        },
+        _ => return None,
+    })
+}
+
 pub(super) fn object(json: &Value) -> Result<&Map<String, Value>, JsonError> {
     json.as_object().ok_or_else(|| JsonError::expected("an object", json))
 }
@@ -364,7 +387,7 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-fn label(switch: &TypeCode, json: &Value) -> Result<i64, JsonError> {
+pub(super) fn label(switch: &TypeCode, json: &Value) -> Result<i64, JsonError> {
     Ok(match switch.kind() {
         TcKind::Boolean => {
             i64::from(json.as_bool().ok_or_else(|| JsonError::expected("true or false", json))?)
@@ -391,7 +414,7 @@ fn write_label(w: &mut Writer<'_>, switch: &TypeCode, label: i64) -> Result<(), 
     Ok(())
 }
 
-fn case_key(ty: &TypeCode, index: u32) -> String {
+pub(super) fn case_key(ty: &TypeCode, index: u32) -> String {
     key(ty.member_name(index).unwrap_or_default(), index, |key| key == DISCRIMINATOR)
 }
 

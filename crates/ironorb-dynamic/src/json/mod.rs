@@ -16,7 +16,7 @@
 //! | `sequence`, array | an array |
 //! | `sequence<octet>` | a string in base64; an array of numbers is taken, and base64 for an array of octets |
 //! | `map` | an array of `{"key": …, "value": …}` |
-//! | `any` | `{"type": …, "value": …}`; `null` for an empty one |
+//! | `any` | `{"type": …, "value": …}`; `null` for an empty one; a plain number, string or boolean is taken as `long`, `long long`, `unsigned long long`, `double`, `string` or `boolean` |
 //! | `TypeCode` | its name (`"long"`, `"string<8>"`, `"sequence<octet>"`), the repository id of what is known, or an object that spells it out |
 //! | references | `"IOR:…"`, `"corbaloc:…"`, whatever else `string_to_object` takes, or `null` |
 //! | valuetypes | `{"@type": id, …}` with the members of bases too, or `null`; `"@type"` may be left out for the type that is expected |
@@ -40,6 +40,7 @@ mod error;
 mod from;
 mod message;
 mod numbers;
+mod skeleton;
 mod to;
 mod types;
 mod values;
@@ -47,6 +48,7 @@ mod values;
 pub use error::JsonError;
 pub use from::from_json;
 pub use message::{Argument, results_to_json};
+pub use skeleton::{PARTS_MAX, default_value, fill, template};
 pub use to::{to_json, to_json_with};
 pub use types::{type_from_json, type_to_json};
 

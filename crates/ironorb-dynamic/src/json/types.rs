@@ -305,7 +305,7 @@ impl<'k> TypesFrom<'k> {
         }
     }
 
-    /// A type by its id or scoped name, from whoever can be asked.
+    /// A type by its id or scoped name, from the repositories. Blocks.
     fn asked(&self, text: &str) -> Result<TypeCode, JsonError> {
         let expected = || JsonError::expected("a known type", &text.into());
         let cannot =

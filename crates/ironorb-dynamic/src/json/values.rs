@@ -12,7 +12,7 @@ use super::error::JsonError;
 use super::from::{Making, object, only, refused};
 use super::to::{Telling, damaged};
 
-const TYPE: &str = "@type";
+pub(super) const TYPE: &str = "@type";
 const ID: &str = "@id";
 const REF: &str = "@ref";
 /// What a box holds.
@@ -180,7 +180,7 @@ impl Making<'_> {
         if !is_value || is_abstract(ty) {
             return Err(JsonError::expected("the repository id of a valuetype with state", told));
         }
-        // TypeCodes do not tell abstract bases, so whoever gets the value has to see to these.
+        // TypeCodes do not tell abstract bases, so the receiver of the value has to check these.
         if formal.is_some_and(|formal| !is_abstract(formal))
             && !line(ty)?.iter().any(|ty| ty.id() == Ok(formal_id))
         {
@@ -207,7 +207,7 @@ impl Making<'_> {
 }
 
 /// A valuetype and its bases with state, the nearest first.
-fn line(ty: &TypeCode) -> Result<Vec<TypeCode>, JsonError> {
+pub(super) fn line(ty: &TypeCode) -> Result<Vec<TypeCode>, JsonError> {
     let mut line = vec![ty.clone()];
     while let Some(base) = line.last().and_then(|ty| ty.concrete_base_type().ok()?) {
         if line.len() >= BASES_MAX {

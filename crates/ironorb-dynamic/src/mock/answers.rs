@@ -196,7 +196,7 @@ impl Checking<'_> {
                 return Err(within(no_operation(interface)));
             };
             match self.plan(getter, json).map_err(within)? {
-                // What the attribute is until somebody sets it.
+                // What the attribute is until a client sets it.
                 Plan::Always(Answer {
                     delay: Duration::ZERO,
                     what: What::Return { result: Some(value), .. },
@@ -417,10 +417,10 @@ impl Checking<'_> {
         from_json(type_code, &json, self.known, Some(self.orb))
     }
 
-    /// The same with references in place of `{"$object": name}`.
+    /// An answer with references in place of `{"$object": name}`.
     fn with_references<'j>(&self, json: &'j Value, depth: usize) -> Result<Cow<'j, Value>, JsonError> {
         if depth > DEPTH_MAX || !has_reference(json, depth) {
-            return Ok(Cow::Borrowed(json)); // deeper ones are refused by who reads them
+            return Ok(Cow::Borrowed(json)); // the reader of the value refuses deeper ones
         }
         Ok(Cow::Owned(match json {
             Value::Object(map) if map.len() == 1 && map.contains_key(OBJECT) => {

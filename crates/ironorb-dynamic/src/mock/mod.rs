@@ -51,7 +51,7 @@ pub use report::CallReport;
 pub type Report = Box<dyn Fn(&CallReport) + Send + Sync>;
 
 /// What a mock serves and answers. By default: all interfaces that are known but those of module CORBA, with default
-/// answers, telling nobody.
+/// answers, without a report.
 #[derive(Default)]
 pub struct Options {
     /// The repository ids of the interfaces that get an object; all if there are none.
@@ -106,7 +106,7 @@ impl MockObject {
 }
 
 impl Mock {
-    /// Makes the objects, after all answers have been checked. Their keys lead to them from now on, whoever had them. Asks the repositories of `known` for interfaces that are
+    /// Makes the objects, after all answers have been checked. Their keys lead to them from now on, even if they led to others before. Asks the repositories of `known` for interfaces that are
     /// named and not known, which blocks.
     pub fn start(orb: &Orb, known: Interfaces, options: Options) -> Result<Mock, MockError> {
         let named = name_objects(&known, &options)?;
@@ -167,7 +167,7 @@ impl Mock {
 pub enum MockError {
     /// An answer is not one of its operation's, or for nothing that there is. The error names the place.
     Answers(JsonError),
-    /// Nobody knows an interface of this name or id.
+    /// No interface of this name or id is known.
     UnknownInterface(String),
     /// There is no interface to serve.
     Nothing,
@@ -257,7 +257,7 @@ fn name_objects(known: &Interfaces, options: &Options) -> Result<Named, MockErro
     Ok(named)
 }
 
-/// What every ORB has definitions of, and nobody's objects are.
+/// Interfaces of the ORB itself, which objects of a mock do not have.
 fn is_built_in(id: &str) -> bool {
     id.starts_with("IDL:omg.org/CORBA/")
 }

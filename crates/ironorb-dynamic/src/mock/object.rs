@@ -41,7 +41,7 @@ impl Shared {
 
     pub(super) fn begin(&self, objects: &[MockObject]) {
         let all = objects.iter().map(|object| (object.interface.clone(), object.reference.to_ior_string()));
-        // Called once, by who has made this.
+        // The maker of this object calls it once.
         let _ = self.objects.set(all.collect());
     }
 
@@ -58,7 +58,7 @@ impl Shared {
         let _ = self.stop.wait_timeout_while(stopped, delay, |stopped| !*stopped);
     }
 
-    /// What a value is that nobody has prepared.
+    /// What a value is that no answer prepares.
     fn default_value(&self, type_code: &TypeCode) -> Result<Any, SystemException> {
         let ty = type_code.resolved();
         if ty.kind() == TcKind::ObjRef
@@ -119,7 +119,7 @@ impl MockServant {
 
     pub(super) fn begin(&self, mut script: Script) {
         *self.attributes.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut script.initial);
-        // Called once, by who has made this.
+        // The maker of this object calls it once.
         let _ = self.script.set(script);
     }
 

@@ -158,7 +158,7 @@ pub(super) fn destroy_in(
         let contents = change.contents(next)?;
         going.extend(contents.into_iter().filter(|&content| seen.insert(content)));
     }
-    // Those who refer to what goes must go as well, which only nameless types may: nobody else knows of them.
+    // Those who refer to what goes must go as well, which only nameless types may: clients do not know of them.
     let mut at = 0;
     while let Some(&next) = going.get(at) {
         at += 1;

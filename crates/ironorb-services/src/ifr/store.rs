@@ -117,7 +117,7 @@ impl Lookup for View {
     }
 }
 
-/// A transaction that changes the store: seen by nobody before `commit`.
+/// A transaction that changes the store: not seen before `commit`.
 pub(super) struct Change {
     txn: WriteTransaction,
 }
@@ -147,7 +147,7 @@ impl Change {
         self.index(number, record)
     }
 
-    /// Takes a definition away. What it contains and who uses it are the caller's to see to.
+    /// Takes a definition away. The caller takes care of what it contains and of what uses it.
     pub(super) fn remove(&self, number: DefinitionNumber, record: &Record) -> Result<(), StoreError> {
         const DOING: &str = "removing a definition";
         self.unindex(number, record)?;
@@ -346,7 +346,7 @@ const IDS: TableDefinition<'static, &'static str, u64> = TableDefinition::new("i
 const NAMES: TableDefinition<'static, (u64, &'static str), u64> = TableDefinition::new("ironorb.ifr.names");
 /// Container and what it contains.
 const CONTENTS: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("ironorb.ifr.contents");
-/// What is used, and who uses it.
+/// What is used, and what uses it.
 const USES: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("ironorb.ifr.uses");
 
 /// The basic types of `get_primitive`.

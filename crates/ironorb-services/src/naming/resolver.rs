@@ -1,6 +1,6 @@
 //! Compound names: the walk from a context through its bindings (Naming 1.3, 2.2).
 //!
-//! Nothing here calls another naming service. A name that leads into one ends in [`Step::Forward`], and whoever has
+//! Nothing here calls another naming service. A name that leads into one ends in [`Step::Forward`], and the client that has
 //! the connections goes on from there.
 
 use super::binding::{Bound, ContextId, ContextRef, Reference};

@@ -16,7 +16,7 @@ use ironorb::naming::Name;
 /// A naming service over a store.
 ///
 /// The first argument of most methods is the context that the operation was called on. Names are resolved and the
-/// result is written in one transaction: a compound `bind` is done wholly or not at all, whoever else is binding.
+/// result is written in one transaction: a compound `bind` is done wholly or not at all, whatever other clients bind.
 #[derive(Debug)]
 pub struct NamingService {
     store: Store,

@@ -123,7 +123,7 @@ impl Lookup for View {
     }
 }
 
-/// A transaction that changes the store: seen by nobody before `commit`.
+/// A transaction that changes the store: not seen before `commit`.
 pub(super) struct Change {
     txn: WriteTransaction,
 }

@@ -182,7 +182,7 @@ pub(super) fn ext_attribute(
     })
 }
 
-/// The same as clients of before CORBA 3 know it.
+/// An attribute as clients of before CORBA 3 know it.
 pub(super) fn plain(attribute: corba::ExtAttributeDescription) -> corba::AttributeDescription {
     corba::AttributeDescription {
         name: attribute.name,

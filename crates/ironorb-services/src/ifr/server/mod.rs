@@ -74,7 +74,7 @@ impl InterfaceRepositoryServer {
         Self::start_reporting(orb, repository, Box::new(|_| ()))
     }
 
-    /// [`start`](Self::start) with somebody who hears of faults of the store.
+    /// [`start`](Self::start) with a report of faults of the store.
     pub fn start_reporting(
         orb: &Orb,
         repository: InterfaceRepository,
@@ -191,7 +191,7 @@ macro_rules! kinds {
     };
 }
 
-// Clients of before CORBA 3 know the first of each pair, and need not ask whether the object has it; those who know the
+// Clients of before CORBA 3 know the first of each pair, and need not ask whether the object has it; clients that know the
 // second narrow to it.
 kinds! {
     DkRepository => RepositoryRef as RepositoryRef,

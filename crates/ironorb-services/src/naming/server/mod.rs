@@ -66,7 +66,7 @@ impl NamingServer {
         NamingServer::start_reporting(orb, service, Box::new(|_| ()))
     }
 
-    /// [`start`](Self::start) with somebody who hears of faults of the store.
+    /// [`start`](Self::start) with a report of faults of the store.
     pub fn start_reporting(
         orb: &Orb,
         service: NamingService,
