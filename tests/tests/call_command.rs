@@ -375,7 +375,10 @@ fn a_skeleton_of_the_arguments_is_printed_and_taken() {
     assert_eq!(template, json!({"n": [{"id": "", "kind": ""}], "obj": null}));
     assert_eq!(call(&["new_context", "--template"]).expect(), "{}\n");
     // The skeleton is what the operation takes.
-    let filled = template.to_string().replacen("\"\"", "\"thing\"", 1);
+    let mut filled = template.clone();
+    filled["n"][0]["id"] = json!("thing");
+    filled["obj"] = json!(url);
+    let filled = filled.to_string();
     call(&["bind", &filled]).expect();
     assert_eq!(run(["naming", "list", "--naming", &service.address]).expect(), "thing\n");
     // Members that are left out have their default.

@@ -94,3 +94,12 @@ fn main() -> ExitCode {
         Err(failure) => failure.report(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// What clap checks of commands and options when they are used, of all of them at once.
+    #[test]
+    fn options_refer_to_options_that_there_are() {
+        super::command().debug_assert();
+    }
+}

@@ -25,7 +25,7 @@ use text::Printer;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The file that holds the definitions, while no `ironorb ifr serve` has it open.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["repository", "timeout"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["ifr", "timeout"])]
     store: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
