@@ -183,7 +183,7 @@ fn component(text: &str) -> Result<(u32, Vec<u8>), String> {
 
 fn hex(digits: &str) -> Result<Vec<u8>, String> {
     let bad = || "write an even number of hexadecimal digits".to_owned();
-    if !digits.is_ascii() || digits.len() % 2 != 0 {
+    if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
         return Err(bad());
     }
     let pair = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| bad());
