@@ -40,9 +40,9 @@ impl Selection {
     }
 }
 
-/// Whether a definition comes with the front end.
+/// Whether a definition comes with the front end, or with another ORB's file that is read in its place.
 pub(crate) fn is_builtin(model: &Model, id: DefId) -> bool {
-    model.files()[model.get(id).file.index()].is_builtin
+    model.is_standard(id)
 }
 
 /// The definitions that one names directly, with what stands inside it and what it stands in.

@@ -22,6 +22,8 @@ pub(crate) struct ScopedName {
 #[derive(Debug, Default)]
 pub(crate) struct Ast {
     pub(crate) items: Vec<Item>,
+    /// The items of the built-in file that fill in what another ORB's lacks.
+    pub(crate) supplement: Vec<Item>,
     /// Folded names in text that was skipped after an error: whether they are defined is unknown.
     pub(crate) lost: Vec<Name>,
 }

@@ -8,8 +8,15 @@ pub(crate) fn find(name: &str) -> Option<(&'static str, &'static str)> {
             Some((ORB_PATH, ORB_TEXT))
         }
         "IOP.idl" => Some((IOP_PATH, IOP_TEXT)),
+        // TAO's own files, of which each has a part of module CORBA.
+        _ if name.starts_with("tao/") && is_part_of_corba(file) => Some((ORB_PATH, ORB_TEXT)),
         _ => None,
     }
+}
+
+fn is_part_of_corba(file: &str) -> bool {
+    let Some(part) = file.strip_suffix(".pidl") else { return false };
+    part.ends_with("Seq") || matches!(part, "Current" | "ParameterMode" | "Policy" | "Services" | "orb_types")
 }
 
 /// True for a name of module `CORBA` that files often use without its module.
@@ -19,6 +26,14 @@ pub(crate) fn knows(name: &str) -> bool {
         "TypeCode" | "Identifier" | "RepositoryId" | "OctetSeq" | "StringSeq" | "Policy" | "PolicyList"
     )
 }
+
+/// True for a module at file scope of which a built-in file has a part.
+pub(crate) fn is_module(name: &str) -> bool {
+    matches!(name, "CORBA" | "IOP")
+}
+
+/// The name of the file with module `CORBA`.
+pub(crate) const ORB: &str = "orb.idl";
 
 /// In angle brackets, so that no file on a disk is taken for it.
 const ORB_PATH: &str = "<builtin>/orb.idl";

@@ -1,5 +1,7 @@
 //! Text to lexemes: one file at a time, without macros and without meaning.
 
+use std::borrow::Cow;
+
 use crate::diagnostics::Diagnostics;
 use crate::intern::Name;
 use crate::model::FileId;
@@ -86,6 +88,8 @@ pub(crate) struct Lexeme {
     /// First on its line.
     pub(crate) line_start: bool,
     pub(crate) space: bool,
+    /// It goes on over a backslash at the end of a line.
+    pub(crate) continued: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +116,8 @@ pub(crate) struct Lexer<'t> {
     at: usize,
     file: FileId,
     line_start: bool,
+    /// The current lexeme goes on over the end of a line.
+    continued: bool,
     /// Stop at the end of the line and report it.
     pub(crate) in_directive: bool,
     /// Comments passed since they were last taken.
@@ -127,6 +133,7 @@ impl<'t> Lexer<'t> {
             at,
             file,
             line_start: true,
+            continued: false,
             in_directive: false,
             comments: Vec::new(),
         }
@@ -139,8 +146,10 @@ impl<'t> Lexer<'t> {
         let Some(&byte) = self.bytes.get(start) else {
             self.line_start = line_start;
             let kind = if self.in_directive { LexemeKind::LineEnd } else { LexemeKind::End };
-            return Lexeme { kind, start: start as u32, end: start as u32, line_start, space };
+            let at = start as u32;
+            return Lexeme { kind, start: at, end: at, line_start, space, continued: false };
         };
+        self.continued = false;
         let kind = match byte {
             b'\n' => {
                 // Only seen inside a directive; the main loop skips it next.
@@ -154,16 +163,32 @@ impl<'t> Lexer<'t> {
             }
             b'"' | b'\'' => self.quoted(false, byte, start, diags),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
-                let rest = &self.bytes[start..];
-                let end = rest.iter().position(|&byte| !IN_IDENT[usize::from(byte)]);
-                self.at = start + end.unwrap_or(rest.len());
+                self.ident();
+                while self.peek(0) == b'\\' && self.go_on_behind_line_end() {
+                    self.ident();
+                }
                 LexemeKind::Ident
             }
             b'0'..=b'9' => self.number(),
             b'.' if self.peek(1).is_ascii_digit() => self.number(),
             _ => self.punct(),
         };
-        Lexeme { kind, start: start as u32, end: self.at as u32, line_start, space }
+        let continued = self.continued;
+        Lexeme { kind, start: start as u32, end: self.at as u32, line_start, space, continued }
+    }
+
+    fn ident(&mut self) {
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|&byte| !IN_IDENT[usize::from(byte)]);
+        self.at += end.unwrap_or(rest.len());
+    }
+
+    /// Passes a backslash and the line end behind it, inside a token; false when that is not what stands here.
+    fn go_on_behind_line_end(&mut self) -> bool {
+        let Some(next) = self.continuation(self.at) else { return false };
+        self.at = next;
+        self.continued = true;
+        true
     }
 
     /// The rest of the line as written, with continuation lines; the lexer then stands before its end.
@@ -225,8 +250,15 @@ impl<'t> Lexer<'t> {
         Span { file: self.file, start: lexeme.start, end: lexeme.end }
     }
 
-    pub(crate) fn text(&self, lexeme: &Lexeme) -> &'t str {
-        &self.text[lexeme.start as usize..lexeme.end as usize]
+    /// The lexeme as written, without the line ends that it goes on over.
+    pub(crate) fn text(&self, lexeme: &Lexeme) -> Cow<'t, str> {
+        let text = &self.text[lexeme.start as usize..lexeme.end as usize];
+        match lexeme.continued {
+            false => Cow::Borrowed(text),
+            true => Cow::Owned(
+                text.chars().filter(|char| !matches!(char, '\\' | ' ' | '\t' | '\r' | '\n')).collect(),
+            ),
+        }
     }
 
     fn peek(&self, ahead: usize) -> u8 {
@@ -352,6 +384,9 @@ impl<'t> Lexer<'t> {
         loop {
             let byte = self.peek(0);
             let exponent_sign = !hex && matches!(previous, b'e' | b'E') && matches!(byte, b'+' | b'-');
+            if byte == b'\\' && self.go_on_behind_line_end() {
+                continue;
+            }
             if !(byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_' || exponent_sign) {
                 return LexemeKind::Number;
             }
@@ -361,7 +396,14 @@ impl<'t> Lexer<'t> {
     }
 
     fn punct(&mut self) -> LexemeKind {
-        let next = self.peek(1);
+        let mut next = self.peek(1);
+        let mut between = 0;
+        if next == b'\\'
+            && let Some(at) = self.continuation(self.at + 1)
+        {
+            next = self.bytes.get(at).copied().unwrap_or(0);
+            between = at - self.at - 1;
+        }
         let (punct, length) = match (self.peek(0), next) {
             (b';', _) => (Punct::Semi, 1),
             (b',', _) => (Punct::Comma, 1),
@@ -405,7 +447,7 @@ impl<'t> Lexer<'t> {
                 return LexemeKind::Stray(stray);
             }
         };
-        self.at += length;
+        self.at += length + if length == 2 { between } else { 0 };
         LexemeKind::Punct(punct)
     }
 }

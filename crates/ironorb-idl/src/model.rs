@@ -45,6 +45,9 @@ pub struct FileInfo {
     pub is_main: bool,
     /// True for a file that the front end brings along, such as `orb.idl`; nothing on disk stands for it.
     pub is_builtin: bool,
+    /// True for a file that was found by the name of a built-in one, such as an `orb.idl` of another ORB,
+    /// and is read in its place; and for what that file includes.
+    pub replaces_builtin: bool,
 }
 
 impl Model {
@@ -66,6 +69,21 @@ impl Model {
     /// One definition.
     pub fn get(&self, id: DefId) -> &Definition {
         &self.definitions[id.index()]
+    }
+
+    /// True for a definition of the standard's own modules that the front end or an ORB brings along: one
+    /// of a built-in file, or of module `CORBA` or `IOP` in a file that is read in place of one. A
+    /// generator needs only those that are used.
+    pub fn is_standard(&self, id: DefId) -> bool {
+        let file = &self.files[self.get(id).file.index()];
+        if !file.replaces_builtin {
+            return file.is_builtin;
+        }
+        let mut top = self.get(id);
+        while let Some(parent) = top.parent {
+            top = self.get(parent);
+        }
+        matches!(top.name.as_str(), "CORBA" | "IOP")
     }
 
     /// The names from file scope down to `id`, e.g. `["CosNaming", "NamingContext", "NotFound"]`.

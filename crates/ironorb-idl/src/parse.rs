@@ -19,11 +19,31 @@ use crate::source::Span;
 
 /// Parses the whole unit.
 pub(crate) fn parse(unit: &Unit, nesting_max: usize, diags: &mut Diagnostics) -> Ast {
+    let end = unit.supplement.map_or(unit.tokens.len(), |first| first as usize);
+    let (items, mut lost) = parse_tokens(unit, &unit.tokens[..end], 0, nesting_max, diags);
+    let mut supplement = Vec::new();
+    if end < unit.tokens.len() {
+        let (items, more_lost) = parse_tokens(unit, &unit.tokens, end, nesting_max, diags);
+        supplement = items;
+        lost.extend(more_lost);
+    }
+    Ast { items, supplement, lost }
+}
+
+/// The items from token `first` up to the end, and the names in text that was skipped.
+fn parse_tokens(
+    unit: &Unit,
+    tokens: &[Token],
+    first: usize,
+    nesting_max: usize,
+    diags: &mut Diagnostics,
+) -> (Vec<Item>, Vec<Name>) {
     let mut parser = Parser {
         unit,
-        tokens: &unit.tokens,
-        at: 0,
-        next_event: 0,
+        tokens,
+        at: first,
+        // Events are those of the unit itself.
+        next_event: if first == 0 { 0 } else { unit.events.len() },
         half_greater: false,
         in_angles: false,
         depth: 0,
@@ -44,7 +64,7 @@ pub(crate) fn parse(unit: &Unit, nesting_max: usize, diags: &mut Diagnostics) ->
         }
     }
     parser.events(&mut items);
-    Ast { items, lost: parser.lost }
+    (items, parser.lost)
 }
 
 /// The mistake is in the diagnostics; what remains is to find the next statement.
@@ -197,10 +217,16 @@ impl<'u> Parser<'u> {
             ItemKind::Value(_) | ItemKind::ValueBox { .. } => Some("a valuetype"),
             _ => None,
         };
+        let is_prefix = matches!(kind, ItemKind::TypePrefix { .. });
         lead.annotations.append(&mut self.type_annotations);
         items.push(Item { lead, kind });
         if let Some(what) = what {
             self.check_place(place, span, what, items)?;
+        }
+        // The OMG's own files of CORBA 3 leave it out.
+        if is_prefix && matches!(self.tok(), Tok::Keyword(_)) {
+            self.diags.prefix_without_semicolon(self.previous_span().after());
+            return Ok(());
         }
         self.semicolon()
     }

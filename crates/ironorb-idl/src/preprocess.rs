@@ -8,14 +8,14 @@ mod directive;
 mod include;
 mod macros;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::Options;
 use crate::diagnostics::Diagnostics;
-use crate::intern::{Class, CounterMap, Interner, Name};
-use crate::lex::{Lexeme, LexemeKind, Lexer, Literal, LiteralId, LiteralValue, Tok, Token};
+use crate::intern::{Class, CounterMap, Interner, Kw, Name};
+use crate::lex::{Lexeme, LexemeKind, Lexer, Literal, LiteralId, LiteralValue, Punct, Tok, Token};
 use crate::literal;
 use crate::load::Loader;
 use crate::model::FileId;
@@ -31,6 +31,9 @@ pub(crate) struct Unit {
     pub(crate) comments: Vec<Comment>,
     pub(crate) interner: Interner,
     pub(crate) sources: Sources,
+    /// The first token behind the end of the unit: of the built-in `orb.idl`, where another ORB's file is read
+    /// in its place. What that file lacks is taken from here.
+    pub(crate) supplement: Option<u32>,
 }
 
 impl Unit {
@@ -88,12 +91,17 @@ pub(crate) fn preprocess(
             comments: Vec::new(),
             interner: Interner::new(),
             sources,
+            supplement: None,
         },
         macros: CounterMap::default(),
         is_macro: Vec::new(),
         by_path: HashMap::new(),
         open_files: Vec::new(),
         once: Vec::new(),
+        importing: false,
+        modules: HashSet::new(),
+        outline: include::Outline::default(),
+        replaced_orb: None,
         includes: 0,
         read_bytes: 0,
         directive_tokens: 0,
@@ -109,7 +117,9 @@ pub(crate) fn preprocess(
         0 => end,
         length => Span { file: main, start: length, end: length },
     };
-    preprocessor.unit.tokens.push(Token { tok: Tok::End, span: end, space: true, painted: false });
+    let end = Token { tok: Tok::End, span: end, space: true, painted: false };
+    preprocessor.unit.tokens.push(end);
+    preprocessor.read_supplement(end);
     preprocessor.unit
 }
 
@@ -126,6 +136,13 @@ struct Preprocessor<'a> {
     open_files: Vec<FileId>,
     /// Files with `#pragma once`.
     once: Vec<FileId>,
+    /// The statement being read is an `import`.
+    importing: bool,
+    /// Modules that the text so far has or imports, as far as that was asked.
+    modules: HashSet<Name>,
+    outline: include::Outline,
+    /// Where a file is included that is read in place of the built-in `orb.idl`.
+    replaced_orb: Option<Span>,
     includes: usize,
     /// Bytes of files read so far.
     read_bytes: u64,
@@ -159,7 +176,7 @@ impl Preprocessor<'_> {
             }
             match lexeme.kind {
                 LexemeKind::End => break,
-                LexemeKind::Punct(crate::lex::Punct::Hash) if lexeme.line_start => {
+                LexemeKind::Punct(Punct::Hash) if lexeme.line_start => {
                     self.check_side_tokens(lexer.span(&lexeme));
                     self.directive(&mut lexer, lexeme, &mut conditions, depth);
                     while conditions.excluded() && !self.halted && lexer.skip_to_directive(self.diags) {
@@ -172,6 +189,10 @@ impl Preprocessor<'_> {
                     match token.tok {
                         Tok::Ident(name) if self.has_macro(name) => self.expand_in_file(token, &mut lexer),
                         _ => self.emit(token),
+                    }
+                    if self.importing && token.tok == Tok::Punct(Punct::Semi) {
+                        self.importing = false;
+                        self.read_imported(depth);
                     }
                 }
             }
@@ -190,7 +211,7 @@ impl Preprocessor<'_> {
     /// The token for a lexeme; none for one that is broken and reported.
     fn token(&mut self, lexer: &Lexer<'_>, lexeme: &Lexeme) -> Option<Token> {
         let span = lexer.span(lexeme);
-        let text = lexer.text(lexeme);
+        let text = &*lexer.text(lexeme);
         let tok = match lexeme.kind {
             LexemeKind::Ident if text.len() > NAME_BYTES_MAX => {
                 self.diags.name_too_long(span, NAME_BYTES_MAX);
@@ -225,7 +246,10 @@ impl Preprocessor<'_> {
     fn emit(&mut self, mut token: Token) {
         match token.tok {
             Tok::Ident(name) => match self.unit.interner.class(name) {
-                Class::Keyword(kw) => token.tok = Tok::Keyword(kw),
+                Class::Keyword(kw) => {
+                    token.tok = Tok::Keyword(kw);
+                    self.importing |= kw == Kw::Import;
+                }
                 Class::Escaped(plain) => token.tok = Tok::Escaped(plain),
                 Class::Plain | Class::NearKeyword(_) | Class::Word(_) | Class::Unseen => {}
             },

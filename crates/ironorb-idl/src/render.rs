@@ -33,6 +33,7 @@ fn one(out: &mut String, diagnostic: &Diagnostic, sources: &Sources, paint: &Pai
     let (word, style) = match diagnostic.severity {
         Severity::Error => ("error", RED),
         Severity::Warning => ("warning", YELLOW),
+        Severity::Note => ("note", BLUE),
     };
     let head = format!("{word}[{}]", diagnostic.code);
     let _ = writeln!(out, "{}: {}", paint.on(style, &head), paint.on(BOLD, &diagnostic.message));

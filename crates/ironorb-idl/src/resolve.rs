@@ -13,13 +13,14 @@ mod limits;
 mod lookup;
 mod quad;
 mod recursion;
+mod redefinition;
 mod scope;
 mod types;
 mod unions;
 mod values;
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::Options;
 use crate::ast;
@@ -36,12 +37,18 @@ use ids::{IdState, Prefix};
 use scope::{Entry, Scope, ScopeId, ScopeKind, What};
 
 /// Resolves the whole unit. The model is only to be used when no error was reported.
-pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mut Diagnostics) -> Model {
+pub(crate) fn resolve<'a>(
+    unit: &'a Unit,
+    ast: &'a ast::Ast,
+    options: &'a Options,
+    diags: &'a mut Diagnostics,
+) -> Model {
     let files = unit.sources.files().iter().enumerate();
     let files = files.map(|(index, file)| FileInfo {
         path: file.path().to_path_buf(),
         is_main: index == 0,
         is_builtin: file.is_builtin(),
+        replaces_builtin: file.replaces_builtin(),
     });
     // About what real texts have, so that large ones are not moved about while they grow.
     let expected = unit.tokens.len() / TOKENS_PER_DEFINITION;
@@ -65,6 +72,7 @@ pub(crate) fn resolve(unit: &Unit, ast: &ast::Ast, options: &Options, diags: &mu
         spent: limits::Spent::default(),
         seen_features: Vec::new(),
         last_annotations: (ast::Lead::NO_TOKEN, Vec::new()),
+        supplement: redefinition::supplement(unit, ast),
     };
     resolver.items(&ast.items, ScopeId::FILE);
     resolver.finish()
@@ -97,6 +105,8 @@ struct Resolver<'a> {
     seen_features: Vec<(ScopeId, DefId)>,
     /// The annotations of the last lead that had some: names of one declaration share them.
     last_annotations: (u32, Vec<Annotation>),
+    /// By folded name: what module `CORBA` has in the built-in file, where another file is read in its place.
+    supplement: HashMap<Name, &'a ast::Item>,
 }
 
 /// What the resolver remembers of a definition.
@@ -125,7 +135,9 @@ impl Resolver<'_> {
             if self.diags.is_full() {
                 return;
             }
-            self.item(item, scope);
+            if !self.is_repetition(item, scope) {
+                self.item(item, scope);
+            }
         }
     }
 

@@ -49,6 +49,7 @@ pub struct SourceFile {
     marks: Vec<LineMark>,
     included_at: Option<Span>,
     builtin: bool,
+    replaces_builtin: bool,
 }
 
 /// A place as people read it.
@@ -126,12 +127,17 @@ impl Sources {
             marks: Vec::new(),
             included_at,
             builtin: false,
+            replaces_builtin: false,
         });
         id
     }
 
     pub(crate) fn mark_builtin(&mut self, id: FileId) {
         self.files[id.index()].builtin = true;
+    }
+
+    pub(crate) fn mark_replacing(&mut self, id: FileId) {
+        self.files[id.index()].replaces_builtin = true;
     }
 
     pub(crate) fn shared_text(&self, id: FileId) -> Arc<str> {
@@ -174,6 +180,12 @@ impl SourceFile {
     /// True for a file that the front end brings along, such as `orb.idl`.
     pub fn is_builtin(&self) -> bool {
         self.builtin
+    }
+
+    /// True for a file that was found by the name of a built-in one and is read in its place, and for
+    /// what that file includes.
+    pub fn replaces_builtin(&self) -> bool {
+        self.replaces_builtin
     }
 
     /// Where the first `#include` of it stands; `None` for the main file.

@@ -3,7 +3,8 @@
 //! `testdata/ok/NAME.idl` compiles, without or with warnings, to the dump in `NAME.dump`;
 //! `testdata/errors/NAME.idl` fails with the diagnostics in `NAME.txt`. With `UPDATE_EXPECT=1` in the
 //! environment the expectations are written anew. A first line `// options: nesting_max=4` sets limits,
-//! `// define: NAME=value` defines a macro.
+//! `// define: NAME=value` defines a macro,
+//! `// include: DIR` adds a directory of included files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -131,6 +132,8 @@ fn compile(folder: &'static str, name: &str) -> Outcome {
         } else if let Some(define) = line.strip_prefix("// define: ") {
             let (key, value) = define.split_once('=').expect("NAME=value");
             options = options.define(key, Some(value));
+        } else if let Some(dir) = line.strip_prefix("// include: ") {
+            options = options.include_dir(dir);
         }
     }
     compile_with(Path::new(name), &options, &Rooted(folder))

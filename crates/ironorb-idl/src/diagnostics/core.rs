@@ -9,6 +9,8 @@ pub enum Severity {
     Error,
     /// There is a model; the text is likely not what its author meant.
     Warning,
+    /// Nothing is wrong; the reader may want to know, such as which file was found.
+    Note,
 }
 
 /// The stable name of a kind of diagnostic, e.g. `IDL0401`.
@@ -52,6 +54,8 @@ pub struct Diagnostic {
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     errors: usize,
+    /// Errors, with those that were found quietly.
+    found: usize,
     suppressed: usize,
     quiet: u32,
     lacks_include: bool,
@@ -102,13 +106,18 @@ impl Diagnostics {
         self.quiet -= 1;
     }
 
+    /// A number that grows with each error, also with those that are not reported.
+    pub(crate) fn errors_found(&self) -> usize {
+        self.found
+    }
+
     /// A file that is included was not found, so names of modules may be unknown for that reason.
     pub(crate) fn lacks_include(&self) -> bool {
         self.lacks_include
     }
 
-    pub(super) fn set_lacks_include(&mut self) {
-        self.lacks_include = true;
+    pub(crate) fn set_lacks_include(&mut self, lacks: bool) {
+        self.lacks_include = lacks;
     }
 
     /// So many errors were found that no more are looked for. Warnings do not count, as what they are about is
@@ -132,6 +141,11 @@ impl Diagnostics {
         self.draft(Severity::Warning, code, span, message.into())
     }
 
+    #[cold]
+    pub(super) fn note(&mut self, code: u16, span: Span, message: impl Into<String>) -> Draft<'_> {
+        self.draft(Severity::Note, code, span, message.into())
+    }
+
     fn draft(&mut self, severity: Severity, code: u16, span: Span, message: String) -> Draft<'_> {
         let primary = Label { span, text: String::new() };
         let diagnostic = Diagnostic {
@@ -146,6 +160,7 @@ impl Diagnostics {
     }
 
     fn push(&mut self, diagnostic: Diagnostic) {
+        self.found += usize::from(diagnostic.severity == Severity::Error);
         if self.quiet > 0 {
             return;
         }

@@ -52,7 +52,7 @@ impl Preprocessor<'_> {
     ) {
         lexer.in_directive = true;
         let lexeme = lexer.next(self.diags);
-        let name = lexer.text(&lexeme);
+        let name = &*lexer.text(&lexeme);
         let span = lexer.span(&hash).to(lexer.span(&lexeme));
         match (lexeme.kind, name) {
             (LexemeKind::LineEnd | LexemeKind::End, _) => {}
@@ -240,7 +240,7 @@ impl Preprocessor<'_> {
 
     fn pragma(&mut self, lexer: &mut Lexer<'_>, span: Span) {
         let lexeme = lexer.next(self.diags);
-        let kind = lexer.text(&lexeme);
+        let kind = &*lexer.text(&lexeme);
         match kind {
             "prefix" => {
                 let tokens = self.line_tokens(lexer);

@@ -3,9 +3,10 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::{EventKind, Preprocessor};
+use super::{Comment, Event, EventKind, Preprocessor};
 use crate::builtin;
-use crate::lex::{Lexer, Punct, Tok};
+use crate::intern::{Kw, Name};
+use crate::lex::{Lexer, Punct, Tok, Token};
 use crate::load::normal;
 use crate::model::FileId;
 use crate::source::Span;
@@ -41,6 +42,110 @@ impl Preprocessor<'_> {
         self.event(EventKind::LeaveFile);
     }
 
+    /// `import ::CORBA;`, which was just read, brings in what `#include <orb.idl>` does, and the import of another
+    /// module the file of its name, when no text so far has the module (CORBA 3.3 part 1, 7.6). It comes before
+    /// the definition at file scope that holds the import.
+    pub(super) fn read_imported(&mut self, depth: usize) {
+        let Some((module, import, first)) = self.imported_module() else { return };
+        self.outline_up_to(first);
+        if !self.modules.insert(module) || depth >= self.options.include_depth_max {
+            return;
+        }
+        let Some(file) = self.find_module(module, import) else { return };
+        let mut outline = std::mem::take(&mut self.outline);
+        let tokens = std::mem::take(&mut self.unit.tokens);
+        let events = std::mem::take(&mut self.unit.events);
+        let comments = std::mem::take(&mut self.unit.comments);
+        self.event(EventKind::EnterFile);
+        self.read_file(file, depth + 1);
+        self.event(EventKind::LeaveFile);
+        self.outline_up_to(self.unit.tokens.len());
+        let imported = Imported {
+            tokens: std::mem::replace(&mut self.unit.tokens, tokens),
+            events: std::mem::replace(&mut self.unit.events, events),
+            comments: std::mem::replace(&mut self.unit.comments, comments),
+        };
+        let count = imported.tokens.len();
+        self.insert(imported, outline.statement);
+        outline.statement += count;
+        outline.read += count;
+        self.outline = outline;
+    }
+
+    /// Puts what an import brought in before the token `at`.
+    fn insert(&mut self, imported: Imported, at: usize) {
+        let (place, count) = (at as u32, imported.tokens.len() as u32);
+        self.unit.tokens.splice(at..at, imported.tokens);
+        let events = self.unit.events.partition_point(|event| event.at <= place);
+        for event in &mut self.unit.events[events..] {
+            event.at += count;
+        }
+        let moved = imported.events.into_iter().map(|event| Event { at: event.at + place, ..event });
+        self.unit.events.splice(events..events, moved);
+        let comments = self.unit.comments.partition_point(|comment| comment.before < place);
+        for comment in &mut self.unit.comments[comments..] {
+            comment.before += count;
+        }
+        let moved = imported
+            .comments
+            .into_iter()
+            .map(|comment| Comment { before: comment.before + place, ..comment });
+        self.unit.comments.splice(comments..comments, moved);
+    }
+
+    /// The module that the statement at the end of the text so far imports as a whole, where, and the first token of
+    /// the statement.
+    fn imported_module(&self) -> Option<(Name, Span, usize)> {
+        let end = self.unit.tokens.len();
+        let (module, import, first) = match self.unit.tokens.as_slice() {
+            [.., import, colons, module, _semicolon] if colons.tok == Tok::Punct(Punct::ColonColon) => {
+                (module, import, end - 4)
+            }
+            [.., import, module, _semicolon] => (module, import, end - 3),
+            _ => return None,
+        };
+        match (import.tok, module.tok) {
+            (Tok::Keyword(Kw::Import), Tok::Ident(name)) => Some((name, module.span, first)),
+            _ => None,
+        }
+    }
+
+    /// Looks through the tokens up to `end` for modules and for the last statement at file scope.
+    fn outline_up_to(&mut self, end: usize) {
+        let outline = &mut self.outline;
+        let from = std::mem::replace(&mut outline.read, end);
+        for at in from..end {
+            match self.unit.tokens[at].tok {
+                Tok::Punct(Punct::OpenBrace) => outline.depth += 1,
+                Tok::Punct(Punct::CloseBrace) => outline.depth = outline.depth.saturating_sub(1),
+                Tok::Punct(Punct::Semi) if outline.depth == 0 => outline.statement = at + 1,
+                Tok::Ident(name) if at > 0 && self.unit.tokens[at - 1].tok == Tok::Keyword(Kw::Module) => {
+                    self.modules.insert(name);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The file of a module; the resolver reports a module that has none.
+    fn find_module(&mut self, module: Name, import: Span) -> Option<FileId> {
+        self.includes += 1;
+        if self.includes > self.options.includes_max {
+            self.halt(|diags, options| diags.too_many_includes(import, options.includes_max));
+            return None;
+        }
+        let name = match self.unit.interner.text(module) {
+            "CORBA" => builtin::ORB.to_owned(),
+            module => format!("{module}.idl"),
+        };
+        self.diags.begin_quiet();
+        let lacks_include = self.diags.lacks_include();
+        let file = self.find(&name, true, import);
+        self.diags.set_lacks_include(lacks_include);
+        self.diags.end_quiet();
+        file
+    }
+
     /// Files are open as deep as they may be: mostly because they include each other in a circle. A file may be open
     /// more than once by itself, as conditions can end it, so that is no error before.
     #[cold]
@@ -49,10 +154,13 @@ impl Preprocessor<'_> {
         let file = self.find(name, angled, shown);
         self.diags.end_quiet();
         let circle = file.and_then(|file| {
-            let again = self.open_files.iter().rposition(|&open| open == file)?;
+            let again = self.open_files.iter().rposition(|&open| self.is_same_file(open, file))?;
             let mut files = self.open_files[again..].to_vec();
             // A reader meets them in this order.
-            let first = self.open_files.iter().find_map(|open| files.iter().position(|file| file == open))?;
+            let first = self
+                .open_files
+                .iter()
+                .find_map(|&open| files.iter().position(|&file| self.is_same_file(file, open)))?;
             files.rotate_left(first);
             files.push(files[0]);
             let path = |file| format!("`{}`", self.unit.sources.file(file).path().display());
@@ -62,6 +170,14 @@ impl Preprocessor<'_> {
             Some(circle) => diags.include_circle(directive, &circle),
             None => diags.include_too_deep(directive, options.include_depth_max),
         });
+    }
+
+    /// True for one file, and for one that is opened by two paths, such as `a.idl` and `sub/../a.idl`.
+    fn is_same_file(&self, one: FileId, other: FileId) -> bool {
+        let (one_file, other_file) = (self.unit.sources.file(one), self.unit.sources.file(other));
+        one == other
+            || (one_file.path().file_name() == other_file.path().file_name()
+                && one_file.text() == other_file.text())
     }
 
     /// The name made by macros.
@@ -84,15 +200,23 @@ impl Preprocessor<'_> {
     }
 
     /// Reads the file; a quoted name is looked for beside the including file first, one in angle
-    /// brackets there last. `orb.idl` and its kin come from within, unless a quoted name finds one beside.
+    /// brackets there last. A built-in file is read only where no folder has one of the name.
     fn find(&mut self, name: &str, angled: bool, span: Span) -> Option<FileId> {
-        let here = self.unit.sources.file(span.file);
-        let beside = here.path().parent().map(Path::to_path_buf).unwrap_or_default();
-        let from_builtin = here.is_builtin();
+        let including = self.unit.sources.file(span.file);
+        let beside = including.path().parent().map(Path::to_path_buf).unwrap_or_default();
+        let beside = (!including.is_builtin()).then_some(beside.as_path());
+        let (first, last) = if angled { (None, beside) } else { (beside, None) };
+        let options = self.options;
+        let dirs = options.include_dirs.iter().map(PathBuf::as_path);
         let mut searched = Vec::new();
-        if !angled && !from_builtin {
-            match self.open(beside.join(name), &beside, span, &mut searched) {
-                Found::File(file) => return Some(file),
+        for dir in first.into_iter().chain(dirs).chain(last) {
+            match self.open(dir.join(name), dir, span, &mut searched) {
+                Found::File(file) => {
+                    if builtin::find(name).is_some() {
+                        self.replace_builtin(file, name, span);
+                    }
+                    return Some(file);
+                }
                 Found::Failed => return None,
                 Found::No => {}
             }
@@ -100,23 +224,40 @@ impl Preprocessor<'_> {
         if let Some((path, text)) = builtin::find(name) {
             return Some(self.open_builtin(path, text, span));
         }
-        let options = self.options;
-        for dir in &options.include_dirs {
-            match self.open(dir.join(name), dir, span, &mut searched) {
-                Found::File(file) => return Some(file),
-                Found::Failed => return None,
-                Found::No => {}
-            }
-        }
-        if angled && !from_builtin {
-            match self.open(beside.join(name), &beside, span, &mut searched) {
-                Found::File(file) => return Some(file),
-                Found::Failed => return None,
-                Found::No => {}
-            }
-        }
         self.diags.missing_include(span, name, &searched);
         None
+    }
+
+    /// Reads the built-in `orb.idl` behind the end of the unit.
+    pub(super) fn read_supplement(&mut self, end: Token) {
+        let (Some(include), Some((path, text))) = (self.replaced_orb, builtin::find(builtin::ORB)) else {
+            return;
+        };
+        if self.halted {
+            return;
+        }
+        // No text follows that could use them, and the guards among them would hide the file.
+        self.macros.clear();
+        self.is_macro.clear();
+        let (tokens, events) = (self.unit.tokens.len(), self.unit.events.len());
+        let file = self.open_builtin(path, text, include);
+        self.read_file(file, 1);
+        self.unit.events.truncate(events);
+        self.unit.tokens.push(end);
+        self.unit.supplement = Some(tokens as u32);
+    }
+
+    /// Remembers that a file from a disk is read where a built-in one could be, and tells it once.
+    fn replace_builtin(&mut self, file: FileId, name: &str, span: Span) {
+        if file.index() != 0 && builtin::find(name) == builtin::find(builtin::ORB) {
+            self.replaced_orb.get_or_insert(span);
+        }
+        if file.index() == 0 || self.unit.sources.file(file).replaces_builtin() {
+            return;
+        }
+        self.unit.sources.mark_replacing(file);
+        let path = self.unit.sources.file(file).path().display().to_string();
+        self.diags.replaces_builtin(span, name, &path);
     }
 
     fn open(&mut self, path: PathBuf, dir: &Path, span: Span, searched: &mut Vec<String>) -> Found {
@@ -131,6 +272,10 @@ impl Preprocessor<'_> {
         match self.loader.load_included(&key) {
             Ok(text) if text.len() < u32::MAX as usize => {
                 let file = self.unit.sources.add(key.clone(), text, Some(span));
+                // What such a file includes belongs to it.
+                if self.unit.sources.file(span.file).replaces_builtin() {
+                    self.unit.sources.mark_replacing(file);
+                }
                 self.by_path.insert(key, file);
                 Found::File(file)
             }
@@ -163,6 +308,24 @@ impl Preprocessor<'_> {
         self.by_path.insert(key, file);
         file
     }
+}
+
+/// What the file of an imported module gave.
+struct Imported {
+    tokens: Vec<Token>,
+    events: Vec<Event>,
+    comments: Vec<Comment>,
+}
+
+/// Where the statements at file scope end, as far as imports made it needed to know.
+#[derive(Default)]
+pub(super) struct Outline {
+    /// Tokens looked at.
+    read: usize,
+    /// Braces open behind them.
+    depth: usize,
+    /// The first token behind the last statement at file scope.
+    statement: usize,
 }
 
 enum Found {

@@ -224,7 +224,7 @@ impl Resolver<'_> {
         let first = *self.annotation_types.entry((scope, fold)).or_insert(id);
         if first != id {
             let (text, span) = (self.text(name.name).to_owned(), self.model.get(first).span);
-            self.diags.redefinition(name.span, &text, "an annotation", span);
+            self.diags.redefinition(name.span, &text, "an annotation", span, false);
         }
         first == id
     }

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::Resolver;
 use super::constants::Target;
-use super::scope::ScopeId;
+use super::scope::{ScopeId, ScopeKind};
 use crate::ast;
-use crate::model::{ConstValue, DefId};
+use crate::model::{ConstValue, DefId, DefKind, Module};
 use crate::preprocess::{EventKind, PragmaName};
 use crate::source::Span;
 
@@ -21,6 +21,10 @@ pub(super) struct Prefix {
 impl Prefix {
     pub(super) fn none() -> Self {
         Self { text: Rc::from(""), base: None }
+    }
+
+    pub(super) fn of_omg() -> Self {
+        Self { text: Rc::from("omg.org"), base: None }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -60,7 +64,11 @@ impl Resolver<'_> {
                 // 14.7.5.2: a file starts without prefix, and its prefix ends with it.
                 self.file_prefixes.push(self.prefix);
                 let base = self.scopes[scope.index()].def;
-                self.prefix = self.prefix_index(Prefix { text: Rc::from(""), base });
+                // What `typeprefix` says of a module holds for all files that make it up.
+                self.prefix = match base.and_then(|def| self.side[def.index()].ids.inner_prefix) {
+                    Some(prefix) => prefix,
+                    None => self.prefix_index(Prefix { text: Rc::from(""), base }),
+                };
             }
             EventKind::LeaveFile => {
                 if let Some(outer) = self.file_prefixes.pop() {
@@ -104,7 +112,10 @@ impl Resolver<'_> {
     }
 
     pub(super) fn type_prefix(&mut self, name: &ast::ScopedName, prefix: &ast::Expr, scope: ScopeId) {
-        let def = self.lookup(name, scope);
+        let def = match self.undeclared_module(name, scope) {
+            Some(module) => Some(module),
+            None => self.lookup(name, scope),
+        };
         let text = self.evaluate(prefix, &Target::String(None), scope);
         let (Some(def), Some(ConstValue::String(text))) = (def, text) else { return };
         // Unlike a pragma it stands before the name of its scope.
@@ -135,6 +146,24 @@ impl Resolver<'_> {
             }
             at = self.scopes[here.index()].parent;
         }
+    }
+
+    /// The module that `typeprefix` names before it begins, as the OMG's own files of CORBA 3 do; it is
+    /// declared by that.
+    fn undeclared_module(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
+        let scope = if name.absolute { ScopeId::FILE } else { scope };
+        let may_begin = matches!(self.scopes[scope.index()].kind, ScopeKind::File | ScopeKind::Module);
+        if !name.rest.is_empty()
+            || !may_begin
+            || self.quietly(|resolver| resolver.lookup(name, scope).is_some())
+        {
+            return None;
+        }
+        let text = self.text(name.first.name).to_owned();
+        self.diags.prefix_before_module(name.span, &text);
+        let module = self.define(&ast::Lead::NONE, name.first, scope, DefKind::Module(Module::default()));
+        self.open_scope(ScopeKind::Module, module, scope);
+        Some(module)
     }
 
     /// Gives every definition its id.
@@ -210,7 +239,7 @@ impl Resolver<'_> {
     }
 
     /// The index of a prefix; the same few come again and again, so only the latest are compared.
-    fn prefix_index(&mut self, prefix: Prefix) -> u32 {
+    pub(super) fn prefix_index(&mut self, prefix: Prefix) -> u32 {
         if self.prefixes[0] == prefix {
             return 0;
         }

@@ -13,31 +13,26 @@ use crate::source::Span;
 impl Resolver<'_> {
     pub(super) fn interface(&mut self, lead: &ast::Lead, interface: &ast::Interface, scope: ScopeId) {
         let name = interface.name;
+        let own_kind = self.interface_kind(interface, scope);
         let existing = self.own_definition(scope, name.name);
         let existing = existing.and_then(|id| match &self.model.get(id).kind {
             DefKind::Interface(old) => Some((id, old.kind, old.defined)),
             _ => None,
         });
-        let new = |defined| Interface { kind: interface.kind, bases: Vec::new(), items: Vec::new(), defined };
+        let new = |defined| Interface { kind: own_kind, bases: Vec::new(), items: Vec::new(), defined };
         if let Some((id, kind, _)) = existing
-            && kind != interface.kind
+            && kind != own_kind
         {
             let first = self.model.get(id).span;
             let text = self.text(name.name).to_owned();
-            self.diags.interface_kind_differs(
-                name.span,
-                &text,
-                kind_word(kind),
-                kind_word(interface.kind),
-                first,
-            );
+            self.diags.interface_kind_differs(name.span, &text, kind_word(kind), kind_word(own_kind), first);
         }
         let Some(items) = &interface.items else {
             match existing {
                 Some((id, ..)) => self.check_spelling(id, name),
                 None => {
                     let id = self.define(lead, name, scope, DefKind::Interface(new(false)));
-                    self.side[id.index()].local = interface.kind == InterfaceKind::Local;
+                    self.side[id.index()].local = own_kind == InterfaceKind::Local;
                 }
             }
             return;
@@ -49,12 +44,12 @@ impl Resolver<'_> {
             }
             _ => self.define(lead, name, scope, DefKind::Interface(new(false))),
         };
-        self.side[id.index()].local = interface.kind == InterfaceKind::Local;
+        self.side[id.index()].local = own_kind == InterfaceKind::Local;
         let bases = self.interface_bases(id, interface, scope);
         let inner = self.open_scope(ScopeKind::Interface, id, scope);
         self.inherit(inner, id, &bases);
         if let DefKind::Interface(body) = &mut self.model.definitions[id.index()].kind {
-            body.kind = interface.kind;
+            body.kind = own_kind;
             body.bases = bases.iter().map(|&(base, _)| base).collect();
             body.defined = true;
         }
@@ -72,14 +67,13 @@ impl Resolver<'_> {
     ) -> Vec<(DefId, Span)> {
         let mut bases: Vec<(DefId, Span)> = Vec::new();
         for name in &interface.bases {
-            let Some(base) = self.lookup(name, scope) else { continue };
+            let Some(base) = self.lookup_base(name, scope) else { continue };
             let definition = self.model.get(base);
             let (shown, span) = (self.shown(base), definition.span);
             if base == id {
                 self.diags.own_base(name.span, &shown);
                 continue;
             }
-            // A typedef of an interface is no base: the grammar asks for the interface itself.
             let DefKind::Interface(body) = &definition.kind else {
                 let kind = self.kind_word(base);
                 self.diags.not_an_interface(name.span, &shown, kind, span);
@@ -101,6 +95,14 @@ impl Resolver<'_> {
             bases.push((base, name.span));
         }
         bases
+    }
+
+    /// What a name in a list of bases means: a typedef stands for the interface or valuetype that it names.
+    pub(super) fn lookup_base(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
+        let named = self.lookup(name, scope)?;
+        let root = self.side[named.index()].root;
+        let is_base = matches!(self.model.get(root).kind, DefKind::Interface(_) | DefKind::Value(_));
+        Some(if is_base { root } else { named })
     }
 
     /// Whether a definition of the right kind may stand in a list of bases: it is defined, and not in the list yet.

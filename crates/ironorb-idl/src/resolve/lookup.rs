@@ -68,6 +68,10 @@ impl Resolver<'_> {
             }
             Found::Nothing | Found::Broken => {}
         }
+        if let Some(id) = self.supplied_around(scope, fold) {
+            self.check_spelling(id, name);
+            return Some(id);
+        }
         // What a missing file would have defined is no further mistake.
         if whole.rest.is_empty() || !self.diags.lacks_include() {
             self.report_unknown(name, scope);
@@ -104,8 +108,11 @@ impl Resolver<'_> {
                 None
             }
             Found::Nothing => {
-                self.report_unknown_in(scope, name, whole);
-                None
+                let supplied = self.supplied(scope, fold);
+                if supplied.is_none() {
+                    self.report_unknown_in(scope, name, whole);
+                }
+                supplied
             }
         }
     }

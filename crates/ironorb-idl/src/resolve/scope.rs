@@ -100,7 +100,7 @@ impl Resolver<'_> {
         self.push_scope(Scope::new(ScopeKind::Operation, None, Some(parent)))
     }
 
-    fn push_scope(&mut self, scope: Scope) -> ScopeId {
+    pub(super) fn push_scope(&mut self, scope: Scope) -> ScopeId {
         let id = ScopeId(self.scopes.len() as u32);
         self.scopes.push(scope);
         id
@@ -141,7 +141,8 @@ impl Resolver<'_> {
                     _ => "a member",
                 };
                 if text == old_text {
-                    self.diags.redefinition(name.span, &text, kind, old.span);
+                    let builtin = self.unit.sources.file(old.span.file).is_builtin();
+                    self.diags.redefinition(name.span, &text, kind, old.span, builtin);
                 } else {
                     self.diags.differs_only_in_case(name.span, &text, &old_text, old.span);
                 }

@@ -117,7 +117,7 @@ impl Resolver<'_> {
     }
 
     /// `CORBA::TypeCode`, however a file declares it.
-    fn is_type_code(&self, id: DefId) -> bool {
+    pub(super) fn is_type_code(&self, id: DefId) -> bool {
         let definition = self.model.get(id);
         definition.name == "TypeCode"
             && matches!(definition.kind, DefKind::Native | DefKind::Interface(_))

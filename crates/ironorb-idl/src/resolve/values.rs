@@ -124,7 +124,7 @@ impl Resolver<'_> {
     fn value_bases(&mut self, id: DefId, value: &ast::Value, scope: ScopeId) -> Vec<(DefId, Span)> {
         let mut bases: Vec<(DefId, Span)> = Vec::new();
         for name in &value.bases {
-            let Some(base) = self.lookup(name, scope) else { continue };
+            let Some(base) = self.lookup_base(name, scope) else { continue };
             let definition = self.model.get(base);
             let (shown, span) = (self.shown(base), definition.span);
             if base == id {
@@ -154,7 +154,7 @@ impl Resolver<'_> {
         let mut supports: Vec<(DefId, Span)> = Vec::new();
         let mut concrete: Option<Span> = None;
         for name in &value.supports {
-            let Some(base) = self.lookup(name, scope) else { continue };
+            let Some(base) = self.lookup_base(name, scope) else { continue };
             let definition = self.model.get(base);
             let (shown, span) = (self.shown(base), definition.span);
             let DefKind::Interface(body) = &definition.kind else {

@@ -12,7 +12,7 @@ impl Diagnostics {
     }
 
     pub(crate) fn missing_include(&mut self, span: Span, name: &str, searched: &[String]) {
-        self.set_lacks_include();
+        self.set_lacks_include(true);
         let places = if searched.is_empty() {
             "no include directory was given".into()
         } else {
@@ -21,6 +21,10 @@ impl Diagnostics {
         self.error(102, span, format!("the included file `{name}` is not there"))
             .label(places)
             .help("add the directory that holds it to the include directories");
+    }
+
+    pub(crate) fn replaces_builtin(&mut self, span: Span, name: &str, path: &str) {
+        self.note(124, span, format!("`{name}` is {path}, which is read in place of the built-in file"));
     }
 
     pub(crate) fn unreadable_include(&mut self, span: Span, path: &Path, why: &str) {
@@ -182,6 +186,11 @@ impl Diagnostics {
             None => draft,
         };
         draft.help("keep one of the two");
+    }
+
+    pub(crate) fn prefix_before_module(&mut self, span: Span, name: &str) {
+        self.warning(135, span, format!("`typeprefix` names the module `{name}` before it begins"))
+            .help("put it inside the module, or behind it; other compilers refuse it here");
     }
 
     pub(crate) fn prefix_differs(&mut self, span: Span, name: &str, first: Span, was: &str, is: &str) {

@@ -46,10 +46,22 @@ impl Diagnostics {
             ));
     }
 
-    pub(crate) fn redefinition(&mut self, span: Span, name: &str, kind: &str, first: Span) {
+    /// `builtin`: the first definition stands in a built-in file.
+    pub(crate) fn redefinition(&mut self, span: Span, name: &str, kind: &str, first: Span, builtin: bool) {
+        let help = match builtin {
+            true => {
+                "the first is built in: define it in the same way, or add the directory of your own `orb.idl` \
+                 to the include directories, which is read in place of the built-in one"
+            }
+            false if span == first => {
+                "the file is included twice: begin it with `#pragma once`, or guard it with `#ifndef NAME`, \
+                 `#define NAME` and `#endif`"
+            }
+            false => "give one of the two another name",
+        };
         self.error(404, span, format!("`{name}` is defined twice in this scope"))
             .also(first, format!("first defined here, as {kind}"))
-            .help("give one of the two another name");
+            .help(help);
     }
 
     pub(crate) fn differs_only_in_case(&mut self, span: Span, name: &str, old: &str, first: Span) {

@@ -182,6 +182,12 @@ impl Diagnostics {
             .help("a bitset holds fields such as `bitfield<3> level;`, and `bitfield<2>;` for padding");
     }
 
+    pub(crate) fn prefix_without_semicolon(&mut self, span: Span) {
+        self.warning(332, span, "the `;` behind `typeprefix` is missing")
+            .label("`;` belongs here")
+            .help("add it; other compilers refuse the line without it");
+    }
+
     pub(crate) fn import_of_string(&mut self, span: Span) {
         self.error(329, span, "`import` of a repository id in quotes is not supported")
             .help("include the file that defines it: `#include \"file.idl\"`");
