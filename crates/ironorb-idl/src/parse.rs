@@ -172,6 +172,11 @@ impl<'u> Parser<'u> {
                 self.bump();
                 ItemKind::Interface(self.interface(InterfaceKind::Abstract)?)
             }
+            Kw::Abstract | Kw::Custom if self.text_ahead(1) == Some("eventtype") => {
+                let what = format!("{} eventtype", kw.text());
+                self.diags.components_unsupported(span.to(self.tokens[self.at + 1].span), &what);
+                return Err(Reported);
+            }
             Kw::Abstract | Kw::Custom | Kw::ValueType => self.value()?,
             Kw::Struct => ItemKind::Struct(self.structure(true)?),
             Kw::Union => ItemKind::Union(self.union()?),
@@ -234,6 +239,10 @@ impl<'u> Parser<'u> {
     fn module(&mut self, lead: Lead, items: &mut Vec<Item>) -> Parsed<()> {
         self.bump();
         let name = self.ident("the name of the module")?;
+        if self.tok() == Tok::Punct(Punct::Less) {
+            self.diags.templates_unsupported(name.span);
+            return Err(Reported);
+        }
         let open = self.span();
         self.expect(Punct::OpenBrace, "to begin the module")?;
         let mut inner = Vec::new();
@@ -264,6 +273,8 @@ impl<'u> Parser<'u> {
             && self.line_has_parenthesis();
         if components {
             self.diags.components_unsupported(span, &text);
+        } else if text == "template" && self.peek_keyword(1) == Some(Kw::Module) {
+            self.diags.templates_unsupported(span.to(self.tokens[self.at + 1].span));
         } else if operation {
             self.diags.outside_interface(span, "an operation");
         } else {
@@ -307,6 +318,14 @@ impl<'u> Parser<'u> {
     fn peek_keyword(&self, ahead: usize) -> Option<Kw> {
         match self.tokens.get(self.at + ahead)?.tok {
             Tok::Keyword(kw) => Some(kw),
+            _ => None,
+        }
+    }
+
+    /// The identifier some tokens ahead.
+    fn text_ahead(&self, ahead: usize) -> Option<&'u str> {
+        match self.tok_ahead(ahead) {
+            Tok::Ident(name) => Some(self.unit.interner.text(name)),
             _ => None,
         }
     }

@@ -66,6 +66,7 @@ pub(crate) fn resolve<'a>(
         prefix: 0,
         file_prefixes: Vec::new(),
         annotation_types: CounterMap::default(),
+        named_like_types: CounterMap::default(),
         inherited: 0,
         lost: ast.lost.iter().copied().collect(),
         comments_passed: Cell::new(0),
@@ -95,6 +96,8 @@ struct Resolver<'a> {
     file_prefixes: Vec<u32>,
     /// Declared annotations by scope and folded name: they have names of their own kind.
     annotation_types: CounterMap<(ScopeId, Name), DefId>,
+    /// Members, parameters, operations and attributes named like a type that is used in their scope.
+    named_like_types: CounterMap<(ScopeId, Name), Entry>,
     /// Members that structs got from their bases so far.
     inherited: usize,
     lost: HashSet<Name>,
@@ -126,6 +129,8 @@ struct Side {
     broken: bool,
     /// It is or holds a local interface.
     local: bool,
+    /// The native type that it is, or that a typedef holds.
+    native: Option<DefId>,
     base_count: u32,
 }
 
@@ -162,7 +167,8 @@ impl Resolver<'_> {
             ast::ItemKind::Typedef { ty, declarators } => self.typedef(lead, ty, declarators, scope),
             ast::ItemKind::Const { ty, name, value } => self.constant(lead, ty, *name, value, scope),
             ast::ItemKind::Native(name) => {
-                self.define(lead, *name, scope, DefKind::Native);
+                let id = self.define(lead, *name, scope, DefKind::Native);
+                self.side[id.index()].native = Some(id);
             }
             ast::ItemKind::Operation(operation) => self.operation(lead, operation, scope),
             ast::ItemKind::Attribute(attribute) => self.attribute(lead, attribute, scope),
@@ -197,6 +203,10 @@ impl Resolver<'_> {
             Some(inner) => inner,
             None => self.open_scope(ScopeKind::Module, id, scope),
         };
+        if items.iter().all(|item| matches!(item.kind, ast::ItemKind::Event(_))) {
+            let text = self.text(name.name).to_owned();
+            self.diags.empty_module(name.span, &text);
+        }
         let outer = self.enter_prefix(id);
         self.items(items, inner);
         self.prefix = outer;
@@ -234,9 +244,10 @@ impl Resolver<'_> {
                         Type::Named(id) => Some(self.side[id.index()].root),
                         _ => None,
                     };
-                    let local = self.is_local(&ty);
+                    let (local, native) = (self.is_local(&ty), self.native_in(&ty));
                     let id = self.define(lead, declarator.name, scope, DefKind::Typedef(Typedef { ty }));
                     self.side[id.index()].local = local;
+                    self.side[id.index()].native = native;
                     if let Some(root) = root {
                         self.side[id.index()].root = root;
                     }
@@ -311,6 +322,7 @@ impl Resolver<'_> {
             used: false,
             broken: false,
             local: false,
+            native: None,
             base_count: 0,
         });
         if !self.scopes[scope.index()].ancestors.is_empty() {

@@ -154,18 +154,21 @@ impl Preprocessor<'_> {
         let file = self.find(name, angled, shown);
         self.diags.end_quiet();
         let circle = file.and_then(|file| {
+            // By one path each, the first.
+            let first = |file: FileId| self.open_files.iter().position(|&open| self.is_same_file(open, file));
             let again = self.open_files.iter().rposition(|&open| self.is_same_file(open, file))?;
-            let mut files = self.open_files[again..].to_vec();
             // A reader meets them in this order.
-            let first = self
-                .open_files
-                .iter()
-                .find_map(|&open| files.iter().position(|&file| self.is_same_file(file, open)))?;
-            files.rotate_left(first);
+            let mut files: Vec<usize> =
+                self.open_files[again..].iter().filter_map(|&file| first(file)).collect();
+            let start = (0..files.len()).min_by_key(|&at| files[at])?;
+            files.rotate_left(start);
             files.push(files[0]);
-            let path = |file| format!("`{}`", self.unit.sources.file(file).path().display());
+            let path = |at| format!("`{}`", self.unit.sources.file(self.open_files[at]).path().display());
             Some(files.into_iter().map(path).collect::<Vec<_>>())
         });
+        // The text is that of the first path too, so its places are.
+        let own = self.open_files.iter().copied().find(|&open| self.is_same_file(open, directive.file));
+        let directive = Span { file: own.unwrap_or(directive.file), ..directive };
         self.halt(|diags, options| match circle {
             Some(circle) => diags.include_circle(directive, &circle),
             None => diags.include_too_deep(directive, options.include_depth_max),

@@ -33,6 +33,9 @@ impl Resolver<'_> {
 
     fn annotation(&mut self, annotation: &ast::Annotation, scope: ScopeId) -> Annotation {
         let of = self.declared_annotation(&annotation.name, scope);
+        if of.is_none() {
+            self.check_known(annotation);
+        }
         let parameters = match of {
             Some(of) => self.declared_parameters(of, annotation, scope),
             None => annotation
@@ -51,6 +54,48 @@ impl Resolver<'_> {
             name.push_str(self.text(part.name));
         }
         Annotation { name, of, parameters, span: annotation.span }
+    }
+
+    /// Warns of an annotation that means nothing here.
+    fn check_known(&mut self, annotation: &ast::Annotation) {
+        let (text, whole) =
+            (self.text(annotation.name.first.name), self.unit.sources.text(annotation.name.span));
+        if whole == "optional" {
+            self.diags.annotation_without_effect(
+                annotation.span,
+                "optional",
+                "CORBA sends every member",
+                "use a union with one case, or a valuetype, which may be null",
+            );
+        } else if !STANDARD.contains(&text) || whole != text {
+            let (whole, far) = (whole.to_owned(), 1 + usize::from(whole.len() > 5));
+            let near = STANDARD.iter().copied();
+            let near = near.map(|known| (crate::suggest::distance(known, &whole), known)).min();
+            let near =
+                near.filter(|&(distance, _)| whole.len() > 2 && distance <= far).map(|(_, known)| known);
+            self.diags.unknown_annotation(annotation.span, &whole, near);
+        }
+    }
+
+    /// `@value` gives an enumerator a number, which is only right when it is the number that CORBA sends.
+    pub(super) fn check_value(
+        &mut self,
+        lead: &ast::Lead,
+        enumerator: DefId,
+        ordinal: usize,
+        scope: ScopeId,
+    ) {
+        let annotations = std::mem::take(&mut self.model.definitions[enumerator.index()].annotations);
+        let is_own = annotations.iter().any(|own| own.name == "value" && own.of.is_some());
+        let given = if is_own { None } else { self.whole_number(lead, &annotations, "value", scope) };
+        self.model.definitions[enumerator.index()].annotations = annotations;
+        if let Some((value, span)) = given
+            && value != ordinal as i128
+        {
+            let why = format!("CORBA sends this enumerator as {ordinal}");
+            let help = "enumerators count from 0 in the order written; use constants where numbers matter";
+            self.diags.annotation_without_effect(span, "value", &why, help);
+        }
     }
 
     /// Makes the value of `@default` one of the members' type; what cannot be one is reported.
@@ -294,3 +339,39 @@ impl Resolver<'_> {
 
 /// Parameters that an annotation declares; each use of it has them all.
 const PARAMETERS_MAX: usize = 100;
+
+/// The annotations of IDL 4.2, those that DDS adds, and our own.
+const STANDARD: &[&str] = &[
+    "ami",
+    "appendable",
+    "autoid",
+    "bit_bound",
+    "data_representation",
+    "default",
+    "default_literal",
+    "default_nested",
+    "extensibility",
+    "external",
+    "final",
+    "hashid",
+    "id",
+    "ignore_literal_names",
+    "key",
+    "marshal",
+    "max",
+    "min",
+    "must_understand",
+    "mutable",
+    "nested",
+    "non_serialized",
+    "oneway",
+    "optional",
+    "position",
+    "range",
+    "service",
+    "topic",
+    "try_construct",
+    "unit",
+    "value",
+    "verbatim",
+];

@@ -133,16 +133,7 @@ impl Resolver<'_> {
     pub(super) fn bitmask(&mut self, lead: &ast::Lead, body: &ast::Bitmask, scope: ScopeId) -> Option<DefId> {
         let new = Bitmask { flags: Vec::new(), bits: 32, storage: Basic::ULong };
         let id = self.define(lead, body.name, scope, DefKind::Bitmask(new));
-        let annotations = std::mem::take(&mut self.model.definitions[id.index()].annotations);
-        let bits = match self.whole_number(lead, &annotations, "bit_bound", scope) {
-            None => 32,
-            Some((bits @ 1..=64, _)) => bits as u8,
-            Some((_, span)) => {
-                self.diags.bad_bit_bound(span);
-                64
-            }
-        };
-        self.model.definitions[id.index()].annotations = annotations;
+        let bits = self.bit_bound(lead, id, 64, scope).unwrap_or(32);
         let inner = self.open_scope(ScopeKind::Bitmask, id, scope);
         if body.flags.is_empty() {
             self.diags.no_members(body.name.span, "bitmask");
@@ -173,6 +164,23 @@ impl Resolver<'_> {
             *mask = Bitmask { flags, bits, storage: storage(bits) };
         }
         Some(id)
+    }
+}
+
+impl Resolver<'_> {
+    /// What `@bit_bound` says of a definition; a number beyond the limit is reported and taken for it.
+    pub(super) fn bit_bound(&mut self, lead: &ast::Lead, id: DefId, limit: u8, scope: ScopeId) -> Option<u8> {
+        let annotations = std::mem::take(&mut self.model.definitions[id.index()].annotations);
+        let given = self.whole_number(lead, &annotations, "bit_bound", scope);
+        self.model.definitions[id.index()].annotations = annotations;
+        let (bits, span) = given?;
+        match u8::try_from(bits) {
+            Ok(bits) if (1..=limit).contains(&bits) => Some(bits),
+            _ => {
+                self.diags.bad_bit_bound(span, limit);
+                Some(limit)
+            }
+        }
     }
 }
 

@@ -190,7 +190,7 @@ impl Resolver<'_> {
     }
 
     /// An operation or attribute.
-    fn is_feature(&self, id: DefId) -> bool {
+    pub(super) fn is_feature(&self, id: DefId) -> bool {
         matches!(self.model.get(id).kind, DefKind::Operation(_) | DefKind::Attribute(_))
     }
 
@@ -201,7 +201,8 @@ impl Resolver<'_> {
             return;
         }
         for &base in self.scopes[scope.index()].ancestors.clone().iter() {
-            if let Some(entry) = self.entries.get(&(base, fold))
+            let like_type = self.named_like_types.get(&(base, fold));
+            if let Some(entry) = like_type.or_else(|| self.entries.get(&(base, fold)))
                 && let What::Definition(id) = entry.what
                 && self.is_feature(id)
             {
@@ -307,6 +308,12 @@ impl Resolver<'_> {
         let mut list: Vec<DefId> = Vec::new();
         for name in raises.map_or(&[][..], |raises| &raises.names) {
             let Some(id) = self.lookup(name, scope) else { continue };
+            if matches!(self.model.get(id).kind, DefKind::Native)
+                && let Some(remote) = self.remote_interface(scope)
+            {
+                let native = self.shown(id);
+                self.diags.native_in_remote(name.span, &native, &remote);
+            }
             let definition = self.model.get(id);
             if !matches!(definition.kind, DefKind::Exception(_) | DefKind::Native) {
                 let (kind, shown, span) = (self.kind_word(id), self.shown(id), definition.span);
@@ -345,16 +352,38 @@ impl Resolver<'_> {
         }
     }
 
-    /// Local things never leave the process, so only local interfaces and values speak of them.
+    /// Local things never leave the process, so only local interfaces and values speak of them. Nothing can
+    /// be said of the bytes of native types.
     fn check_local_use(&mut self, ty: &Type, span: Span, scope: ScopeId) {
-        if !self.is_local(ty) {
+        let native = self.native_in(ty);
+        if native.is_none() && !self.is_local(ty) {
             return;
         }
-        let Some(def) = self.scopes[scope.index()].def else { return };
-        if matches!(&self.model.get(def).kind, DefKind::Interface(interface) if interface.kind != InterfaceKind::Local)
-        {
-            let shown = self.shown(def);
-            self.diags.local_in_remote(span, &shown);
+        let Some(remote) = self.remote_interface(scope) else { return };
+        match native {
+            Some(native) => {
+                let native = self.shown(native);
+                self.diags.native_in_remote(span, &native, &remote);
+            }
+            None => self.diags.local_in_remote(span, &remote),
+        }
+    }
+
+    /// The name of the interface that a scope belongs to, if it is not local.
+    fn remote_interface(&self, scope: ScopeId) -> Option<String> {
+        let def = self.scopes[scope.index()].def?;
+        match &self.model.get(def).kind {
+            DefKind::Interface(interface) if interface.kind != InterfaceKind::Local => Some(self.shown(def)),
+            _ => None,
+        }
+    }
+
+    /// The native type that a type is or holds in sequences and arrays.
+    pub(super) fn native_in(&self, ty: &Type) -> Option<DefId> {
+        match ty {
+            Type::Named(id) => self.side[id.index()].native,
+            Type::Sequence { element, .. } | Type::Array { element, .. } => self.native_in(element),
+            _ => None,
         }
     }
 }

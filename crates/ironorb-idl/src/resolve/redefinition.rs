@@ -110,9 +110,7 @@ impl Resolver<'_> {
         let same = self.diags.errors_found() == errors
             && names.iter().zip(known).all(|(name, &known)| {
                 let new = self.own_definition(trial, name.name);
-                new.is_some_and(|new| {
-                    Comparison { resolver: self, paired: HashMap::new() }.definitions(new, known)
-                })
+                new.is_some_and(|new| Comparison::new(self).definitions(new, known))
             });
         self.prefix = prefix;
         self.model.definitions.truncate(definitions);
@@ -167,14 +165,37 @@ struct Comparison<'r, 'a> {
     resolver: &'r Resolver<'a>,
     /// Definitions taken for one, so that what refers to itself compares in finite time.
     paired: HashMap<DefId, DefId>,
+    /// How many types and definitions were compared; a text cannot make it more than a small number.
+    steps: usize,
+    depth: usize,
 }
 
-impl Comparison<'_, '_> {
+impl<'r, 'a> Comparison<'r, 'a> {
+    fn new(resolver: &'r Resolver<'a>) -> Self {
+        Self { resolver, paired: HashMap::new(), steps: 0, depth: 0 }
+    }
+
     fn definitions(&mut self, new: DefId, old: DefId) -> bool {
         if new == old || self.paired.get(&new) == Some(&old) {
             return true;
         }
         self.paired.insert(new, old);
+        self.one_level(|comparison| comparison.bodies(new, old))
+    }
+
+    /// Compares parts; what is too large to be compared differs.
+    fn one_level(&mut self, compare: impl FnOnce(&mut Self) -> bool) -> bool {
+        self.steps += 1;
+        if self.steps > STEPS_MAX || self.depth >= DEPTH_MAX {
+            return false;
+        }
+        self.depth += 1;
+        let same = compare(self);
+        self.depth -= 1;
+        same
+    }
+
+    fn bodies(&mut self, new: DefId, old: DefId) -> bool {
         let (new, old) = (self.resolver.model.get(new), self.resolver.model.get(old));
         if new.name != old.name {
             return false;
@@ -246,6 +267,10 @@ impl Comparison<'_, '_> {
 
     /// Types are the same when they are without their typedefs.
     fn types(&mut self, new: &Type, old: &Type) -> bool {
+        new == old || self.one_level(|comparison| comparison.roots(new, old))
+    }
+
+    fn roots(&mut self, new: &Type, old: &Type) -> bool {
         let resolver = self.resolver;
         match (resolver.unaliased(new), resolver.unaliased(old)) {
             (
@@ -261,3 +286,9 @@ impl Comparison<'_, '_> {
         }
     }
 }
+
+/// Types and definitions compared for one redefinition; the largest interface of CORBA has some hundred.
+const STEPS_MAX: usize = 10_000;
+
+/// How deep types and definitions of a redefinition hold each other.
+const DEPTH_MAX: usize = 64;

@@ -125,10 +125,8 @@ impl Resolver<'_> {
                 let kind = self.scope_word(scope);
                 self.diags.same_name_as_scope(name.span, &text, kind, old.span);
             }
-            What::Introduced(def) if self.scopes[scope.index()].kind == ScopeKind::Operation => {
-                let full = self.shown(def);
-                self.diags.parameter_clashes_with_use(name.span, &text, &full, old.span);
-                return true;
+            What::Introduced(def) if self.is_no_scope_or_type(what) => {
+                return self.declare_like_type(scope, name, what, def, old.span);
             }
             What::Introduced(def) => {
                 let defined = self.model.get(def).span;
@@ -149,6 +147,52 @@ impl Resolver<'_> {
             }
         }
         false
+    }
+
+    /// True for a member, parameter, operation or attribute: a name that no type or constant is found by.
+    fn is_no_scope_or_type(&self, what: What) -> bool {
+        match what {
+            What::Member => true,
+            What::Definition(id) => self.is_feature(id),
+            _ => false,
+        }
+    }
+
+    /// Enters a member, parameter, operation or attribute named like a type that was used in its scope. The standard
+    /// forbids it, other compilers accept it: the type keeps its name, and a second name of the kind is a clash.
+    fn declare_like_type(
+        &mut self,
+        scope: ScopeId,
+        name: Ident,
+        what: What,
+        used: DefId,
+        place: Span,
+    ) -> bool {
+        let key = (scope, self.unit.interner.fold(name.name));
+        let entry = Entry { name: name.name, span: name.span, what };
+        let text = self.text(name.name).to_owned();
+        if let Some(&first) = self.named_like_types.get(&key) {
+            let kind = match first.what {
+                What::Definition(id) => self.kind_word(id),
+                _ => "a member",
+            };
+            if first.name == name.name {
+                self.diags.redefinition(name.span, &text, kind, first.span, false);
+            } else {
+                let first_text = self.text(first.name).to_owned();
+                self.diags.differs_only_in_case(name.span, &text, &first_text, first.span);
+            }
+            return false;
+        }
+        self.named_like_types.insert(key, entry);
+        let full = self.shown(used);
+        let kind = match what {
+            What::Definition(id) => self.kind_word(id).trim_start_matches("an "),
+            _ if self.scopes[scope.index()].kind == ScopeKind::Operation => "parameter",
+            _ => "member",
+        };
+        self.diags.named_like_type(name.span, kind, &text, &full, place);
+        true
     }
 
     /// The definition that a scope itself has under a name, in any case.

@@ -332,7 +332,16 @@ impl Resolver<'_> {
         let mut enumerators = Vec::with_capacity(body.enumerators.len());
         for (ordinal, (lead, name)) in body.enumerators.iter().enumerate() {
             let kind = DefKind::Enumerator { of: id, ordinal: ordinal as u32 };
-            enumerators.push(self.define(lead, *name, scope, kind));
+            let enumerator = self.define(lead, *name, scope, kind);
+            if !lead.annotations.is_empty() {
+                self.check_value(lead, enumerator, ordinal, scope);
+            }
+            enumerators.push(enumerator);
+        }
+        if let Some(bits) = self.bit_bound(lead, id, ENUM_BITS, scope)
+            && body.enumerators.len() as u64 > 1 << bits
+        {
+            self.diags.bit_bound_too_small(body.name.span, bits, body.enumerators.len());
         }
         if let DefKind::Enum(body) = &mut self.model.definitions[id.index()].kind {
             body.enumerators = enumerators;
@@ -396,6 +405,9 @@ impl Resolver<'_> {
         }
     }
 }
+
+/// Of an enum on the wire.
+const ENUM_BITS: u8 = 32;
 
 /// CORBA 3.3 part 1, 7.11.3.4: a fixed-point number has up to 31 digits.
 const FIXED_DIGITS_MAX: u32 = 31;

@@ -126,6 +126,11 @@ impl Diagnostics {
             .help("start with a letter, go on with letters, digits, `.` and `_`, and end with `*` for all that begin so");
     }
 
+    pub(crate) fn native_in_remote(&mut self, span: Span, name: &str, interface: &str) {
+        self.warning(719, span, format!("the native type `{name}` cannot be passed to another process"))
+            .help(format!("make `{interface}` a local interface, or use a type of IDL"));
+    }
+
     pub(crate) fn local_in_remote(&mut self, span: Span, interface: &str) {
         self.error(717, span, "a local interface cannot be passed to another process")
             .label("local, or holds something local")

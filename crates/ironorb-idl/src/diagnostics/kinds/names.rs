@@ -93,14 +93,11 @@ impl Diagnostics {
             .help(format!("choose another name, or write `::{full}` where it is used"));
     }
 
-    pub(crate) fn parameter_clashes_with_use(&mut self, span: Span, name: &str, full: &str, used: Span) {
-        self.warning(
-            414,
-            span,
-            format!("the parameter `{name}` differs from the type `{full}` at most in case"),
-        )
-        .also(used, "the type is used here")
-        .help(format!("other compilers refuse this: rename the parameter, or write `::{full}` for the type"));
+    /// `kind`: "parameter", "member", "operation" or "attribute".
+    pub(crate) fn named_like_type(&mut self, span: Span, kind: &str, name: &str, full: &str, used: Span) {
+        self.warning(414, span, format!("the {kind} `{name}` is named like `{full}`, which its scope uses"))
+            .also(used, "used here")
+            .help(format!("other compilers refuse this: rename the {kind}, or write `::{full}` here"));
     }
 
     pub(crate) fn ambiguous_name(&mut self, span: Span, name: &str, places: &[(Span, String)]) {

@@ -182,6 +182,11 @@ impl Diagnostics {
             .help("a bitset holds fields such as `bitfield<3> level;`, and `bitfield<2>;` for padding");
     }
 
+    pub(crate) fn templates_unsupported(&mut self, span: Span) {
+        self.error(333, span, "template modules are not supported")
+            .help("write the module out for each set of its parameters");
+    }
+
     pub(crate) fn prefix_without_semicolon(&mut self, span: Span) {
         self.warning(332, span, "the `;` behind `typeprefix` is missing")
             .label("`;` belongs here")

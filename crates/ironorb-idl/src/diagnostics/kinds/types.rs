@@ -101,9 +101,31 @@ impl Diagnostics {
             .help("make the field narrower or its type wider");
     }
 
-    pub(crate) fn bad_bit_bound(&mut self, span: Span) {
-        self.error(520, span, "`@bit_bound` takes a number from 1 to 64 here")
+    pub(crate) fn bad_bit_bound(&mut self, span: Span, limit: u8) {
+        self.error(520, span, format!("`@bit_bound` takes a number from 1 to {limit} here"))
             .help("write, say, `@bit_bound(16)`");
+    }
+
+    pub(crate) fn bit_bound_too_small(&mut self, span: Span, bits: u8, enumerators: usize) {
+        self.error(525, span, format!("{bits} bits cannot tell {enumerators} enumerators apart"))
+            .help("raise the number, or take `@bit_bound` out: CORBA sends each enum as 32 bits");
+    }
+
+    pub(crate) fn unknown_annotation(&mut self, span: Span, name: &str, near: Option<&str>) {
+        let draft = self.warning(526, span, format!("`@{name}` is unknown and has no effect"));
+        match near {
+            Some(near) => draft.help(format!("do you mean `@{near}`?")),
+            None => draft.help("declare it with `@annotation` if it is your own, or take it out"),
+        };
+    }
+
+    pub(crate) fn annotation_without_effect(&mut self, span: Span, name: &str, why: &str, help: &str) {
+        self.warning(527, span, format!("`@{name}` has no effect: {why}")).help(help);
+    }
+
+    pub(crate) fn empty_module(&mut self, span: Span, name: &str) {
+        self.warning(528, span, format!("the module `{name}` is empty"))
+            .help("the grammar asks for at least one definition, and other compilers refuse the module: add one, or take it out");
     }
 
     pub(crate) fn position_out_of_range(&mut self, span: Span, position: i128, bits: u8) {
