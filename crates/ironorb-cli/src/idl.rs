@@ -1,14 +1,19 @@
 //! `ironorb idl`: the IDL front end and the Rust generator.
 
+mod report;
+mod warnings;
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use ironorb_build::{Config, Marshalling, check_outcome, generate_outcome};
-use ironorb_idl::{Options, Outcome, compile_file};
+use ironorb_idl::{Code, Options, Outcome, ReportedWarnings, compile_file};
+use serde_json::{Value, json};
 
 use crate::failure::{Failure, printed};
 use crate::output;
+use warnings::Warnings;
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
@@ -23,14 +28,24 @@ enum Command {
     Check {
         #[command(flatten)]
         settings: Settings,
+        #[command(flatten)]
+        warnings: Warnings,
+        /// How to tell them: as text on standard error, or as one JSON object on standard output.
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+        /// Say what a code means, such as IDL0404, with an example.
+        #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "format"])]
+        explain: Option<Code>,
         /// The files.
-        #[arg(required = true, value_name = "FILE")]
+        #[arg(required_unless_present = "explain", value_name = "FILE")]
         files: Vec<PathBuf>,
     },
     /// Generate Rust: FILE.idl becomes DIR/FILE.rs.
     Compile {
         #[command(flatten)]
         settings: Settings,
+        #[command(flatten)]
+        warnings: Warnings,
         /// How types are marshalled that do not say so by `@marshal(compiled)` or `@marshal(interpreted)`.
         #[arg(long, value_name = "compiled|interpreted|record|profile=FILE", default_value = "compiled",
             value_parser = marshalling)]
@@ -54,6 +69,12 @@ enum Command {
     },
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
     /// Look for included files in this folder, too; may be given several times.
@@ -66,20 +87,31 @@ pub(crate) struct Settings {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Check { settings, files } => check(settings, files),
-        Command::Compile { settings, marshal, profile_share, out, files } => {
+        Command::Check { explain: Some(code), .. } => {
+            printed(write!(io::stdout(), "{}", report::explanation(*code)))
+        }
+        Command::Check { settings, warnings, format, files, .. } => {
+            let options = warnings.apply(settings.options());
+            match format {
+                Format::Text => check(&options, files),
+                Format::Json => check_as_json(&options, files),
+            }
+        }
+        Command::Compile { settings, warnings, marshal, profile_share, out, files } => {
             let config = settings.config().marshal(marshal.clone()).profile_share(*profile_share);
-            compile(settings, &config, out, files)
+            compile(&warnings.apply(settings.options()), &config, out, files)
         }
         Command::Dump { settings, file } => dump(settings, file),
     }
 }
 
-fn check(settings: &Settings, files: &[PathBuf]) -> Result<(), Failure> {
+fn check(options: &Options, files: &[PathBuf]) -> Result<(), Failure> {
     let mut bad = 0;
     let mut warnings = 0;
+    let mut reported = ReportedWarnings::default();
     for file in files {
-        let outcome = settings.compile(file);
+        let outcome = compiled(file, options, &mut reported);
+        eprint!("{}", outcome.render(io::stderr().is_terminal()));
         // The front end leaves what `@marshal` says to the generator.
         let refused = check_outcome(&outcome);
         if let Err(errors) = &refused {
@@ -95,13 +127,47 @@ fn check(settings: &Settings, files: &[PathBuf]) -> Result<(), Failure> {
     finish(bad, files.len(), &summary)
 }
 
-fn compile(settings: &Settings, config: &Config, out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
+/// Prints one object, also when there are errors; the exit code says so as well.
+fn check_as_json(options: &Options, files: &[PathBuf]) -> Result<(), Failure> {
+    let mut failed: Vec<String> = Vec::new();
+    let mut diagnostics: Vec<Value> = Vec::new();
+    let mut reported = ReportedWarnings::default();
+    for file in files {
+        let outcome = compiled(file, options, &mut reported);
+        let name = file.display().to_string();
+        diagnostics.extend(report::diagnostics(&outcome));
+        let refused = check_outcome(&outcome);
+        if let Err(errors) = &refused {
+            diagnostics.push(report::generator_error(&name, &errors.to_string()));
+        }
+        if outcome.model.is_none() || refused.is_err() {
+            failed.push(name);
+        }
+    }
+    let object = json!({ "files": files.len(), "failed": failed, "diagnostics": diagnostics });
+    printed(writeln!(io::stdout(), "{object:#}"))?;
+    match failed.len() {
+        0 => Ok(()),
+        bad => Err(Failure::new(format!("{bad} of {} failed", counted(files.len(), "file")))),
+    }
+}
+
+/// Compiles a file, without the warnings that earlier files told.
+fn compiled(file: &Path, options: &Options, reported: &mut ReportedWarnings) -> Outcome {
+    let mut outcome = compile_file(file, options);
+    outcome.drop_reported(reported);
+    outcome
+}
+
+fn compile(options: &Options, config: &Config, out: &Path, files: &[PathBuf]) -> Result<(), Failure> {
     check_outputs(files)?;
     std::fs::create_dir_all(out)
         .map_err(|e| Failure::new(format!("cannot make the folder {}: {e}", out.display())))?;
     let mut bad = 0;
+    let mut reported = ReportedWarnings::default();
     for file in files {
-        let outcome = settings.compile(file);
+        let outcome = compiled(file, options, &mut reported);
+        eprint!("{}", outcome.render(io::stderr().is_terminal()));
         if outcome.model.is_none() {
             bad += 1;
             continue;

@@ -35,7 +35,9 @@ mod suggest;
 
 use std::path::Path;
 
-pub use diagnostics::{Code, Diagnostic, Diagnostics, Label, Severity};
+pub use diagnostics::{
+    Code, Diagnostic, Diagnostics, Explanation, Label, ReportedWarnings, Severity, UnknownCode, WarningLevels,
+};
 pub use dump::dump;
 pub use load::{DiskLoader, Loader, MapLoader};
 pub use options::Options;
@@ -51,7 +53,7 @@ pub fn compile_file(path: &Path, options: &Options) -> Outcome {
 /// Compiles a file that `loader` gives, with all that it includes.
 pub fn compile_with(path: &Path, options: &Options, loader: &dyn Loader) -> Outcome {
     let mut sources = Sources::default();
-    let mut diagnostics = Diagnostics::default();
+    let mut diagnostics = Diagnostics::with_levels(options.warnings.clone());
     let text = match loader.load(path) {
         Ok(text) if text.len() < u32::MAX as usize => text,
         failure => {
@@ -85,6 +87,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Takes out the warnings and notes that `reported` has already, by file, place and code, and adds the others to it.
+    /// A build of several files calls it for each before it renders, so that the warnings of a file that several
+    /// include are told once. Errors stay.
+    pub fn drop_reported(&mut self, reported: &mut ReportedWarnings) {
+        self.diagnostics.drop_reported(reported, &self.sources);
+    }
+
     /// The diagnostics as text for people: empty when there are none, with terminal colors if asked.
     pub fn render(&self, color: bool) -> String {
         render::render(&self.diagnostics, &self.sources, color)

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::diagnostics::{Code, WarningLevels};
+
 /// Options of a compilation. The limits keep hostile texts from costing memory or stack; the defaults are
 /// far beyond any real IDL.
 #[derive(Debug, Clone)]
@@ -10,6 +12,8 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros defined before the first line: `(name, value)`; a value of `None` means 1.
     pub defines: Vec<(String, Option<String>)>,
+    /// What becomes of warnings; by default all are told.
+    pub warnings: WarningLevels,
     /// How deep files include each other; default 64.
     pub include_depth_max: usize,
     /// How many `#include` lines are obeyed in all; default 10,000.
@@ -57,11 +61,38 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Silences the warnings of a code.
+    pub fn allow_warning(mut self, code: Code) -> Self {
+        self.warnings.allow(code);
+        self
+    }
+
+    /// Makes the warnings of a code errors.
+    pub fn deny_warning(mut self, code: Code) -> Self {
+        self.warnings.deny(code);
+        self
+    }
+
+    /// Makes all warnings errors, but for those that are allowed one by one.
+    pub fn deny_warnings(mut self) -> Self {
+        self.warnings.deny_all();
+        self
+    }
+
+    /// Silences the warnings of included files.
+    pub fn allow_included_warnings(mut self) -> Self {
+        self.warnings.allow_included();
+        self
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             include_dirs: Vec::new(),
             defines: Vec::new(),
+            warnings: WarningLevels::default(),
             include_depth_max: 64,
             includes_max: 10_000,
             file_bytes_max: 64 << 20,

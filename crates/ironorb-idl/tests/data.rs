@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ironorb_idl::{Loader, Options, Outcome, compile_with, dump};
+use ironorb_idl::{Code, Explanation, Loader, MapLoader, Options, Outcome, compile_with, dump};
 
 #[test]
 fn correct_texts_give_the_expected_model() {
@@ -48,18 +48,7 @@ fn wrong_texts_give_the_expected_diagnostics() {
 /// A diagnostic without an example is one that nobody has read.
 #[test]
 fn every_kind_of_diagnostic_has_an_example() {
-    let kinds = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/diagnostics/kinds");
-    let mut defined = BTreeSet::new();
-    for entry in fs::read_dir(kinds).expect("the kinds of diagnostics are there") {
-        let text = fs::read_to_string(entry.expect("an entry").path()).expect("a source file");
-        for call in ["error(", "warning("] {
-            for (at, _) in text.match_indices(&format!("self.{call}")) {
-                let rest = text[at..].split_once('(').expect("a call").1.trim_start();
-                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-                defined.insert(format!("IDL{digits:0>4}"));
-            }
-        }
-    }
+    let defined: BTreeSet<String> = Code::all().map(|code| code.to_string()).collect();
     assert!(defined.len() > 100, "only {} kinds were found", defined.len());
     let mut shown = String::new();
     for folder in ["ok", "errors"] {
@@ -73,9 +62,43 @@ fn every_kind_of_diagnostic_has_an_example() {
     assert!(without.is_empty(), "no example in testdata/errors or testdata/ok for {without:?}");
 }
 
+/// What `--explain` shows is right: the example has the mistake, and the mended one compiles without it.
+#[test]
+fn the_examples_of_all_explanations_are_true() {
+    let mut failures = Vec::new();
+    for explanation in Code::all().map(Code::explanation).filter(|explanation| !explanation.wrong.is_empty())
+    {
+        let Explanation { code, wrong, mended, .. } = explanation;
+        let wrong = compile_text(wrong);
+        if !wrong.diagnostics.iter().any(|diagnostic| diagnostic.code == *code) {
+            failures.push(format!("{code} is not in its example:\n{}", wrong.render(false)));
+        }
+        let mended = compile_text(mended);
+        if mended.model.is_none() || mended.diagnostics.iter().any(|diagnostic| diagnostic.code == *code) {
+            failures.push(format!("{code} is not mended:\n{}", mended.render(false)));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_code_is_read_from_its_text() {
+    for text in ["IDL0404", "idl404", "404"] {
+        assert_eq!(text.parse::<Code>().expect("a code").to_string(), "IDL0404");
+    }
+    for text in ["", "IDL", "IDL9999", "0x194", "redefinition", "IDLé"] {
+        assert!(text.parse::<Code>().is_err(), "{text}");
+    }
+}
+
+fn compile_text(text: &str) -> Outcome {
+    let files = MapLoader::new().with("main.idl", text).with("color.idl", "enum Color { red };");
+    compile_with(Path::new("main.idl"), &Options::default(), &files)
+}
+
 #[test]
 fn a_missing_main_file_is_told_without_a_place() {
-    let outcome = compile_with(Path::new("missing.idl"), &Options::default(), &ironorb_idl::MapLoader::new());
+    let outcome = compile_with(Path::new("missing.idl"), &Options::default(), &MapLoader::new());
     assert_eq!(
         outcome.render(false),
         "error[IDL0101]: cannot read `missing.idl`: no such file\n  \

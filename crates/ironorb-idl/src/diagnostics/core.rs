@@ -1,5 +1,7 @@
 //! The shape of a diagnostic and the list that collects them.
 
+use super::codes::{self, Explanation};
+use super::{ReportedWarnings, WarningLevels};
 use crate::source::{Sources, Span};
 
 /// How bad it is.
@@ -13,9 +15,49 @@ pub enum Severity {
     Note,
 }
 
-/// The stable name of a kind of diagnostic, e.g. `IDL0401`.
+/// The stable name of a kind of diagnostic, e.g. `IDL0401`. Made from the text by [`str::parse`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Code(pub(crate) u16);
+
+impl Code {
+    /// All codes in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Code> {
+        codes::ALL.iter().map(|explanation| explanation.code)
+    }
+
+    /// What the code means, with an example.
+    pub fn explanation(self) -> &'static Explanation {
+        // Every code comes from the list; the first stands in for none.
+        codes::ALL.iter().find(|explanation| explanation.code == self).unwrap_or(&codes::ALL[0])
+    }
+}
+
+/// The text is no code of a diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownCode(String);
+
+impl std::fmt::Display for UnknownCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` is no code of a diagnostic, such as IDL0404", self.0)
+    }
+}
+
+impl std::error::Error for UnknownCode {}
+
+/// From `IDL0404`, in any case, or from the number alone.
+impl std::str::FromStr for Code {
+    type Err = UnknownCode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCode> {
+        let digits = match text.get(..3) {
+            Some(start) if start.eq_ignore_ascii_case("IDL") => &text[3..],
+            _ => text,
+        };
+        let number = digits.parse().map(Code).ok();
+        let known = number.filter(|&code| Code::all().any(|known| known == code));
+        known.ok_or_else(|| UnknownCode(text.to_owned()))
+    }
+}
 
 impl std::fmt::Display for Code {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -53,6 +95,7 @@ pub struct Diagnostic {
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    levels: WarningLevels,
     errors: usize,
     /// Errors, with those that were found quietly.
     found: usize,
@@ -90,6 +133,17 @@ impl Diagnostics {
     /// How many diagnostics are kept. A text with so many errors is not worth reading on: the rest is not looked
     /// at.
     pub const DIAGNOSTICS_MAX: usize = 1_000;
+
+    /// An empty list whose warnings are treated as given.
+    pub(crate) fn with_levels(levels: WarningLevels) -> Self {
+        Self { levels, ..Self::default() }
+    }
+
+    pub(crate) fn drop_reported(&mut self, reported: &mut ReportedWarnings, sources: &Sources) {
+        self.list.retain(|diagnostic| {
+            diagnostic.severity == Severity::Error || reported.is_new(diagnostic, sources)
+        });
+    }
 
     /// Puts them into the order in which a reader of the unit meets their places, each once.
     pub(crate) fn sort(&mut self, sources: &Sources) {
@@ -132,25 +186,25 @@ impl Diagnostics {
     }
 
     #[cold]
-    pub(super) fn error(&mut self, code: u16, span: Span, message: impl Into<String>) -> Draft<'_> {
+    pub(super) fn error(&mut self, code: Code, span: Span, message: impl Into<String>) -> Draft<'_> {
         self.draft(Severity::Error, code, span, message.into())
     }
 
     #[cold]
-    pub(super) fn warning(&mut self, code: u16, span: Span, message: impl Into<String>) -> Draft<'_> {
+    pub(super) fn warning(&mut self, code: Code, span: Span, message: impl Into<String>) -> Draft<'_> {
         self.draft(Severity::Warning, code, span, message.into())
     }
 
     #[cold]
-    pub(super) fn note(&mut self, code: u16, span: Span, message: impl Into<String>) -> Draft<'_> {
+    pub(super) fn note(&mut self, code: Code, span: Span, message: impl Into<String>) -> Draft<'_> {
         self.draft(Severity::Note, code, span, message.into())
     }
 
-    fn draft(&mut self, severity: Severity, code: u16, span: Span, message: String) -> Draft<'_> {
+    fn draft(&mut self, severity: Severity, code: Code, span: Span, message: String) -> Draft<'_> {
         let primary = Label { span, text: String::new() };
         let diagnostic = Diagnostic {
             severity,
-            code: Code(code),
+            code,
             message: clipped(message),
             primary,
             secondary: Vec::new(),
@@ -159,10 +213,14 @@ impl Diagnostics {
         Draft { list: self, diagnostic: Some(diagnostic) }
     }
 
-    fn push(&mut self, diagnostic: Diagnostic) {
+    fn push(&mut self, mut diagnostic: Diagnostic) {
         self.found += usize::from(diagnostic.severity == Severity::Error);
         if self.quiet > 0 {
             return;
+        }
+        match self.levels.severity(&diagnostic) {
+            Some(severity) => diagnostic.severity = severity,
+            None => return,
         }
         if diagnostic.severity == Severity::Error {
             self.errors += 1;
