@@ -166,6 +166,57 @@ fn references_of_another_orb_are_decoded() {
 }
 
 #[test]
+fn idl_check_speaks_json_explains_codes_and_obeys_what_is_said_of_warnings() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| {
+        let path = folder.path().join(file);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    write("shared.idl", "#pragma once\nmodule Empty { };\n");
+    let one = write("one.idl", "#include \"shared.idl\"\nstruct One { @defualt(1) long a; };\n");
+    let two = write("two.idl", "#include \"shared.idl\"\nstruct Two { long a; };\n");
+    let bad = write("bad.idl", "\n  typedef Absent Gone;\n");
+
+    // The included file's warning counts once.
+    assert_eq!(run(["idl", "check", &one, &two]).expect(), "2 files without errors, 2 warnings\n");
+    assert_eq!(
+        run(["idl", "check", "-W", "allow=included", &one, &two]).expect(),
+        "2 files without errors, 1 warning\n"
+    );
+    assert_eq!(
+        run(["idl", "check", "-W", "allow=IDL0526,IDL0528", &one]).expect(),
+        "1 file without errors\n"
+    );
+    let said = run(["idl", "check", "-W", "error=IDL0526", &one]).expect_failure(1);
+    assert!(said.contains("error[IDL0526]") && said.contains("warning[IDL0528]"), "{said}");
+    let said = run(["idl", "check", "-W", "error", "-W", "allow=IDL0528", &one]).expect_failure(1);
+    assert!(said.contains("error[IDL0526]") && !said.contains("IDL0528"), "{said}");
+    for (wrong, why) in
+        [("allow=IDL0404", "always an error"), ("allow=IDL9", "no code"), ("quiet", "write error")]
+    {
+        let said = run(["idl", "check", "-W", wrong, &one]).expect_failure(2);
+        assert!(said.contains(why), "{said}");
+    }
+
+    let checked =
+        Command::new(ironorb()).args(["idl", "check", "--format", "json", &one, &bad]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(json["files"], 2);
+    assert_eq!(json["failed"][0], bad);
+    let last = json["diagnostics"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["code"], &last["severity"]), (&"IDL0401".into(), &"error".into()));
+    assert_eq!((&last["line"], &last["column"], &last["endColumn"]), (&2.into(), &11.into(), &17.into()));
+    let misspelt = &json["diagnostics"][1];
+    assert_eq!(misspelt["help"], "do you mean `@default`?");
+
+    let said = run(["idl", "check", "--explain", "IDL0526"]).expect();
+    assert!(said.starts_with("IDL0526 (warning)") && said.contains("Mended:"), "{said}");
+    run(["idl", "check", "--explain", "IDL9999"]).expect_failure(2);
+}
+
+#[test]
 fn idl_is_checked_compiled_and_dumped() {
     let folder = tempfile::tempdir().unwrap();
     let path = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Files that the front end brings along, so that `#include <orb.idl>` works without any directory.
+//! The built-in files: `#include <orb.idl>` works without any include directory.
 
 /// The path to show and the text of a file known under this name.
 pub(crate) fn find(name: &str) -> Option<(&'static str, &'static str)> {

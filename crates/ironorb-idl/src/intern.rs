@@ -126,7 +126,7 @@ impl Interner {
         &self.text[entry.start as usize..entry.end as usize]
     }
 
-    /// The same name in lower case: equal for two names that collide in IDL.
+    /// The name in lower case: equal for two names that collide in IDL.
     pub(crate) fn fold(&self, name: Name) -> Name {
         self.names[name.index()].fold
     }
@@ -173,8 +173,8 @@ impl Slot {
     const FREE: Slot = Slot { hash: 0, name: u32::MAX };
 }
 
-/// Multiplies eight bytes at a time into the seed and folds the product; whoever does not know the seed
-/// cannot choose texts that collide.
+/// Multiplies eight bytes at a time into the seed and folds the product. A text can be made to
+/// collide with another only when the seed is known.
 fn hash(seed: u64, bytes: &[u8]) -> u32 {
     let fold = |a: u64, b: u64| {
         let product = u128::from(a) * u128::from(b);
@@ -203,7 +203,7 @@ pub(crate) enum Word {
     Bitset,
     Bitmask,
     Bitfield,
-    /// `int8` and its kin: types where nothing else has the name.
+    /// `int8` and the other integer types of IDL 4, where nothing else has the name.
     Integer(Basic),
 }
 
@@ -255,7 +255,7 @@ keywords! {
 
 impl Kw {
     /// Reserved since CORBA 2.3 or later, so that older files use it, or its like, as a name.
-    pub(crate) fn is_young(self) -> bool {
+    pub(crate) fn is_later(self) -> bool {
         matches!(
             self,
             Kw::Abstract

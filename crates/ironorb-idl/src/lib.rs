@@ -1,20 +1,36 @@
-//! The IDL front end: OMG IDL text to a checked, fully resolved [`Model`].
+//! The front end for OMG IDL: it turns files into a checked, fully resolved [`Model`].
 //!
-//! Knows no target language, opens no socket, and never panics on any input: what is wrong with a
-//! file is told in diagnostics.
-//!
-//! The way of a text: `preprocess` (with `lex` below it) makes tokens, `parse` a tree, `resolve` looks
-//! up names, evaluates constants and checks the rules. Each step goes on after mistakes, so one run
-//! tells all of them.
+//! [`compile_file`] reads a file and all that it includes. The [`Outcome`] has the model, which exists only
+//! for a text without errors, and the [`Diagnostics`], which [`Outcome::render`] shows with their places.
 //!
 //! ```
+//! use ironorb_idl::model::DefKind;
 //! use ironorb_idl::{MapLoader, Options, compile_with};
 //!
 //! let files = MapLoader::new().with("hello.idl", "interface Hello { string greet(in string name); };");
-//! let outcome = compile_with("hello.idl".as_ref(), &Options::default(), &files);
-//! let model = outcome.model.expect("the text is correct");
-//! assert_eq!(model.get(model.roots()[0]).repository_id, "IDL:Hello:1.0");
+//! let outcome = compile_with("hello.idl".as_ref(), &Options::new(), &files);
+//! let model = outcome.model.expect("the text has no errors");
+//!
+//! let hello = model.get(model.roots()[0]);
+//! assert_eq!(hello.repository_id, "IDL:Hello:1.0");
+//! let DefKind::Interface(interface) = &hello.kind else { panic!("an interface") };
+//! assert_eq!(model.get(interface.items[0]).name, "greet");
 //! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | compile | [`compile_file`], [`compile_with`], [`Options`] |
+//! | give files that are on no disk | [`Loader`], [`MapLoader`] |
+//! | read the result | [`model`], [`dump()`] |
+//! | show what is wrong, and where | [`Outcome::render`], [`Diagnostic`], [`source`] |
+//! | know what a code means | [`Code::explanation`] |
+//! | silence warnings or make them errors | [`Options::allow_warning`], [`Options::deny_warnings`] |
+//! | tell warnings once a build | [`Outcome::drop_reported`] |
+//!
+//! The crate knows no target language and opens no socket. No input makes it panic; the limits in [`Options`]
+//! bound what an input can cost. A text goes through three steps: `preprocess` (with `lex` below it) makes
+//! tokens, `parse` makes a tree, `resolve` looks up names, evaluates constants and checks the rules. Each step
+//! goes on after a mistake, so one run tells all mistakes.
 
 mod ast;
 mod builtin;
@@ -45,12 +61,12 @@ pub use options::Options;
 use model::Model;
 use source::{Sources, Span};
 
-/// Compiles a file on disk with all that it includes.
+/// Compiles a file on disk with all that it includes. Reads files, so it may block.
 pub fn compile_file(path: &Path, options: &Options) -> Outcome {
     compile_with(path, options, &DiskLoader::with_file_bytes_max(options.file_bytes_max))
 }
 
-/// Compiles a file that `loader` gives, with all that it includes.
+/// Compiles a file that `loader` gives, with all that it includes. Blocks only where the loader does.
 pub fn compile_with(path: &Path, options: &Options, loader: &dyn Loader) -> Outcome {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::with_levels(options.warnings.clone());
@@ -75,14 +91,14 @@ pub fn compile_with(path: &Path, options: &Options, loader: &dyn Loader) -> Outc
     Outcome { model: diagnostics.is_ok().then_some(model), diagnostics, sources }
 }
 
-/// What came of a translation unit.
+/// The result of compiling a file with all that it includes.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Only there when no error was found.
+    /// The checked model; `None` when an error was found.
     pub model: Option<Model>,
     /// Errors and warnings in the order of the text.
     pub diagnostics: Diagnostics,
-    /// The texts that were read.
+    /// The text of every file that was read.
     pub sources: Sources,
 }
 

@@ -10,8 +10,8 @@ pub trait Loader {
     /// search for an include on to the next directory).
     fn load(&self, path: &Path) -> io::Result<String>;
 
-    /// The same for a file that a text includes. The user did not name it, so a loader refuses what could
-    /// block, such as a pipe.
+    /// The text of a file that another text includes. The user did not name it, so a loader refuses what could
+    /// block, such as a pipe. Calls [`load`](Self::load) when not implemented.
     fn load_included(&self, path: &Path) -> io::Result<String> {
         self.load(path)
     }
@@ -77,7 +77,7 @@ impl MapLoader {
         Self::default()
     }
 
-    /// The same files and one more.
+    /// Adds a file, or replaces the one at its path.
     pub fn with(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         self.files.insert(normal(&path.into()), text.into());
         self

@@ -1,4 +1,4 @@
-//! The resolved model: what the rest of the house sees of an IDL file.
+//! The resolved model: what a generator, a repository or a dynamic client needs to know of IDL files.
 //!
 //! Every name is resolved to a [`DefId`], every constant is evaluated, every type is legal and every
 //! definition knows its repository id. A model exists only for input without errors, so its users
@@ -43,7 +43,7 @@ pub struct FileInfo {
     pub path: std::path::PathBuf,
     /// True for the file named by the user, false for those it includes.
     pub is_main: bool,
-    /// True for a file that the front end brings along, such as `orb.idl`; nothing on disk stands for it.
+    /// True for a file built into the front end, such as `orb.idl`; no disk has it.
     pub is_builtin: bool,
     /// True for a file that was found by the name of a built-in one, such as an `orb.idl` of another ORB,
     /// and is read in its place; and for what that file includes.
@@ -71,7 +71,7 @@ impl Model {
         &self.definitions[id.index()]
     }
 
-    /// True for a definition of the standard's own modules that the front end or an ORB brings along: one
+    /// True for a definition of the standard's own modules, which comes with an ORB: one
     /// of a built-in file, or of module `CORBA` or `IOP` in a file that is read in place of one. A
     /// generator needs only those that are used.
     pub fn is_standard(&self, id: DefId) -> bool {

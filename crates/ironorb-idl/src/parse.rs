@@ -367,7 +367,7 @@ impl<'u> Parser<'u> {
         let tok = self.tok();
         let Tok::Ident(name) = tok else { return tok };
         let Class::NearKeyword(kw) = self.unit.interner.class(name) else { return tok };
-        if kw.is_young() {
+        if kw.is_later() {
             return tok;
         }
         let next = self.tokens.get(self.at + 1).map_or(Tok::End, |token| token.tok);
@@ -432,9 +432,9 @@ impl<'u> Parser<'u> {
         match self.tok() {
             Tok::Ident(name) => {
                 if let Class::NearKeyword(kw) = self.unit.interner.class(name) {
-                    if kw.is_young() {
+                    if kw.is_later() {
                         let text = self.unit.interner.text(name);
-                        self.diags.name_like_young_keyword(span, text, kw.text());
+                        self.diags.name_like_later_keyword(span, text, kw.text());
                     } else {
                         self.report_near_keyword(span, name, kw);
                     }

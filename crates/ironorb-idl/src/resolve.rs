@@ -59,7 +59,7 @@ pub(crate) fn resolve<'a>(
         options,
         diags,
         model,
-        side: Vec::with_capacity(expected),
+        states: Vec::with_capacity(expected),
         scopes: vec![Scope::new(ScopeKind::File, None, None)],
         entries: CounterMap::with_capacity_and_hasher(2 * expected, Default::default()),
         prefixes: vec![Prefix::none()],
@@ -85,7 +85,7 @@ struct Resolver<'a> {
     diags: &'a mut Diagnostics,
     model: Model,
     /// What is known of each definition beyond the model, by its index.
-    side: Vec<Side>,
+    states: Vec<DefinitionState>,
     scopes: Vec<Scope>,
     /// What a scope has under a folded name.
     entries: CounterMap<(ScopeId, Name), Entry>,
@@ -113,7 +113,7 @@ struct Resolver<'a> {
 }
 
 /// What the resolver remembers of a definition.
-struct Side {
+struct DefinitionState {
     name: Name,
     scope: Option<ScopeId>,
     ids: IdState,
@@ -168,7 +168,7 @@ impl Resolver<'_> {
             ast::ItemKind::Const { ty, name, value } => self.constant(lead, ty, *name, value, scope),
             ast::ItemKind::Native(name) => {
                 let id = self.define(lead, *name, scope, DefKind::Native);
-                self.side[id.index()].native = Some(id);
+                self.states[id.index()].native = Some(id);
             }
             ast::ItemKind::Operation(operation) => self.operation(lead, operation, scope),
             ast::ItemKind::Attribute(attribute) => self.attribute(lead, attribute, scope),
@@ -199,7 +199,7 @@ impl Resolver<'_> {
             }
             None => self.define(lead, name, scope, DefKind::Module(Module::default())),
         };
-        let inner = match self.side[id.index()].scope {
+        let inner = match self.states[id.index()].scope {
             Some(inner) => inner,
             None => self.open_scope(ScopeKind::Module, id, scope),
         };
@@ -216,10 +216,10 @@ impl Resolver<'_> {
         let body =
             Struct { members: Vec::new(), base: None, items: Vec::new(), recursive: false, defined: true };
         let id = self.define(lead, exception.name, scope, DefKind::Exception(body));
-        self.side[id.index()].open = true;
+        self.states[id.index()].open = true;
         let inner = self.open_scope(ScopeKind::Exception, id, scope);
         let members = self.members(exception.members.as_deref().unwrap_or_default(), inner);
-        self.side[id.index()].open = false;
+        self.states[id.index()].open = false;
         if let DefKind::Exception(body) = &mut self.model.definitions[id.index()].kind {
             body.members = members;
         }
@@ -241,15 +241,15 @@ impl Resolver<'_> {
             match full {
                 Some(ty) => {
                     let root = match &ty {
-                        Type::Named(id) => Some(self.side[id.index()].root),
+                        Type::Named(id) => Some(self.states[id.index()].root),
                         _ => None,
                     };
                     let (local, native) = (self.is_local(&ty), self.native_in(&ty));
                     let id = self.define(lead, declarator.name, scope, DefKind::Typedef(Typedef { ty }));
-                    self.side[id.index()].local = local;
-                    self.side[id.index()].native = native;
+                    self.states[id.index()].local = local;
+                    self.states[id.index()].native = native;
                     if let Some(root) = root {
-                        self.side[id.index()].root = root;
+                        self.states[id.index()].root = root;
                     }
                 }
                 None => self.define_broken(declarator.name, scope),
@@ -312,7 +312,7 @@ impl Resolver<'_> {
             docs,
             kind,
         });
-        self.side.push(Side {
+        self.states.push(DefinitionState {
             name: name.name,
             scope: None,
             ids: IdState::new(self.prefix),
@@ -441,9 +441,9 @@ impl Resolver<'_> {
     fn report_undefined(&mut self) {
         for index in 0..self.model.definitions.len() {
             let definition = &self.model.definitions[index];
-            let used = self.side[index].used;
+            let used = self.states[index].used;
             let span = definition.span;
-            if self.side[index].broken {
+            if self.states[index].broken {
                 continue;
             }
             match &definition.kind {

@@ -177,7 +177,7 @@ impl SourceFile {
         &self.text
     }
 
-    /// True for a file that the front end brings along, such as `orb.idl`.
+    /// True for a file that is built into the front end, such as `orb.idl`.
     pub fn is_builtin(&self) -> bool {
         self.builtin
     }

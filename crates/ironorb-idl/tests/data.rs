@@ -68,9 +68,12 @@ fn the_examples_of_all_explanations_are_true() {
     let mut failures = Vec::new();
     for explanation in Code::all().map(Code::explanation).filter(|explanation| !explanation.wrong.is_empty())
     {
-        let Explanation { code, wrong, mended, .. } = explanation;
+        let Explanation { code, severity, wrong, mended, .. } = explanation;
         let wrong = compile_text(wrong);
-        if !wrong.diagnostics.iter().any(|diagnostic| diagnostic.code == *code) {
+        let found = wrong.diagnostics.iter().find(|diagnostic| diagnostic.code == *code);
+        if !found
+            .is_some_and(|found| found.severity == *severity || *code == "IDL0412".parse().expect("a code"))
+        {
             failures.push(format!("{code} is not in its example:\n{}", wrong.render(false)));
         }
         let mended = compile_text(mended);

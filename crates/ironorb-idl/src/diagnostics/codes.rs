@@ -14,7 +14,7 @@ pub struct Explanation {
     pub text: &'static str,
     /// IDL that has the mistake; empty where none is short, such as for the limits.
     pub wrong: &'static str,
-    /// The same IDL mended.
+    /// The example without the mistake.
     pub mended: &'static str,
 }
 
@@ -323,8 +323,8 @@ codes! {
         "`import` of a repository id in quotes is not supported. Include the file that has the definition."
         "import \"IDL:Color:1.0\";"
         "#include \"color.idl\""
-    330 Warning NAME_LIKE_YOUNG_KEYWORD
-        "A name differs from a younger keyword only in case. Files older than the keyword have such names; other compilers may refuse them."
+    330 Warning NAME_LIKE_LATER_KEYWORD
+        "A name differs from a later keyword only in case. Files older than the keyword have such names; other compilers may refuse them."
         "typedef long Factory;\nstruct Local { long a; };"
         "struct _Local { long a; };"
     331 Error NO_BITFIELD

@@ -4,7 +4,7 @@ use super::codes::{self, Explanation};
 use super::{ReportedWarnings, WarningLevels};
 use crate::source::{Sources, Span};
 
-/// How bad it is.
+/// How bad the matter of a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// There is no model.

@@ -61,7 +61,7 @@ impl Parser<'_> {
         let ty = if self.eat(Punct::Comma) { Some(self.type_spec()?) } else { None };
         self.close_angle("to end the number of bits")?;
         self.annotations(&mut lead.annotations)?;
-        // The grammar puts several names side by side; commas are what everybody expects.
+        // The grammar puts several names side by side; many texts have commas.
         let mut names = Vec::new();
         while matches!(self.tok(), Tok::Ident(_) | Tok::Escaped(_) | Tok::Keyword(_)) {
             names.push(self.ident("the name of the field")?);

@@ -94,7 +94,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Defines what the options ask for, and the name that tells texts who reads them.
+    /// Defines what the options ask for, and the name by which a text knows this compiler.
     pub(super) fn define_from_options(&mut self, main: FileId) {
         let own = ("__IRONORB_IDL__".to_owned(), None);
         let options = self.options;

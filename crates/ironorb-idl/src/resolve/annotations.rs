@@ -183,7 +183,7 @@ impl Resolver<'_> {
     ) -> Vec<AnnotationParameter> {
         let DefKind::Annotation(declared) = &self.model.get(of).kind else { return Vec::new() };
         let declared = declared.parameters.clone();
-        let inner = self.side[of.index()].scope;
+        let inner = self.states[of.index()].scope;
         let mut values: Vec<Option<ConstValue>> =
             declared.iter().map(|member| member.default.clone()).collect();
         let mut given = vec![false; declared.len()];
@@ -259,7 +259,7 @@ impl Resolver<'_> {
         };
         let path = ast::ScopedName { rest: path.to_vec(), ..name.clone() };
         let module = self.quietly(|resolver| resolver.lookup(&path, scope))?;
-        let within = self.side[module.index()].scope?;
+        let within = self.states[module.index()].scope?;
         self.annotation_types.get(&(within, self.unit.interner.fold(last.name))).copied()
     }
 
@@ -315,7 +315,7 @@ impl Resolver<'_> {
             Some(What::Member) => {
                 self.declare(scope, name, What::Member);
             }
-            None | Some(What::Itself(_)) => {
+            None | Some(What::ScopeName(_)) => {
                 self.entries.insert((scope, fold), entry);
             }
             Some(_) => {}

@@ -10,7 +10,7 @@ impl Resolver<'_> {
     pub(super) fn bitset(&mut self, lead: &ast::Lead, body: &ast::Bitset, scope: ScopeId) -> Option<DefId> {
         let new = Bitset { base: None, fields: Vec::new(), bits: 0, storage: Basic::UInt8 };
         let id = self.define(lead, body.name, scope, DefKind::Bitset(new));
-        self.side[id.index()].open = true;
+        self.states[id.index()].open = true;
         let base = body.base.as_ref().and_then(|base| self.bitset_base(id, base, scope));
         let inner = self.open_scope(ScopeKind::Bitset, id, scope);
         let (mut fields, mut total) = match base.map(|base| &self.model.get(base).kind) {
@@ -23,7 +23,7 @@ impl Resolver<'_> {
         for field in &body.fields {
             self.bitfield(field, inner, &mut fields, &mut total);
         }
-        self.side[id.index()].open = false;
+        self.states[id.index()].open = false;
         if total == 0 {
             self.diags.no_members(body.name.span, "bitset");
         }
@@ -42,7 +42,7 @@ impl Resolver<'_> {
 
     fn bitset_base(&mut self, own: DefId, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
         let named = self.lookup(name, scope)?;
-        let id = self.side[named.index()].root;
+        let id = self.states[named.index()].root;
         if id == own {
             let shown = self.shown(id);
             self.diags.own_base(name.span, &shown);

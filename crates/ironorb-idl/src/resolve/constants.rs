@@ -247,7 +247,7 @@ impl Resolver<'_> {
         if name.absolute || !name.rest.is_empty() {
             return None;
         }
-        self.own_definition(self.side[mask.index()].scope?, name.first.name)
+        self.own_definition(self.states[mask.index()].scope?, name.first.name)
     }
 
     fn unary(&mut self, punct: Punct, operand: Value, span: Span, target: &Target) -> Option<Value> {

@@ -65,7 +65,7 @@ impl Resolver<'_> {
                 self.file_prefixes.push(self.prefix);
                 let base = self.scopes[scope.index()].def;
                 // What `typeprefix` says of a module holds for all files that make it up.
-                self.prefix = match base.and_then(|def| self.side[def.index()].ids.inner_prefix) {
+                self.prefix = match base.and_then(|def| self.states[def.index()].ids.inner_prefix) {
                     Some(prefix) => prefix,
                     None => self.prefix_index(Prefix { text: Rc::from(""), base }),
                 };
@@ -97,7 +97,7 @@ impl Resolver<'_> {
     /// The prefix in effect inside a definition; gives the one outside, to be restored.
     pub(super) fn enter_prefix(&mut self, id: DefId) -> u32 {
         let outer = self.prefix;
-        if let Some(inner) = self.side[id.index()].ids.inner_prefix {
+        if let Some(inner) = self.states[id.index()].ids.inner_prefix {
             self.prefix = inner;
         }
         outer
@@ -121,7 +121,7 @@ impl Resolver<'_> {
         // Unlike a pragma it stands before the name of its scope.
         let base = self.model.get(def).parent;
         let Some(index) = self.checked_prefix(&text, base, prefix.span) else { return };
-        let Some(target) = self.side[def.index()].scope else {
+        let Some(target) = self.states[def.index()].scope else {
             let (shown, kind, span) = (self.shown(def), self.kind_word(def), self.model.get(def).span);
             self.diags.holds_no_names(name.span, &shown, kind, span);
             return;
@@ -129,13 +129,13 @@ impl Resolver<'_> {
         // All that it holds already gets the prefix, and what comes later.
         let mut queue = vec![(def, target)];
         while let Some((def, inner)) = queue.pop() {
-            let ids = &mut self.side[def.index()].ids;
+            let ids = &mut self.states[def.index()].ids;
             ids.prefix = index;
             ids.inner_prefix = Some(index);
             for &item in &self.scopes[inner.index()].items.clone() {
-                match self.side[item.index()].scope {
+                match self.states[item.index()].scope {
                     Some(scope) => queue.push((item, scope)),
-                    None => self.side[item.index()].ids.prefix = index,
+                    None => self.states[item.index()].ids.prefix = index,
                 }
             }
         }
@@ -173,8 +173,8 @@ impl Resolver<'_> {
         let mut scope: Option<DefId> = None;
         let mut path = String::new();
         let mut chain = Vec::new();
-        for index in 0..self.side.len() {
-            let ids = &self.side[index].ids;
+        for index in 0..self.states.len() {
+            let ids = &self.states[index].ids;
             if let Some((id, _)) = &ids.explicit {
                 self.model.definitions[index].repository_id = id.clone();
                 continue;
@@ -269,7 +269,7 @@ impl Resolver<'_> {
             return;
         }
         let shown = self.shown(def);
-        let ids = &mut self.side[def.index()].ids;
+        let ids = &mut self.states[def.index()].ids;
         if let Some((old, first)) = &ids.explicit {
             if old != id {
                 self.diags.repository_id_set_twice(span, &shown, &format!("the id \"{old}\""), Some(*first));
@@ -295,7 +295,7 @@ impl Resolver<'_> {
             return;
         }
         let shown = self.shown(def);
-        let ids = &mut self.side[def.index()].ids;
+        let ids = &mut self.states[def.index()].ids;
         if let Some((id, first)) = &ids.explicit {
             if !id.ends_with(&format!(":{version}")) {
                 self.diags.repository_id_set_twice(span, &shown, &format!("the id \"{id}\""), Some(*first));

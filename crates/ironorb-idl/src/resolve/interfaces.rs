@@ -32,7 +32,7 @@ impl Resolver<'_> {
                 Some((id, ..)) => self.check_spelling(id, name),
                 None => {
                     let id = self.define(lead, name, scope, DefKind::Interface(new(false)));
-                    self.side[id.index()].local = own_kind == InterfaceKind::Local;
+                    self.states[id.index()].local = own_kind == InterfaceKind::Local;
                 }
             }
             return;
@@ -44,7 +44,7 @@ impl Resolver<'_> {
             }
             _ => self.define(lead, name, scope, DefKind::Interface(new(false))),
         };
-        self.side[id.index()].local = own_kind == InterfaceKind::Local;
+        self.states[id.index()].local = own_kind == InterfaceKind::Local;
         let bases = self.interface_bases(id, interface, scope);
         let inner = self.open_scope(ScopeKind::Interface, id, scope);
         self.inherit(inner, id, &bases);
@@ -100,7 +100,7 @@ impl Resolver<'_> {
     /// What a name in a list of bases means: a typedef stands for the interface or valuetype that it names.
     pub(super) fn lookup_base(&mut self, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
         let named = self.lookup(name, scope)?;
-        let root = self.side[named.index()].root;
+        let root = self.states[named.index()].root;
         let is_base = matches!(self.model.get(root).kind, DefKind::Interface(_) | DefKind::Value(_));
         Some(if is_base { root } else { named })
     }
@@ -116,7 +116,7 @@ impl Resolver<'_> {
         if !defined {
             let (shown, span) = (self.shown(base), self.model.get(base).span);
             self.diags.base_not_defined(place, &shown, span);
-            self.side[base.index()].broken = true;
+            self.states[base.index()].broken = true;
             return false;
         }
         if let Some(&(_, first)) = list.iter().find(|&&(other, _)| other == base) {
@@ -129,7 +129,7 @@ impl Resolver<'_> {
 
     /// Makes the names of the bases those of the scope.
     pub(super) fn inherit(&mut self, inner: ScopeId, id: DefId, bases: &[(DefId, Span)]) {
-        let direct = bases.iter().filter_map(|&(base, _)| self.side[base.index()].scope);
+        let direct = bases.iter().filter_map(|&(base, _)| self.states[base.index()].scope);
         let direct: Vec<ScopeId> = direct.collect();
         let mut all: Vec<ScopeId> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -150,7 +150,7 @@ impl Resolver<'_> {
             self.diags.too_many_bases(span, all.len(), self.options.bases_max);
             all.truncate(0);
         }
-        self.side[id.index()].base_count = all.len() as u32;
+        self.states[id.index()].base_count = all.len() as u32;
         let scope = &mut self.scopes[inner.index()];
         scope.bases = direct;
         scope.ancestors = Rc::from(all);
@@ -172,7 +172,7 @@ impl Resolver<'_> {
                 if !self.is_feature(item) {
                     continue;
                 }
-                let fold = self.unit.interner.fold(self.side[item.index()].name);
+                let fold = self.unit.interner.fold(self.states[item.index()].name);
                 let slot = &mut seen[fold.index()];
                 if slot.0 != inner {
                     *slot = (inner, item);
@@ -381,7 +381,7 @@ impl Resolver<'_> {
     /// The native type that a type is or holds in sequences and arrays.
     pub(super) fn native_in(&self, ty: &Type) -> Option<DefId> {
         match ty {
-            Type::Named(id) => self.side[id.index()].native,
+            Type::Named(id) => self.states[id.index()].native,
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.native_in(element),
             _ => None,
         }

@@ -63,7 +63,7 @@ impl Resolver<'_> {
         if self.spent.inherited.get() <= self.options.inheritance_max {
             return;
         }
-        let most = self.side.iter().enumerate().max_by_key(|(_, side)| side.base_count);
+        let most = self.states.iter().enumerate().max_by_key(|(_, side)| side.base_count);
         if let Some((index, side)) = most {
             let (span, count) = (self.model.definitions[index].span, side.base_count as usize);
             self.diags.inheritance_too_costly(span, count);
@@ -73,10 +73,10 @@ impl Resolver<'_> {
     /// What a type stands for, found at once however long the chain of typedefs is.
     pub(super) fn unaliased<'t>(&'t self, ty: &'t Type) -> &'t Type {
         let Type::Named(id) = ty else { return ty };
-        let root = self.side[id.index()].root;
+        let root = self.states[id.index()].root;
         match &self.model.get(root).kind {
             DefKind::Typedef(alias) => &alias.ty,
-            _ => &self.side[root.index()].named,
+            _ => &self.states[root.index()].named,
         }
     }
 }

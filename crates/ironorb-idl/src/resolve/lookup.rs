@@ -26,14 +26,14 @@ impl Resolver<'_> {
             self.lookup_first(name, scope)?
         };
         for &part in &name.rest {
-            let Some(inner) = self.side[found.index()].scope else {
+            let Some(inner) = self.states[found.index()].scope else {
                 self.report_no_scope(found, part);
                 return None;
             };
             found = self.find_or_report(inner, part, name.span)?;
             self.check_spelling(found, part);
         }
-        self.side[found.index()].used = true;
+        self.states[found.index()].used = true;
         Some(found)
     }
 
@@ -89,7 +89,7 @@ impl Resolver<'_> {
                 return;
             }
             let entry =
-                Entry { name: self.side[id.index()].name, span: name.span, what: What::Introduced(id) };
+                Entry { name: self.states[id.index()].name, span: name.span, what: What::Introduced(id) };
             self.entries.entry((here, fold)).or_insert(entry);
             if here == found_in {
                 return;
@@ -161,7 +161,7 @@ impl Resolver<'_> {
     }
 
     fn is_hidden(&self, id: DefId, others: &[DefId]) -> bool {
-        let home = |id: DefId| self.model.get(id).parent.and_then(|parent| self.side[parent.index()].scope);
+        let home = |id: DefId| self.model.get(id).parent.and_then(|parent| self.states[parent.index()].scope);
         let Some(own) = home(id) else { return false };
         others
             .iter()
@@ -181,7 +181,7 @@ impl Resolver<'_> {
     /// `import` makes the names of a scope known where it stands (CORBA 3.3 part 1, 7.6).
     pub(super) fn import(&mut self, name: &ScopedName, scope: ScopeId) {
         let Some(id) = self.lookup(name, scope) else { return };
-        match self.side[id.index()].scope {
+        match self.states[id.index()].scope {
             Some(imported) => {
                 let imports = &mut self.scopes[scope.index()].imports;
                 if !imports.contains(&imported) && imports.len() < IMPORTS_MAX {
@@ -291,9 +291,9 @@ impl Resolver<'_> {
         self.diags.ambiguous_name(name.span, &text, &places);
     }
 
-    /// The same name in another scope.
+    /// A definition of this name in another scope.
     fn elsewhere(&self, fold: Name) -> Option<String> {
-        let same = self.side.iter().position(|side| self.unit.interner.fold(side.name) == fold)?;
+        let same = self.states.iter().position(|side| self.unit.interner.fold(side.name) == fold)?;
         let shown = self.shown(DefId(same as u32));
         Some(format!("do you mean `{shown}`?"))
     }

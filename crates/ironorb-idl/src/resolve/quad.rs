@@ -391,7 +391,7 @@ const HIDDEN: u128 = 1 << 112;
 /// Of the last bit, for the smallest and the largest numbers.
 const EXPONENT_MIN: i32 = -16494;
 const EXPONENT_MAX: i32 = 16383 - 112;
-/// A number half way between two of ours has at most about 11,600 digits, which nobody writes; a text cut
+/// A number half way between two of ours has at most about 11,600 digits, which no text has; a text cut
 /// here is off by less than one part in 10^1000.
 const DIGITS_MAX: usize = 1_000;
 

@@ -30,7 +30,7 @@ impl Resolver<'_> {
             && self.is_type_code(*only)
         {
             // Each ORB declares it in another way, and all mean one type.
-            return self.side[only.index()].name == name.name
+            return self.states[only.index()].name == name.name
                 && !matches!(item.kind, ast::ItemKind::Typedef { .. });
         }
         self.says_the_same(item, scope, &names, &known)
@@ -97,7 +97,7 @@ impl Resolver<'_> {
         // A file without guards may be read twice.
         let may_repeat = (first.file != name.span.file || first == name.span)
             && (is_standard(first.file) || is_standard(name.span.file));
-        (may_repeat && self.side[known.index()].name == name.name).then_some(known)
+        (may_repeat && self.states[known.index()].name == name.name).then_some(known)
     }
 
     /// Resolves the item in a scope of its own, compares, and forgets it again.
@@ -114,7 +114,7 @@ impl Resolver<'_> {
             });
         self.prefix = prefix;
         self.model.definitions.truncate(definitions);
-        self.side.truncate(definitions);
+        self.states.truncate(definitions);
         // The scopes stay, as their numbers are keys, but belong to nothing.
         for scope in &mut self.scopes[scopes..] {
             *scope = Scope::new(ScopeKind::Module, None, None);
@@ -126,7 +126,7 @@ impl Resolver<'_> {
 impl Resolver<'_> {
     /// What stands in a definition.
     fn items_of(&self, id: DefId) -> &[DefId] {
-        self.side[id.index()].scope.map_or(&[], |scope| self.scopes[scope.index()].items.as_slice())
+        self.states[id.index()].scope.map_or(&[], |scope| self.scopes[scope.index()].items.as_slice())
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) enum What {
     /// A name of an outer or base scope that was used here, and so keeps its meaning here.
     Introduced(DefId),
     /// The name of the scope itself.
-    Itself(DefId),
+    ScopeName(DefId),
     /// A definition that failed.
     Broken,
 }
@@ -87,10 +87,10 @@ impl Resolver<'_> {
     /// Opens the scope of a definition.
     pub(super) fn open_scope(&mut self, kind: ScopeKind, def: DefId, parent: ScopeId) -> ScopeId {
         let id = self.push_scope(Scope::new(kind, Some(def), Some(parent)));
-        self.side[def.index()].scope = Some(id);
-        let name = self.side[def.index()].name;
+        self.states[def.index()].scope = Some(id);
+        let name = self.states[def.index()].name;
         let span = self.model.get(def).span;
-        let entry = Entry { name, span, what: What::Itself(def) };
+        let entry = Entry { name, span, what: What::ScopeName(def) };
         self.entries.insert((id, self.unit.interner.fold(name)), entry);
         id
     }
@@ -116,12 +116,12 @@ impl Resolver<'_> {
         let old_text = self.unit.interner.text(old.name).to_owned();
         match old.what {
             What::Broken => {}
-            What::Itself(_) if what == What::Member && text != old_text => {
+            What::ScopeName(_) if what == What::Member && text != old_text => {
                 let kind = self.scope_word(scope);
                 self.diags.member_like_scope(name.span, &text, &old_text, kind, old.span);
                 return true;
             }
-            What::Itself(_) => {
+            What::ScopeName(_) => {
                 let kind = self.scope_word(scope);
                 self.diags.same_name_as_scope(name.span, &text, kind, old.span);
             }
@@ -205,7 +205,7 @@ impl Resolver<'_> {
 
     /// Reports a name that is not spelled as in its declaration.
     pub(super) fn check_spelling(&mut self, id: DefId, used: Ident) {
-        let declared = self.side[id.index()].name;
+        let declared = self.states[id.index()].name;
         if declared != used.name {
             let span = self.model.get(id).span;
             let (used_text, declared) = (self.text(used.name).to_owned(), self.text(declared).to_owned());

@@ -183,7 +183,7 @@ impl Resolver<'_> {
                 self.check_spelling(id, body.name);
                 return Some(id);
             }
-            Some(id) => matches!(&self.model.get(id).kind, DefKind::Struct(old) if !old.defined && !self.side[id.index()].open)
+            Some(id) => matches!(&self.model.get(id).kind, DefKind::Struct(old) if !old.defined && !self.states[id.index()].open)
                 .then_some(id),
             None => None,
         };
@@ -195,7 +195,7 @@ impl Resolver<'_> {
             None => self.define(lead, body.name, scope, DefKind::Struct(empty(false))),
         };
         let Some(members) = &body.members else { return Some(id) };
-        self.side[id.index()].open = true;
+        self.states[id.index()].open = true;
         let base = body.base.as_ref().and_then(|base| self.struct_base(id, base, scope));
         let inner = self.open_scope(ScopeKind::Struct, id, scope);
         let outer = self.prefix;
@@ -216,9 +216,9 @@ impl Resolver<'_> {
         }
         let members = list;
         self.prefix = outer;
-        self.side[id.index()].open = false;
+        self.states[id.index()].open = false;
         let local = members.iter().any(|member| self.is_local(&member.ty));
-        self.side[id.index()].local = local;
+        self.states[id.index()].local = local;
         if let DefKind::Struct(body) = &mut self.model.definitions[id.index()].kind {
             body.members = members;
             body.base = base;
@@ -230,7 +230,7 @@ impl Resolver<'_> {
     /// The struct that another one inherits from.
     fn struct_base(&mut self, own: DefId, name: &ast::ScopedName, scope: ScopeId) -> Option<DefId> {
         let named = self.lookup(name, scope)?;
-        let id = self.side[named.index()].root;
+        let id = self.states[named.index()].root;
         if id == own {
             let shown = self.shown(id);
             self.diags.own_base(name.span, &shown);
@@ -275,9 +275,9 @@ impl Resolver<'_> {
         let annotations = self.annotations(lead, scope);
         let docs = self.docs(lead.token);
         let docs = self.kept_docs(docs);
-        let (was, is) = (self.side[id.index()].ids.prefix(), self.prefix);
+        let (was, is) = (self.states[id.index()].ids.prefix(), self.prefix);
         let (was, is) = (self.prefixes[was as usize].clone(), self.prefixes[is as usize].clone());
-        if was != is && !self.side[id.index()].ids.is_explicit() {
+        if was != is && !self.states[id.index()].ids.is_explicit() {
             let declared = self.model.get(id).span;
             let text = self.text(name.name).to_owned();
             self.diags.prefix_differs(name.span, &text, declared, was.text(), is.text());
@@ -321,7 +321,7 @@ impl Resolver<'_> {
                     docs: self.kept_docs(docs.clone()),
                 });
             } else if let Some(def) = self.scopes[scope.index()].def {
-                self.side[def.index()].broken = true;
+                self.states[def.index()].broken = true;
             }
         }
         self.type_default(&member.lead, &mut list[from..], scope);
@@ -352,7 +352,7 @@ impl Resolver<'_> {
     /// A type whose size must be known here: no struct or union that is not complete, except in a sequence.
     pub(super) fn require_complete(&mut self, ty: &Type, span: Span) {
         let Some(id) = self.held(ty) else { return };
-        let side = &self.side[id.index()];
+        let side = &self.states[id.index()];
         let definition = self.model.get(id);
         let defined = match &definition.kind {
             DefKind::Struct(body) => body.defined,
@@ -367,7 +367,7 @@ impl Resolver<'_> {
             self.diags.contains_itself(span, &name, declared);
         } else {
             self.diags.incomplete_type(span, &name, declared);
-            self.side[id.index()].broken = true;
+            self.states[id.index()].broken = true;
         }
     }
 
@@ -378,7 +378,7 @@ impl Resolver<'_> {
             match ty {
                 Type::Array { element, .. } => ty = element,
                 Type::Named(id) => {
-                    let root = self.side[id.index()].root;
+                    let root = self.states[id.index()].root;
                     // What a typedef holds was complete when it was made.
                     let typedef = matches!(self.model.get(root).kind, DefKind::Typedef(_));
                     return (!typedef).then_some(root);
@@ -391,7 +391,7 @@ impl Resolver<'_> {
     /// True for a local interface and what holds one.
     pub(super) fn is_local(&self, ty: &Type) -> bool {
         match ty {
-            Type::Named(id) => self.side[id.index()].local,
+            Type::Named(id) => self.states[id.index()].local,
             Type::Sequence { element, .. } | Type::Array { element, .. } => self.is_local(element),
             Type::Map { key, value, .. } => self.is_local(key) || self.is_local(value),
             _ => false,

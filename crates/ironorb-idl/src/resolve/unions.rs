@@ -24,7 +24,7 @@ impl Resolver<'_> {
         };
         let declared = existing.filter(|&id| {
             matches!(&self.model.get(id).kind, DefKind::Union(old) if !old.defined)
-                && !self.side[id.index()].open
+                && !self.states[id.index()].open
         });
         let id = match declared {
             Some(id) => {
@@ -33,7 +33,7 @@ impl Resolver<'_> {
             }
             None => self.define(lead, union.name, scope, DefKind::Union(Self::empty_union())),
         };
-        self.side[id.index()].open = true;
+        self.states[id.index()].open = true;
         let inner = self.open_scope(ScopeKind::Union, id, scope);
         let outer = self.prefix;
         let discriminator = self.ty(&body.discriminator, inner);
@@ -54,11 +54,11 @@ impl Resolver<'_> {
             self.diags.default_without_values(default);
         }
         self.prefix = outer;
-        self.side[id.index()].open = false;
+        self.states[id.index()].open = false;
         let local = cases.iter().any(|case| self.is_local(&case.member.ty));
-        self.side[id.index()].local = local;
+        self.states[id.index()].local = local;
         if discriminator.is_none() {
-            self.side[id.index()].broken = true;
+            self.states[id.index()].broken = true;
         }
         if let (Some(discriminator), DefKind::Union(union)) =
             (discriminator, &mut self.model.definitions[id.index()].kind)

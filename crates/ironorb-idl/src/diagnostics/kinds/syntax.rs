@@ -101,8 +101,8 @@ impl Diagnostics {
         ));
     }
 
-    pub(crate) fn name_like_young_keyword(&mut self, span: Span, text: &str, keyword: &str) {
-        self.warning(codes::NAME_LIKE_YOUNG_KEYWORD, span, format!("`{text}` differs from the keyword `{keyword}` only in case"))
+    pub(crate) fn name_like_later_keyword(&mut self, span: Span, text: &str, keyword: &str) {
+        self.warning(codes::NAME_LIKE_LATER_KEYWORD, span, format!("`{text}` differs from the keyword `{keyword}` only in case"))
             .help(format!("CORBA reserves the word since 2.3 and other compilers may refuse the name; escape it as `_{text}`"));
     }
 

@@ -173,9 +173,9 @@ impl Load<'_> {
     /// Declares a definition of the files and all that stands in it.
     fn declare_tree(&mut self, def: DefId) -> Result<(), LoadError> {
         let definition = self.model.get(def);
-        let is_builtin = self.model.files()[definition.file.index()].is_builtin;
-        // A module may have been opened first by a file that the front end brings along.
-        if !is_builtin && has_record(&definition.kind) {
+        let is_standard = self.model.is_standard(def);
+        // Of the modules of the standard a text has what it uses. One may have been opened first by a built-in file.
+        if !is_standard && has_record(&definition.kind) {
             self.declare(def)?;
         }
         for &item in items(&definition.kind) {
