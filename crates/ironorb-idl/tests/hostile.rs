@@ -83,7 +83,15 @@ const WORDS: &[&str] = &[
     "FALSE",
     "typeid",
     "typeprefix",
+    "typeprefix CORBA \"omg.org\"",
     "import",
+    "import ::CORBA;",
+    "import again;",
+    "\n#include <orb.idl>\n",
+    "module CORBA {",
+    "typedef sequence<octet> OctetSeq;",
+    "interface Policy {",
+    "lo\\\nng",
     "getraises",
     "setraises",
     "A",
@@ -408,4 +416,36 @@ fn a_text_full_of_warnings_is_read_to_its_end() {
 fn a_text_full_of_errors_is_not_read_to_its_end() {
     let outcome = compile(&"typedef Missing T;\nstruct { long; ;\n".repeat(50_000));
     assert!(outcome.diagnostics.error_count() < 10_000, "{} errors", outcome.diagnostics.error_count());
+}
+
+#[test]
+fn what_repeats_the_built_in_module_is_compared_to_a_limit() {
+    let deep: String = (1..20_000).map(|i| format!("typedef sequence<B{}> B{i};\n", i - 1)).collect();
+    let text = format!(
+        "#include <orb.idl>\nmodule CORBA {{ typedef octet B0;\n{deep}typedef sequence<B19999> OctetSeq; }};\n"
+    );
+    let outcome = compile(&text);
+    assert_eq!(outcome.diagnostics.error_count(), 1, "{}", outcome.render(false));
+    // Many that repeat it take time like their number.
+    let many: String = (0..5_000).map(|_| "typedef sequence<octet> OctetSeq; interface Policy;\n").collect();
+    let outcome =
+        compile(&format!("#include <orb.idl>\n#include \"again.idl\"\nmodule CORBA {{ {many} }};\n"));
+    assert!(outcome.diagnostics.iter().count() <= 1_000, "an include of itself is a circle");
+}
+
+#[test]
+fn imports_end() {
+    let many: String = (0..20_000).map(|i| format!("import ::M{i};\n")).collect();
+    let outcome = compile(&many);
+    assert!(outcome.render(false).contains("error"));
+    // In a circle, and in a module.
+    let files = MapLoader::new()
+        .with("main.idl", "module Main { import ::A; import ::B; typedef B::L L; };")
+        .with("A.idl", "module A { typedef long K; };\nimport ::B;")
+        .with(
+            "B.idl",
+            "import ::A; import ::CORBA; module B { typedef long L; typedef CORBA::OctetSeq Octets; };",
+        );
+    let outcome = compile_with("main.idl".as_ref(), &Options::default(), &files);
+    assert!(outcome.model.is_some(), "{}", outcome.render(false));
 }
