@@ -111,7 +111,7 @@ fn check(options: &Options, files: &[PathBuf]) -> Result<(), Failure> {
     let mut reported = ReportedWarnings::default();
     for file in files {
         let outcome = compiled(file, options, &mut reported);
-        eprint!("{}", outcome.render(io::stderr().is_terminal()));
+        output::note_text(outcome.render(io::stderr().is_terminal()));
         // The front end leaves what `@marshal` says to the generator.
         let refused = check_outcome(&outcome);
         if let Err(errors) = &refused {
@@ -167,7 +167,7 @@ fn compile(options: &Options, config: &Config, out: &Path, files: &[PathBuf]) ->
     let mut reported = ReportedWarnings::default();
     for file in files {
         let outcome = compiled(file, options, &mut reported);
-        eprint!("{}", outcome.render(io::stderr().is_terminal()));
+        output::note_text(outcome.render(io::stderr().is_terminal()));
         if outcome.model.is_none() {
             bad += 1;
             continue;

@@ -30,6 +30,11 @@ pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Prints text as it is on standard error.
+pub(crate) fn note_text(text: impl Display) {
+    let _ = write!(io::stderr(), "{text}");
+}
+
 /// Has the command end when nothing reads its output any more.
 fn ended(result: io::Result<()>) -> Result<(), Failure> {
     match result {
