@@ -167,8 +167,11 @@ impl<'a> Lowerer<'a> {
         if defaults.is_some() {
             derives.retain(|&derive| derive != "Default");
         }
+        let is_compiled = self.way(def.id).is_none();
+        let groups = if is_compiled && !is_exception { self.groups(s) } else { Vec::new() };
         let way = match self.way(def.id) {
             None if self.is_as_on_the_wire(def) => Some("wire"),
+            None if groups.is_empty() && !is_exception && !self.is_alike(s) => Some("variable"),
             way => way,
         };
         tree::ItemKind::Struct(tree::Struct {
@@ -177,7 +180,7 @@ impl<'a> Lowerer<'a> {
             derives,
             fields: s.members.iter().map(&mut field).collect(),
             defaults,
-            groups: if way.is_none() && !is_exception { self.groups(s) } else { Vec::new() },
+            groups,
             exception: is_exception.then(|| self.scoped(def).into()),
             way,
         })
@@ -189,6 +192,11 @@ impl<'a> Lowerer<'a> {
         let groups: Vec<usize> =
             s.members.chunk_by(|one, next| is_alike(one) && is_alike(next)).map(<[Member]>::len).collect();
         if groups.len() > 1 && groups.iter().any(|&fields| fields > 1) { groups } else { Vec::new() }
+    }
+
+    /// Whether the values of all members take the same room each time.
+    fn is_alike(&self, s: &Struct) -> bool {
+        s.members.iter().all(|member| self.layout.facts(&member.ty).alike)
     }
 
     fn is_as_on_the_wire(&self, def: &Definition) -> bool {

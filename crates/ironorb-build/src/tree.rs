@@ -2,6 +2,7 @@
 //! nothing.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::hash::PerfectHash;
 
@@ -104,7 +105,8 @@ pub(crate) struct Struct<'t> {
     pub(crate) groups: Vec<usize>,
     /// The scoped IDL name, when it is an exception.
     pub(crate) exception: Option<Text<'t>>,
-    /// What says that it leaves its marshalling to the interpreter, or that it lies in memory as on the wire.
+    /// What says that it leaves its marshalling to the interpreter, that it lies in memory as on the wire, or that its
+    /// values differ in size.
     pub(crate) way: Option<&'static str>,
 }
 
@@ -246,8 +248,8 @@ pub(crate) struct Method<'t> {
 pub(crate) struct Parameter<'t> {
     pub(crate) name: Text<'t>,
     pub(crate) ty: Text<'t>,
-    /// How it travels: a word that the support macros know, with a type where they ask for one.
-    pub(crate) mode: Text<'t>,
+    /// How it travels: a type of the support module.
+    pub(crate) way: Text<'t>,
 }
 
 /// What an interface has besides its trait when it can be called remotely.
@@ -261,11 +263,23 @@ pub(crate) struct Remote<'t> {
     pub(crate) deferred: Text<'t>,
     /// Whether values may stand where its references do.
     pub(crate) is_abstract: bool,
-    /// Reference type and trait of every direct and indirect base.
-    pub(crate) bases: Vec<(Text<'t>, Text<'t>)>,
+    /// Every direct and indirect base.
+    pub(crate) bases: Vec<Base<'t>>,
     pub(crate) table: PerfectHash,
-    /// Operation name and skeleton function, in the order of their positions.
-    pub(crate) operations: Vec<(Text<'t>, Text<'t>)>,
+    /// The names of the operations in requests: the interface's own, then those of each base.
+    pub(crate) operations: Vec<Text<'t>>,
+    /// The numbers of the interface's own.
+    pub(crate) own: Range<usize>,
+}
+
+/// A base of an interface that can be called remotely.
+#[derive(Debug)]
+pub(crate) struct Base<'t> {
+    pub(crate) reference: Text<'t>,
+    pub(crate) name: Text<'t>,
+    pub(crate) deferred: Text<'t>,
+    /// The numbers of its operations among those of the derived interface.
+    pub(crate) operations: Range<usize>,
 }
 
 /// A valuetype with state.

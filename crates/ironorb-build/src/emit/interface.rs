@@ -1,9 +1,12 @@
 //! Interfaces and the errors of their operations.
 
+use std::fmt;
+use std::ops::Range;
+
 use super::Printer;
 use super::items::quoted;
 use crate::hash::PerfectHash;
-use crate::tree::{Interface, Method, OperationError, Remote, Text};
+use crate::tree::{Base, Interface, Method, OperationError, Remote, Text};
 
 impl Printer {
     pub(super) fn interface(&mut self, interface: &Interface<'_>, support: &str) {
@@ -33,7 +36,7 @@ impl Printer {
         supertraits: &[Text<'_>],
         methods: &[Method<'_>],
     ) {
-        self.trait_head(name, supertraits, methods);
+        self.trait_head(name, supertraits, methods.is_empty());
         if !methods.is_empty() {
             self.methods(methods);
             self.line("}");
@@ -53,12 +56,12 @@ impl Printer {
     }
 
     /// Up to and with the opening brace; all of it when there are no methods.
-    fn trait_head(&mut self, name: &str, supertraits: &[Text<'_>], methods: &[Method<'_>]) {
+    fn trait_head(&mut self, name: &str, supertraits: &[Text<'_>], is_empty: bool) {
         let bounds = match supertraits {
             [] => vec!["Send", "Sync", "'static"],
             bases => bases.iter().map(|base| &**base).collect(),
         };
-        let brace = if methods.is_empty() { "{}" } else { "{" };
+        let brace = if is_empty { "{}" } else { "{" };
         let head = ["pub trait ", name, ":"].concat();
         let whole = [&*head, " ", &bounds.join(" + "), " ", brace].concat();
         // rustfmt keeps eight columns free behind the bounds.
@@ -77,7 +80,7 @@ impl Printer {
                 bounds[1..].iter().for_each(|bound| out.put(&["+ ", bound]));
             }
         });
-        if methods.is_empty() {
+        if is_empty {
             self.line("{");
             self.line("}");
         } else {
@@ -86,15 +89,25 @@ impl Printer {
     }
 
     fn signature(&mut self, method: &Method<'_>) {
-        let parameters: Vec<String> = std::iter::once("&self".to_owned())
-            .chain(method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty].concat()))
-            .collect();
-        let is_wide = method.results.len() > 1 && method.results.join(", ").len() > TUPLE_WIDTH;
-        let result = ["-> Result<", &tuple(&method.results), ", ", &method.error, ">"].concat();
-        let head = ["fn ", &method.name, "(", &parameters.join(", "), ")"].concat();
-        let whole = [&head, " ", &result, ";"].concat();
+        self.function(&method.name, &parameters(method), &[], Some(&Outcome::of("Result", method)));
+    }
+
+    /// A function of a trait. `reply` is one parameter more.
+    fn function(
+        &mut self,
+        name: &str,
+        parameters: &[String],
+        reply: &[Outcome<'_>],
+        outcome: Option<&Outcome<'_>>,
+    ) {
+        let is_wide = reply.iter().chain(outcome).any(Outcome::is_wide);
+        let all: Vec<String> =
+            parameters.iter().cloned().chain(reply.iter().map(|reply| format!("reply: {reply}"))).collect();
+        let result = outcome.map_or_else(String::new, |outcome| format!("-> {outcome}"));
+        let head = ["fn ", name, "(", &all.join(", "), ")"].concat();
+        let whole = [&*head, if outcome.is_some() { " " } else { "" }, &result, ";"].concat();
         if !is_wide && self.fits(&whole) {
-            if self.fits_with(&whole, 1) {
+            if outcome.is_none() || self.fits_with(&whole, 1) {
                 self.line(&whole);
             } else {
                 // rustfmt asks for one column more than it uses.
@@ -103,36 +116,117 @@ impl Printer {
             }
             return;
         }
-        self.put(&["fn ", &method.name, "("]);
-        self.indented(|out| parameters.iter().for_each(|p| out.put(&[p, ","])));
-        // rustfmt measures the result as if it stood alone.
-        if !is_wide && self.fits(&result) {
-            self.put(&[") ", &result, ";"]);
-            return;
-        }
-        self.line(") -> Result<");
+        self.put(&["fn ", name, "("]);
         self.indented(|out| {
-            let results = [&*tuple(&method.results), ","].concat();
-            if !is_wide && out.fits(&results) {
+            parameters.iter().for_each(|p| out.put(&[p, ","]));
+            reply.iter().for_each(|reply| out.outcome("reply: ", reply, ","));
+        });
+        match outcome {
+            // rustfmt measures the result as if it stood alone.
+            Some(_) if !is_wide && self.fits(&result) => self.put(&[") ", &result, ";"]),
+            Some(outcome) => self.broken_outcome(") -> ", outcome, ";"),
+            None => self.line(");"),
+        }
+    }
+
+    fn outcome(&mut self, before: &str, outcome: &Outcome<'_>, after: &str) {
+        if outcome.is_wide() || !self.put_if_fits(&[before, &outcome.to_string(), after]) {
+            self.broken_outcome(before, outcome, after);
+        }
+    }
+
+    fn broken_outcome(&mut self, before: &str, outcome: &Outcome<'_>, after: &str) {
+        self.put(&[before, &outcome.wrapper, "<"]);
+        self.indented(|out| {
+            let results = [&*tuple(outcome.results), ","].concat();
+            if !outcome.is_wide() && out.fits(&results) {
                 out.line(&results);
             } else {
                 out.line("(");
-                out.indented(|out| method.results.iter().for_each(|ty| out.put(&[ty, ","])));
+                out.indented(|out| outcome.results.iter().for_each(|ty| out.put(&[ty, ","])));
                 out.line("),");
             }
-            out.put(&[&method.error, ","]);
+            out.put(&[outcome.error, ","]);
         });
-        self.line(">;");
+        self.put(&[">", after]);
     }
 
+    /// What stands in the file besides the trait: the reference, and the traits of asynchronous calls and of servants that
+    /// answer later. Their bodies come from a macro.
     fn remote(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
+        self.docs(&remote.docs);
+        self.line("#[derive(Debug, Clone, PartialEq, Eq, Hash)]");
+        self.put(&[
+            "pub struct ",
+            &remote.reference,
+            "(",
+            support,
+            "::Reference<dyn ",
+            &interface.name,
+            ">);",
+        ]);
+        self.blank();
+        self.asynchronous(interface, remote, support);
+        self.blank();
+        self.deferred(interface, remote, support);
+        self.blank();
+        self.bodies(interface, remote, support);
+    }
+
+    fn asynchronous(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
+        let name = &interface.name;
+        self.put(&["/// The operations of [`", name, "`], called without waiting for the reply."]);
+        let twoway: Vec<&Method<'_>> = interface.methods.iter().filter(|method| !method.oneway).collect();
+        let supertrait = [support, "::RefTo<dyn ", name, ">"].concat();
+        self.trait_head(&remote.asynchronous, &[supertrait.into()], twoway.is_empty());
+        if twoway.is_empty() {
+            return;
+        }
+        let pending = [support, "::Pending"].concat();
+        self.indented(|out| {
+            for (at, method) in twoway.iter().enumerate() {
+                if at > 0 {
+                    out.blank();
+                }
+                out.put(&["/// Begins [`", &method.name, "`](", name, "::", &method.name, ")."]);
+                out.function(&method.later, &parameters(method), &[], Some(&Outcome::of(&pending, method)));
+            }
+        });
+        self.line("}");
+    }
+
+    fn deferred(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
+        self.put(&[
+            "/// A servant of [`",
+            &interface.name,
+            "`] that answers later, from any thread; activated as",
+        ]);
+        self.line("/// `Deferred(servant)`. The operations of base interfaces are traits of their own.");
+        self.trait_head(&remote.deferred, &[], interface.methods.is_empty());
+        if interface.methods.is_empty() {
+            return;
+        }
+        let reply = [support, "::Reply"].concat();
+        self.indented(|out| {
+            for (at, method) in interface.methods.iter().enumerate() {
+                if at > 0 {
+                    out.blank();
+                }
+                out.docs(&method.docs);
+                let reply = (!method.oneway).then(|| Outcome::of(&reply, method));
+                out.function(&method.name, &parameters(method), reply.as_slice(), None);
+            }
+        });
+        self.line("}");
+    }
+
+    fn bodies(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
         self.put(&[support, "::interface! {"]);
         self.indented(|out| {
-            out.docs(&remote.docs);
             let type_code = &interface.type_code;
             let idl = type_code.idl.as_ref().map_or_else(String::new, |idl| format!(" {idl:?}"));
             let kind = if remote.is_abstract { "abstract " } else { "" };
-            let first = ["pub ", &remote.reference, ": dyn ", &interface.name, &idl, ","].concat();
+            let first = [&remote.reference, ": dyn ", &interface.name, &idl, ","].concat();
             let names = [&remote.skeleton, &remote.asynchronous, &remote.deferred].map(|name| &**name);
             let traits = [&*names.join(", "), ","].concat();
             let id = format!("{kind}{:?}", type_code.repository_id);
@@ -142,29 +236,51 @@ impl Printer {
                 out.text.pop(); // nothing closes them
             }
             out.indented(|out| out.assignment(&type_code, &id));
-            let bases: Vec<String> =
-                remote.bases.iter().map(|(reference, base)| [reference, ": dyn ", base].concat()).collect();
-            out.filled("bases [", &bases, "];");
-            let operations: Vec<String> = remote
-                .operations
-                .iter()
-                .enumerate()
-                .map(|(at, (name, function))| [&at.to_string(), " \"", name, "\" => ", function].concat())
-                .collect();
-            let PerfectHash { slots, seed, moves } = &remote.table;
-            if moves.is_empty() {
-                out.filled(&format!("operations({slots}, {seed}) ["), &operations, "];");
-            } else {
-                let moves: Vec<String> = moves.iter().map(u16::to_string).collect();
-                out.filled(&format!("operations({slots}, {seed}, ["), &moves, "]) [");
-                out.filled("", &operations, "];");
+            out.bases(&remote.bases);
+            out.operation_names(remote);
+            if !remote.own.is_empty() {
+                out.put(&["own ", &range(&remote.own), ";"]);
             }
-            interface.methods.iter().for_each(|method| out.operation(method));
+            interface.methods.iter().enumerate().for_each(|(at, method)| out.operation(at, method));
         });
         self.line("}");
     }
 
-    fn operation(&mut self, method: &Method<'_>) {
+    fn bases(&mut self, bases: &[Base<'_>]) {
+        if bases.is_empty() {
+            self.line("bases []");
+            return;
+        }
+        self.line("bases [");
+        self.indented(|out| {
+            for base in bases {
+                let names = [&base.reference, ": dyn ", &base.name, ","].concat();
+                let rest = match base.operations.is_empty() {
+                    true => [&base.deferred, ";"].concat(),
+                    false => [&base.deferred, ", ", &range(&base.operations), ";"].concat(),
+                };
+                if !out.put_if_fits(&[&names, " ", &rest]) {
+                    out.line(&names);
+                    out.indented(|out| out.line(&rest));
+                }
+            }
+        });
+        self.line("]");
+    }
+
+    fn operation_names(&mut self, remote: &Remote<'_>) {
+        let names: Vec<String> = remote.operations.iter().map(|name| format!("{name:?}")).collect();
+        let PerfectHash { slots, seed, moves } = &remote.table;
+        if moves.is_empty() {
+            self.filled(&format!("operations({slots}, {seed}) ["), &names, "];");
+        } else {
+            let moves: Vec<String> = moves.iter().map(u16::to_string).collect();
+            self.filled(&format!("operations({slots}, {seed}, ["), &moves, "]) [");
+            self.filled("", &names, "];");
+        }
+    }
+
+    fn operation(&mut self, at: usize, method: &Method<'_>) {
         let kind = if method.oneway { "oneway" } else { "twoway" };
         let bounds = if method.bounded { ", bounds()" } else { "" };
         let context = method.context.as_ref().map_or_else(String::new, |patterns| {
@@ -172,29 +288,43 @@ impl Printer {
             [", context(", &patterns.join(", "), ")"].concat()
         });
         let parameters: Vec<String> =
-            method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty, " = ", &p.mode].concat()).collect();
+            method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty, " = ", &p.way].concat()).collect();
         let later = if method.oneway { String::new() } else { [" / ", &method.later].concat() };
-        let head = [kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("].concat();
+        let head =
+            [&at.to_string(), " ", kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("];
+        let head = head.concat();
         let end = [", ", &method.error, bounds, &context, ";"].concat();
-        let codecs = &method.result_codecs;
-        let (open, close) = match codecs.len() {
-            1 => (String::new(), String::new()),
-            _ => ([&*method.joined_codec, "<("].concat(), ")>".to_owned()),
+        let value = tuple(&method.results);
+        let codec = match method.result_codecs.as_slice() {
+            [codec] if *codec == value => String::new(),
+            [codec] => [" = ", codec].concat(),
+            codecs => [" = ", &method.joined_codec, "<(", &codecs.join(", "), ")>"].concat(),
         };
-        let result = ["-> ", &open, &codecs.join(", "), &close, &end].concat();
+        let result = ["-> ", &value, &codec, &end].concat();
         if self.put_list_if_fits(&[&head], &parameters, &[") ", &result]) {
             return;
         }
         let tail = [") ", &result].concat();
         if self.fits(&tail) && !parameters.is_empty() {
             self.filled(&head, &parameters, &tail);
-        } else {
-            self.filled(&head, &parameters, ")");
-            self.indented(|out| match codecs.len() {
-                2.. => out.filled(&["-> ", &open].concat(), codecs, &format!("{close}{end}")),
-                _ => out.line(&result),
-            });
+            return;
         }
+        self.filled(&head, &parameters, ")");
+        self.indented(|out| {
+            if out.put_if_fits(&[&result]) {
+                return;
+            }
+            match method.result_codecs.as_slice() {
+                [_] => {
+                    out.put(&["-> ", &value]);
+                    out.put(&[codec.trim_start(), &end]);
+                }
+                codecs => {
+                    out.filled("-> (", &method.results, ")");
+                    out.filled(&["= ", &method.joined_codec, "<("].concat(), codecs, &[")>", &end].concat());
+                }
+            }
+        });
     }
 
     pub(super) fn operation_errors(&mut self, errors: &[OperationError<'_>], support: &str) {
@@ -211,6 +341,41 @@ impl Printer {
         });
         self.line("}");
     }
+}
+
+/// What a function gives, or hands on: a type with what an operation gives and what it raises.
+struct Outcome<'m> {
+    wrapper: &'m str,
+    results: &'m [Text<'m>],
+    error: &'m str,
+}
+
+impl<'m> Outcome<'m> {
+    fn of(wrapper: &'m str, method: &'m Method<'m>) -> Self {
+        Outcome { wrapper, results: &method.results, error: &method.error }
+    }
+
+    /// Whether rustfmt gives each type of the tuple a line.
+    fn is_wide(&self) -> bool {
+        self.results.len() > 1 && self.results.join(", ").len() > TUPLE_WIDTH
+    }
+}
+
+impl fmt::Display for Outcome<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}<{}, {}>", self.wrapper, tuple(self.results), self.error)
+    }
+}
+
+/// The parameters of a method in the trait.
+fn parameters(method: &Method<'_>) -> Vec<String> {
+    std::iter::once("&self".to_owned())
+        .chain(method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty].concat()))
+        .collect()
+}
+
+fn range(numbers: &Range<usize>) -> String {
+    format!("{}..={}", numbers.start, numbers.end - 1)
 }
 
 /// No type, one type, or a tuple.

@@ -41,16 +41,25 @@ impl<'a> Lowerer<'a> {
     }
 
     fn remote(&'a self, def: &'a Definition, interface: &'a Interface, at: &Place<'a>) -> tree::Remote<'a> {
-        let names = self.names.of(def.id);
-        let bases = self.model.all_bases(def.id);
-        let mut operations = self.skeletons(def.id, &interface.items, at);
-        for &base in &bases {
+        let mut operations = wire_names(self, &interface.items);
+        let own = 0..operations.len();
+        let mut bases = Vec::new();
+        for base in self.model.all_bases(def.id) {
+            let first = operations.len();
             if let DefKind::Interface(interface) = &self.model.get(base).kind {
-                operations.extend(self.skeletons(base, &interface.items, at));
+                operations.extend(wire_names(self, &interface.items));
             }
+            let names = self.names.of(base);
+            bases.push(tree::Base {
+                reference: self.path_to(base, &names.reference, at),
+                name: self.path(base, at),
+                deferred: self.path_to(base, &names.deferred, at),
+                operations: first..operations.len(),
+            });
         }
-        let wire_names: Vec<&str> = operations.iter().map(|(name, _)| &**name).collect();
-        let table = PerfectHash::of(&wire_names);
+        let names: Vec<&str> = operations.iter().map(|name| &**name).collect();
+        let table = PerfectHash::of(&names);
+        let names = self.names.of(def.id);
         tree::Remote {
             docs: vec![
                 format!("A reference to an object of the IDL interface `{}`.", self.scoped(def)).into(),
@@ -60,35 +69,11 @@ impl<'a> Lowerer<'a> {
             asynchronous: names.asynchronous.as_str().into(),
             deferred: names.deferred.as_str().into(),
             is_abstract: interface.kind == InterfaceKind::Abstract,
-            bases: bases
-                .iter()
-                .map(|&base| (self.path_to(base, &self.names.of(base).reference, at), self.path(base, at)))
-                .collect(),
+            bases,
             table,
             operations,
+            own,
         }
-    }
-
-    /// The operation names of one interface with the functions that serve them.
-    fn skeletons(&'a self, interface: DefId, items: &[DefId], at: &Place<'a>) -> Vec<(Text<'a>, Text<'a>)> {
-        let skeleton = self.path_to(interface, &self.names.of(interface).skeleton, at);
-        let mut found = Vec::new();
-        for &id in items {
-            let (def, names) = (self.model.get(id), self.names.of(id));
-            match &def.kind {
-                DefKind::Operation(_) => {
-                    found.push((def.name.as_str().into(), joined(&[&skeleton, "::", &names.own])))
-                }
-                DefKind::Attribute(attribute) => {
-                    found.push((getter(def), joined(&[&skeleton, "::", &names.own])));
-                    if !attribute.readonly {
-                        found.push((setter(def), joined(&[&skeleton, "::", &names.setter])));
-                    }
-                }
-                _ => {}
-            }
-        }
-        found
     }
 
     pub(super) fn methods(
@@ -125,8 +110,8 @@ impl<'a> Lowerer<'a> {
         }
         for parameter in &operation.parameters {
             if parameter.direction != Direction::Out {
-                let (ty, mode) = self.parameter(&parameter.ty, at);
-                parameters.push(tree::Parameter { name: names.next().unwrap_or_default(), ty, mode });
+                let (ty, way) = self.parameter(&parameter.ty, at);
+                parameters.push(tree::Parameter { name: names.next().unwrap_or_default(), ty, way });
             }
             if parameter.direction != Direction::In {
                 results.push(self.rust(&parameter.ty, at));
@@ -180,12 +165,12 @@ impl<'a> Lowerer<'a> {
             wire_name: getter(def),
         }];
         if !attribute.readonly {
-            let (ty, mode) = self.parameter(&attribute.ty, at);
+            let (ty, way) = self.parameter(&attribute.ty, at);
             methods.push(tree::Method {
                 docs: vec![joined(&["Writes the IDL attribute `", &def.name, "`."])],
                 name: names.setter.as_str().into(),
                 later: names.setter_later.as_str().into(),
-                parameters: vec![tree::Parameter { name: "value".into(), ty, mode }],
+                parameters: vec![tree::Parameter { name: "value".into(), ty, way }],
                 results: Vec::new(),
                 result_codecs: Vec::new(),
                 joined_codec: self.support("Results", at),
@@ -270,6 +255,25 @@ impl<'a> Lowerer<'a> {
             exceptions: exceptions.collect(),
         })
     }
+}
+
+/// The names in requests of what an interface itself declares, in the order of its methods.
+fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
+    let mut names = Vec::new();
+    for &id in items {
+        let def = lowerer.model.get(id);
+        match &def.kind {
+            DefKind::Operation(_) => names.push(def.name.as_str().into()),
+            DefKind::Attribute(attribute) => {
+                names.push(getter(def));
+                if !attribute.readonly {
+                    names.push(setter(def));
+                }
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 // CORBA 3.3 part 2, 9.4.2: the operation names of attributes.

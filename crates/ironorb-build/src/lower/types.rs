@@ -153,47 +153,51 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The Rust type of an `in` or `inout` parameter, and how it travels.
+    /// The Rust type of an `in` or `inout` parameter, and the support type that says how it travels.
     pub(super) fn parameter(&'a self, ty: &'a Type, at: &Place<'a>) -> (Text<'a>, Text<'a>) {
-        let plain = |mode: Text<'a>| {
-            if self.layout.has_codec(ty) { joined(&["checked(", &self.codec(ty, at), ")"]) } else { mode }
+        let of = |way: &str, ty: &str| joined(&[&self.support(way, at), "<", ty, ">"]);
+        let plain = |way: Text<'a>| {
+            if self.layout.has_codec(ty) { of("Checked", &self.codec(ty, at)) } else { way }
+        };
+        let borrowed = || {
+            let rust = self.rust(ty, at);
+            (joined(&["&", &rust]), of("Borrowed", &rust))
+        };
+        let nillable = |rust: &str| (joined(&["Option<&", rust, ">"]), of("Nillable", rust));
+        let copied = || {
+            let rust = self.rust(ty, at);
+            let way = of("Copied", &rust);
+            (rust, way)
         };
         if let Some(value) = self.value_type(ty, at) {
-            return (format!("Option<&{}<{value}>>", self.support("Value", at)).into(), "reference".into());
+            return nillable(&of("Value", &value));
         }
         match self.model.unaliased(ty) {
-            Type::String { .. } => ("&str".into(), plain("string".into())),
-            Type::WString { .. } => ("&str".into(), plain("wide".into())),
+            Type::String { .. } => ("&str".into(), plain(self.support("Text", at))),
+            Type::WString { .. } => ("&str".into(), plain(self.support("WideText", at))),
             Type::Sequence { element, .. } => {
-                (joined(&["&[", &self.element(element, at), "]"]), plain(self.sequence_mode(element, at)))
+                (joined(&["&[", &self.element(element, at), "]"]), plain(self.sequence_way(element, at)))
             }
             Type::Array { .. } | Type::Map { .. } => {
-                (joined(&["&", &self.rust(ty, at)]), plain("borrowed".into()))
+                let (rust, way) = borrowed();
+                (rust, plain(way))
             }
-            Type::Basic(Basic::Any | Basic::TypeCode) => {
-                (joined(&["&", &self.rust(ty, at)]), "borrowed".into())
-            }
-            Type::Basic(Basic::Object) => {
-                (format!("Option<&{}>", self.support("ObjectRef", at)).into(), "reference".into())
-            }
+            Type::Basic(Basic::Any | Basic::TypeCode) => borrowed(),
+            Type::Basic(Basic::Object) => nillable(&self.support("ObjectRef", at)),
             Type::Named(id) => match &self.model.get(*id).kind {
-                DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => {
-                    (joined(&["&", &self.rust(ty, at)]), "borrowed".into())
-                }
-                DefKind::Interface(_) => {
-                    (joined(&["Option<&", &self.reference(*id, at), ">"]), "reference".into())
-                }
-                DefKind::Enum(_) | DefKind::Bitmask(_) => (self.rust(ty, at), "value".into()),
-                _ => (joined(&["&", &self.rust(ty, at)]), "borrowed".into()),
+                DefKind::Interface(interface) if interface.kind == InterfaceKind::Abstract => borrowed(),
+                DefKind::Interface(_) => nillable(&self.reference(*id, at)),
+                DefKind::Enum(_) | DefKind::Bitmask(_) => copied(),
+                _ => borrowed(),
             },
-            _ => (self.rust(ty, at), "value".into()),
+            _ => copied(),
         }
     }
 
     /// Octets and numbers are borrowed from the message.
-    fn sequence_mode(&'a self, element: &'a Type, at: &Place<'a>) -> Text<'a> {
+    fn sequence_way(&'a self, element: &'a Type, at: &Place<'a>) -> Text<'a> {
         match self.model.unaliased(element) {
-            Type::Basic(Basic::Octet | Basic::Char | Basic::UInt8) => "octets".into(),
+            Type::Basic(Basic::Octet | Basic::Char | Basic::UInt8) => self.support("Octets", at),
             Type::Basic(
                 number @ (Basic::Short
                 | Basic::UShort
@@ -203,8 +207,8 @@ impl<'a> Lowerer<'a> {
                 | Basic::ULongLong
                 | Basic::Float
                 | Basic::Double),
-            ) => joined(&["numbers(", &self.basic(*number, at), ")"]),
-            _ => "sequence".into(),
+            ) => joined(&[&self.support("Numbers", at), "<", &self.basic(*number, at), ">"]),
+            _ => joined(&[&self.support("Elements", at), "<", &self.element(element, at), ">"]),
         }
     }
 

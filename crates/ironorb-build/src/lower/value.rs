@@ -213,8 +213,8 @@ impl<'a> Lowerer<'a> {
         let methods = side_by_side(value.factories.iter().map(|factory| factory.name.as_str()), snake);
         let parameters = side_by_side(factory.parameters.iter().map(|p| p.name.as_str()), snake);
         let parameters = factory.parameters.iter().zip(parameters).map(|(parameter, name)| {
-            let (ty, mode) = self.parameter(&parameter.ty, at);
-            tree::Parameter { name, ty, mode }
+            let (ty, way) = self.parameter(&parameter.ty, at);
+            tree::Parameter { name, ty, way }
         });
         let names = self.names.of(def.id);
         tree::Method {

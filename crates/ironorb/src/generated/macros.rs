@@ -191,9 +191,7 @@ macro_rules! __ironorb_cdr_struct {
         $name:ident $($idl:literal)?: $type_code:ident = $id:literal
         { $([ $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),+ ]),+ $(,)? }
     ) => {
-        $crate::__ironorb_compiled_members! {
-            put_block_elements get_block_elements borrow_nothing $name { $([ $($member: $codec),+ ])+ }
-        }
+        $crate::__ironorb_variable_members! { $name { $([ $($member: $codec),+ ])+ } }
 
         $crate::__ironorb_struct_type! {
             $name $($idl)?: $type_code = $id
@@ -242,6 +240,9 @@ macro_rules! __ironorb_members {
             put_block_elements get_block_elements borrow_nothing $name { $([ $member: $codec ])* }
         }
     };
+    ([variable] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
+        $crate::__ironorb_variable_members! { $name { $([ $member: $codec ])* } }
+    };
     ([wire] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
         $crate::__ironorb_compiled_members! {
             put_wire_elements get_wire_elements borrow_wire_elements $name { $([ $member: $codec ])* }
@@ -273,7 +274,51 @@ macro_rules! __ironorb_members {
     };
 }
 
-/// The same where it is not left to the interpreter. How sequences go stands first; members that make a block are together.
+/// Writes and reads the members of an exception. None is ever an element, or a member of something else.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_exception_members {
+    ([] $name:ident $type_code:ident $id:literal { $($member:ident: $codec:ty),* }) => {
+        $crate::__ironorb_variable_members! { $name { $([ $member: $codec ])* } }
+    };
+    ($($rest:tt)*) => {
+        $crate::__ironorb_members! { $($rest)* }
+    };
+}
+
+/// Writes and reads the members of a type whose values differ in size. Members that make a block are together.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_variable_members {
+    ($name:ident { $([ $($member:ident: $codec:ty),+ ])* }) => {
+        $crate::__ironorb_whole! { $name = $name { $($($member: $crate::generated::Blank::blank()),+),* } }
+
+        impl $crate::generated::Marshal for $name {
+            #[inline]
+            fn marshal(
+                &self,
+                _w: &mut $crate::generated::Writer<'_>,
+            ) -> ::std::result::Result<(), $crate::generated::Misuse> {
+                $($crate::__ironorb_put_members! { self _w $($member: $codec),+ })*
+                ::std::result::Result::Ok(())
+            }
+        }
+
+        impl $crate::generated::Unmarshal for $name {
+            const BYTES_MIN: usize = 0 $($(+ <$codec as $crate::generated::Codec>::BYTES_MIN)+)*;
+
+            #[inline]
+            fn unmarshal(
+                _r: &mut $crate::generated::Reader<'_>,
+            ) -> ::std::result::Result<Self, $crate::generated::Malformed> {
+                $($crate::__ironorb_get_members! { _r $($member: $codec),+ })*
+                ::std::result::Result::Ok($name { $($($member),+),* })
+            }
+        }
+    };
+}
+
+/// Writes and reads the members of a type that may be a block. How sequences go stands first; members that make a block are together.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_compiled_members {
@@ -665,7 +710,7 @@ macro_rules! __ironorb_exception {
         $([$($how:ident)+])? $name:ident: $type_code:ident = $idl:literal, $id:literal
         { $($member:ident $($idl_member:literal)?: $codec:ty $(= $member_type:expr)?),* $(,)? }
     ) => {
-        $crate::__ironorb_members! { [$($($how)+)?] $name $type_code $id { $($member: $codec),* } }
+        $crate::__ironorb_exception_members! { [$($($how)+)?] $name $type_code $id { $($member: $codec),* } }
 
         $crate::__ironorb_type_code! {
             $name: $type_code = $crate::generated::TypeDef::Except {

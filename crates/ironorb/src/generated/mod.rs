@@ -2,7 +2,6 @@
 //!
 //! Not for use by hand, except in bounds of generic code: its contents may change with the generator.
 
-mod argument_macros;
 mod bits;
 pub(crate) mod call;
 mod codec;
@@ -10,28 +9,35 @@ mod interface_macros;
 mod interpreted_macros;
 mod macros;
 pub(crate) mod operations;
+mod reference;
+mod remote_operation;
 mod reply;
 mod value_macros;
 mod value_support;
 
 pub use bits::*;
-pub use call::{Call, Replied, in_upcall};
+pub(crate) use call::in_upcall;
+pub use call::{Call, Replied};
 pub use codec::*;
 pub use interface_macros::*;
 pub use macros::*;
 pub use operations::*;
+pub use reference::*;
+pub use remote_operation::{
+    Argument, ArgumentList, Borrowed, Checked, Copied, Elements, Lent, Nillable, Numbers, Octets,
+    RemoteOperation, Text, WideText, deferred, skeleton, stub,
+};
 pub use reply::{Deferred, Reply};
 pub use value_macros::*;
 pub use value_support::*;
 
 pub use crate::config::OperationLookup;
 pub use crate::context::{get_context, pass_context, put_context};
-pub use crate::invoke::{invoke, invoke_oneway};
 pub use crate::lease::LeasePlace;
 pub use crate::marshal_profile::Use;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
-pub use crate::pending::{Pending, invoke_async};
+pub use crate::pending::Pending;
 pub use crate::poa::PoaError;
 pub use ironorb_giop::any::{Any, ExtractError};
 pub use ironorb_giop::cdr::{
@@ -130,14 +136,19 @@ pub trait InterfaceOf<S>: 'static {
         Self::dispatch(servant, call)
     }
 
+    /// Carries out a request for an operation that the interface itself declares, by its number. For interfaces that are
+    /// derived from it.
+    #[doc(hidden)]
+    fn own(position: u16, servant: &S, call: Call<'_>) -> Replied;
+
     /// Offers the servant, as each of its interfaces, to a caller in the same process.
     fn provide(servant: &Arc<S>, slot: &mut LocalSlot<'_>);
 }
 
-/// Joins an interface, `dyn Account`, to an implementation of its trait for servants that answer later.
-pub trait DeferredOf<S> {
-    /// Carries out a request for an operation that the interface itself declares; gives back any other.
-    fn dispatch_own<'c>(servant: &S, call: Call<'c>) -> Result<Replied, Call<'c>>;
+/// The trait of servants of an interface that answer later, `dyn DeferredAccount`.
+pub trait DeferredServant {
+    /// Hands over a request for an operation that the interface itself declares, by its number.
+    fn own(&self, position: u16, call: Call<'_>) -> Replied;
 }
 
 /// A user exception.

@@ -1,0 +1,86 @@
+//! What typed references hold.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use ironorb_giop::cdr::{MarshalNillable, Reader, UnmarshalNillable, Writer};
+use ironorb_giop::{Malformed, Misuse};
+
+use crate::lease::LeasePlace;
+use crate::object::{ObjectRef, TypedRef};
+
+/// What a typed reference holds: the object, and what is known of it while it is in this process, seen as the interface
+/// `I`. Two are equal when their objects are.
+pub struct Reference<I: ?Sized> {
+    object: ObjectRef,
+    lease_place: LeasePlace<I>,
+}
+
+impl<I: ?Sized> Reference<I> {
+    /// A reference on the caller's word that the object has the interface.
+    #[inline]
+    pub fn new(object: ObjectRef) -> Self {
+        Reference { object, lease_place: LeasePlace::new() }
+    }
+
+    /// The object.
+    #[inline]
+    pub fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+
+    /// The object, without its type.
+    pub fn into_object(self) -> ObjectRef {
+        self.object
+    }
+
+    /// What is known of the object while it is in this process.
+    #[inline]
+    pub fn lease_place(&self) -> &LeasePlace<I> {
+        &self.lease_place
+    }
+}
+
+impl<I: ?Sized> Clone for Reference<I> {
+    fn clone(&self) -> Self {
+        Reference { object: self.object.clone(), lease_place: self.lease_place.clone() }
+    }
+}
+
+impl<I: ?Sized> fmt::Debug for Reference<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.object.fmt(f)
+    }
+}
+
+impl<I: ?Sized> PartialEq for Reference<I> {
+    fn eq(&self, other: &Self) -> bool {
+        self.object == other.object
+    }
+}
+
+impl<I: ?Sized> Eq for Reference<I> {}
+
+impl<I: ?Sized> Hash for Reference<I> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.object.hash(state);
+    }
+}
+
+/// Writes a reference.
+pub fn marshal_reference(object: &ObjectRef, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    object.marshal_some(w)
+}
+
+/// Writes a nil reference.
+pub fn marshal_nil_reference(w: &mut Writer<'_>) -> Result<(), Misuse> {
+    ObjectRef::marshal_nil(w)
+}
+
+/// Reads a reference on the peer's word that it has the interface.
+pub fn unmarshal_reference<R: TypedRef>(r: &mut Reader<'_>) -> Result<Option<R>, Malformed> {
+    Ok(ObjectRef::unmarshal_nillable(r)?.map(R::from_object))
+}
+
+/// A lower bound of the bytes that a reference takes.
+pub const REFERENCE_BYTES_MIN: usize = ObjectRef::NIL_BYTES_MIN;

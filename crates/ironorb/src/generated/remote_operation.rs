@@ -1,0 +1,403 @@
+//! What generated code says of an operation, and the stubs and skeletons that follow from it.
+//!
+//! An operation is a type without values that implements [`RemoteOperation`]. Everything that a call does is a generic
+//! function here: so the compiler checks it once, and not again for each operation of each interface of a program.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use ironorb_giop::cdr::{Elements as ElementsRead, Marshal, Number, Reader, Unmarshal, Writer};
+use ironorb_giop::error::{Malformed, Misuse};
+use ironorb_giop::exception::SystemException;
+
+use super::codec::{Codec, Lend, check_arguments, check_results};
+use super::{Call, Operation, OperationError, RefTo, Replied, Reply, in_upcall};
+use crate::context::{get_context, pass_context, put_context};
+use crate::pending::Pending;
+
+/// An operation of an interface.
+pub trait RemoteOperation: 'static {
+    /// The interface, `dyn Account`.
+    type Interface: ?Sized + 'static;
+    /// The interface of servants that answer later, `dyn DeferredAccount`.
+    type Deferred: ?Sized;
+    /// How each argument travels.
+    type Arguments: ArgumentList;
+    /// The codec of what the operation gives.
+    type Results: Codec;
+    /// What it raises.
+    type Error: OperationError;
+    /// What a servant that answers later gets: a [`Reply`], or `()` for a oneway operation.
+    type Reply;
+    /// Its name, and whether it answers.
+    const OPERATION: &'static Operation<'static>;
+    /// The patterns of its `context` clause.
+    const CONTEXT: Option<&'static [&'static str]> = None;
+    /// Whether a type in its signature has a bound, which calls within the process keep to as well.
+    const IS_BOUNDED: bool = false;
+
+    /// Calls a servant.
+    fn call(servant: &Self::Interface, arguments: Lent<'_, Self>) -> Answer<Self>;
+
+    /// Hands a request to a servant that answers later.
+    fn defer(servant: &Self::Deferred, arguments: Lent<'_, Self>, reply: Self::Reply);
+}
+
+/// The arguments of an operation as it takes them.
+pub type Lent<'a, O> = <<O as RemoteOperation>::Arguments as ArgumentList>::Lent<'a>;
+
+/// What an operation gives.
+pub type Results<O> = <<O as RemoteOperation>::Results as Codec>::Value;
+
+/// What an operation gives or raises.
+pub type Answer<O> = Result<Results<O>, <O as RemoteOperation>::Error>;
+
+/// How an argument travels: how it is written, what holds it during an upcall, and how the servant sees it.
+pub trait Argument: 'static {
+    /// What the operation takes.
+    type Lent<'a>: Copy;
+    /// What holds the argument during an upcall: borrowed from the message where that can be.
+    type Held<'m>;
+
+    /// Writes the argument.
+    fn put(lent: Self::Lent<'_>, w: &mut Writer<'_>) -> Result<(), Misuse>;
+
+    /// Reads the argument.
+    fn hold<'m>(r: &mut Reader<'m>) -> Result<Self::Held<'m>, Malformed>;
+
+    /// Lends the argument to the servant.
+    fn lend<'h>(held: &'h Self::Held<'_>) -> Self::Lent<'h>;
+}
+
+/// Declares ways for arguments to travel.
+macro_rules! arguments {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident $(<$parameter:ident: $bound:path>)?: $lent:ty, $held:ty;
+        put($put:ident, $w:ident) $written:expr;
+        hold($r:ident) $read:expr;
+        lend($found:ident) $seen:expr;
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $name $(<$parameter>(PhantomData<fn() -> $parameter>))?;
+
+        impl $(<$parameter: $bound + 'static>)? Argument for $name $(<$parameter>)? {
+            type Lent<'a> = $lent;
+            type Held<'m> = $held;
+
+            #[inline(always)]
+            fn put($put: Self::Lent<'_>, $w: &mut Writer<'_>) -> Result<(), Misuse> {
+                $written
+            }
+
+            #[inline(always)]
+            fn hold<'m>($r: &mut Reader<'m>) -> Result<Self::Held<'m>, Malformed> {
+                $read
+            }
+
+            #[inline(always)]
+            fn lend<'h>($found: &'h Self::Held<'_>) -> Self::Lent<'h> {
+                $seen
+            }
+        }
+    )*};
+}
+
+/// A type that is its own codec.
+pub trait Plain: Marshal + Unmarshal {}
+
+impl<T: Marshal + Unmarshal> Plain for T {}
+
+/// A [`Plain`] type that is passed by value.
+pub trait PlainCopy: Plain + Copy {}
+
+impl<T: Plain + Copy> PlainCopy for T {}
+
+/// A type that may be nil.
+pub trait PlainNillable: Sized {
+    /// Writes the value, or nil.
+    fn put_nillable(value: Option<&Self>, w: &mut Writer<'_>) -> Result<(), Misuse>;
+
+    /// Reads a value, or nil.
+    fn get_nillable(r: &mut Reader<'_>) -> Result<Option<Self>, Malformed>;
+}
+
+impl<T> PlainNillable for T
+where
+    Option<T>: Unmarshal,
+    for<'a> Option<&'a T>: Marshal,
+{
+    #[inline(always)]
+    fn put_nillable(value: Option<&Self>, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        w.put(&value)
+    }
+
+    #[inline(always)]
+    fn get_nillable(r: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
+        r.get()
+    }
+}
+
+arguments! {
+    /// A number, an enum: by value.
+    Copied<T: PlainCopy>: T, T;
+    put(x, w) w.put(&x);
+    hold(r) r.get();
+    lend(held) *held;
+
+    /// A struct, a union: by reference.
+    Borrowed<T: Plain>: &'a T, T;
+    put(x, w) w.put(x);
+    hold(r) r.get();
+    lend(held) held;
+
+    /// A string.
+    Text: &'a str, Cow<'m, str>;
+    put(x, w) w.write_str(x);
+    hold(r) r.read_str();
+    lend(held) held;
+
+    /// A wide string.
+    WideText: &'a str, String;
+    put(x, w) w.write_wstr(x);
+    hold(r) r.read_wstr();
+    lend(held) held;
+
+    /// A sequence of octets.
+    Octets: &'a [u8], &'m [u8];
+    put(x, w) w.write_octets(x);
+    hold(r) r.read_octets();
+    lend(held) held;
+
+    /// A sequence of numbers.
+    Numbers<T: PlainNumber>: &'a [T], Cow<'m, [T]>;
+    put(x, w) w.put(x);
+    hold(r) r.read_numbers::<T>();
+    lend(held) held;
+
+    /// A sequence.
+    Elements<T: Plain>: &'a [T], ElementsRead<'m, T>;
+    put(x, w) w.put(x);
+    hold(r) r.read_elements();
+    lend(held) held;
+
+    /// A reference to an object, or a value of a valuetype.
+    Nillable<T: PlainNillable>: Option<&'a T>, Option<T>;
+    put(x, w) T::put_nillable(x, w);
+    hold(r) T::get_nillable(r);
+    lend(held) held.as_ref();
+
+    /// What has a bound that is to be checked.
+    Checked<C: Lend>: &'a C::Lent, C::Value;
+    put(x, w) C::put_lent(x, w);
+    hold(r) C::get(r);
+    lend(held) C::lend(held);
+}
+
+/// A number whose sequences are read in bulk.
+pub trait PlainNumber: Plain + Number {}
+
+impl<T: Plain + Number> PlainNumber for T {}
+
+/// The arguments of an operation, in their order.
+pub trait ArgumentList: 'static {
+    /// What the operation takes.
+    type Lent<'a>: Copy;
+    /// What holds the arguments during an upcall.
+    type Held<'m>;
+
+    /// Writes the arguments.
+    fn put(lent: Self::Lent<'_>, w: &mut Writer<'_>) -> Result<(), Misuse>;
+
+    /// Reads the arguments.
+    fn hold<'m>(r: &mut Reader<'m>) -> Result<Self::Held<'m>, Malformed>;
+
+    /// Lends the arguments to the servant.
+    fn lend<'h>(held: &'h Self::Held<'_>) -> Self::Lent<'h>;
+}
+
+macro_rules! argument_lists {
+    ($($($argument:ident $at:tt)*;)*) => {$(
+        impl<$($argument: Argument),*> ArgumentList for ($($argument,)*) {
+            type Lent<'a> = ($($argument::Lent<'a>,)*);
+            type Held<'m> = ($($argument::Held<'m>,)*);
+
+            #[inline(always)]
+            fn put(_lent: Self::Lent<'_>, _w: &mut Writer<'_>) -> Result<(), Misuse> {
+                $($argument::put(_lent.$at, _w)?;)*
+                Ok(())
+            }
+
+            #[inline(always)]
+            fn hold<'m>(_r: &mut Reader<'m>) -> Result<Self::Held<'m>, Malformed> {
+                Ok(($($argument::hold(_r)?,)*))
+            }
+
+            #[inline(always)]
+            #[allow(clippy::unused_unit)]
+            fn lend<'h>(_held: &'h Self::Held<'_>) -> Self::Lent<'h> {
+                ($($argument::lend(&_held.$at),)*)
+            }
+        }
+    )*};
+}
+
+/// A list and all that are shorter.
+macro_rules! argument_lists_up_to {
+    ($($argument:ident $at:tt)*) => {
+        argument_lists_up_to! { @shorter [] $($argument $at)* }
+    };
+    (@shorter [$($done:tt)*]) => {
+        argument_lists! { $($done)*; }
+    };
+    (@shorter [$($done:tt)*] $argument:ident $at:tt $($rest:tt)*) => {
+        argument_lists! { $($done)*; }
+        argument_lists_up_to! { @shorter [$($done)* $argument $at] $($rest)* }
+    };
+}
+
+argument_lists_up_to! {
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14 P 15 Q 16 R 17 S 18 T 19 U 20 V 21 W 22 X 23
+    Y 24 Z 25 Aa 26 Ab 27 Ac 28 Ad 29 Ae 30 Af 31
+}
+
+/// Calls on references.
+pub mod stub {
+    use super::*;
+
+    /// Calls a twoway operation and waits for its results. Blocks until the deadline at most.
+    #[inline(always)] // a step of every call
+    pub fn twoway<O, R>(target: &R, arguments: Lent<'_, O>) -> Answer<O>
+    where
+        O: RemoteOperation,
+        R: RefTo<O::Interface>,
+    {
+        crate::invoke::invoke(
+            target,
+            O::OPERATION,
+            move |servant: &O::Interface| call_here::<O>(servant, arguments),
+            move |w| put::<O>(arguments, w),
+            |r| O::Results::get(r),
+        )
+    }
+
+    /// Calls a oneway operation. Blocks only while the connection takes no bytes, or is being made.
+    #[inline(always)]
+    pub fn oneway<O, R>(target: &R, arguments: Lent<'_, O>) -> Answer<O>
+    where
+        O: RemoteOperation<Results = super::super::Results<()>, Error = SystemException>,
+        R: RefTo<O::Interface>,
+    {
+        crate::invoke::invoke_oneway(
+            target,
+            O::OPERATION,
+            move |servant: &O::Interface| call_here::<O>(servant, arguments),
+            move |w| put::<O>(arguments, w),
+        )
+    }
+
+    /// Begins a twoway operation.
+    pub fn begin<O, R>(target: &R, arguments: Lent<'_, O>) -> Pending<Results<O>, O::Error>
+    where
+        O: RemoteOperation,
+        R: RefTo<O::Interface>,
+    {
+        crate::pending::invoke_async(
+            target,
+            O::OPERATION,
+            move |servant: &O::Interface| call_here::<O>(servant, arguments),
+            move |w| put::<O>(arguments, w),
+            |r| O::Results::get(r),
+        )
+    }
+
+    /// Calls a servant in this process. Where there are bounds, what is passed is checked as if it were sent.
+    #[inline(always)]
+    fn call_here<O: RemoteOperation>(servant: &O::Interface, arguments: Lent<'_, O>) -> Answer<O> {
+        let _passed = O::CONTEXT.map(pass_context);
+        if !O::IS_BOUNDED {
+            return O::call(servant, arguments);
+        }
+        check_arguments(|w| O::Arguments::put(arguments, w))?;
+        let results = O::call(servant, arguments)?;
+        check_results(|w| O::Results::put(&results, w))?;
+        Ok(results)
+    }
+
+    #[inline(always)]
+    fn put<O: RemoteOperation>(arguments: Lent<'_, O>, w: &mut Writer<'_>) -> Result<(), Misuse> {
+        O::Arguments::put(arguments, w)?;
+        match O::CONTEXT {
+            Some(patterns) => put_context(patterns, w),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Requests to servants. `view` shows a servant as the operation's interface.
+pub mod skeleton {
+    use super::*;
+
+    /// Carries out a request for a twoway operation.
+    pub fn twoway<O: RemoteOperation, S>(
+        servant: &S,
+        view: impl FnOnce(&S) -> &O::Interface,
+        call: Call<'_>,
+    ) -> Replied {
+        call.twoway(
+            |r| {
+                let held = O::Arguments::hold(r)?;
+                let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
+                let _probe = in_upcall();
+                Ok(O::call(view(servant), O::Arguments::lend(&held)))
+            },
+            |w, results| O::Results::put(results, w),
+        )
+    }
+
+    /// Carries out a request for a oneway operation.
+    pub fn oneway<O, S>(servant: &S, view: impl FnOnce(&S) -> &O::Interface, call: Call<'_>) -> Replied
+    where
+        O: RemoteOperation<Results = super::super::Results<()>, Error = SystemException>,
+    {
+        call.oneway(|r| {
+            let held = O::Arguments::hold(r)?;
+            let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
+            let _probe = in_upcall();
+            Ok(O::call(view(servant), O::Arguments::lend(&held)))
+        })
+    }
+}
+
+/// Requests to servants that answer later.
+pub mod deferred {
+    use super::*;
+
+    /// Hands over a request for a twoway operation.
+    pub fn twoway<O>(servant: &O::Deferred, call: Call<'_>) -> Replied
+    where
+        O: RemoteOperation,
+        O: RemoteOperation<Reply = Reply<Results<O>, <O as RemoteOperation>::Error>>,
+    {
+        call.deferred(
+            |r| {
+                let held = O::Arguments::hold(r)?;
+                Ok((held, O::CONTEXT.map(|_| get_context(r)).transpose()?))
+            },
+            |(held, _received), reply| O::defer(servant, O::Arguments::lend(&held), reply),
+            |w, results| O::Results::put(results, w),
+        )
+    }
+
+    /// Hands over a request for a oneway operation.
+    pub fn oneway<O: RemoteOperation<Reply = ()>>(servant: &O::Deferred, call: Call<'_>) -> Replied {
+        call.oneway(|r| {
+            let held = O::Arguments::hold(r)?;
+            let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
+            let _probe = in_upcall();
+            O::defer(servant, O::Arguments::lend(&held), ());
+            Ok(Ok(()))
+        })
+    }
+}
