@@ -216,8 +216,15 @@ impl Printer {
                 line.push_str(part.as_ref());
                 line.push(',');
                 if before > 0 && !out.fits(&line) {
-                    out.line(&line[..before]);
-                    line.drain(..=before);
+                    out.line(line[..before].trim_end());
+                    line.drain(..before);
+                }
+                if !out.fits(&line)
+                    && let Some(at) = line.find(" = ")
+                {
+                    out.line(&line[..at]);
+                    out.indented(|out| out.line(&line[at + 1..]));
+                    line.clear();
                 }
             }
             if !line.is_empty() {

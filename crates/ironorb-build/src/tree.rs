@@ -278,6 +278,7 @@ pub(crate) struct Base<'t> {
     pub(crate) reference: Text<'t>,
     pub(crate) name: Text<'t>,
     pub(crate) deferred: Text<'t>,
+    pub(crate) repository_id: Text<'t>,
     /// The numbers of its operations among those of the derived interface.
     pub(crate) operations: Range<usize>,
 }

@@ -241,7 +241,9 @@ impl Printer {
             if !remote.own.is_empty() {
                 out.put(&["own ", &range(&remote.own), ";"]);
             }
-            interface.methods.iter().enumerate().for_each(|(at, method)| out.operation(at, method));
+            interface.methods.iter().enumerate().for_each(|(at, method)| {
+                out.operation(at, method, support);
+            });
         });
         self.line("}");
     }
@@ -255,10 +257,11 @@ impl Printer {
         self.indented(|out| {
             for base in bases {
                 let names = [&base.reference, ": dyn ", &base.name, ","].concat();
-                let rest = match base.operations.is_empty() {
-                    true => [&base.deferred, ";"].concat(),
-                    false => [&base.deferred, ", ", &range(&base.operations), ";"].concat(),
+                let numbers = match base.operations.is_empty() {
+                    true => String::new(),
+                    false => [", ", &range(&base.operations)].concat(),
                 };
+                let rest = [&base.deferred, ", ", &quoted(&base.repository_id), &numbers, ";"].concat();
                 if !out.put_if_fits(&[&names, " ", &rest]) {
                     out.line(&names);
                     out.indented(|out| out.line(&rest));
@@ -280,7 +283,7 @@ impl Printer {
         }
     }
 
-    fn operation(&mut self, at: usize, method: &Method<'_>) {
+    fn operation(&mut self, at: usize, method: &Method<'_>, support: &str) {
         let kind = if method.oneway { "oneway" } else { "twoway" };
         let bounds = if method.bounded { ", bounds()" } else { "" };
         let context = method.context.as_ref().map_or_else(String::new, |patterns| {
@@ -290,8 +293,8 @@ impl Printer {
         let parameters: Vec<String> =
             method.parameters.iter().map(|p| [&*p.name, ": ", &p.ty, " = ", &p.way].concat()).collect();
         let later = if method.oneway { String::new() } else { [" / ", &method.later].concat() };
-        let head =
-            [&at.to_string(), " ", kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("];
+        let number = [&at.to_string(), " ", &number(at, support), ": "].concat();
+        let head = [&number, kind, " ", &quoted(&method.wire_name), " fn ", &method.name, &later, "("];
         let head = head.concat();
         let end = [", ", &method.error, bounds, &context, ";"].concat();
         let value = tuple(&method.results);
@@ -374,6 +377,14 @@ fn parameters(method: &Method<'_>) -> Vec<String> {
         .collect()
 }
 
+/// The number of an operation, as a type.
+fn number(at: usize, support: &str) -> String {
+    match (at / NUMBERS, at % NUMBERS) {
+        (0, digit) => format!("{support}::N{digit}"),
+        (more, digit) => format!("({}, {support}::N{digit})", number(more, support)),
+    }
+}
+
 fn range(numbers: &Range<usize>) -> String {
     format!("{}..={}", numbers.start, numbers.end - 1)
 }
@@ -385,6 +396,9 @@ fn tuple<'t>(types: &'t [Text<'_>]) -> Text<'t> {
         types => ["(", &types.join(", "), ")"].concat().into(),
     }
 }
+
+/// How many numbers the support module has.
+const NUMBERS: usize = 64;
 
 /// rustfmt's default `fn_call_width`, which holds for tuples too.
 const TUPLE_WIDTH: usize = 60;

@@ -54,6 +54,7 @@ impl<'a> Lowerer<'a> {
                 reference: self.path_to(base, &names.reference, at),
                 name: self.path(base, at),
                 deferred: self.path_to(base, &names.deferred, at),
+                repository_id: self.model.get(base).repository_id.as_str().into(),
                 operations: first..operations.len(),
             });
         }

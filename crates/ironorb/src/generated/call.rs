@@ -31,7 +31,7 @@ pub struct Call<'c> {
 
 /// For skeletons: the servant is called now.
 #[inline(always)]
-pub fn in_upcall() -> probe::Guard {
+pub(crate) fn in_upcall() -> probe::Guard {
     probe::enter(Stage::Upcall)
 }
 

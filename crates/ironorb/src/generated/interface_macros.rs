@@ -17,10 +17,12 @@ macro_rules! __ironorb_interface {
         $reference:ident: dyn $interface:ident $($idl:literal)?,
         $skeleton:ident, $asynchronous:ident, $deferred:ident,
         $type_code:ident = $($abstract:ident)? $id:literal;
-        bases [$($base_reference:ty: dyn $base:path, $base_deferred:path $(, $first:literal..=$last:literal)?;)*]
+        bases [$(
+            $base_reference:ty: dyn $base:path, $base_deferred:path, $base_id:literal $(, $first:literal..=$last:literal)?;
+        )*]
         operations($slots:literal, $seed:literal $(, [$($move:literal),* $(,)?])?) [$($name:literal),* $(,)?];
         $(own 0..=$own:literal;)?
-        $($at:literal $kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
+        $($at:literal $number:ty: $kind:ident $wire:literal fn $operation:ident $(/ $later:ident)?(
             $($parameter:ident: $type:ty = $argument:ty),* $(,)?
         ) -> $value:ty $(= $codec:ty)?, $error:ty $(, $clause:ident($($pattern:literal),* $(,)?))*;)*
     ) => {
@@ -36,10 +38,10 @@ macro_rules! __ironorb_interface {
 
         #[doc(hidden)]
         #[derive(Debug)]
-        pub struct $skeleton<const OPERATION: u16>;
+        pub struct $skeleton<O>(::std::marker::PhantomData<O>);
 
         $(
-            impl $crate::generated::RemoteOperation for $skeleton<$at> {
+            impl $crate::generated::RemoteOperation for $skeleton<$number> {
                 type Interface = dyn $interface;
                 type Deferred = dyn $deferred;
                 type Arguments = ($($argument,)*);
@@ -74,13 +76,13 @@ macro_rules! __ironorb_interface {
             __R: $crate::generated::RefTo<dyn $interface> $(+ $crate::generated::RefTo<dyn $base>)*,
         {
             $(fn $operation(&self, $($parameter: $type),*) -> ::std::result::Result<$value, $error> {
-                $crate::generated::stub::$kind::<$skeleton<$at>, __R>(self, ($($parameter,)*))
+                $crate::generated::stub::$kind::<$skeleton<$number>, __R>(self, ($($parameter,)*))
             })*
         }
 
         impl<__R: $crate::generated::RefTo<dyn $interface>> $asynchronous for __R {
             $($crate::__ironorb_begin! {
-                $skeleton<$at> __R fn $($later)?($($parameter: $type),*) -> $value, $error
+                $skeleton<$number> __R fn $($later)?($($parameter: $type),*) -> $value, $error
             })*
         }
 
@@ -89,8 +91,7 @@ macro_rules! __ironorb_interface {
             static __OPERATIONS: $crate::generated::OperationTable<$slots> =
                 $crate::generated::OperationTable::new($seed, &[$($($move),*)?], __NAMES);
             const __NAMES: &[&str] = &[$($name),*];
-            const __IDS: &[&str] =
-                &[$id $(, <$base_reference as $crate::generated::TypedRef>::REPOSITORY_ID)*];
+            const __IDS: &[&str] = &[$id $(, $base_id)*];
 
             impl<__S: $interface> $crate::generated::InterfaceOf<__S> for dyn $interface {
                 const REPOSITORY_IDS: &'static [&'static str] = __IDS;
@@ -135,14 +136,18 @@ macro_rules! __ironorb_interface {
                         servant
                     }
                     match position {
-                        $($at => $crate::generated::skeleton::$kind::<$skeleton<$at>, __S>(servant, view, call),)*
+                        $($at => $crate::generated::skeleton::$kind::<$skeleton<$number>, __S>(servant, view, call),)*
                         _ => call.standard_operation(__IDS),
                     }
                 }
 
                 fn provide(servant: &::std::sync::Arc<__S>, slot: &mut $crate::generated::LocalSlot<'_>) {
-                    slot.offer::<dyn $interface>(|| servant.clone());
-                    $(slot.offer::<dyn $base>(|| servant.clone());)*
+                    if slot.wants::<dyn $interface>() {
+                        slot.put::<dyn $interface>(::std::sync::Arc::<__S>::clone(servant));
+                    }
+                    $(if slot.wants::<dyn $base>() {
+                        slot.put::<dyn $base>(::std::sync::Arc::<__S>::clone(servant));
+                    })*
                 }
             }
 
@@ -153,7 +158,7 @@ macro_rules! __ironorb_interface {
                     call: $crate::generated::Call<'_>,
                 ) -> $crate::generated::Replied {
                     match position {
-                        $($at => $crate::generated::deferred::$kind::<$skeleton<$at>>(self, call),)*
+                        $($at => $crate::generated::deferred::$kind::<$skeleton<$number>>(self, call),)*
                         _ => call.standard_operation(__IDS),
                     }
                 }
@@ -224,13 +229,13 @@ macro_rules! __ironorb_results {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_begin {
-    ($skeleton:ident<$at:literal> $self:ident fn ($($parameter:ident: $type:ty),*) -> $value:ty, $error:ty) => {};
+    ($skeleton:ident<$number:ty> $self:ident fn ($($parameter:ident: $type:ty),*) -> $value:ty, $error:ty) => {};
     (
-        $skeleton:ident<$at:literal> $self:ident
+        $skeleton:ident<$number:ty> $self:ident
         fn $later:ident($($parameter:ident: $type:ty),*) -> $value:ty, $error:ty
     ) => {
         fn $later(&self, $($parameter: $type),*) -> $crate::generated::Pending<$value, $error> {
-            $crate::generated::stub::begin::<$skeleton<$at>, $self>(self, ($($parameter,)*))
+            $crate::generated::stub::begin::<$skeleton<$number>, $self>(self, ($($parameter,)*))
         }
     };
 }
@@ -284,12 +289,12 @@ macro_rules! __ironorb_reference {
 
             #[inline]
             fn object(&self) -> &$crate::generated::ObjectRef {
-                self.0.object()
+                &self.0.object
             }
 
             #[inline]
             fn lease_place(&self) -> &$crate::generated::LeasePlace<dyn $interface> {
-                self.0.lease_place()
+                &self.0.lease_place
             }
 
             #[inline]
@@ -314,7 +319,7 @@ macro_rules! __ironorb_reference {
 
             impl ::std::convert::From<$reference> for $base_reference {
                 fn from(reference: $reference) -> Self {
-                    <Self as $crate::generated::TypedRef>::from_object(reference.0.into_object())
+                    <Self as $crate::generated::TypedRef>::from_object(reference.0.object)
                 }
             }
         )*
@@ -325,13 +330,13 @@ macro_rules! __ironorb_reference {
 
             #[inline]
             fn deref(&self) -> &$crate::generated::ObjectRef {
-                self.0.object()
+                &self.0.object
             }
         }
 
         impl ::std::convert::From<$reference> for $crate::generated::ObjectRef {
             fn from(reference: $reference) -> Self {
-                reference.0.into_object()
+                reference.0.object
             }
         }
 
@@ -340,7 +345,7 @@ macro_rules! __ironorb_reference {
                 &self,
                 w: &mut $crate::generated::Writer<'_>,
             ) -> ::std::result::Result<(), $crate::generated::Misuse> {
-                $crate::generated::marshal_reference(self.0.object(), w)
+                $crate::generated::marshal_reference(&self.0.object, w)
             }
 
             fn marshal_nil(

@@ -30,7 +30,7 @@ macro_rules! __ironorb_interpret_whole {
                 _: $crate::generated::interpret::Type,
                 w: &mut $crate::generated::Writer<'_>,
             ) -> ::std::result::Result<(), $crate::generated::Misuse> {
-                w.put(self)
+                $crate::generated::write_whole(self, w)
             }
 
             #[inline]
@@ -39,8 +39,7 @@ macro_rules! __ironorb_interpret_whole {
                 _: $crate::generated::interpret::Type,
                 r: &mut $crate::generated::Reader<'_>,
             ) -> ::std::result::Result<(), $crate::generated::Malformed> {
-                *self = r.get()?;
-                ::std::result::Result::Ok(())
+                $crate::generated::read_whole(self, r)
             }
         }
     };

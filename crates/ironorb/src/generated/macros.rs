@@ -404,12 +404,24 @@ macro_rules! __ironorb_compiled_members {
     };
 }
 
+/// What `?` does where the error stays what it is: the compiler need not look for a conversion.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ironorb_try {
+    ($result:expr) => {
+        match $result {
+            ::std::result::Result::Ok(value) => value,
+            ::std::result::Result::Err(error) => return ::std::result::Result::Err(error),
+        }
+    };
+}
+
 /// Writes members of a struct, as one block where there are several.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_put_members {
     ($self:ident $w:ident $member:ident: $codec:ty) => {
-        <$codec as $crate::generated::Codec>::put(&$self.$member, $w)?;
+        $crate::__ironorb_try!(<$codec as $crate::generated::Codec>::put(&$self.$member, $w));
     };
     ($self:ident $w:ident $($member:ident: $codec:ty),+) => {{
         $crate::__ironorb_members_block! { $($codec),+ }
@@ -417,7 +429,7 @@ macro_rules! __ironorb_put_members {
             $(<$codec as $crate::generated::Codec>::put_block(&$self.$member, block);)+
         });
         if !is_put {
-            $(<$codec as $crate::generated::Codec>::put(&$self.$member, $w)?;)+
+            $($crate::__ironorb_try!(<$codec as $crate::generated::Codec>::put(&$self.$member, $w));)+
         }
     }};
 }
@@ -427,7 +439,7 @@ macro_rules! __ironorb_put_members {
 #[macro_export]
 macro_rules! __ironorb_get_members {
     ($r:ident $member:ident: $codec:ty) => {
-        let $member = <$codec as $crate::generated::Codec>::get($r)?;
+        let $member = $crate::__ironorb_try!(<$codec as $crate::generated::Codec>::get($r));
     };
     ($r:ident $($member:ident: $codec:ty),+) => {
         let ($($member),+) = {
@@ -437,7 +449,7 @@ macro_rules! __ironorb_get_members {
             });
             match found {
                 ::std::option::Option::Some(members) => members,
-                ::std::option::Option::None => ($(<$codec as $crate::generated::Codec>::get($r)?),+),
+                ::std::option::Option::None => ($($crate::__ironorb_try!(<$codec as $crate::generated::Codec>::get($r))),+),
             }
         };
     };
@@ -748,11 +760,11 @@ macro_rules! __ironorb_exception {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_from_errors {
-    ($name:ident: $($error:ident)*) => {$(
+    ($name:ident: $($error:ident $convert:ident,)*) => {$(
         /// As the system exception that this is.
         impl ::std::convert::From<$crate::generated::$error> for $name {
             fn from(error: $crate::generated::$error) -> Self {
-                Self::System(error.into())
+                Self::System($crate::generated::system::$convert(error))
             }
         }
     )*};
@@ -803,7 +815,7 @@ macro_rules! __ironorb_operation_error {
 
         // What a servant may meet on its way, so that `?` does here what it does in operations without exceptions.
         $crate::__ironorb_from_errors! {
-            $name: Misuse Malformed ExtractError BadType UrlError PoaError
+            $name: Misuse misuse, Malformed malformed, ExtractError extract, BadType bad_type, UrlError url, PoaError poa,
         }
 
         $(
@@ -821,7 +833,7 @@ macro_rules! __ironorb_operation_error {
             ) -> ::std::result::Result<::std::option::Option<Self>, $crate::generated::Malformed> {
                 $(
                     if id == <$exception as $crate::generated::UserException>::REPOSITORY_ID {
-                        return ::std::result::Result::Ok(::std::option::Option::Some(Self::$variant(r.get()?)));
+                        return $crate::generated::read_exception::<$exception, Self>(r, Self::$variant);
                     }
                 )*
                 ::std::result::Result::Ok(::std::option::Option::None)

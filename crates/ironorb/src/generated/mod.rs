@@ -5,6 +5,7 @@
 mod bits;
 pub(crate) mod call;
 mod codec;
+mod errors;
 mod interface_macros;
 mod interpreted_macros;
 mod macros;
@@ -19,13 +20,14 @@ pub use bits::*;
 pub(crate) use call::in_upcall;
 pub use call::{Call, Replied};
 pub use codec::*;
+pub use errors::*;
 pub use interface_macros::*;
 pub use macros::*;
 pub use operations::*;
 pub use reference::*;
 pub use remote_operation::{
-    Argument, ArgumentList, Borrowed, Checked, Copied, Elements, Lent, Nillable, Numbers, Octets,
-    RemoteOperation, Text, WideText, deferred, skeleton, stub,
+    Answer, Argument, ArgumentList, Borrowed, Checked, Copied, Elements, Lent, Nillable, Numbers, Octets,
+    RemoteOperation, Text, WideText, deferred, number::*, skeleton, stub,
 };
 pub use reply::{Deferred, Reply};
 pub use value_macros::*;
@@ -196,13 +198,17 @@ impl<'s> LocalSlot<'s> {
         LocalSlot(slot)
     }
 
+    /// Whether the caller asks for the interface `I` and has not got it.
+    #[inline]
+    pub fn wants<I: ?Sized + 'static>(&self) -> bool {
+        self.0.downcast_ref::<Option<Arc<I>>>().is_some_and(Option::is_none)
+    }
+
     /// Fills the slot, if the caller asks for the interface `I`.
     #[inline]
-    pub fn offer<I: ?Sized + 'static>(&mut self, servant: impl FnOnce() -> Arc<I>) {
-        if let Some(slot) = self.0.downcast_mut::<Option<Arc<I>>>()
-            && slot.is_none()
-        {
-            *slot = Some(servant());
+    pub fn put<I: ?Sized + 'static>(&mut self, servant: Arc<I>) {
+        if let Some(slot) = self.0.downcast_mut::<Option<Arc<I>>>() {
+            *slot = Some(servant);
         }
     }
 }

@@ -12,8 +12,10 @@ use crate::object::{ObjectRef, TypedRef};
 /// What a typed reference holds: the object, and what is known of it while it is in this process, seen as the interface
 /// `I`. Two are equal when their objects are.
 pub struct Reference<I: ?Sized> {
-    object: ObjectRef,
-    lease_place: LeasePlace<I>,
+    /// The object.
+    pub object: ObjectRef,
+    /// What is known of the object while it is in this process.
+    pub lease_place: LeasePlace<I>,
 }
 
 impl<I: ?Sized> Reference<I> {
@@ -21,23 +23,6 @@ impl<I: ?Sized> Reference<I> {
     #[inline]
     pub fn new(object: ObjectRef) -> Self {
         Reference { object, lease_place: LeasePlace::new() }
-    }
-
-    /// The object.
-    #[inline]
-    pub fn object(&self) -> &ObjectRef {
-        &self.object
-    }
-
-    /// The object, without its type.
-    pub fn into_object(self) -> ObjectRef {
-        self.object
-    }
-
-    /// What is known of the object while it is in this process.
-    #[inline]
-    pub fn lease_place(&self) -> &LeasePlace<I> {
-        &self.lease_place
     }
 }
 

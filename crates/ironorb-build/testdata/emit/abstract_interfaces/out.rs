@@ -23,15 +23,31 @@ pub mod catalogue {
         fn describe(&self, language: &str) -> Result<String, describable::DescribeError>;
     }
 
+    /// A reference to an object of the IDL interface `catalogue::Describable`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct DescribableRef(g::Reference<dyn Describable>);
+
+    /// The operations of [`Describable`], called without waiting for the reply.
+    pub trait DescribableAsync: g::RefTo<dyn Describable> {
+        /// Begins [`describe`](Describable::describe).
+        fn describe_async(&self, language: &str) -> g::Pending<String, describable::DescribeError>;
+    }
+
+    /// A servant of [`Describable`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredDescribable: Send + Sync + 'static {
+        /// IDL operation `describe`.
+        fn describe(&self, language: &str, reply: g::Reply<String, describable::DescribeError>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `catalogue::Describable`.
-        pub DescribableRef: dyn Describable,
-            DescribableSkeleton, DescribableAsync, DeferredDescribable,
+        DescribableRef: dyn Describable, DescribableSkeleton, DescribableAsync, DeferredDescribable,
             TC_DESCRIBABLE = abstract "IDL:catalogue/Describable:1.0";
-        bases [];
-        operations(1, 0) [0 "describe" => DescribableSkeleton::describe];
-        twoway "describe" fn describe / describe_async(
-            language: &str = string,
+        bases []
+        operations(1, 0) ["describe"];
+        own 0..=0;
+        0 twoway "describe" fn describe / describe_async(
+            language: &str = g::Text,
         ) -> String, describable::DescribeError;
     }
 
@@ -51,15 +67,32 @@ pub mod catalogue {
         fn price(&self) -> Result<i32, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `catalogue::Priced`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct PricedRef(g::Reference<dyn Priced>);
+
+    /// The operations of [`Priced`], called without waiting for the reply.
+    pub trait PricedAsync: g::RefTo<dyn Priced> {
+        /// Begins [`price`](Priced::price).
+        fn price_async(&self) -> g::Pending<i32, g::SystemException>;
+    }
+
+    /// A servant of [`Priced`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredPriced: Send + Sync + 'static {
+        /// Reads the IDL attribute `price`.
+        fn price(&self, reply: g::Reply<i32, g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `catalogue::Priced`.
-        pub PricedRef: dyn Priced, PricedSkeleton, PricedAsync, DeferredPriced,
+        PricedRef: dyn Priced, PricedSkeleton, PricedAsync, DeferredPriced,
             TC_PRICED = abstract "IDL:catalogue/Priced:1.0";
-        bases [DescribableRef: dyn Describable];
-        operations(2, 0) [
-            0 "_get_price" => PricedSkeleton::price, 1 "describe" => DescribableSkeleton::describe,
-        ];
-        twoway "_get_price" fn price / price_async() -> i32, g::SystemException;
+        bases [
+            DescribableRef: dyn Describable, DeferredDescribable, 1..=1;
+        ]
+        operations(2, 0) ["_get_price", "describe"];
+        own 0..=0;
+        0 twoway "_get_price" fn price / price_async() -> i32, g::SystemException;
     }
 
     /// IDL typedef `catalogue::Things`.
@@ -99,18 +132,42 @@ pub mod catalogue {
         fn fill(&self, all: &[g::Abstract<DescribableRef>]) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `catalogue::Shelf`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ShelfRef(g::Reference<dyn Shelf>);
+
+    /// The operations of [`Shelf`], called without waiting for the reply.
+    pub trait ShelfAsync: g::RefTo<dyn Shelf> {
+        /// Begins [`fill`](Shelf::fill).
+        fn fill_async(
+            &self,
+            all: &[g::Abstract<DescribableRef>],
+        ) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Shelf`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredShelf: Send + Sync + 'static {
+        /// IDL operation `fill`.
+        fn fill(
+            &self,
+            all: &[g::Abstract<DescribableRef>],
+            reply: g::Reply<(), g::SystemException>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `catalogue::Shelf`.
-        pub ShelfRef: dyn Shelf, ShelfSkeleton, ShelfAsync, DeferredShelf,
+        ShelfRef: dyn Shelf, ShelfSkeleton, ShelfAsync, DeferredShelf,
             TC_SHELF = "IDL:catalogue/Shelf:1.0";
-        bases [PricedRef: dyn Priced, DescribableRef: dyn Describable];
-        operations(4, 0) [
-            0 "fill" => ShelfSkeleton::fill, 1 "_get_price" => PricedSkeleton::price,
-            2 "describe" => DescribableSkeleton::describe,
-        ];
-        twoway "fill" fn fill / fill_async(
-            all: &[g::Abstract<DescribableRef>] = sequence,
-        ) -> g::Results<()>, g::SystemException;
+        bases [
+            PricedRef: dyn Priced, DeferredPriced, 1..=1;
+            DescribableRef: dyn Describable, DeferredDescribable, 2..=2;
+        ]
+        operations(4, 0) ["fill", "_get_price", "describe"];
+        own 0..=0;
+        0 twoway "fill" fn fill / fill_async(
+            all: &[g::Abstract<DescribableRef>] = g::Elements<g::Abstract<DescribableRef>>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL struct `catalogue::Bid`.
@@ -121,7 +178,7 @@ pub mod catalogue {
     }
 
     g::cdr_struct! {
-        Bid: TC_BID = "IDL:catalogue/Bid:1.0" {
+        [variable] Bid: TC_BID = "IDL:catalogue/Bid:1.0" {
             what: g::Abstract<DescribableRef>, paid: g::Abstract<PricedRef>,
         }
     }
@@ -170,30 +227,95 @@ pub mod catalogue {
         ) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `catalogue::Shop`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ShopRef(g::Reference<dyn Shop>);
+
+    /// The operations of [`Shop`], called without waiting for the reply.
+    pub trait ShopAsync: g::RefTo<dyn Shop> {
+        /// Begins [`find`](Shop::find).
+        fn find_async(
+            &self,
+            name: &str,
+            best: &g::Abstract<PricedRef>,
+        ) -> g::Pending<
+            (g::Abstract<DescribableRef>, g::Abstract<PricedRef>, Bid),
+            g::SystemException,
+        >;
+
+        /// Begins [`echo`](Shop::echo).
+        fn echo_async(
+            &self,
+            all: &[g::Abstract<DescribableRef>],
+            bid_here: &Bid,
+        ) -> g::Pending<Things, g::SystemException>;
+
+        /// Begins [`current`](Shop::current).
+        fn current_async(&self) -> g::Pending<g::Abstract<DescribableRef>, g::SystemException>;
+
+        /// Begins [`set_current`](Shop::set_current).
+        fn set_current_async(
+            &self,
+            value: &g::Abstract<DescribableRef>,
+        ) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Shop`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredShop: Send + Sync + 'static {
+        /// IDL operation `find`; gives its result, `best`, `bid_here`.
+        fn find(
+            &self,
+            name: &str,
+            best: &g::Abstract<PricedRef>,
+            reply: g::Reply<
+                (g::Abstract<DescribableRef>, g::Abstract<PricedRef>, Bid),
+                g::SystemException,
+            >,
+        );
+
+        /// IDL operation `echo`.
+        fn echo(
+            &self,
+            all: &[g::Abstract<DescribableRef>],
+            bid_here: &Bid,
+            reply: g::Reply<Things, g::SystemException>,
+        );
+
+        /// Reads the IDL attribute `current`.
+        fn current(&self, reply: g::Reply<g::Abstract<DescribableRef>, g::SystemException>);
+
+        /// Writes the IDL attribute `current`.
+        fn set_current(
+            &self,
+            value: &g::Abstract<DescribableRef>,
+            reply: g::Reply<(), g::SystemException>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `catalogue::Shop`.
-        pub ShopRef: dyn Shop, ShopSkeleton, ShopAsync, DeferredShop,
+        ShopRef: dyn Shop, ShopSkeleton, ShopAsync, DeferredShop,
             TC_SHOP = "IDL:catalogue/Shop:1.0";
-        bases [];
-        operations(4, 13) [
-            0 "find" => ShopSkeleton::find, 1 "echo" => ShopSkeleton::echo,
-            2 "_get_current" => ShopSkeleton::current,
-            3 "_set_current" => ShopSkeleton::set_current,
-        ];
-        twoway "find" fn find / find_async(
-            name: &str = string, best: &g::Abstract<PricedRef> = borrowed,
+        bases []
+        operations(4, 13) ["find", "echo", "_get_current", "_set_current"];
+        own 0..=3;
+        0 twoway "find" fn find / find_async(
+            name: &str = g::Text,
+            best: &g::Abstract<PricedRef> = g::Borrowed<g::Abstract<PricedRef>>,
         )
-            -> g::Results<(
+            -> (g::Abstract<DescribableRef>, g::Abstract<PricedRef>, Bid)
+            = g::Results<(
                 g::Abstract<DescribableRef>, g::Abstract<PricedRef>, Bid,
             )>, g::SystemException;
-        twoway "echo" fn echo / echo_async(
-            all: &[g::Abstract<DescribableRef>] = sequence, bid_here: &Bid = borrowed,
+        1 twoway "echo" fn echo / echo_async(
+            all: &[g::Abstract<DescribableRef>] = g::Elements<g::Abstract<DescribableRef>>,
+            bid_here: &Bid = g::Borrowed<Bid>,
         ) -> Things, g::SystemException;
-        twoway "_get_current" fn current / current_async()
+        2 twoway "_get_current" fn current / current_async()
             -> g::Abstract<DescribableRef>, g::SystemException;
-        twoway "_set_current" fn set_current / set_current_async(
-            value: &g::Abstract<DescribableRef> = borrowed,
-        ) -> g::Results<()>, g::SystemException;
+        3 twoway "_set_current" fn set_current / set_current_async(
+            value: &g::Abstract<DescribableRef> = g::Borrowed<g::Abstract<DescribableRef>>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may

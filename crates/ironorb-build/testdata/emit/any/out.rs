@@ -17,7 +17,9 @@ pub mod dynamic {
     }
 
     g::cdr_struct! {
-        Property: TC_PROPERTY = "IDL:dynamic/Property:1.0" { name: String, value: g::Any }
+        [variable] Property: TC_PROPERTY = "IDL:dynamic/Property:1.0" {
+            name: String, value: g::Any,
+        }
     }
 
     /// IDL typedef `dynamic::Properties`.
@@ -87,27 +89,88 @@ pub mod dynamic {
         fn set_current(&self, value: &g::Any) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `dynamic::Store`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct StoreRef(g::Reference<dyn Store>);
+
+    /// The operations of [`Store`], called without waiting for the reply.
+    pub trait StoreAsync: g::RefTo<dyn Store> {
+        /// Begins [`echo`](Store::echo).
+        fn echo_async(&self, value: &g::Any) -> g::Pending<g::Any, g::SystemException>;
+
+        /// Begins [`type_of`](Store::type_of).
+        fn type_of_async(
+            &self,
+            value: &g::Any,
+            wanted: &g::TypeCode,
+        ) -> g::Pending<(g::TypeCode, g::TypeCode), store::TypeOfError>;
+
+        /// Begins [`list`](Store::list).
+        fn list_async(
+            &self,
+            values: &[g::Any],
+            first: &g::Any,
+        ) -> g::Pending<(Properties, g::Any, Either), g::SystemException>;
+
+        /// Begins [`current`](Store::current).
+        fn current_async(&self) -> g::Pending<g::Any, g::SystemException>;
+
+        /// Begins [`set_current`](Store::set_current).
+        fn set_current_async(&self, value: &g::Any) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Store`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredStore: Send + Sync + 'static {
+        /// IDL operation `echo`.
+        fn echo(&self, value: &g::Any, reply: g::Reply<g::Any, g::SystemException>);
+
+        /// IDL operation `type_of`; gives its result, `wanted`.
+        fn type_of(
+            &self,
+            value: &g::Any,
+            wanted: &g::TypeCode,
+            reply: g::Reply<(g::TypeCode, g::TypeCode), store::TypeOfError>,
+        );
+
+        /// IDL operation `list`; gives its result, `first`, `last`.
+        fn list(
+            &self,
+            values: &[g::Any],
+            first: &g::Any,
+            reply: g::Reply<(Properties, g::Any, Either), g::SystemException>,
+        );
+
+        /// Reads the IDL attribute `current`.
+        fn current(&self, reply: g::Reply<g::Any, g::SystemException>);
+
+        /// Writes the IDL attribute `current`.
+        fn set_current(&self, value: &g::Any, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `dynamic::Store`.
-        pub StoreRef: dyn Store, StoreSkeleton, StoreAsync, DeferredStore,
+        StoreRef: dyn Store, StoreSkeleton, StoreAsync, DeferredStore,
             TC_STORE = "IDL:dynamic/Store:1.0";
-        bases [];
-        operations(8, 4) [
-            0 "echo" => StoreSkeleton::echo, 1 "type_of" => StoreSkeleton::type_of,
-            2 "list" => StoreSkeleton::list, 3 "_get_current" => StoreSkeleton::current,
-            4 "_set_current" => StoreSkeleton::set_current,
-        ];
-        twoway "echo" fn echo / echo_async(value: &g::Any = borrowed) -> g::Any, g::SystemException;
-        twoway "type_of" fn type_of / type_of_async(
-            value: &g::Any = borrowed, wanted: &g::TypeCode = borrowed,
-        ) -> g::Results<(g::TypeCode, g::TypeCode)>, store::TypeOfError;
-        twoway "list" fn list / list_async(
-            values: &[g::Any] = sequence, first: &g::Any = borrowed,
-        ) -> g::Results<(Properties, g::Any, Either)>, g::SystemException;
-        twoway "_get_current" fn current / current_async() -> g::Any, g::SystemException;
-        twoway "_set_current" fn set_current / set_current_async(
-            value: &g::Any = borrowed,
-        ) -> g::Results<()>, g::SystemException;
+        bases []
+        operations(8, 4) ["echo", "type_of", "list", "_get_current", "_set_current"];
+        own 0..=4;
+        0 twoway "echo" fn echo / echo_async(
+            value: &g::Any = g::Borrowed<g::Any>,
+        ) -> g::Any, g::SystemException;
+        1 twoway "type_of" fn type_of / type_of_async(
+            value: &g::Any = g::Borrowed<g::Any>, wanted: &g::TypeCode = g::Borrowed<g::TypeCode>,
+        )
+            -> (g::TypeCode, g::TypeCode)
+            = g::Results<(g::TypeCode, g::TypeCode)>, store::TypeOfError;
+        2 twoway "list" fn list / list_async(
+            values: &[g::Any] = g::Elements<g::Any>, first: &g::Any = g::Borrowed<g::Any>,
+        )
+            -> (Properties, g::Any, Either)
+            = g::Results<(Properties, g::Any, Either)>, g::SystemException;
+        3 twoway "_get_current" fn current / current_async() -> g::Any, g::SystemException;
+        4 twoway "_set_current" fn set_current / set_current_async(
+            value: &g::Any = g::Borrowed<g::Any>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// What belongs to the IDL interface `dynamic::Store`.

@@ -39,7 +39,7 @@ pub mod bounds {
     }
 
     g::cdr_struct! {
-        Holder: TC_HOLDER = "IDL:bounds/Holder:1.0" {
+        [variable] Holder: TC_HOLDER = "IDL:bounds/Holder:1.0" {
             tag: g::Str<5> = &TC_CODE, wide: g::WStr<4>, raw: g::Seq<u8, 8>,
             tags: g::Seq<g::Str<5>, 3> = &TC_CODES,
             both: g::Arr<g::Seq<g::Str<5>, 3>, 2> = &TC_PAGES,
@@ -101,31 +101,87 @@ pub mod bounds {
         fn set_current(&self, value: &[Code]) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `bounds::Checker`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct CheckerRef(g::Reference<dyn Checker>);
+
+    /// The operations of [`Checker`], called without waiting for the reply.
+    pub trait CheckerAsync: g::RefTo<dyn Checker> {
+        /// Begins [`check`](Checker::check).
+        fn check_async(
+            &self,
+            a: &str,
+            b: &[Code],
+            wide: &str,
+        ) -> g::Pending<(Code, Codes), g::SystemException>;
+
+        /// Begins [`all`](Checker::all).
+        fn all_async(
+            &self,
+            a: &Holder,
+            b: &Pages,
+            c: &Choice,
+        ) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`turn`](Checker::turn).
+        fn turn_async(&self, asked: &Flags) -> g::Pending<Flags, g::SystemException>;
+
+        /// Begins [`current`](Checker::current).
+        fn current_async(&self) -> g::Pending<Codes, g::SystemException>;
+
+        /// Begins [`set_current`](Checker::set_current).
+        fn set_current_async(&self, value: &[Code]) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Checker`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredChecker: Send + Sync + 'static {
+        /// IDL operation `check`; gives its result, `b`.
+        fn check(
+            &self,
+            a: &str,
+            b: &[Code],
+            wide: &str,
+            reply: g::Reply<(Code, Codes), g::SystemException>,
+        );
+
+        /// IDL operation `all`.
+        fn all(&self, a: &Holder, b: &Pages, c: &Choice, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `turn`.
+        fn turn(&self, asked: &Flags, reply: g::Reply<Flags, g::SystemException>);
+
+        /// Reads the IDL attribute `current`.
+        fn current(&self, reply: g::Reply<Codes, g::SystemException>);
+
+        /// Writes the IDL attribute `current`.
+        fn set_current(&self, value: &[Code], reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `bounds::Checker`.
-        pub CheckerRef: dyn Checker, CheckerSkeleton, CheckerAsync, DeferredChecker,
+        CheckerRef: dyn Checker, CheckerSkeleton, CheckerAsync, DeferredChecker,
             TC_CHECKER = "IDL:bounds/Checker:1.0";
-        bases [];
-        operations(8, 4) [
-            0 "check" => CheckerSkeleton::check, 1 "all" => CheckerSkeleton::all,
-            2 "turn" => CheckerSkeleton::turn, 3 "_get_current" => CheckerSkeleton::current,
-            4 "_set_current" => CheckerSkeleton::set_current,
-        ];
-        twoway "check" fn check / check_async(
-            a: &str = checked(g::Str<5>), b: &[Code] = checked(g::Seq<g::Str<5>, 3>),
-            wide: &str = checked(g::WStr<3>),
-        ) -> g::Results<(g::Str<5>, g::Seq<g::Str<5>, 3>)>, g::SystemException, bounds();
-        twoway "all" fn all / all_async(
-            a: &Holder = borrowed, b: &Pages = checked(g::Arr<g::Seq<g::Str<5>, 3>, 2>),
-            c: &Choice = borrowed,
-        ) -> g::Results<()>, g::SystemException, bounds();
-        twoway "turn" fn turn / turn_async(
-            asked: &Flags = borrowed,
+        bases []
+        operations(8, 4) ["check", "all", "turn", "_get_current", "_set_current"];
+        own 0..=4;
+        0 twoway "check" fn check / check_async(
+            a: &str = g::Checked<g::Str<5>>, b: &[Code] = g::Checked<g::Seq<g::Str<5>, 3>>,
+            wide: &str = g::Checked<g::WStr<3>>,
+        )
+            -> (Code, Codes)
+            = g::Results<(g::Str<5>, g::Seq<g::Str<5>, 3>)>, g::SystemException, bounds();
+        1 twoway "all" fn all / all_async(
+            a: &Holder = g::Borrowed<Holder>,
+            b: &Pages = g::Checked<g::Arr<g::Seq<g::Str<5>, 3>, 2>>,
+            c: &Choice = g::Borrowed<Choice>,
+        ) -> () = g::Results<()>, g::SystemException, bounds();
+        2 twoway "turn" fn turn / turn_async(
+            asked: &Flags = g::Borrowed<Flags>,
         ) -> Flags, g::SystemException, bounds();
-        twoway "_get_current" fn current / current_async()
-            -> g::Seq<g::Str<5>, 3>, g::SystemException, bounds();
-        twoway "_set_current" fn set_current / set_current_async(
-            value: &[Code] = checked(g::Seq<g::Str<5>, 3>),
-        ) -> g::Results<()>, g::SystemException, bounds();
+        3 twoway "_get_current" fn current / current_async()
+            -> Codes = g::Seq<g::Str<5>, 3>, g::SystemException, bounds();
+        4 twoway "_set_current" fn set_current / set_current_async(
+            value: &[Code] = g::Checked<g::Seq<g::Str<5>, 3>>,
+        ) -> () = g::Results<()>, g::SystemException, bounds();
     }
 }

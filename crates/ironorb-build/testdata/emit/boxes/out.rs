@@ -98,7 +98,7 @@ pub mod boxes {
     }
 
     g::cdr_struct! {
-        Labels: TC_LABELS = "IDL:boxes/Labels:1.0" {
+        [variable] Labels: TC_LABELS = "IDL:boxes/Labels:1.0" {
             first: g::Link<Text> = &TC_TEXT, all: g::Link<Names> = &TC_NAMES,
             more: Vec<g::Link<Text>> = &g::TypeDef::Sequence { element: &TC_TEXT, bound: 0 },
             standard: g::Link<super::corba::StringValue> = &super::corba::TC_STRING_VALUE,
@@ -120,18 +120,59 @@ pub mod boxes {
         fn list(&self, these: &Labels) -> Result<Labels, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `boxes::Keeper`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct KeeperRef(g::Reference<dyn Keeper>);
+
+    /// The operations of [`Keeper`], called without waiting for the reply.
+    pub trait KeeperAsync: g::RefTo<dyn Keeper> {
+        /// Begins [`echo`](Keeper::echo).
+        fn echo_async(
+            &self,
+            what: Option<&g::Value<Text>>,
+            at: Option<&g::Value<Place>>,
+            by: Option<&g::Value<Brief>>,
+            wide: Option<&g::Value<super::corba::WStringValue>>,
+        ) -> g::Pending<(Option<g::Value<Text>>, Option<g::Value<Place>>), g::SystemException>;
+
+        /// Begins [`list`](Keeper::list).
+        fn list_async(&self, these: &Labels) -> g::Pending<Labels, g::SystemException>;
+    }
+
+    /// A servant of [`Keeper`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredKeeper: Send + Sync + 'static {
+        /// IDL operation `echo`; gives its result, `at`.
+        fn echo(
+            &self,
+            what: Option<&g::Value<Text>>,
+            at: Option<&g::Value<Place>>,
+            by: Option<&g::Value<Brief>>,
+            wide: Option<&g::Value<super::corba::WStringValue>>,
+            reply: g::Reply<(Option<g::Value<Text>>, Option<g::Value<Place>>), g::SystemException>,
+        );
+
+        /// IDL operation `list`.
+        fn list(&self, these: &Labels, reply: g::Reply<Labels, g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `boxes::Keeper`.
-        pub KeeperRef: dyn Keeper, KeeperSkeleton, KeeperAsync, DeferredKeeper,
+        KeeperRef: dyn Keeper, KeeperSkeleton, KeeperAsync, DeferredKeeper,
             TC_KEEPER = "IDL:boxes/Keeper:1.0";
-        bases [];
-        operations(2, 1) [0 "echo" => KeeperSkeleton::echo, 1 "list" => KeeperSkeleton::list];
-        twoway "echo" fn echo / echo_async(
-            what: Option<&g::Value<Text>> = reference, at: Option<&g::Value<Place>> = reference,
-            by: Option<&g::Value<Brief>> = reference,
-            wide: Option<&g::Value<super::corba::WStringValue>> = reference,
-        ) -> g::Results<(Option<g::Value<Text>>, Option<g::Value<Place>>)>, g::SystemException;
-        twoway "list" fn list / list_async(these: &Labels = borrowed) -> Labels, g::SystemException;
+        bases []
+        operations(2, 1) ["echo", "list"];
+        own 0..=1;
+        0 twoway "echo" fn echo / echo_async(
+            what: Option<&g::Value<Text>> = g::Nillable<g::Value<Text>>,
+            at: Option<&g::Value<Place>> = g::Nillable<g::Value<Place>>,
+            by: Option<&g::Value<Brief>> = g::Nillable<g::Value<Brief>>,
+            wide: Option<&g::Value<super::corba::WStringValue>> = g::Nillable<g::Value<super::corba::WStringValue>>,
+        )
+            -> (Option<g::Value<Text>>, Option<g::Value<Place>>)
+            = g::Results<(Option<g::Value<Text>>, Option<g::Value<Place>>)>, g::SystemException;
+        1 twoway "list" fn list / list_async(
+            these: &Labels = g::Borrowed<Labels>,
+        ) -> Labels, g::SystemException;
     }
 
     /// Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may

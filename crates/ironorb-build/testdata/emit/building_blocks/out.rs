@@ -379,40 +379,141 @@ pub mod blocks {
         fn set_current(&self, value: &g::BTreeMap<i32, String>) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `blocks::Store`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct StoreRef(g::Reference<dyn Store>);
+
+    /// The operations of [`Store`], called without waiting for the reply.
+    pub trait StoreAsync: g::RefTo<dyn Store> {
+        /// Begins [`echo`](Store::echo).
+        fn echo_async(
+            &self,
+            first: &Ages,
+            second: &Few,
+        ) -> g::Pending<(Ages, Few, Letters), g::SystemException>;
+
+        /// Begins [`allowed`](Store::allowed).
+        fn allowed_async(
+            &self,
+            asked: Rights,
+            head: &Header,
+            tail: &Wide,
+            small: i8,
+            byte: u8,
+        ) -> g::Pending<(Rights, Wide), g::SystemException>;
+
+        /// Begins [`label`](Store::label).
+        fn label_async(
+            &self,
+            some_labels: &Labels,
+            many: &[i8],
+            bytes: &[u8],
+        ) -> g::Pending<Labels, g::SystemException>;
+
+        /// Begins [`unions`](Store::unions).
+        fn unions_async(
+            &self,
+            a: &ByByte,
+            b: &BySmall,
+            c: &ByWide,
+            d: &ByUint8,
+        ) -> g::Pending<(ByByte, BySmall, ByWide, ByUint8), g::SystemException>;
+
+        /// Begins [`current`](Store::current).
+        fn current_async(&self) -> g::Pending<g::BTreeMap<i32, String>, g::SystemException>;
+
+        /// Begins [`set_current`](Store::set_current).
+        fn set_current_async(
+            &self,
+            value: &g::BTreeMap<i32, String>,
+        ) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Store`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredStore: Send + Sync + 'static {
+        /// IDL operation `echo`; gives its result, `second`, `third`.
+        fn echo(
+            &self,
+            first: &Ages,
+            second: &Few,
+            reply: g::Reply<(Ages, Few, Letters), g::SystemException>,
+        );
+
+        /// IDL operation `allowed`; gives its result, `tail`.
+        fn allowed(
+            &self,
+            asked: Rights,
+            head: &Header,
+            tail: &Wide,
+            small: i8,
+            byte: u8,
+            reply: g::Reply<(Rights, Wide), g::SystemException>,
+        );
+
+        /// IDL operation `label`.
+        fn label(
+            &self,
+            some_labels: &Labels,
+            many: &[i8],
+            bytes: &[u8],
+            reply: g::Reply<Labels, g::SystemException>,
+        );
+
+        /// IDL operation `unions`; gives `a`, `b`, `c`, `d`.
+        fn unions(
+            &self,
+            a: &ByByte,
+            b: &BySmall,
+            c: &ByWide,
+            d: &ByUint8,
+            reply: g::Reply<(ByByte, BySmall, ByWide, ByUint8), g::SystemException>,
+        );
+
+        /// Reads the IDL attribute `current`.
+        fn current(&self, reply: g::Reply<g::BTreeMap<i32, String>, g::SystemException>);
+
+        /// Writes the IDL attribute `current`.
+        fn set_current(
+            &self,
+            value: &g::BTreeMap<i32, String>,
+            reply: g::Reply<(), g::SystemException>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `blocks::Store`.
-        pub StoreRef: dyn Store, StoreSkeleton, StoreAsync, DeferredStore,
+        StoreRef: dyn Store, StoreSkeleton, StoreAsync, DeferredStore,
             TC_STORE = "IDL:blocks/Store:1.0";
-        bases [];
-        operations(8, 33) [
-            0 "echo" => StoreSkeleton::echo, 1 "allowed" => StoreSkeleton::allowed,
-            2 "label" => StoreSkeleton::label, 3 "unions" => StoreSkeleton::unions,
-            4 "_get_current" => StoreSkeleton::current,
-            5 "_set_current" => StoreSkeleton::set_current,
-        ];
-        twoway "echo" fn echo / echo_async(
-            first: &Ages = borrowed, second: &Few = checked(g::Map<g::Str<5>, g::Seq<i32, 2>, 3>),
+        bases []
+        operations(8, 33) ["echo", "allowed", "label", "unions", "_get_current", "_set_current"];
+        own 0..=5;
+        0 twoway "echo" fn echo / echo_async(
+            first: &Ages = g::Borrowed<Ages>,
+            second: &Few = g::Checked<g::Map<g::Str<5>, g::Seq<i32, 2>, 3>>,
         )
-            -> g::Results<(
+            -> (Ages, Few, Letters)
+            = g::Results<(
                 Ages, g::Map<g::Str<5>, g::Seq<i32, 2>, 3>, Letters,
             )>, g::SystemException, bounds();
-        twoway "allowed" fn allowed / allowed_async(
-            asked: Rights = value, head: &Header = borrowed, tail: &Wide = borrowed,
-            small: i8 = value, byte: u8 = value,
-        ) -> g::Results<(Rights, Wide)>, g::SystemException, bounds();
-        twoway "label" fn label / label_async(
-            some_labels: &Labels = checked(g::Map<u64, g::Str<2>, 2>), many: &[i8] = sequence,
-            bytes: &[u8] = octets,
-        ) -> g::Map<u64, g::Str<2>, 2>, g::SystemException, bounds();
-        twoway "unions" fn unions / unions_async(
-            a: &ByByte = borrowed, b: &BySmall = borrowed, c: &ByWide = borrowed,
-            d: &ByUint8 = borrowed,
-        ) -> g::Results<(ByByte, BySmall, ByWide, ByUint8)>, g::SystemException;
-        twoway "_get_current" fn current / current_async()
+        1 twoway "allowed" fn allowed / allowed_async(
+            asked: Rights = g::Copied<Rights>, head: &Header = g::Borrowed<Header>,
+            tail: &Wide = g::Borrowed<Wide>, small: i8 = g::Copied<i8>, byte: u8 = g::Copied<u8>,
+        ) -> (Rights, Wide) = g::Results<(Rights, Wide)>, g::SystemException, bounds();
+        2 twoway "label" fn label / label_async(
+            some_labels: &Labels = g::Checked<g::Map<u64, g::Str<2>, 2>>,
+            many: &[i8] = g::Elements<i8>, bytes: &[u8] = g::Octets,
+        ) -> Labels = g::Map<u64, g::Str<2>, 2>, g::SystemException, bounds();
+        3 twoway "unions" fn unions / unions_async(
+            a: &ByByte = g::Borrowed<ByByte>, b: &BySmall = g::Borrowed<BySmall>,
+            c: &ByWide = g::Borrowed<ByWide>, d: &ByUint8 = g::Borrowed<ByUint8>,
+        )
+            -> (ByByte, BySmall, ByWide, ByUint8)
+            = g::Results<(ByByte, BySmall, ByWide, ByUint8)>, g::SystemException;
+        4 twoway "_get_current" fn current / current_async()
             -> g::BTreeMap<i32, String>, g::SystemException;
-        twoway "_set_current" fn set_current / set_current_async(
-            value: &g::BTreeMap<i32, String> = borrowed,
-        ) -> g::Results<()>, g::SystemException;
+        5 twoway "_set_current" fn set_current / set_current_async(
+            value: &g::BTreeMap<i32, String> = g::Borrowed<g::BTreeMap<i32, String>>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// Makes the valuetypes of this module and of those inside it known to an ORB, so that their values may

@@ -55,16 +55,44 @@ pub mod packing {
         ) -> Result<Option<g::Value<Packed>>, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `packing::Carrier`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct CarrierRef(g::Reference<dyn Carrier>);
+
+    /// The operations of [`Carrier`], called without waiting for the reply.
+    pub trait CarrierAsync: g::RefTo<dyn Carrier> {
+        /// Begins [`carry`](Carrier::carry).
+        fn carry_async(
+            &self,
+            load: Option<&g::Value<Packed>>,
+            refused: Option<&g::Value<Never>>,
+            held: Option<&g::Value<Holder>>,
+        ) -> g::Pending<Option<g::Value<Packed>>, g::SystemException>;
+    }
+
+    /// A servant of [`Carrier`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredCarrier: Send + Sync + 'static {
+        /// IDL operation `carry`.
+        fn carry(
+            &self,
+            load: Option<&g::Value<Packed>>,
+            refused: Option<&g::Value<Never>>,
+            held: Option<&g::Value<Holder>>,
+            reply: g::Reply<Option<g::Value<Packed>>, g::SystemException>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `packing::Carrier`.
-        pub CarrierRef: dyn Carrier, CarrierSkeleton, CarrierAsync, DeferredCarrier,
+        CarrierRef: dyn Carrier, CarrierSkeleton, CarrierAsync, DeferredCarrier,
             TC_CARRIER = "IDL:packing/Carrier:1.0";
-        bases [];
-        operations(1, 0) [0 "carry" => CarrierSkeleton::carry];
-        twoway "carry" fn carry / carry_async(
-            load: Option<&g::Value<Packed>> = reference,
-            refused: Option<&g::Value<Never>> = reference,
-            held: Option<&g::Value<Holder>> = reference,
+        bases []
+        operations(1, 0) ["carry"];
+        own 0..=0;
+        0 twoway "carry" fn carry / carry_async(
+            load: Option<&g::Value<Packed>> = g::Nillable<g::Value<Packed>>,
+            refused: Option<&g::Value<Never>> = g::Nillable<g::Value<Never>>,
+            held: Option<&g::Value<Holder>> = g::Nillable<g::Value<Holder>>,
         ) -> Option<g::Value<Packed>>, g::SystemException;
     }
 

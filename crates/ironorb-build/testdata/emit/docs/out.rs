@@ -49,20 +49,52 @@ pub mod docs {
         fn set_amount(&self, value: i32) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `docs::Service`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ServiceRef(g::Reference<dyn Service>);
+
+    /// The operations of [`Service`], called without waiting for the reply.
+    pub trait ServiceAsync: g::RefTo<dyn Service> {
+        /// Begins [`work`](Service::work).
+        fn work_async(&self) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`amount`](Service::amount).
+        fn amount_async(&self) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`set_amount`](Service::set_amount).
+        fn set_amount_async(&self, value: i32) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Service`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredService: Send + Sync + 'static {
+        /// Does it.
+        ///
+        /// Twice.
+        ///
+        /// IDL operation `work`.
+        fn work(&self, reply: g::Reply<(), g::SystemException>);
+
+        /// How much.
+        ///
+        /// Reads the IDL attribute `amount`.
+        fn amount(&self, reply: g::Reply<i32, g::SystemException>);
+
+        /// Writes the IDL attribute `amount`.
+        fn set_amount(&self, value: i32, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `docs::Service`.
-        pub ServiceRef: dyn Service, ServiceSkeleton, ServiceAsync, DeferredService,
+        ServiceRef: dyn Service, ServiceSkeleton, ServiceAsync, DeferredService,
             TC_SERVICE = "IDL:docs/Service:1.0";
-        bases [];
-        operations(4, 8) [
-            0 "work" => ServiceSkeleton::work, 1 "_get_amount" => ServiceSkeleton::amount,
-            2 "_set_amount" => ServiceSkeleton::set_amount,
-        ];
-        twoway "work" fn work / work_async() -> g::Results<()>, g::SystemException;
-        twoway "_get_amount" fn amount / amount_async() -> i32, g::SystemException;
-        twoway "_set_amount" fn set_amount / set_amount_async(
-            value: i32 = value,
-        ) -> g::Results<()>, g::SystemException;
+        bases []
+        operations(4, 8) ["work", "_get_amount", "_set_amount"];
+        own 0..=2;
+        0 twoway "work" fn work / work_async() -> () = g::Results<()>, g::SystemException;
+        1 twoway "_get_amount" fn amount / amount_async() -> i32, g::SystemException;
+        2 twoway "_set_amount" fn set_amount / set_amount_async(
+            value: i32 = g::Copied<i32>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL union `docs::Chosen`.

@@ -59,11 +59,21 @@ pub mod constants {
     /// IDL interface `constants::Limits`.
     pub trait Limits: Send + Sync + 'static {}
 
+    /// A reference to an object of the IDL interface `constants::Limits`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct LimitsRef(g::Reference<dyn Limits>);
+
+    /// The operations of [`Limits`], called without waiting for the reply.
+    pub trait LimitsAsync: g::RefTo<dyn Limits> {}
+
+    /// A servant of [`Limits`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredLimits: Send + Sync + 'static {}
+
     g::interface! {
-        /// A reference to an object of the IDL interface `constants::Limits`.
-        pub LimitsRef: dyn Limits, LimitsSkeleton, LimitsAsync, DeferredLimits,
+        LimitsRef: dyn Limits, LimitsSkeleton, LimitsAsync, DeferredLimits,
             TC_LIMITS = "IDL:constants/Limits:1.0";
-        bases [];
+        bases []
         operations(1, 0) [];
     }
 

@@ -27,18 +27,41 @@ pub mod app {
         ) -> Result<crate::external_base::base::Points, circle::AroundError>;
     }
 
+    /// A reference to an object of the IDL interface `app::Circle`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct CircleRef(g::Reference<dyn Circle>);
+
+    /// The operations of [`Circle`], called without waiting for the reply.
+    pub trait CircleAsync: g::RefTo<dyn Circle> {
+        /// Begins [`around`](Circle::around).
+        fn around_async(
+            &self,
+            points: &[crate::external_base::base::Point],
+        ) -> g::Pending<crate::external_base::base::Points, circle::AroundError>;
+    }
+
+    /// A servant of [`Circle`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredCircle: Send + Sync + 'static {
+        /// IDL operation `around`.
+        fn around(
+            &self,
+            points: &[crate::external_base::base::Point],
+            reply: g::Reply<crate::external_base::base::Points, circle::AroundError>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `app::Circle`.
-        pub CircleRef: dyn Circle, CircleSkeleton, CircleAsync, DeferredCircle,
+        CircleRef: dyn Circle, CircleSkeleton, CircleAsync, DeferredCircle,
             TC_CIRCLE = "IDL:app/Circle:1.0";
-        bases [crate::external_base::base::ShapeRef: dyn crate::external_base::base::Shape];
-        operations(4, 3) [
-            0 "around" => CircleSkeleton::around,
-            1 "_get_at" => crate::external_base::base::ShapeSkeleton::at,
-            2 "_set_at" => crate::external_base::base::ShapeSkeleton::set_at,
-        ];
-        twoway "around" fn around / around_async(
-            points: &[crate::external_base::base::Point] = sequence,
+        bases [
+            crate::external_base::base::ShapeRef: dyn crate::external_base::base::Shape,
+                crate::external_base::base::DeferredShape, 1..=2;
+        ]
+        operations(4, 3) ["around", "_get_at", "_set_at"];
+        own 0..=0;
+        0 twoway "around" fn around / around_async(
+            points: &[crate::external_base::base::Point] = g::Elements<crate::external_base::base::Point>,
         ) -> crate::external_base::base::Points, circle::AroundError;
     }
 

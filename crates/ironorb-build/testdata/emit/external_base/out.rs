@@ -28,16 +28,39 @@ pub mod base {
         fn set_at(&self, value: &Point) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `base::Shape`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ShapeRef(g::Reference<dyn Shape>);
+
+    /// The operations of [`Shape`], called without waiting for the reply.
+    pub trait ShapeAsync: g::RefTo<dyn Shape> {
+        /// Begins [`at`](Shape::at).
+        fn at_async(&self) -> g::Pending<Point, g::SystemException>;
+
+        /// Begins [`set_at`](Shape::set_at).
+        fn set_at_async(&self, value: &Point) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Shape`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredShape: Send + Sync + 'static {
+        /// Reads the IDL attribute `at`.
+        fn at(&self, reply: g::Reply<Point, g::SystemException>);
+
+        /// Writes the IDL attribute `at`.
+        fn set_at(&self, value: &Point, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `base::Shape`.
-        pub ShapeRef: dyn Shape, ShapeSkeleton, ShapeAsync, DeferredShape,
+        ShapeRef: dyn Shape, ShapeSkeleton, ShapeAsync, DeferredShape,
             TC_SHAPE = "IDL:base/Shape:1.0";
-        bases [];
-        operations(2, 2) [0 "_get_at" => ShapeSkeleton::at, 1 "_set_at" => ShapeSkeleton::set_at];
-        twoway "_get_at" fn at / at_async() -> Point, g::SystemException;
-        twoway "_set_at" fn set_at / set_at_async(
-            value: &Point = borrowed,
-        ) -> g::Results<()>, g::SystemException;
+        bases []
+        operations(2, 2) ["_get_at", "_set_at"];
+        own 0..=1;
+        0 twoway "_get_at" fn at / at_async() -> Point, g::SystemException;
+        1 twoway "_set_at" fn set_at / set_at_async(
+            value: &Point = g::Borrowed<Point>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// What belongs to the IDL interface `base::Shape`.

@@ -7,7 +7,9 @@ pub struct Message {
     pub text: String,
 }
 
-::ironorb::generated::cdr_struct! { Message: TC_MESSAGE = "IDL:Message:1.0" { text: String } }
+::ironorb::generated::cdr_struct! {
+    [variable] Message: TC_MESSAGE = "IDL:Message:1.0" { text: String }
+}
 
 /// IDL enum `Mood`.
 #[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
@@ -75,21 +77,56 @@ pub trait Parrot: Send + Sync + 'static {
     fn forget(&self) -> Result<(), ::ironorb::generated::SystemException>;
 }
 
+/// A reference to an object of the IDL interface `Parrot`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ParrotRef(::ironorb::generated::Reference<dyn Parrot>);
+
+/// The operations of [`Parrot`], called without waiting for the reply.
+pub trait ParrotAsync: ::ironorb::generated::RefTo<dyn Parrot> {
+    /// Begins [`echo`](Parrot::echo).
+    fn echo_async(&self, text: &str) -> ::ironorb::generated::Pending<String, parrot::EchoError>;
+
+    /// Begins [`history`](Parrot::history).
+    fn history_async(
+        &self,
+        last: i32,
+        pair: &[String],
+    ) -> ::ironorb::generated::Pending<Messages, ::ironorb::generated::SystemException>;
+}
+
+/// A servant of [`Parrot`] that answers later, from any thread; activated as
+/// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+pub trait DeferredParrot: Send + Sync + 'static {
+    /// IDL operation `echo`.
+    fn echo(&self, text: &str, reply: ::ironorb::generated::Reply<String, parrot::EchoError>);
+
+    /// IDL operation `history`.
+    fn history(
+        &self,
+        last: i32,
+        pair: &[String],
+        reply: ::ironorb::generated::Reply<Messages, ::ironorb::generated::SystemException>,
+    );
+
+    /// IDL operation `forget`.
+    fn forget(&self);
+}
+
 ::ironorb::generated::interface! {
-    /// A reference to an object of the IDL interface `Parrot`.
-    pub ParrotRef: dyn Parrot, ParrotSkeleton, ParrotAsync, DeferredParrot,
+    ParrotRef: dyn Parrot, ParrotSkeleton, ParrotAsync, DeferredParrot,
         TC_PARROT = "IDL:Parrot:1.0";
-    bases [];
-    operations(4, 0) [
-        0 "echo" => ParrotSkeleton::echo, 1 "history" => ParrotSkeleton::history,
-        2 "forget" => ParrotSkeleton::forget,
-    ];
-    twoway "echo" fn echo / echo_async(text: &str = string) -> String, parrot::EchoError;
-    twoway "history" fn history / history_async(
-        last: i32 = value, pair: &[String] = checked(::ironorb::generated::Seq<String, 2>),
+    bases []
+    operations(4, 0) ["echo", "history", "forget"];
+    own 0..=2;
+    0 twoway "echo" fn echo / echo_async(
+        text: &str = ::ironorb::generated::Text,
+    ) -> String, parrot::EchoError;
+    1 twoway "history" fn history / history_async(
+        last: i32 = ::ironorb::generated::Copied<i32>,
+        pair: &[String] = ::ironorb::generated::Checked<::ironorb::generated::Seq<String, 2>>,
     ) -> Messages, ::ironorb::generated::SystemException, bounds();
-    oneway "forget" fn forget()
-        -> ::ironorb::generated::Results<()>, ::ironorb::generated::SystemException;
+    2 oneway "forget" fn forget()
+        -> () = ::ironorb::generated::Results<()>, ::ironorb::generated::SystemException;
 }
 
 /// What belongs to the IDL interface `Parrot`.

@@ -38,7 +38,7 @@ pub mod money {
     }
 
     g::cdr_struct! {
-        Line: TC_LINE = "IDL:money/Line:1.0" {
+        [variable] Line: TC_LINE = "IDL:money/Line:1.0" {
             whole: g::Fixed<31, 0>, price: Amount = &TC_AMOUNT,
             more: g::Seq<Amount, 3> = &TC_AMOUNTS, parts: g::Fixed<5, 5>,
         }
@@ -76,21 +76,59 @@ pub mod money {
         fn set_till(&self, value: Amount) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `money::Shop`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ShopRef(g::Reference<dyn Shop>);
+
+    /// The operations of [`Shop`], called without waiting for the reply.
+    pub trait ShopAsync: g::RefTo<dyn Shop> {
+        /// Begins [`pay`](Shop::pay).
+        fn pay_async(
+            &self,
+            price: Amount,
+            tip: Tip,
+            more: &[Amount],
+        ) -> g::Pending<(Amount, Tip), g::SystemException>;
+
+        /// Begins [`till`](Shop::till).
+        fn till_async(&self) -> g::Pending<Amount, g::SystemException>;
+
+        /// Begins [`set_till`](Shop::set_till).
+        fn set_till_async(&self, value: Amount) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Shop`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredShop: Send + Sync + 'static {
+        /// IDL operation `pay`; gives its result, `tip`.
+        fn pay(
+            &self,
+            price: Amount,
+            tip: Tip,
+            more: &[Amount],
+            reply: g::Reply<(Amount, Tip), g::SystemException>,
+        );
+
+        /// Reads the IDL attribute `till`.
+        fn till(&self, reply: g::Reply<Amount, g::SystemException>);
+
+        /// Writes the IDL attribute `till`.
+        fn set_till(&self, value: Amount, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `money::Shop`.
-        pub ShopRef: dyn Shop, ShopSkeleton, ShopAsync, DeferredShop,
+        ShopRef: dyn Shop, ShopSkeleton, ShopAsync, DeferredShop,
             TC_SHOP = "IDL:money/Shop:1.0";
-        bases [];
-        operations(4, 4) [
-            0 "pay" => ShopSkeleton::pay, 1 "_get_till" => ShopSkeleton::till,
-            2 "_set_till" => ShopSkeleton::set_till,
-        ];
-        twoway "pay" fn pay / pay_async(
-            price: Amount = value, tip: Tip = value, more: &[Amount] = checked(g::Seq<Amount, 3>),
-        ) -> g::Results<(Amount, Tip)>, g::SystemException, bounds();
-        twoway "_get_till" fn till / till_async() -> Amount, g::SystemException;
-        twoway "_set_till" fn set_till / set_till_async(
-            value: Amount = value,
-        ) -> g::Results<()>, g::SystemException;
+        bases []
+        operations(4, 4) ["pay", "_get_till", "_set_till"];
+        own 0..=2;
+        0 twoway "pay" fn pay / pay_async(
+            price: Amount = g::Copied<Amount>, tip: Tip = g::Copied<Tip>,
+            more: &[Amount] = g::Checked<g::Seq<Amount, 3>>,
+        ) -> (Amount, Tip) = g::Results<(Amount, Tip)>, g::SystemException, bounds();
+        1 twoway "_get_till" fn till / till_async() -> Amount, g::SystemException;
+        2 twoway "_set_till" fn set_till / set_till_async(
+            value: Amount = g::Copied<Amount>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 }

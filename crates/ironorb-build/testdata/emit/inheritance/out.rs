@@ -17,20 +17,46 @@ pub mod base {
         fn area(&self) -> Result<f64, shape::AreaError>;
     }
 
+    /// A reference to an object of the IDL interface `base::Shape`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ShapeRef(g::Reference<dyn Shape>);
+
+    /// The operations of [`Shape`], called without waiting for the reply.
+    pub trait ShapeAsync: g::RefTo<dyn Shape> {
+        /// Begins [`name`](Shape::name).
+        fn name_async(&self) -> g::Pending<String, g::SystemException>;
+
+        /// Begins [`set_name`](Shape::set_name).
+        fn set_name_async(&self, value: &str) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`area`](Shape::area).
+        fn area_async(&self) -> g::Pending<f64, shape::AreaError>;
+    }
+
+    /// A servant of [`Shape`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredShape: Send + Sync + 'static {
+        /// Reads the IDL attribute `name`.
+        fn name(&self, reply: g::Reply<String, g::SystemException>);
+
+        /// Writes the IDL attribute `name`.
+        fn set_name(&self, value: &str, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `area`.
+        fn area(&self, reply: g::Reply<f64, shape::AreaError>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `base::Shape`.
-        pub ShapeRef: dyn Shape, ShapeSkeleton, ShapeAsync, DeferredShape,
+        ShapeRef: dyn Shape, ShapeSkeleton, ShapeAsync, DeferredShape,
             TC_SHAPE = "IDL:base/Shape:1.0";
-        bases [];
-        operations(4, 0) [
-            0 "_get_name" => ShapeSkeleton::name, 1 "_set_name" => ShapeSkeleton::set_name,
-            2 "area" => ShapeSkeleton::area,
-        ];
-        twoway "_get_name" fn name / name_async() -> String, g::SystemException;
-        twoway "_set_name" fn set_name / set_name_async(
-            value: &str = string,
-        ) -> g::Results<()>, g::SystemException;
-        twoway "area" fn area / area_async() -> f64, shape::AreaError;
+        bases []
+        operations(4, 0) ["_get_name", "_set_name", "area"];
+        own 0..=2;
+        0 twoway "_get_name" fn name / name_async() -> String, g::SystemException;
+        1 twoway "_set_name" fn set_name / set_name_async(
+            value: &str = g::Text,
+        ) -> () = g::Results<()>, g::SystemException;
+        2 twoway "area" fn area / area_async() -> f64, shape::AreaError;
     }
 
     /// What belongs to the IDL interface `base::Shape`.
@@ -72,19 +98,44 @@ pub mod shapes {
         fn move_(&self, dx: f64, to: super::base::shape::Side) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `shapes::Movable`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct MovableRef(g::Reference<dyn Movable>);
+
+    /// The operations of [`Movable`], called without waiting for the reply.
+    pub trait MovableAsync: g::RefTo<dyn Movable> {
+        /// Begins [`move_`](Movable::move_).
+        fn move_async(
+            &self,
+            dx: f64,
+            to: super::base::shape::Side,
+        ) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Movable`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredMovable: Send + Sync + 'static {
+        /// IDL operation `move`.
+        fn move_(
+            &self,
+            dx: f64,
+            to: super::base::shape::Side,
+            reply: g::Reply<(), g::SystemException>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `shapes::Movable`.
-        pub MovableRef: dyn Movable, MovableSkeleton, MovableAsync, DeferredMovable,
+        MovableRef: dyn Movable, MovableSkeleton, MovableAsync, DeferredMovable,
             TC_MOVABLE = "IDL:shapes/Movable:1.0";
-        bases [super::base::ShapeRef: dyn super::base::Shape];
-        operations(4, 35) [
-            0 "move" => MovableSkeleton::move_, 1 "_get_name" => super::base::ShapeSkeleton::name,
-            2 "_set_name" => super::base::ShapeSkeleton::set_name,
-            3 "area" => super::base::ShapeSkeleton::area,
-        ];
-        twoway "move" fn move_ / move_async(
-            dx: f64 = value, to: super::base::shape::Side = value,
-        ) -> g::Results<()>, g::SystemException;
+        bases [
+            super::base::ShapeRef: dyn super::base::Shape, super::base::DeferredShape, 1..=3;
+        ]
+        operations(4, 35) ["move", "_get_name", "_set_name", "area"];
+        own 0..=0;
+        0 twoway "move" fn move_ / move_async(
+            dx: f64 = g::Copied<f64>,
+            to: super::base::shape::Side = g::Copied<super::base::shape::Side>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL interface `shapes::Scalable`.
@@ -93,19 +144,34 @@ pub mod shapes {
         fn scale(&self, factor: f64) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `shapes::Scalable`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ScalableRef(g::Reference<dyn Scalable>);
+
+    /// The operations of [`Scalable`], called without waiting for the reply.
+    pub trait ScalableAsync: g::RefTo<dyn Scalable> {
+        /// Begins [`scale`](Scalable::scale).
+        fn scale_async(&self, factor: f64) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Scalable`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredScalable: Send + Sync + 'static {
+        /// IDL operation `scale`.
+        fn scale(&self, factor: f64, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `shapes::Scalable`.
-        pub ScalableRef: dyn Scalable, ScalableSkeleton, ScalableAsync, DeferredScalable,
+        ScalableRef: dyn Scalable, ScalableSkeleton, ScalableAsync, DeferredScalable,
             TC_SCALABLE = "IDL:shapes/Scalable:1.0";
-        bases [super::base::ShapeRef: dyn super::base::Shape];
-        operations(4, 9) [
-            0 "scale" => ScalableSkeleton::scale, 1 "_get_name" => super::base::ShapeSkeleton::name,
-            2 "_set_name" => super::base::ShapeSkeleton::set_name,
-            3 "area" => super::base::ShapeSkeleton::area,
-        ];
-        twoway "scale" fn scale / scale_async(
-            factor: f64 = value,
-        ) -> g::Results<()>, g::SystemException;
+        bases [
+            super::base::ShapeRef: dyn super::base::Shape, super::base::DeferredShape, 1..=3;
+        ]
+        operations(4, 9) ["scale", "_get_name", "_set_name", "area"];
+        own 0..=0;
+        0 twoway "scale" fn scale / scale_async(
+            factor: f64 = g::Copied<f64>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL module `shapes::deep`.
@@ -118,23 +184,43 @@ pub mod shapes {
             fn draw(&self, on: Option<&super::MovableRef>) -> Result<String, sprite::DrawError>;
         }
 
+        /// A reference to an object of the IDL interface `shapes::deep::Sprite`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct SpriteRef(g::Reference<dyn Sprite>);
+
+        /// The operations of [`Sprite`], called without waiting for the reply.
+        pub trait SpriteAsync: g::RefTo<dyn Sprite> {
+            /// Begins [`draw`](Sprite::draw).
+            fn draw_async(
+                &self,
+                on: Option<&super::MovableRef>,
+            ) -> g::Pending<String, sprite::DrawError>;
+        }
+
+        /// A servant of [`Sprite`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredSprite: Send + Sync + 'static {
+            /// IDL operation `draw`.
+            fn draw(
+                &self,
+                on: Option<&super::MovableRef>,
+                reply: g::Reply<String, sprite::DrawError>,
+            );
+        }
+
         g::interface! {
-            /// A reference to an object of the IDL interface `shapes::deep::Sprite`.
-            pub SpriteRef: dyn Sprite, SpriteSkeleton, SpriteAsync, DeferredSprite,
+            SpriteRef: dyn Sprite, SpriteSkeleton, SpriteAsync, DeferredSprite,
                 TC_SPRITE = "IDL:shapes/deep/Sprite:1.0";
             bases [
-                super::MovableRef: dyn super::Movable, super::ScalableRef: dyn super::Scalable,
+                super::MovableRef: dyn super::Movable, super::DeferredMovable, 1..=1;
+                super::ScalableRef: dyn super::Scalable, super::DeferredScalable, 2..=2;
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
-            ];
-            operations(8, 11) [
-                0 "draw" => SpriteSkeleton::draw, 1 "move" => super::MovableSkeleton::move_,
-                2 "scale" => super::ScalableSkeleton::scale,
-                3 "_get_name" => super::super::base::ShapeSkeleton::name,
-                4 "_set_name" => super::super::base::ShapeSkeleton::set_name,
-                5 "area" => super::super::base::ShapeSkeleton::area,
-            ];
-            twoway "draw" fn draw / draw_async(
-                on: Option<&super::MovableRef> = reference,
+                    super::super::base::DeferredShape, 3..=5;
+            ]
+            operations(8, 11) ["draw", "move", "scale", "_get_name", "_set_name", "area"];
+            own 0..=0;
+            0 twoway "draw" fn draw / draw_async(
+                on: Option<&super::MovableRef> = g::Nillable<super::MovableRef>,
             ) -> String, sprite::DrawError;
         }
 
@@ -151,22 +237,28 @@ pub mod shapes {
         /// IDL interface `shapes::deep::Tag`.
         pub trait Tag: Sprite {}
 
+        /// A reference to an object of the IDL interface `shapes::deep::Tag`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct TagRef(g::Reference<dyn Tag>);
+
+        /// The operations of [`Tag`], called without waiting for the reply.
+        pub trait TagAsync: g::RefTo<dyn Tag> {}
+
+        /// A servant of [`Tag`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredTag: Send + Sync + 'static {}
+
         g::interface! {
-            /// A reference to an object of the IDL interface `shapes::deep::Tag`.
-            pub TagRef: dyn Tag, TagSkeleton, TagAsync, DeferredTag,
+            TagRef: dyn Tag, TagSkeleton, TagAsync, DeferredTag,
                 TC_TAG = "IDL:shapes/deep/Tag:1.0";
             bases [
-                SpriteRef: dyn Sprite, super::MovableRef: dyn super::Movable,
-                super::ScalableRef: dyn super::Scalable,
+                SpriteRef: dyn Sprite, DeferredSprite, 0..=0;
+                super::MovableRef: dyn super::Movable, super::DeferredMovable, 1..=1;
+                super::ScalableRef: dyn super::Scalable, super::DeferredScalable, 2..=2;
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
-            ];
-            operations(8, 11) [
-                0 "draw" => SpriteSkeleton::draw, 1 "move" => super::MovableSkeleton::move_,
-                2 "scale" => super::ScalableSkeleton::scale,
-                3 "_get_name" => super::super::base::ShapeSkeleton::name,
-                4 "_set_name" => super::super::base::ShapeSkeleton::set_name,
-                5 "area" => super::super::base::ShapeSkeleton::area,
-            ];
+                    super::super::base::DeferredShape, 3..=5;
+            ]
+            operations(8, 11) ["draw", "move", "scale", "_get_name", "_set_name", "area"];
         }
     }
 }
@@ -181,39 +273,69 @@ pub mod width {
     /// IDL interface `width::AnInterfaceWithAName`.
     pub trait AnInterfaceWithAName: Send + Sync + 'static {}
 
+    /// A reference to an object of the IDL interface `width::AnInterfaceWithAName`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct AnInterfaceWithANameRef(g::Reference<dyn AnInterfaceWithAName>);
+
+    /// The operations of [`AnInterfaceWithAName`], called without waiting for the reply.
+    pub trait AnInterfaceWithANameAsync: g::RefTo<dyn AnInterfaceWithAName> {}
+
+    /// A servant of [`AnInterfaceWithAName`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredAnInterfaceWithAName: Send + Sync + 'static {}
+
     g::interface! {
-        /// A reference to an object of the IDL interface `width::AnInterfaceWithAName`.
-        pub AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+        AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
             AnInterfaceWithANameSkeleton, AnInterfaceWithANameAsync, DeferredAnInterfaceWithAName,
             TC_AN_INTERFACE_WITH_A_NAME = "IDL:width/AnInterfaceWithAName:1.0";
-        bases [];
+        bases []
         operations(1, 0) [];
     }
 
     /// IDL interface `width::AnotherOneThatHasOne`.
     pub trait AnotherOneThatHasOne: Send + Sync + 'static {}
 
+    /// A reference to an object of the IDL interface `width::AnotherOneThatHasOne`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct AnotherOneThatHasOneRef(g::Reference<dyn AnotherOneThatHasOne>);
+
+    /// The operations of [`AnotherOneThatHasOne`], called without waiting for the reply.
+    pub trait AnotherOneThatHasOneAsync: g::RefTo<dyn AnotherOneThatHasOne> {}
+
+    /// A servant of [`AnotherOneThatHasOne`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredAnotherOneThatHasOne: Send + Sync + 'static {}
+
     g::interface! {
-        /// A reference to an object of the IDL interface `width::AnotherOneThatHasOne`.
-        pub AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+        AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
             AnotherOneThatHasOneSkeleton, AnotherOneThatHasOneAsync, DeferredAnotherOneThatHasOne,
             TC_ANOTHER_ONE_THAT_HAS_ONE = "IDL:width/AnotherOneThatHasOne:1.0";
-        bases [];
+        bases []
         operations(1, 0) [];
     }
 
     /// IDL interface `width::JoinedInAllOfTheLine`.
     pub trait JoinedInAllOfTheLine: AnInterfaceWithAName + AnotherOneThatHasOne {}
 
+    /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct JoinedInAllOfTheLineRef(g::Reference<dyn JoinedInAllOfTheLine>);
+
+    /// The operations of [`JoinedInAllOfTheLine`], called without waiting for the reply.
+    pub trait JoinedInAllOfTheLineAsync: g::RefTo<dyn JoinedInAllOfTheLine> {}
+
+    /// A servant of [`JoinedInAllOfTheLine`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredJoinedInAllOfTheLine: Send + Sync + 'static {}
+
     g::interface! {
-        /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine`.
-        pub JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,
+        JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,
             JoinedInAllOfTheLineSkeleton, JoinedInAllOfTheLineAsync, DeferredJoinedInAllOfTheLine,
             TC_JOINED_IN_ALL_OF_THE_LINE = "IDL:width/JoinedInAllOfTheLine:1.0";
         bases [
-            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
-            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
-        ];
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName, DeferredAnInterfaceWithAName;
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, DeferredAnotherOneThatHasOne;
+        ]
         operations(1, 0) [];
     }
 
@@ -223,18 +345,35 @@ pub mod width {
         fn work(&self) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine_`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct JoinedInAllOfTheLineRef_(g::Reference<dyn JoinedInAllOfTheLine_>);
+
+    /// The operations of [`JoinedInAllOfTheLine_`], called without waiting for the reply.
+    pub trait JoinedInAllOfTheLineAsync_: g::RefTo<dyn JoinedInAllOfTheLine_> {
+        /// Begins [`work`](JoinedInAllOfTheLine_::work).
+        fn work_async(&self) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`JoinedInAllOfTheLine_`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredJoinedInAllOfTheLine_: Send + Sync + 'static {
+        /// IDL operation `work`.
+        fn work(&self, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `width::JoinedInAllOfTheLine_`.
-        pub JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_,
+        JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_,
             JoinedInAllOfTheLineSkeleton_, JoinedInAllOfTheLineAsync_,
             DeferredJoinedInAllOfTheLine_,
             TC_JOINED_IN_ALL_OF_THE_LINE_ = "IDL:width/JoinedInAllOfTheLine_:1.0";
         bases [
-            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
-            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
-        ];
-        operations(1, 0) [0 "work" => JoinedInAllOfTheLineSkeleton_::work];
-        twoway "work" fn work / work_async() -> g::Results<()>, g::SystemException;
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName, DeferredAnInterfaceWithAName;
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, DeferredAnotherOneThatHasOne;
+        ]
+        operations(1, 0) ["work"];
+        own 0..=0;
+        0 twoway "work" fn work / work_async() -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL interface `width::Joined`.
@@ -270,36 +409,123 @@ pub mod width {
         >;
     }
 
+    /// A reference to an object of the IDL interface `width::Joined`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct JoinedRef(g::Reference<dyn Joined>);
+
+    /// The operations of [`Joined`], called without waiting for the reply.
+    pub trait JoinedAsync: g::RefTo<dyn Joined> {
+        /// Begins [`measured_x`](Joined::measured_x).
+        fn measured_x_async(
+            &self,
+            first_of_them: i32,
+            second: &str,
+        ) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`measured_y_a`](Joined::measured_y_a).
+        fn measured_y_a_async(
+            &self,
+            first_of_them: i32,
+            second: &str,
+        ) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`several`](Joined::several).
+        fn several_async(
+            &self,
+        ) -> g::Pending<
+            (String, String, String, String, Option<g::ObjectRef>, String),
+            g::SystemException,
+        >;
+
+        /// Begins [`both`](Joined::both).
+        fn both_async(
+            &self,
+            second: Option<&AnotherOneThatHasOneRef>,
+        ) -> g::Pending<
+            (
+                Option<AnotherOneThatHasOneRef>,
+                Option<AnotherOneThatHasOneRef>,
+                Option<AnotherOneThatHasOneRef>,
+            ),
+            g::SystemException,
+        >;
+    }
+
+    /// A servant of [`Joined`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredJoined: Send + Sync + 'static {
+        /// IDL operation `measured_x_`.
+        fn measured_x(
+            &self,
+            first_of_them: i32,
+            second: &str,
+            reply: g::Reply<i32, g::SystemException>,
+        );
+
+        /// IDL operation `measured_y_a`.
+        fn measured_y_a(
+            &self,
+            first_of_them: i32,
+            second: &str,
+            reply: g::Reply<i32, g::SystemException>,
+        );
+
+        /// IDL operation `several`; gives `first`, `second`, `third`, `fourth`, `fifth`, `sixth`.
+        fn several(
+            &self,
+            reply: g::Reply<
+                (String, String, String, String, Option<g::ObjectRef>, String),
+                g::SystemException,
+            >,
+        );
+
+        /// IDL operation `both`; gives its result, `first`, `second`.
+        fn both(
+            &self,
+            second: Option<&AnotherOneThatHasOneRef>,
+            reply: g::Reply<
+                (
+                    Option<AnotherOneThatHasOneRef>,
+                    Option<AnotherOneThatHasOneRef>,
+                    Option<AnotherOneThatHasOneRef>,
+                ),
+                g::SystemException,
+            >,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `width::Joined`.
-        pub JoinedRef: dyn Joined, JoinedSkeleton, JoinedAsync, DeferredJoined,
+        JoinedRef: dyn Joined, JoinedSkeleton, JoinedAsync, DeferredJoined,
             TC_JOINED = "IDL:width/Joined:1.0";
         bases [
-            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
-            JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,
-            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
-            super::base::ShapeRef: dyn super::base::Shape,
-        ];
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName, DeferredAnInterfaceWithAName;
+            JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine, DeferredJoinedInAllOfTheLine;
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, DeferredAnotherOneThatHasOne;
+            super::base::ShapeRef: dyn super::base::Shape, super::base::DeferredShape, 4..=6;
+        ]
         operations(8, 9) [
-            0 "measured_x_" => JoinedSkeleton::measured_x,
-            1 "measured_y_a" => JoinedSkeleton::measured_y_a,
-            2 "several" => JoinedSkeleton::several, 3 "both" => JoinedSkeleton::both,
-            4 "_get_name" => super::base::ShapeSkeleton::name,
-            5 "_set_name" => super::base::ShapeSkeleton::set_name,
-            6 "area" => super::base::ShapeSkeleton::area,
+            "measured_x_", "measured_y_a", "several", "both", "_get_name", "_set_name", "area",
         ];
-        twoway "measured_x_" fn measured_x / measured_x_async(
-            first_of_them: i32 = value, second: &str = string,
+        own 0..=3;
+        0 twoway "measured_x_" fn measured_x / measured_x_async(
+            first_of_them: i32 = g::Copied<i32>, second: &str = g::Text,
         ) -> i32, g::SystemException;
-        twoway "measured_y_a" fn measured_y_a / measured_y_a_async(
-            first_of_them: i32 = value, second: &str = string,
+        1 twoway "measured_y_a" fn measured_y_a / measured_y_a_async(
+            first_of_them: i32 = g::Copied<i32>, second: &str = g::Text,
         ) -> i32, g::SystemException;
-        twoway "several" fn several / several_async()
-            -> g::Results<(
+        2 twoway "several" fn several / several_async()
+            -> (String, String, String, String, Option<g::ObjectRef>, String)
+            = g::Results<(
                 String, String, String, String, Option<g::ObjectRef>, String,
             )>, g::SystemException;
-        twoway "both" fn both / both_async(second: Option<&AnotherOneThatHasOneRef> = reference)
-            -> g::Results<(
+        3 twoway "both" fn both / both_async(
+            second: Option<&AnotherOneThatHasOneRef> = g::Nillable<AnotherOneThatHasOneRef>,
+        )
+            -> (
+                Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
+                Option<AnotherOneThatHasOneRef>,
+            )
+            = g::Results<(
                 Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
                 Option<AnotherOneThatHasOneRef>,
             )>, g::SystemException;

@@ -62,18 +62,38 @@ pub mod letters {
             fn one(&self, t1: &T, w1: &W) -> Result<(), g::SystemException>;
         }
 
+        /// A reference to an object of the IDL interface `letters::structs::Use`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct UseRef(g::Reference<dyn Use>);
+
+        /// The operations of [`Use`], called without waiting for the reply.
+        pub trait UseAsync: g::RefTo<dyn Use> {
+            /// Begins [`both`](Use::both).
+            fn both_async(&self, r1: &R, s1: &S) -> g::Pending<(R, S), use_::BothError>;
+        }
+
+        /// A servant of [`Use`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredUse: Send + Sync + 'static {
+            /// IDL operation `both`; gives its result, `s1`.
+            fn both(&self, r1: &R, s1: &S, reply: g::Reply<(R, S), use_::BothError>);
+
+            /// IDL operation `one`.
+            fn one(&self, t1: &T, w1: &W);
+        }
+
         g::interface! {
-            /// A reference to an object of the IDL interface `letters::structs::Use`.
-            pub UseRef: dyn Use, UseSkeleton, UseAsync, DeferredUse,
+            UseRef: dyn Use, UseSkeleton, UseAsync, DeferredUse,
                 TC_USE = "IDL:letters/structs/Use:1.0";
-            bases [];
-            operations(2, 0) [0 "both" => UseSkeleton::both, 1 "one" => UseSkeleton::one];
-            twoway "both" fn both / both_async(
-                r1: &R = borrowed, s1: &S = borrowed,
-            ) -> g::Results<(R, S)>, use_::BothError;
-            oneway "one" fn one(
-                t1: &T = borrowed, w1: &W = borrowed,
-            ) -> g::Results<()>, g::SystemException;
+            bases []
+            operations(2, 0) ["both", "one"];
+            own 0..=1;
+            0 twoway "both" fn both / both_async(
+                r1: &R = g::Borrowed<R>, s1: &S = g::Borrowed<S>,
+            ) -> (R, S) = g::Results<(R, S)>, use_::BothError;
+            1 oneway "one" fn one(
+                t1: &T = g::Borrowed<T>, w1: &W = g::Borrowed<W>,
+            ) -> () = g::Results<()>, g::SystemException;
         }
 
         /// What belongs to the IDL interface `letters::structs::Use`.
@@ -95,14 +115,37 @@ pub mod letters {
             fn see(&self, t1: &T) -> Result<S, g::SystemException>;
         }
 
+        /// A reference to an object of the IDL interface `letters::structs::Told`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct ToldRef(g::Reference<dyn Told>);
+
+        /// The operations of [`Told`], called without waiting for the reply.
+        pub trait ToldAsync: g::RefTo<dyn Told> {
+            /// Begins [`tell`](Told::tell).
+            fn tell_async(&self, r1: &R) -> g::Pending<R, g::SystemException>;
+
+            /// Begins [`see`](Told::see).
+            fn see_async(&self, t1: &T) -> g::Pending<S, g::SystemException>;
+        }
+
+        /// A servant of [`Told`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredTold: Send + Sync + 'static {
+            /// IDL operation `tell`.
+            fn tell(&self, r1: &R, reply: g::Reply<R, g::SystemException>);
+
+            /// IDL operation `see`.
+            fn see(&self, t1: &T, reply: g::Reply<S, g::SystemException>);
+        }
+
         g::interface! {
-            /// A reference to an object of the IDL interface `letters::structs::Told`.
-            pub ToldRef: dyn Told, ToldSkeleton, ToldAsync, DeferredTold,
+            ToldRef: dyn Told, ToldSkeleton, ToldAsync, DeferredTold,
                 TC_TOLD = abstract "IDL:letters/structs/Told:1.0";
-            bases [];
-            operations(2, 0) [0 "tell" => ToldSkeleton::tell, 1 "see" => ToldSkeleton::see];
-            twoway "tell" fn tell / tell_async(r1: &R = borrowed) -> R, g::SystemException;
-            twoway "see" fn see / see_async(t1: &T = borrowed) -> S, g::SystemException;
+            bases []
+            operations(2, 0) ["tell", "see"];
+            own 0..=1;
+            0 twoway "tell" fn tell / tell_async(r1: &R = g::Borrowed<R>) -> R, g::SystemException;
+            1 twoway "see" fn see / see_async(t1: &T = g::Borrowed<T>) -> S, g::SystemException;
         }
 
         /// IDL valuetype `letters::structs::V`.
@@ -149,15 +192,32 @@ pub mod letters {
             fn f(&self, other: Option<&RRef>) -> Result<(), g::SystemException>;
         }
 
+        /// A reference to an object of the IDL interface `letters::interfaces::R`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct RRef(g::Reference<dyn R>);
+
+        /// The operations of [`R`], called without waiting for the reply.
+        pub trait RAsync: g::RefTo<dyn R> {
+            /// Begins [`f`](R::f).
+            fn f_async(&self, other: Option<&RRef>) -> g::Pending<(), g::SystemException>;
+        }
+
+        /// A servant of [`R`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredR: Send + Sync + 'static {
+            /// IDL operation `f`.
+            fn f(&self, other: Option<&RRef>, reply: g::Reply<(), g::SystemException>);
+        }
+
         g::interface! {
-            /// A reference to an object of the IDL interface `letters::interfaces::R`.
-            pub RRef: dyn R, RSkeleton, RAsync, DeferredR,
+            RRef: dyn R, RSkeleton, RAsync, DeferredR,
                 TC_R = "IDL:letters/interfaces/R:1.0";
-            bases [];
-            operations(1, 0) [0 "f" => RSkeleton::f];
-            twoway "f" fn f / f_async(
-                other: Option<&RRef> = reference,
-            ) -> g::Results<()>, g::SystemException;
+            bases []
+            operations(1, 0) ["f"];
+            own 0..=0;
+            0 twoway "f" fn f / f_async(
+                other: Option<&RRef> = g::Nillable<RRef>,
+            ) -> () = g::Results<()>, g::SystemException;
         }
 
         /// IDL interface `letters::interfaces::S`.
@@ -166,15 +226,34 @@ pub mod letters {
             fn g(&self, other: Option<&SRef>) -> Result<(), g::SystemException>;
         }
 
+        /// A reference to an object of the IDL interface `letters::interfaces::S`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct SRef(g::Reference<dyn S>);
+
+        /// The operations of [`S`], called without waiting for the reply.
+        pub trait SAsync: g::RefTo<dyn S> {
+            /// Begins [`g`](S::g).
+            fn g_async(&self, other: Option<&SRef>) -> g::Pending<(), g::SystemException>;
+        }
+
+        /// A servant of [`S`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredS: Send + Sync + 'static {
+            /// IDL operation `g`.
+            fn g(&self, other: Option<&SRef>, reply: g::Reply<(), g::SystemException>);
+        }
+
         g::interface! {
-            /// A reference to an object of the IDL interface `letters::interfaces::S`.
-            pub SRef: dyn S, SSkeleton, SAsync, DeferredS,
+            SRef: dyn S, SSkeleton, SAsync, DeferredS,
                 TC_S = "IDL:letters/interfaces/S:1.0";
-            bases [RRef: dyn R];
-            operations(2, 3) [0 "g" => SSkeleton::g, 1 "f" => RSkeleton::f];
-            twoway "g" fn g / g_async(
-                other: Option<&SRef> = reference,
-            ) -> g::Results<()>, g::SystemException;
+            bases [
+                RRef: dyn R, DeferredR, 1..=1;
+            ]
+            operations(2, 3) ["g", "f"];
+            own 0..=0;
+            0 twoway "g" fn g / g_async(
+                other: Option<&SRef> = g::Nillable<SRef>,
+            ) -> () = g::Results<()>, g::SystemException;
         }
 
         /// IDL interface `letters::interfaces::T`.
@@ -183,13 +262,30 @@ pub mod letters {
             fn f(&self) -> Result<(), g::SystemException>;
         }
 
+        /// A reference to an object of the IDL interface `letters::interfaces::T`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct TRef(g::Reference<dyn T>);
+
+        /// The operations of [`T`], called without waiting for the reply.
+        pub trait TAsync: g::RefTo<dyn T> {
+            /// Begins [`f`](T::f).
+            fn f_async(&self) -> g::Pending<(), g::SystemException>;
+        }
+
+        /// A servant of [`T`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredT: Send + Sync + 'static {
+            /// IDL operation `f`.
+            fn f(&self, reply: g::Reply<(), g::SystemException>);
+        }
+
         g::interface! {
-            /// A reference to an object of the IDL interface `letters::interfaces::T`.
-            pub TRef: dyn T, TSkeleton, TAsync, DeferredT,
+            TRef: dyn T, TSkeleton, TAsync, DeferredT,
                 TC_T = "IDL:letters/interfaces/T:1.0";
-            bases [];
-            operations(1, 0) [0 "f" => TSkeleton::f];
-            twoway "f" fn f / f_async() -> g::Results<()>, g::SystemException;
+            bases []
+            operations(1, 0) ["f"];
+            own 0..=0;
+            0 twoway "f" fn f / f_async() -> () = g::Results<()>, g::SystemException;
         }
 
         /// IDL abstract interface `letters::interfaces::W`.
@@ -198,15 +294,32 @@ pub mod letters {
             fn f(&self, other: Option<&TRef>) -> Result<(), g::SystemException>;
         }
 
+        /// A reference to an object of the IDL interface `letters::interfaces::W`.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct WRef(g::Reference<dyn W>);
+
+        /// The operations of [`W`], called without waiting for the reply.
+        pub trait WAsync: g::RefTo<dyn W> {
+            /// Begins [`f`](W::f).
+            fn f_async(&self, other: Option<&TRef>) -> g::Pending<(), g::SystemException>;
+        }
+
+        /// A servant of [`W`] that answers later, from any thread; activated as
+        /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+        pub trait DeferredW: Send + Sync + 'static {
+            /// IDL operation `f`.
+            fn f(&self, other: Option<&TRef>, reply: g::Reply<(), g::SystemException>);
+        }
+
         g::interface! {
-            /// A reference to an object of the IDL interface `letters::interfaces::W`.
-            pub WRef: dyn W, WSkeleton, WAsync, DeferredW,
+            WRef: dyn W, WSkeleton, WAsync, DeferredW,
                 TC_W = abstract "IDL:letters/interfaces/W:1.0";
-            bases [];
-            operations(1, 0) [0 "f" => WSkeleton::f];
-            twoway "f" fn f / f_async(
-                other: Option<&TRef> = reference,
-            ) -> g::Results<()>, g::SystemException;
+            bases []
+            operations(1, 0) ["f"];
+            own 0..=0;
+            0 twoway "f" fn f / f_async(
+                other: Option<&TRef> = g::Nillable<TRef>,
+            ) -> () = g::Results<()>, g::SystemException;
         }
 
         /// IDL local interface `letters::interfaces::H`.

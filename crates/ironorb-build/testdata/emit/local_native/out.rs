@@ -50,11 +50,21 @@ pub mod nearby {
     /// IDL interface `nearby::Forward`.
     pub trait Forward: Send + Sync + 'static {}
 
+    /// A reference to an object of the IDL interface `nearby::Forward`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ForwardRef(g::Reference<dyn Forward>);
+
+    /// The operations of [`Forward`], called without waiting for the reply.
+    pub trait ForwardAsync: g::RefTo<dyn Forward> {}
+
+    /// A servant of [`Forward`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredForward: Send + Sync + 'static {}
+
     g::interface! {
-        /// A reference to an object of the IDL interface `nearby::Forward`.
-        pub ForwardRef: dyn Forward, ForwardSkeleton, ForwardAsync, DeferredForward,
+        ForwardRef: dyn Forward, ForwardSkeleton, ForwardAsync, DeferredForward,
             TC_FORWARD = "IDL:nearby/Forward:1.0";
-        bases [];
+        bases []
         operations(1, 0) [];
     }
 
@@ -64,7 +74,9 @@ pub mod nearby {
         pub to: Option<ForwardRef>,
     }
 
-    g::cdr_struct! { Holder: TC_HOLDER = "IDL:nearby/Holder:1.0" { to: Option<ForwardRef> } }
+    g::cdr_struct! {
+        [variable] Holder: TC_HOLDER = "IDL:nearby/Holder:1.0" { to: Option<ForwardRef> }
+    }
 
     /// In what could travel, and now cannot.
     ///
@@ -77,7 +89,7 @@ pub mod nearby {
     }
 
     g::cdr_struct! {
-        Bag: TC_BAG = "IDL:nearby/Bag:1.0" {
+        [variable] Bag: TC_BAG = "IDL:nearby/Bag:1.0" {
             who: g::Local<dyn Visitor>, all: g::Seq<g::Local<dyn Visitor>>,
             mark: Cookie = &TC_COOKIE,
         }
@@ -141,14 +153,31 @@ pub mod nearby {
         fn keep(&self, mark: &Cookie) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `nearby::Depot`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct DepotRef(g::Reference<dyn Depot>);
+
+    /// The operations of [`Depot`], called without waiting for the reply.
+    pub trait DepotAsync: g::RefTo<dyn Depot> {
+        /// Begins [`keep`](Depot::keep).
+        fn keep_async(&self, mark: &Cookie) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Depot`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredDepot: Send + Sync + 'static {
+        /// IDL operation `keep`.
+        fn keep(&self, mark: &Cookie, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `nearby::Depot`.
-        pub DepotRef: dyn Depot, DepotSkeleton, DepotAsync, DeferredDepot,
+        DepotRef: dyn Depot, DepotSkeleton, DepotAsync, DeferredDepot,
             TC_DEPOT = "IDL:nearby/Depot:1.0";
-        bases [];
-        operations(1, 0) [0 "keep" => DepotSkeleton::keep];
-        twoway "keep" fn keep / keep_async(
-            mark: &Cookie = borrowed,
-        ) -> g::Results<()>, g::SystemException;
+        bases []
+        operations(1, 0) ["keep"];
+        own 0..=0;
+        0 twoway "keep" fn keep / keep_async(
+            mark: &Cookie = g::Borrowed<Cookie>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 }

@@ -29,14 +29,80 @@ pub trait Many: Send + Sync + 'static {
     >;
 }
 
+/// A reference to an object of the IDL interface `Many`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ManyRef(::ironorb::generated::Reference<dyn Many>);
+
+/// The operations of [`Many`], called without waiting for the reply.
+pub trait ManyAsync: ::ironorb::generated::RefTo<dyn Many> {
+    /// Begins [`all`](Many::all).
+    fn all_async(
+        &self,
+        d: f64,
+    ) -> ::ironorb::generated::Pending<
+        (
+            i32,
+            i32,
+            String,
+            i16,
+            f64,
+            u8,
+            bool,
+            u8,
+            i32,
+            i32,
+            i32,
+            i32,
+            i32,
+            ::ironorb::generated::WString,
+            f32,
+        ),
+        ::ironorb::generated::SystemException,
+    >;
+}
+
+/// A servant of [`Many`] that answers later, from any thread; activated as
+/// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+pub trait DeferredMany: Send + Sync + 'static {
+    /// IDL operation `all`; gives its result, `a`, `b`, `c`, `d`, `e`, `f`, `g`, `h`, `i`, `j`, `k`, `l`, `m`, `n`.
+    fn all(
+        &self,
+        d: f64,
+        reply: ::ironorb::generated::Reply<
+            (
+                i32,
+                i32,
+                String,
+                i16,
+                f64,
+                u8,
+                bool,
+                u8,
+                i32,
+                i32,
+                i32,
+                i32,
+                i32,
+                ::ironorb::generated::WString,
+                f32,
+            ),
+            ::ironorb::generated::SystemException,
+        >,
+    );
+}
+
 ::ironorb::generated::interface! {
-    /// A reference to an object of the IDL interface `Many`.
-    pub ManyRef: dyn Many, ManySkeleton, ManyAsync, DeferredMany,
+    ManyRef: dyn Many, ManySkeleton, ManyAsync, DeferredMany,
         TC_MANY = "IDL:Many:1.0";
-    bases [];
-    operations(1, 0) [0 "all" => ManySkeleton::all];
-    twoway "all" fn all / all_async(d: f64 = value)
-        -> ::ironorb::generated::Results<(
+    bases []
+    operations(1, 0) ["all"];
+    own 0..=0;
+    0 twoway "all" fn all / all_async(d: f64 = ::ironorb::generated::Copied<f64>)
+        -> (
+            i32, i32, String, i16, f64, u8, bool, u8, i32, i32, i32, i32, i32,
+            ::ironorb::generated::WString, f32,
+        )
+        = ::ironorb::generated::Results<(
             i32, i32, String, i16, f64, u8, bool, u8, i32, i32, i32, i32, i32,
             ::ironorb::generated::WString, f32,
         )>, ::ironorb::generated::SystemException;

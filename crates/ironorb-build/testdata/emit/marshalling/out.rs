@@ -85,14 +85,31 @@ pub mod cold {
         fn told(&self, what: &Either) -> Result<station::Report, station::ToldError>;
     }
 
+    /// A reference to an object of the IDL interface `cold::Station`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct StationRef(g::Reference<dyn Station>);
+
+    /// The operations of [`Station`], called without waiting for the reply.
+    pub trait StationAsync: g::RefTo<dyn Station> {
+        /// Begins [`told`](Station::told).
+        fn told_async(&self, what: &Either) -> g::Pending<station::Report, station::ToldError>;
+    }
+
+    /// A servant of [`Station`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredStation: Send + Sync + 'static {
+        /// IDL operation `told`.
+        fn told(&self, what: &Either, reply: g::Reply<station::Report, station::ToldError>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `cold::Station`.
-        pub StationRef: dyn Station, StationSkeleton, StationAsync, DeferredStation,
+        StationRef: dyn Station, StationSkeleton, StationAsync, DeferredStation,
             TC_STATION = "IDL:cold/Station:1.0";
-        bases [];
-        operations(1, 0) [0 "told" => StationSkeleton::told];
-        twoway "told" fn told / told_async(
-            what: &Either = borrowed,
+        bases []
+        operations(1, 0) ["told"];
+        own 0..=0;
+        0 twoway "told" fn told / told_async(
+            what: &Either = g::Borrowed<Either>,
         ) -> station::Report, station::ToldError, bounds();
     }
 
@@ -132,7 +149,7 @@ pub mod cold {
         pub one: Option<::std::sync::Arc<dyn Near>>,
     }
 
-    g::cdr_struct! { Holds: TC_HOLDS = "IDL:cold/Holds:1.0" { one: g::Local<dyn Near> } }
+    g::cdr_struct! { [variable] Holds: TC_HOLDS = "IDL:cold/Holds:1.0" { one: g::Local<dyn Near> } }
 }
 
 /// IDL module `usual`.

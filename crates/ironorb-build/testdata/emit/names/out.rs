@@ -72,13 +72,30 @@ pub mod type_ {
         fn x(&self) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `type::Thing`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ThingRef_(g::Reference<dyn Thing>);
+
+    /// The operations of [`Thing`], called without waiting for the reply.
+    pub trait ThingAsync_: g::RefTo<dyn Thing> {
+        /// Begins [`x`](Thing::x).
+        fn x_async(&self) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Thing`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredThing_: Send + Sync + 'static {
+        /// IDL operation `x`.
+        fn x(&self, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `type::Thing`.
-        pub ThingRef_: dyn Thing, ThingSkeleton_, ThingAsync_, DeferredThing_,
+        ThingRef_: dyn Thing, ThingSkeleton_, ThingAsync_, DeferredThing_,
             TC_THING_ = "IDL:type/Thing:1.0";
-        bases [];
-        operations(1, 0) [0 "x" => ThingSkeleton_::x];
-        twoway "x" fn x / x_async() -> g::Results<()>, g::SystemException;
+        bases []
+        operations(1, 0) ["x"];
+        own 0..=0;
+        0 twoway "x" fn x / x_async() -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL struct `type::ThingRef`.
@@ -134,33 +151,111 @@ pub mod type_ {
         fn fetch(&self) -> Result<(), clash::FetchError_>;
     }
 
+    /// A reference to an object of the IDL interface `type::clash`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ClashRef(g::Reference<dyn Clash>);
+
+    /// The operations of [`Clash`], called without waiting for the reply.
+    pub trait ClashAsync: g::RefTo<dyn Clash> {
+        /// Begins [`value`](Clash::value).
+        fn value_async(&self) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`set_value__`](Clash::set_value__).
+        fn set_value_async(&self, value: i32) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`set_value`](Clash::set_value).
+        fn set_value_async_(&self, value: i32) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`set_value_`](Clash::set_value_).
+        fn set_value_async__(&self) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`move_`](Clash::move_).
+        fn move_async(
+            &self,
+            match_: i32,
+            match__: i32,
+            async_: i32,
+        ) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`hygiene`](Clash::hygiene).
+        fn hygiene_async(
+            &self,
+            servant: i32,
+            call: i32,
+            r: i32,
+            w: i32,
+            result: i32,
+        ) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`fetch`](Clash::fetch).
+        fn fetch_async(&self) -> g::Pending<(), clash::FetchError_>;
+    }
+
+    /// A servant of [`Clash`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredClash: Send + Sync + 'static {
+        /// Reads the IDL attribute `value`.
+        fn value(&self, reply: g::Reply<i32, g::SystemException>);
+
+        /// Writes the IDL attribute `value`.
+        fn set_value__(&self, value: i32, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `set_value`.
+        fn set_value(&self, value: i32, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `setValue`.
+        fn set_value_(&self, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `move`.
+        fn move_(
+            &self,
+            match_: i32,
+            match__: i32,
+            async_: i32,
+            reply: g::Reply<(), g::SystemException>,
+        );
+
+        /// IDL operation `hygiene`; gives `result`.
+        fn hygiene(
+            &self,
+            servant: i32,
+            call: i32,
+            r: i32,
+            w: i32,
+            result: i32,
+            reply: g::Reply<i32, g::SystemException>,
+        );
+
+        /// IDL operation `fetch`.
+        fn fetch(&self, reply: g::Reply<(), clash::FetchError_>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `type::clash`.
-        pub ClashRef: dyn Clash "clash", ClashSkeleton, ClashAsync, DeferredClash,
+        ClashRef: dyn Clash "clash", ClashSkeleton, ClashAsync, DeferredClash,
             TC_CLASH = "IDL:type/clash:1.0";
-        bases [];
+        bases []
         operations(8, 37) [
-            0 "_get_value" => ClashSkeleton::value, 1 "_set_value" => ClashSkeleton::set_value__,
-            2 "set_value" => ClashSkeleton::set_value, 3 "setValue" => ClashSkeleton::set_value_,
-            4 "move" => ClashSkeleton::move_, 5 "hygiene" => ClashSkeleton::hygiene,
-            6 "fetch" => ClashSkeleton::fetch,
+            "_get_value", "_set_value", "set_value", "setValue", "move", "hygiene", "fetch",
         ];
-        twoway "_get_value" fn value / value_async() -> i32, g::SystemException;
-        twoway "_set_value" fn set_value__ / set_value_async(
-            value: i32 = value,
-        ) -> g::Results<()>, g::SystemException;
-        twoway "set_value" fn set_value / set_value_async_(
-            value: i32 = value,
-        ) -> g::Results<()>, g::SystemException;
-        twoway "setValue" fn set_value_ / set_value_async__() -> g::Results<()>, g::SystemException;
-        twoway "move" fn move_ / move_async(
-            match_: i32 = value, match__: i32 = value, async_: i32 = value,
-        ) -> g::Results<()>, g::SystemException;
-        twoway "hygiene" fn hygiene / hygiene_async(
-            servant: i32 = value, call: i32 = value, r: i32 = value, w: i32 = value,
-            result: i32 = value,
+        own 0..=6;
+        0 twoway "_get_value" fn value / value_async() -> i32, g::SystemException;
+        1 twoway "_set_value" fn set_value__ / set_value_async(
+            value: i32 = g::Copied<i32>,
+        ) -> () = g::Results<()>, g::SystemException;
+        2 twoway "set_value" fn set_value / set_value_async_(
+            value: i32 = g::Copied<i32>,
+        ) -> () = g::Results<()>, g::SystemException;
+        3 twoway "setValue" fn set_value_ / set_value_async__()
+            -> () = g::Results<()>, g::SystemException;
+        4 twoway "move" fn move_ / move_async(
+            match_: i32 = g::Copied<i32>, match__: i32 = g::Copied<i32>,
+            async_: i32 = g::Copied<i32>,
+        ) -> () = g::Results<()>, g::SystemException;
+        5 twoway "hygiene" fn hygiene / hygiene_async(
+            servant: i32 = g::Copied<i32>, call: i32 = g::Copied<i32>, r: i32 = g::Copied<i32>,
+            w: i32 = g::Copied<i32>, result: i32 = g::Copied<i32>,
         ) -> i32, g::SystemException;
-        twoway "fetch" fn fetch / fetch_async() -> g::Results<()>, clash::FetchError_;
+        6 twoway "fetch" fn fetch / fetch_async() -> () = g::Results<()>, clash::FetchError_;
     }
 
     /// What belongs to the IDL interface `type::clash`.
@@ -206,21 +301,43 @@ pub mod type_ {
         fn get_it(&self) -> Result<i32, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `type::derived`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct DerivedRef(g::Reference<dyn Derived>);
+
+    /// The operations of [`Derived`], called without waiting for the reply.
+    pub trait DerivedAsync: g::RefTo<dyn Derived> {
+        /// Begins [`set_value___`](Derived::set_value___).
+        fn set_value_async___(&self) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`get_it`](Derived::get_it).
+        fn get_it_async(&self) -> g::Pending<i32, g::SystemException>;
+    }
+
+    /// A servant of [`Derived`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredDerived: Send + Sync + 'static {
+        /// IDL operation `set_Value_`.
+        fn set_value___(&self, reply: g::Reply<(), g::SystemException>);
+
+        /// Reads the IDL attribute `get_it`.
+        fn get_it(&self, reply: g::Reply<i32, g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `type::derived`.
-        pub DerivedRef: dyn Derived "derived", DerivedSkeleton, DerivedAsync, DeferredDerived,
+        DerivedRef: dyn Derived "derived", DerivedSkeleton, DerivedAsync, DeferredDerived,
             TC_DERIVED = "IDL:type/derived:1.0";
-        bases [ClashRef: dyn Clash];
+        bases [
+            ClashRef: dyn Clash, DeferredClash, 2..=8;
+        ]
         operations(16, 32) [
-            0 "set_Value_" => DerivedSkeleton::set_value___,
-            1 "_get_get_it" => DerivedSkeleton::get_it, 2 "_get_value" => ClashSkeleton::value,
-            3 "_set_value" => ClashSkeleton::set_value__, 4 "set_value" => ClashSkeleton::set_value,
-            5 "setValue" => ClashSkeleton::set_value_, 6 "move" => ClashSkeleton::move_,
-            7 "hygiene" => ClashSkeleton::hygiene, 8 "fetch" => ClashSkeleton::fetch,
+            "set_Value_", "_get_get_it", "_get_value", "_set_value", "set_value", "setValue",
+            "move", "hygiene", "fetch",
         ];
-        twoway "set_Value_" fn set_value___ / set_value_async___()
-            -> g::Results<()>, g::SystemException;
-        twoway "_get_get_it" fn get_it / get_it_async() -> i32, g::SystemException;
+        own 0..=1;
+        0 twoway "set_Value_" fn set_value___ / set_value_async___()
+            -> () = g::Results<()>, g::SystemException;
+        1 twoway "_get_get_it" fn get_it / get_it_async() -> i32, g::SystemException;
     }
 
     /// IDL module `type::str`.
@@ -321,28 +438,87 @@ pub mod type_ {
         fn lock(&self, servant: i32) -> Result<(i32, i32), twice::LockError>;
     }
 
+    /// A reference to an object of the IDL interface `type::Twice`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct TwiceRef(g::Reference<dyn Twice>);
+
+    /// The operations of [`Twice`], called without waiting for the reply.
+    pub trait TwiceAsync: g::RefTo<dyn Twice> {
+        /// Begins [`run`](Twice::run).
+        fn run_async__(&self) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`run_async`](Twice::run_async).
+        fn run_async_async(&self) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`run_async_`](Twice::run_async_).
+        fn run_async_async_(&self) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`clone_`](Twice::clone_).
+        fn clone_async(&self) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`clone`](Twice::clone).
+        fn clone_async_(
+            &self,
+            reply: i32,
+            context: i32,
+            object: i32,
+            e: i32,
+            received: i32,
+        ) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`lock`](Twice::lock).
+        fn lock_async(&self, servant: i32) -> g::Pending<(i32, i32), twice::LockError>;
+    }
+
+    /// A servant of [`Twice`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredTwice: Send + Sync + 'static {
+        /// IDL operation `run`.
+        fn run(&self, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `run_async`.
+        fn run_async(&self, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `run_Async_`.
+        fn run_async_(&self, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `clone_`.
+        fn clone_(&self, reply: g::Reply<(), g::SystemException>);
+
+        /// IDL operation `clone`.
+        fn clone(
+            &self,
+            reply: i32,
+            context: i32,
+            object: i32,
+            e: i32,
+            received: i32,
+            reply: g::Reply<(), g::SystemException>,
+        );
+
+        /// IDL operation `lock`; gives `operation`, `reply`.
+        fn lock(&self, servant: i32, reply: g::Reply<(i32, i32), twice::LockError>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `type::Twice`.
-        pub TwiceRef: dyn Twice, TwiceSkeleton, TwiceAsync, DeferredTwice,
+        TwiceRef: dyn Twice, TwiceSkeleton, TwiceAsync, DeferredTwice,
             TC_TWICE = "IDL:type/Twice:1.0";
-        bases [];
-        operations(8, 32) [
-            0 "run" => TwiceSkeleton::run, 1 "run_async" => TwiceSkeleton::run_async,
-            2 "run_Async_" => TwiceSkeleton::run_async_, 3 "clone_" => TwiceSkeleton::clone_,
-            4 "clone" => TwiceSkeleton::clone, 5 "lock" => TwiceSkeleton::lock,
-        ];
-        twoway "run" fn run / run_async__() -> g::Results<()>, g::SystemException;
-        twoway "run_async" fn run_async / run_async_async() -> g::Results<()>, g::SystemException;
-        twoway "run_Async_" fn run_async_ / run_async_async_()
-            -> g::Results<()>, g::SystemException;
-        twoway "clone_" fn clone_ / clone_async() -> g::Results<()>, g::SystemException;
-        twoway "clone" fn clone / clone_async_(
-            reply: i32 = value, context: i32 = value, object: i32 = value, e: i32 = value,
-            received: i32 = value,
-        ) -> g::Results<()>, g::SystemException, context("context", "reply*");
-        twoway "lock" fn lock / lock_async(
-            servant: i32 = value,
-        ) -> g::Results<(i32, i32)>, twice::LockError;
+        bases []
+        operations(8, 32) ["run", "run_async", "run_Async_", "clone_", "clone", "lock"];
+        own 0..=5;
+        0 twoway "run" fn run / run_async__() -> () = g::Results<()>, g::SystemException;
+        1 twoway "run_async" fn run_async / run_async_async()
+            -> () = g::Results<()>, g::SystemException;
+        2 twoway "run_Async_" fn run_async_ / run_async_async_()
+            -> () = g::Results<()>, g::SystemException;
+        3 twoway "clone_" fn clone_ / clone_async() -> () = g::Results<()>, g::SystemException;
+        4 twoway "clone" fn clone / clone_async_(
+            reply: i32 = g::Copied<i32>, context: i32 = g::Copied<i32>,
+            object: i32 = g::Copied<i32>, e: i32 = g::Copied<i32>, received: i32 = g::Copied<i32>,
+        ) -> () = g::Results<()>, g::SystemException, context("context", "reply*");
+        5 twoway "lock" fn lock / lock_async(
+            servant: i32 = g::Copied<i32>,
+        ) -> (i32, i32) = g::Results<(i32, i32)>, twice::LockError;
     }
 
     /// What belongs to the IDL interface `type::Twice`.

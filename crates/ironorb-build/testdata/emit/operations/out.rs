@@ -50,7 +50,7 @@ pub mod bank {
     }
 
     g::cdr_struct! {
-        Entry: TC_ENTRY = "IDL:example.org/bank/Entry:1.0" { text: String, amount: i64 }
+        [variable] Entry: TC_ENTRY = "IDL:example.org/bank/Entry:1.0" { text: String, amount: i64 }
     }
 
     /// IDL typedef `bank::Rates`.
@@ -119,46 +119,158 @@ pub mod bank {
         fn set_guarded(&self, value: i32) -> Result<(), account::SetGuardedError>;
     }
 
+    /// A reference to an object of the IDL interface `bank::Account`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct AccountRef(g::Reference<dyn Account>);
+
+    /// The operations of [`Account`], called without waiting for the reply.
+    pub trait AccountAsync: g::RefTo<dyn Account> {
+        /// Begins [`deposit`](Account::deposit).
+        fn deposit_async(&self, amount: Cents) -> g::Pending<Cents, account::DepositError>;
+
+        /// Begins [`transfer`](Account::transfer).
+        fn transfer_async(
+            &self,
+            to: Option<&AccountRef>,
+            amount: Cents,
+            text: &str,
+        ) -> g::Pending<(), account::TransferError>;
+
+        /// Begins [`swap`](Account::swap).
+        fn swap_async(
+            &self,
+            entry: &Entry,
+            numbers: &[i32],
+        ) -> g::Pending<(bool, Entry, Numbers, Kind, Option<g::ObjectRef>), g::SystemException>;
+
+        /// Begins [`lend`](Account::lend).
+        fn lend_async(
+            &self,
+            words: &[String],
+            raw: &[u8],
+            rates: &Rates,
+            kind: Kind,
+            wide: &str,
+        ) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`find`](Account::find).
+        fn find_async(&self, pattern: &str) -> g::Pending<i32, g::SystemException>;
+
+        /// Begins [`balance`](Account::balance).
+        fn balance_async(&self) -> g::Pending<Cents, g::SystemException>;
+
+        /// Begins [`owner`](Account::owner).
+        fn owner_async(&self) -> g::Pending<String, g::SystemException>;
+
+        /// Begins [`set_owner`](Account::set_owner).
+        fn set_owner_async(&self, value: &str) -> g::Pending<(), g::SystemException>;
+
+        /// Begins [`guarded`](Account::guarded).
+        fn guarded_async(&self) -> g::Pending<i32, account::GetGuardedError>;
+
+        /// Begins [`set_guarded`](Account::set_guarded).
+        fn set_guarded_async(&self, value: i32) -> g::Pending<(), account::SetGuardedError>;
+    }
+
+    /// A servant of [`Account`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredAccount: Send + Sync + 'static {
+        /// Pays in.
+        ///
+        /// IDL operation `deposit`.
+        fn deposit(&self, amount: Cents, reply: g::Reply<Cents, account::DepositError>);
+
+        /// IDL operation `transfer`.
+        fn transfer(
+            &self,
+            to: Option<&AccountRef>,
+            amount: Cents,
+            text: &str,
+            reply: g::Reply<(), account::TransferError>,
+        );
+
+        /// IDL operation `notify`.
+        fn notify(&self, text: &str);
+
+        /// IDL operation `swap`; gives its result, `entry`, `numbers`, `kind`, `who`.
+        fn swap(
+            &self,
+            entry: &Entry,
+            numbers: &[i32],
+            reply: g::Reply<(bool, Entry, Numbers, Kind, Option<g::ObjectRef>), g::SystemException>,
+        );
+
+        /// IDL operation `lend`.
+        fn lend(
+            &self,
+            words: &[String],
+            raw: &[u8],
+            rates: &Rates,
+            kind: Kind,
+            wide: &str,
+            reply: g::Reply<(), g::SystemException>,
+        );
+
+        /// IDL operation `find`.
+        fn find(&self, pattern: &str, reply: g::Reply<i32, g::SystemException>);
+
+        /// Reads the IDL attribute `balance`.
+        fn balance(&self, reply: g::Reply<Cents, g::SystemException>);
+
+        /// Reads the IDL attribute `owner`.
+        fn owner(&self, reply: g::Reply<String, g::SystemException>);
+
+        /// Writes the IDL attribute `owner`.
+        fn set_owner(&self, value: &str, reply: g::Reply<(), g::SystemException>);
+
+        /// Reads the IDL attribute `guarded`.
+        fn guarded(&self, reply: g::Reply<i32, account::GetGuardedError>);
+
+        /// Writes the IDL attribute `guarded`.
+        fn set_guarded(&self, value: i32, reply: g::Reply<(), account::SetGuardedError>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `bank::Account`.
-        pub AccountRef: dyn Account, AccountSkeleton, AccountAsync, DeferredAccount,
+        AccountRef: dyn Account, AccountSkeleton, AccountAsync, DeferredAccount,
             TC_ACCOUNT = "IDL:example.org/bank/Account:1.0";
-        bases [];
+        bases []
         operations(16, 10) [
-            0 "deposit" => AccountSkeleton::deposit, 1 "transfer" => AccountSkeleton::transfer,
-            2 "notify" => AccountSkeleton::notify, 3 "swap" => AccountSkeleton::swap,
-            4 "lend" => AccountSkeleton::lend, 5 "find" => AccountSkeleton::find,
-            6 "_get_balance" => AccountSkeleton::balance, 7 "_get_owner" => AccountSkeleton::owner,
-            8 "_set_owner" => AccountSkeleton::set_owner,
-            9 "_get_guarded" => AccountSkeleton::guarded,
-            10 "_set_guarded" => AccountSkeleton::set_guarded,
+            "deposit", "transfer", "notify", "swap", "lend", "find", "_get_balance", "_get_owner",
+            "_set_owner", "_get_guarded", "_set_guarded",
         ];
-        twoway "deposit" fn deposit / deposit_async(
-            amount: Cents = value,
+        own 0..=10;
+        0 twoway "deposit" fn deposit / deposit_async(
+            amount: Cents = g::Copied<Cents>,
         ) -> Cents, account::DepositError;
-        twoway "transfer" fn transfer / transfer_async(
-            to: Option<&AccountRef> = reference, amount: Cents = value, text: &str = string,
-        ) -> g::Results<()>, account::TransferError;
-        oneway "notify" fn notify(text: &str = string) -> g::Results<()>, g::SystemException;
-        twoway "swap" fn swap / swap_async(
-            entry: &Entry = borrowed, numbers: &[i32] = numbers(i32),
-        ) -> g::Results<(bool, Entry, Numbers, Kind, Option<g::ObjectRef>)>, g::SystemException;
-        twoway "lend" fn lend / lend_async(
-            words: &[String] = sequence, raw: &[u8] = octets, rates: &Rates = borrowed,
-            kind: Kind = value, wide: &str = wide,
-        ) -> g::Results<()>, g::SystemException;
-        twoway "find" fn find / find_async(
-            pattern: &str = string,
+        1 twoway "transfer" fn transfer / transfer_async(
+            to: Option<&AccountRef> = g::Nillable<AccountRef>, amount: Cents = g::Copied<Cents>,
+            text: &str = g::Text,
+        ) -> () = g::Results<()>, account::TransferError;
+        2 oneway "notify" fn notify(
+            text: &str = g::Text,
+        ) -> () = g::Results<()>, g::SystemException;
+        3 twoway "swap" fn swap / swap_async(
+            entry: &Entry = g::Borrowed<Entry>, numbers: &[i32] = g::Numbers<i32>,
+        )
+            -> (bool, Entry, Numbers, Kind, Option<g::ObjectRef>)
+            = g::Results<(bool, Entry, Numbers, Kind, Option<g::ObjectRef>)>, g::SystemException;
+        4 twoway "lend" fn lend / lend_async(
+            words: &[String] = g::Elements<String>, raw: &[u8] = g::Octets,
+            rates: &Rates = g::Borrowed<Rates>, kind: Kind = g::Copied<Kind>,
+            wide: &str = g::WideText,
+        ) -> () = g::Results<()>, g::SystemException;
+        5 twoway "find" fn find / find_async(
+            pattern: &str = g::Text,
         ) -> i32, g::SystemException, context("region", "color*");
-        twoway "_get_balance" fn balance / balance_async() -> Cents, g::SystemException;
-        twoway "_get_owner" fn owner / owner_async() -> String, g::SystemException;
-        twoway "_set_owner" fn set_owner / set_owner_async(
-            value: &str = string,
-        ) -> g::Results<()>, g::SystemException;
-        twoway "_get_guarded" fn guarded / guarded_async() -> i32, account::GetGuardedError;
-        twoway "_set_guarded" fn set_guarded / set_guarded_async(
-            value: i32 = value,
-        ) -> g::Results<()>, account::SetGuardedError;
+        6 twoway "_get_balance" fn balance / balance_async() -> Cents, g::SystemException;
+        7 twoway "_get_owner" fn owner / owner_async() -> String, g::SystemException;
+        8 twoway "_set_owner" fn set_owner / set_owner_async(
+            value: &str = g::Text,
+        ) -> () = g::Results<()>, g::SystemException;
+        9 twoway "_get_guarded" fn guarded / guarded_async() -> i32, account::GetGuardedError;
+        10 twoway "_set_guarded" fn set_guarded / set_guarded_async(
+            value: i32 = g::Copied<i32>,
+        ) -> () = g::Results<()>, account::SetGuardedError;
     }
 
     /// What belongs to the IDL interface `bank::Account`.
@@ -190,17 +302,41 @@ pub mod bank {
         fn all(&self, but: &[Option<AccountRef>]) -> Result<Accounts, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `bank::Office`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct OfficeRef(g::Reference<dyn Office>);
+
+    /// The operations of [`Office`], called without waiting for the reply.
+    pub trait OfficeAsync: g::RefTo<dyn Office> {
+        /// Begins [`open`](Office::open).
+        fn open_async(&self, owner: &str) -> g::Pending<Option<AccountRef>, g::SystemException>;
+
+        /// Begins [`all`](Office::all).
+        fn all_async(&self, but: &[Option<AccountRef>])
+        -> g::Pending<Accounts, g::SystemException>;
+    }
+
+    /// A servant of [`Office`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredOffice: Send + Sync + 'static {
+        /// IDL operation `open`.
+        fn open(&self, owner: &str, reply: g::Reply<Option<AccountRef>, g::SystemException>);
+
+        /// IDL operation `all`.
+        fn all(&self, but: &[Option<AccountRef>], reply: g::Reply<Accounts, g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `bank::Office`.
-        pub OfficeRef: dyn Office, OfficeSkeleton, OfficeAsync, DeferredOffice,
+        OfficeRef: dyn Office, OfficeSkeleton, OfficeAsync, DeferredOffice,
             TC_OFFICE = "IDL:example.org/bank/Office:1.0";
-        bases [];
-        operations(2, 5) [0 "open" => OfficeSkeleton::open, 1 "all" => OfficeSkeleton::all];
-        twoway "open" fn open / open_async(
-            owner: &str = string,
+        bases []
+        operations(2, 5) ["open", "all"];
+        own 0..=1;
+        0 twoway "open" fn open / open_async(
+            owner: &str = g::Text,
         ) -> Option<AccountRef>, g::SystemException;
-        twoway "all" fn all / all_async(
-            but: &[Option<AccountRef>] = sequence,
+        1 twoway "all" fn all / all_async(
+            but: &[Option<AccountRef>] = g::Elements<Option<AccountRef>>,
         ) -> Accounts, g::SystemException;
     }
 }

@@ -13,7 +13,9 @@ pub mod recursion {
     }
 
     g::cdr_struct! {
-        Tree: TC_TREE = "IDL:recursion/Tree:1.0" { label: String, children: Forest = &TC_FOREST }
+        [variable] Tree: TC_TREE = "IDL:recursion/Tree:1.0" {
+            label: String, children: Forest = &TC_FOREST,
+        }
     }
 
     /// IDL typedef `recursion::Forest`.
@@ -31,7 +33,7 @@ pub mod recursion {
     }
 
     g::cdr_struct! {
-        Chain: TC_CHAIN = "IDL:recursion/Chain:1.0" {
+        [variable] Chain: TC_CHAIN = "IDL:recursion/Chain:1.0" {
             value: f64,
             next: g::Seq<Chain, 1> = &g::TypeDef::Sequence { element: &TC_CHAIN, bound: 1 },
         }
@@ -72,14 +74,41 @@ pub mod recursion {
         fn grow(&self, seed: &Tree) -> Result<Tree, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `recursion::Walker`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct WalkerRef(g::Reference<dyn Walker>);
+
+    /// The operations of [`Walker`], called without waiting for the reply.
+    pub trait WalkerAsync: g::RefTo<dyn Walker> {
+        /// Begins [`step`](Walker::step).
+        fn step_async(&self, from: &Link) -> g::Pending<Link, g::SystemException>;
+
+        /// Begins [`grow`](Walker::grow).
+        fn grow_async(&self, seed: &Tree) -> g::Pending<Tree, g::SystemException>;
+    }
+
+    /// A servant of [`Walker`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredWalker: Send + Sync + 'static {
+        /// IDL operation `step`.
+        fn step(&self, from: &Link, reply: g::Reply<Link, g::SystemException>);
+
+        /// IDL operation `grow`.
+        fn grow(&self, seed: &Tree, reply: g::Reply<Tree, g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `recursion::Walker`.
-        pub WalkerRef: dyn Walker, WalkerSkeleton, WalkerAsync, DeferredWalker,
+        WalkerRef: dyn Walker, WalkerSkeleton, WalkerAsync, DeferredWalker,
             TC_WALKER = "IDL:recursion/Walker:1.0";
-        bases [];
-        operations(2, 0) [0 "step" => WalkerSkeleton::step, 1 "grow" => WalkerSkeleton::grow];
-        twoway "step" fn step / step_async(from: &Link = borrowed) -> Link, g::SystemException;
-        twoway "grow" fn grow / grow_async(seed: &Tree = borrowed) -> Tree, g::SystemException;
+        bases []
+        operations(2, 0) ["step", "grow"];
+        own 0..=1;
+        0 twoway "step" fn step / step_async(
+            from: &Link = g::Borrowed<Link>,
+        ) -> Link, g::SystemException;
+        1 twoway "grow" fn grow / grow_async(
+            seed: &Tree = g::Borrowed<Tree>,
+        ) -> Tree, g::SystemException;
     }
 
     /// IDL struct `recursion::Link`.
@@ -88,5 +117,7 @@ pub mod recursion {
         pub next: Option<WalkerRef>,
     }
 
-    g::cdr_struct! { Link: TC_LINK = "IDL:recursion/Link:1.0" { next: Option<WalkerRef> } }
+    g::cdr_struct! {
+        [variable] Link: TC_LINK = "IDL:recursion/Link:1.0" { next: Option<WalkerRef> }
+    }
 }

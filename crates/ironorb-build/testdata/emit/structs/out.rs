@@ -151,7 +151,7 @@ pub mod shapes {
     }
 
     g::cdr_struct! {
-        Sparse: TC_SPARSE = "IDL:shapes/Sparse:1.0" {
+        [variable] Sparse: TC_SPARSE = "IDL:shapes/Sparse:1.0" {
             before: Nothing, mark: u8, two: [Nothing; 2], many: Vec<Nothing>,
             few: g::Seq<Nothing, 3>,
             deep: Vec<Sparse> = &g::TypeDef::Sequence { element: &TC_SPARSE, bound: 0 },
@@ -168,15 +168,43 @@ pub mod shapes {
         ) -> Result<(Nothing, Sparse, Nothing), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `shapes::Sink`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct SinkRef(g::Reference<dyn Sink>);
+
+    /// The operations of [`Sink`], called without waiting for the reply.
+    pub trait SinkAsync: g::RefTo<dyn Sink> {
+        /// Begins [`pass`](Sink::pass).
+        fn pass_async(
+            &self,
+            a: &Nothing,
+            b: &Sparse,
+        ) -> g::Pending<(Nothing, Sparse, Nothing), g::SystemException>;
+    }
+
+    /// A servant of [`Sink`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredSink: Send + Sync + 'static {
+        /// IDL operation `pass`; gives its result, `b`, `c`.
+        fn pass(
+            &self,
+            a: &Nothing,
+            b: &Sparse,
+            reply: g::Reply<(Nothing, Sparse, Nothing), g::SystemException>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `shapes::Sink`.
-        pub SinkRef: dyn Sink, SinkSkeleton, SinkAsync, DeferredSink,
+        SinkRef: dyn Sink, SinkSkeleton, SinkAsync, DeferredSink,
             TC_SINK = "IDL:shapes/Sink:1.0";
-        bases [];
-        operations(1, 0) [0 "pass" => SinkSkeleton::pass];
-        twoway "pass" fn pass / pass_async(
-            a: &Nothing = borrowed, b: &Sparse = borrowed,
-        ) -> g::Results<(Nothing, Sparse, Nothing)>, g::SystemException, bounds();
+        bases []
+        operations(1, 0) ["pass"];
+        own 0..=0;
+        0 twoway "pass" fn pass / pass_async(
+            a: &Nothing = g::Borrowed<Nothing>, b: &Sparse = g::Borrowed<Sparse>,
+        )
+            -> (Nothing, Sparse, Nothing)
+            = g::Results<(Nothing, Sparse, Nothing)>, g::SystemException, bounds();
     }
 
     /// IDL exception `shapes::Refused`.

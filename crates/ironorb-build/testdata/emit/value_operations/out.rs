@@ -11,13 +11,32 @@ pub mod drawing {
         fn print(&self, prefix: &str) -> Result<String, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `drawing::Printable`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct PrintableRef(g::Reference<dyn Printable>);
+
+    /// The operations of [`Printable`], called without waiting for the reply.
+    pub trait PrintableAsync: g::RefTo<dyn Printable> {
+        /// Begins [`print`](Printable::print).
+        fn print_async(&self, prefix: &str) -> g::Pending<String, g::SystemException>;
+    }
+
+    /// A servant of [`Printable`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredPrintable: Send + Sync + 'static {
+        /// IDL operation `print`.
+        fn print(&self, prefix: &str, reply: g::Reply<String, g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `drawing::Printable`.
-        pub PrintableRef: dyn Printable, PrintableSkeleton, PrintableAsync, DeferredPrintable,
+        PrintableRef: dyn Printable, PrintableSkeleton, PrintableAsync, DeferredPrintable,
             TC_PRINTABLE = "IDL:drawing/Printable:1.0";
-        bases [];
-        operations(1, 0) [0 "print" => PrintableSkeleton::print];
-        twoway "print" fn print / print_async(prefix: &str = string) -> String, g::SystemException;
+        bases []
+        operations(1, 0) ["print"];
+        own 0..=0;
+        0 twoway "print" fn print / print_async(
+            prefix: &str = g::Text,
+        ) -> String, g::SystemException;
     }
 
     /// IDL exception `drawing::Unfit`.
@@ -185,18 +204,39 @@ pub mod drawing {
         fn set_title(&self, value: &str) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `drawing::Titled`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct TitledRef(g::Reference<dyn Titled>);
+
+    /// The operations of [`Titled`], called without waiting for the reply.
+    pub trait TitledAsync: g::RefTo<dyn Titled> {
+        /// Begins [`title`](Titled::title).
+        fn title_async(&self) -> g::Pending<String, g::SystemException>;
+
+        /// Begins [`set_title`](Titled::set_title).
+        fn set_title_async(&self, value: &str) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Titled`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredTitled: Send + Sync + 'static {
+        /// Reads the IDL attribute `title`.
+        fn title(&self, reply: g::Reply<String, g::SystemException>);
+
+        /// Writes the IDL attribute `title`.
+        fn set_title(&self, value: &str, reply: g::Reply<(), g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `drawing::Titled`.
-        pub TitledRef: dyn Titled, TitledSkeleton, TitledAsync, DeferredTitled,
+        TitledRef: dyn Titled, TitledSkeleton, TitledAsync, DeferredTitled,
             TC_TITLED = "IDL:drawing/Titled:1.0";
-        bases [];
-        operations(2, 2) [
-            0 "_get_title" => TitledSkeleton::title, 1 "_set_title" => TitledSkeleton::set_title,
-        ];
-        twoway "_get_title" fn title / title_async() -> String, g::SystemException;
-        twoway "_set_title" fn set_title / set_title_async(
-            value: &str = string,
-        ) -> g::Results<()>, g::SystemException;
+        bases []
+        operations(2, 2) ["_get_title", "_set_title"];
+        own 0..=1;
+        0 twoway "_get_title" fn title / title_async() -> String, g::SystemException;
+        1 twoway "_set_title" fn set_title / set_title_async(
+            value: &str = g::Text,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL valuetype `drawing::Gauge`.
@@ -273,18 +313,50 @@ pub mod drawing {
         fn total(&self, shapes: &[g::Link<Shape>]) -> Result<f64, g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `drawing::Board`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct BoardRef(g::Reference<dyn Board>);
+
+    /// The operations of [`Board`], called without waiting for the reply.
+    pub trait BoardAsync: g::RefTo<dyn Board> {
+        /// Begins [`largest`](Board::largest).
+        fn largest_async(
+            &self,
+            first: Option<&g::Value<dyn Drawable>>,
+            second: Option<&g::Value<Shape>>,
+        ) -> g::Pending<Option<g::Value<dyn Drawable>>, g::SystemException>;
+
+        /// Begins [`total`](Board::total).
+        fn total_async(&self, shapes: &[g::Link<Shape>]) -> g::Pending<f64, g::SystemException>;
+    }
+
+    /// A servant of [`Board`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredBoard: Send + Sync + 'static {
+        /// IDL operation `largest`.
+        fn largest(
+            &self,
+            first: Option<&g::Value<dyn Drawable>>,
+            second: Option<&g::Value<Shape>>,
+            reply: g::Reply<Option<g::Value<dyn Drawable>>, g::SystemException>,
+        );
+
+        /// IDL operation `total`.
+        fn total(&self, shapes: &[g::Link<Shape>], reply: g::Reply<f64, g::SystemException>);
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `drawing::Board`.
-        pub BoardRef: dyn Board, BoardSkeleton, BoardAsync, DeferredBoard,
+        BoardRef: dyn Board, BoardSkeleton, BoardAsync, DeferredBoard,
             TC_BOARD = "IDL:drawing/Board:1.0";
-        bases [];
-        operations(2, 0) [0 "largest" => BoardSkeleton::largest, 1 "total" => BoardSkeleton::total];
-        twoway "largest" fn largest / largest_async(
-            first: Option<&g::Value<dyn Drawable>> = reference,
-            second: Option<&g::Value<Shape>> = reference,
+        bases []
+        operations(2, 0) ["largest", "total"];
+        own 0..=1;
+        0 twoway "largest" fn largest / largest_async(
+            first: Option<&g::Value<dyn Drawable>> = g::Nillable<g::Value<dyn Drawable>>,
+            second: Option<&g::Value<Shape>> = g::Nillable<g::Value<Shape>>,
         ) -> Option<g::Value<dyn Drawable>>, g::SystemException;
-        twoway "total" fn total / total_async(
-            shapes: &[g::Link<Shape>] = sequence,
+        1 twoway "total" fn total / total_async(
+            shapes: &[g::Link<Shape>] = g::Elements<g::Link<Shape>>,
         ) -> f64, g::SystemException;
     }
 

@@ -44,7 +44,7 @@ pub mod graphs {
     }
 
     g::cdr_struct! {
-        Edge: TC_EDGE = "IDL:graphs/Edge:1.0" {
+        [variable] Edge: TC_EDGE = "IDL:graphs/Edge:1.0" {
             from: g::Link<Node> = &TC_NODE, to: g::Link<Node> = &TC_NODE, weight: f64,
         }
     }
@@ -160,27 +160,87 @@ pub mod graphs {
         fn set_current(&self, value: Option<&g::Value<Node>>) -> Result<(), g::SystemException>;
     }
 
+    /// A reference to an object of the IDL interface `graphs::Walker`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct WalkerRef(g::Reference<dyn Walker>);
+
+    /// The operations of [`Walker`], called without waiting for the reply.
+    pub trait WalkerAsync: g::RefTo<dyn Walker> {
+        /// Begins [`echo`](Walker::echo).
+        fn echo_async(
+            &self,
+            start: Option<&g::Value<Node>>,
+            others: &[g::Link<Node>],
+        ) -> g::Pending<(Option<g::Value<Node>>, Nodes, Maybe), walker::EchoError>;
+
+        /// Begins [`any_value`](Walker::any_value).
+        fn any_value_async(
+            &self,
+            value: Option<&g::Value<dyn g::ValueBase>>,
+            between: &Edge,
+        ) -> g::Pending<Option<g::Value<dyn g::ValueBase>>, g::SystemException>;
+
+        /// Begins [`current`](Walker::current).
+        fn current_async(&self) -> g::Pending<Option<g::Value<Node>>, g::SystemException>;
+
+        /// Begins [`set_current`](Walker::set_current).
+        fn set_current_async(
+            &self,
+            value: Option<&g::Value<Node>>,
+        ) -> g::Pending<(), g::SystemException>;
+    }
+
+    /// A servant of [`Walker`] that answers later, from any thread; activated as
+    /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+    pub trait DeferredWalker: Send + Sync + 'static {
+        /// IDL operation `echo`; gives its result, `others`, `last`.
+        fn echo(
+            &self,
+            start: Option<&g::Value<Node>>,
+            others: &[g::Link<Node>],
+            reply: g::Reply<(Option<g::Value<Node>>, Nodes, Maybe), walker::EchoError>,
+        );
+
+        /// IDL operation `any_value`.
+        fn any_value(
+            &self,
+            value: Option<&g::Value<dyn g::ValueBase>>,
+            between: &Edge,
+            reply: g::Reply<Option<g::Value<dyn g::ValueBase>>, g::SystemException>,
+        );
+
+        /// Reads the IDL attribute `current`.
+        fn current(&self, reply: g::Reply<Option<g::Value<Node>>, g::SystemException>);
+
+        /// Writes the IDL attribute `current`.
+        fn set_current(
+            &self,
+            value: Option<&g::Value<Node>>,
+            reply: g::Reply<(), g::SystemException>,
+        );
+    }
+
     g::interface! {
-        /// A reference to an object of the IDL interface `graphs::Walker`.
-        pub WalkerRef: dyn Walker, WalkerSkeleton, WalkerAsync, DeferredWalker,
+        WalkerRef: dyn Walker, WalkerSkeleton, WalkerAsync, DeferredWalker,
             TC_WALKER = "IDL:graphs/Walker:1.0";
-        bases [];
-        operations(4, 7) [
-            0 "echo" => WalkerSkeleton::echo, 1 "any_value" => WalkerSkeleton::any_value,
-            2 "_get_current" => WalkerSkeleton::current,
-            3 "_set_current" => WalkerSkeleton::set_current,
-        ];
-        twoway "echo" fn echo / echo_async(
-            start: Option<&g::Value<Node>> = reference, others: &[g::Link<Node>] = sequence,
-        ) -> g::Results<(Option<g::Value<Node>>, Nodes, Maybe)>, walker::EchoError;
-        twoway "any_value" fn any_value / any_value_async(
-            value: Option<&g::Value<dyn g::ValueBase>> = reference, between: &Edge = borrowed,
+        bases []
+        operations(4, 7) ["echo", "any_value", "_get_current", "_set_current"];
+        own 0..=3;
+        0 twoway "echo" fn echo / echo_async(
+            start: Option<&g::Value<Node>> = g::Nillable<g::Value<Node>>,
+            others: &[g::Link<Node>] = g::Elements<g::Link<Node>>,
+        )
+            -> (Option<g::Value<Node>>, Nodes, Maybe)
+            = g::Results<(Option<g::Value<Node>>, Nodes, Maybe)>, walker::EchoError;
+        1 twoway "any_value" fn any_value / any_value_async(
+            value: Option<&g::Value<dyn g::ValueBase>> = g::Nillable<g::Value<dyn g::ValueBase>>,
+            between: &Edge = g::Borrowed<Edge>,
         ) -> Option<g::Value<dyn g::ValueBase>>, g::SystemException;
-        twoway "_get_current" fn current / current_async()
+        2 twoway "_get_current" fn current / current_async()
             -> Option<g::Value<Node>>, g::SystemException;
-        twoway "_set_current" fn set_current / set_current_async(
-            value: Option<&g::Value<Node>> = reference,
-        ) -> g::Results<()>, g::SystemException;
+        3 twoway "_set_current" fn set_current / set_current_async(
+            value: Option<&g::Value<Node>> = g::Nillable<g::Value<Node>>,
+        ) -> () = g::Results<()>, g::SystemException;
     }
 
     /// What belongs to the IDL interface `graphs::Walker`.

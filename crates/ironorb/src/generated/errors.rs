@@ -1,0 +1,56 @@
+//! What the errors of operations are made with.
+//!
+//! Functions and not `From` and `?` in generated code: the compiler has less to find out where a type is named.
+
+use ironorb_giop::any::ExtractError;
+use ironorb_giop::typecode::BadType;
+use ironorb_giop::url::UrlError;
+use ironorb_giop::{Malformed, Misuse, Reader, SystemException, Unmarshal, Writer};
+
+use crate::poa::PoaError;
+
+/// Reads the members of a user exception.
+pub fn read_exception<X: Unmarshal, E>(
+    r: &mut Reader<'_>,
+    error: fn(X) -> E,
+) -> Result<Option<E>, Malformed> {
+    Ok(Some(error(r.get()?)))
+}
+
+/// Reads a value that is one part to the interpreter.
+#[inline]
+pub fn read_whole<T: Unmarshal>(value: &mut T, r: &mut Reader<'_>) -> Result<(), Malformed> {
+    *value = r.get()?;
+    Ok(())
+}
+
+/// Writes a value that is one part to the interpreter.
+#[inline]
+pub fn write_whole<T: ironorb_giop::Marshal>(value: &T, w: &mut Writer<'_>) -> Result<(), Misuse> {
+    w.put(value)
+}
+
+macro_rules! as_system_exceptions {
+    ($($name:ident: $error:ident;)*) => {
+        /// Errors as the system exceptions that they are.
+        pub mod system {
+            use super::*;
+
+            $(
+                /// The system exception that this is.
+                pub fn $name(error: $error) -> SystemException {
+                    error.into()
+                }
+            )*
+        }
+    };
+}
+
+as_system_exceptions! {
+    misuse: Misuse;
+    malformed: Malformed;
+    extract: ExtractError;
+    bad_type: BadType;
+    url: UrlError;
+    poa: PoaError;
+}
