@@ -46,7 +46,7 @@ pub mod catalogue {
         bases []
         operations(1, 0) ["describe"];
         own 0..=0;
-        0 twoway "describe" fn describe / describe_async(
+        0 g::N0: twoway "describe" fn describe / describe_async(
             language: &str = g::Text,
         ) -> String, describable::DescribeError;
     }
@@ -88,11 +88,12 @@ pub mod catalogue {
         PricedRef: dyn Priced, PricedSkeleton, PricedAsync, DeferredPriced,
             TC_PRICED = abstract "IDL:catalogue/Priced:1.0";
         bases [
-            DescribableRef: dyn Describable, DeferredDescribable, 1..=1;
+            DescribableRef: dyn Describable,
+                DeferredDescribable, "IDL:catalogue/Describable:1.0", 1..=1;
         ]
         operations(2, 0) ["_get_price", "describe"];
         own 0..=0;
-        0 twoway "_get_price" fn price / price_async() -> i32, g::SystemException;
+        0 g::N0: twoway "_get_price" fn price / price_async() -> i32, g::SystemException;
     }
 
     /// IDL typedef `catalogue::Things`.
@@ -160,12 +161,13 @@ pub mod catalogue {
         ShelfRef: dyn Shelf, ShelfSkeleton, ShelfAsync, DeferredShelf,
             TC_SHELF = "IDL:catalogue/Shelf:1.0";
         bases [
-            PricedRef: dyn Priced, DeferredPriced, 1..=1;
-            DescribableRef: dyn Describable, DeferredDescribable, 2..=2;
+            PricedRef: dyn Priced, DeferredPriced, "IDL:catalogue/Priced:1.0", 1..=1;
+            DescribableRef: dyn Describable,
+                DeferredDescribable, "IDL:catalogue/Describable:1.0", 2..=2;
         ]
         operations(4, 0) ["fill", "_get_price", "describe"];
         own 0..=0;
-        0 twoway "fill" fn fill / fill_async(
+        0 g::N0: twoway "fill" fn fill / fill_async(
             all: &[g::Abstract<DescribableRef>] = g::Elements<g::Abstract<DescribableRef>>,
         ) -> () = g::Results<()>, g::SystemException;
     }
@@ -299,21 +301,21 @@ pub mod catalogue {
         bases []
         operations(4, 13) ["find", "echo", "_get_current", "_set_current"];
         own 0..=3;
-        0 twoway "find" fn find / find_async(
+        0 g::N0: twoway "find" fn find / find_async(
             name: &str = g::Text,
-            best: &g::Abstract<PricedRef> = g::Borrowed<g::Abstract<PricedRef>>,
+             best: &g::Abstract<PricedRef> = g::Borrowed<g::Abstract<PricedRef>>,
         )
             -> (g::Abstract<DescribableRef>, g::Abstract<PricedRef>, Bid)
             = g::Results<(
                 g::Abstract<DescribableRef>, g::Abstract<PricedRef>, Bid,
             )>, g::SystemException;
-        1 twoway "echo" fn echo / echo_async(
+        1 g::N1: twoway "echo" fn echo / echo_async(
             all: &[g::Abstract<DescribableRef>] = g::Elements<g::Abstract<DescribableRef>>,
-            bid_here: &Bid = g::Borrowed<Bid>,
+             bid_here: &Bid = g::Borrowed<Bid>,
         ) -> Things, g::SystemException;
-        2 twoway "_get_current" fn current / current_async()
+        2 g::N2: twoway "_get_current" fn current / current_async()
             -> g::Abstract<DescribableRef>, g::SystemException;
-        3 twoway "_set_current" fn set_current / set_current_async(
+        3 g::N3: twoway "_set_current" fn set_current / set_current_async(
             value: &g::Abstract<DescribableRef> = g::Borrowed<g::Abstract<DescribableRef>>,
         ) -> () = g::Results<()>, g::SystemException;
     }

@@ -154,21 +154,21 @@ pub mod dynamic {
         bases []
         operations(8, 4) ["echo", "type_of", "list", "_get_current", "_set_current"];
         own 0..=4;
-        0 twoway "echo" fn echo / echo_async(
+        0 g::N0: twoway "echo" fn echo / echo_async(
             value: &g::Any = g::Borrowed<g::Any>,
         ) -> g::Any, g::SystemException;
-        1 twoway "type_of" fn type_of / type_of_async(
+        1 g::N1: twoway "type_of" fn type_of / type_of_async(
             value: &g::Any = g::Borrowed<g::Any>, wanted: &g::TypeCode = g::Borrowed<g::TypeCode>,
         )
             -> (g::TypeCode, g::TypeCode)
             = g::Results<(g::TypeCode, g::TypeCode)>, store::TypeOfError;
-        2 twoway "list" fn list / list_async(
+        2 g::N2: twoway "list" fn list / list_async(
             values: &[g::Any] = g::Elements<g::Any>, first: &g::Any = g::Borrowed<g::Any>,
         )
             -> (Properties, g::Any, Either)
             = g::Results<(Properties, g::Any, Either)>, g::SystemException;
-        3 twoway "_get_current" fn current / current_async() -> g::Any, g::SystemException;
-        4 twoway "_set_current" fn set_current / set_current_async(
+        3 g::N3: twoway "_get_current" fn current / current_async() -> g::Any, g::SystemException;
+        4 g::N4: twoway "_set_current" fn set_current / set_current_async(
             value: &g::Any = g::Borrowed<g::Any>,
         ) -> () = g::Results<()>, g::SystemException;
     }

@@ -41,9 +41,9 @@ pub mod bounds {
     g::cdr_struct! {
         [variable] Holder: TC_HOLDER = "IDL:bounds/Holder:1.0" {
             tag: g::Str<5> = &TC_CODE, wide: g::WStr<4>, raw: g::Seq<u8, 8>,
-            tags: g::Seq<g::Str<5>, 3> = &TC_CODES,
-            both: g::Arr<g::Seq<g::Str<5>, 3>, 2> = &TC_PAGES,
-            cells: g::Seq<g::Seq<g::Str<2>>> = &TC_TABLE,
+             tags: g::Seq<g::Str<5>, 3> = &TC_CODES,
+             both: g::Arr<g::Seq<g::Str<5>, 3>, 2> = &TC_PAGES,
+             cells: g::Seq<g::Seq<g::Str<2>>> = &TC_TABLE,
         }
     }
 
@@ -62,7 +62,7 @@ pub mod bounds {
         default { Both(g::Arr<g::Seq<g::Str<5>, 3>, 2>) unless [1 | 2 | 3] }
         labels [
             1 "tag" g::Str<5> = &TC_CODE, 2 "numbers" g::Seq<i32, 2>, 3 "numbers" g::Seq<i32, 2>,
-            0 "both" g::Arr<g::Seq<g::Str<5>, 3>, 2> = &TC_PAGES,
+             0 "both" g::Arr<g::Seq<g::Str<5>, 3>, 2> = &TC_PAGES,
         ] default 3;
         initial One Tag;
     }
@@ -164,23 +164,23 @@ pub mod bounds {
         bases []
         operations(8, 4) ["check", "all", "turn", "_get_current", "_set_current"];
         own 0..=4;
-        0 twoway "check" fn check / check_async(
+        0 g::N0: twoway "check" fn check / check_async(
             a: &str = g::Checked<g::Str<5>>, b: &[Code] = g::Checked<g::Seq<g::Str<5>, 3>>,
-            wide: &str = g::Checked<g::WStr<3>>,
+             wide: &str = g::Checked<g::WStr<3>>,
         )
             -> (Code, Codes)
             = g::Results<(g::Str<5>, g::Seq<g::Str<5>, 3>)>, g::SystemException, bounds();
-        1 twoway "all" fn all / all_async(
+        1 g::N1: twoway "all" fn all / all_async(
             a: &Holder = g::Borrowed<Holder>,
-            b: &Pages = g::Checked<g::Arr<g::Seq<g::Str<5>, 3>, 2>>,
-            c: &Choice = g::Borrowed<Choice>,
+             b: &Pages = g::Checked<g::Arr<g::Seq<g::Str<5>, 3>, 2>>,
+             c: &Choice = g::Borrowed<Choice>,
         ) -> () = g::Results<()>, g::SystemException, bounds();
-        2 twoway "turn" fn turn / turn_async(
+        2 g::N2: twoway "turn" fn turn / turn_async(
             asked: &Flags = g::Borrowed<Flags>,
         ) -> Flags, g::SystemException, bounds();
-        3 twoway "_get_current" fn current / current_async()
+        3 g::N3: twoway "_get_current" fn current / current_async()
             -> Codes = g::Seq<g::Str<5>, 3>, g::SystemException, bounds();
-        4 twoway "_set_current" fn set_current / set_current_async(
+        4 g::N4: twoway "_set_current" fn set_current / set_current_async(
             value: &[Code] = g::Checked<g::Seq<g::Str<5>, 3>>,
         ) -> () = g::Results<()>, g::SystemException, bounds();
     }

@@ -100,8 +100,8 @@ pub mod boxes {
     g::cdr_struct! {
         [variable] Labels: TC_LABELS = "IDL:boxes/Labels:1.0" {
             first: g::Link<Text> = &TC_TEXT, all: g::Link<Names> = &TC_NAMES,
-            more: Vec<g::Link<Text>> = &g::TypeDef::Sequence { element: &TC_TEXT, bound: 0 },
-            standard: g::Link<super::corba::StringValue> = &super::corba::TC_STRING_VALUE,
+             more: Vec<g::Link<Text>> = &g::TypeDef::Sequence { element: &TC_TEXT, bound: 0 },
+             standard: g::Link<super::corba::StringValue> = &super::corba::TC_STRING_VALUE,
         }
     }
 
@@ -162,15 +162,16 @@ pub mod boxes {
         bases []
         operations(2, 1) ["echo", "list"];
         own 0..=1;
-        0 twoway "echo" fn echo / echo_async(
+        0 g::N0: twoway "echo" fn echo / echo_async(
             what: Option<&g::Value<Text>> = g::Nillable<g::Value<Text>>,
-            at: Option<&g::Value<Place>> = g::Nillable<g::Value<Place>>,
-            by: Option<&g::Value<Brief>> = g::Nillable<g::Value<Brief>>,
-            wide: Option<&g::Value<super::corba::WStringValue>> = g::Nillable<g::Value<super::corba::WStringValue>>,
+             at: Option<&g::Value<Place>> = g::Nillable<g::Value<Place>>,
+             by: Option<&g::Value<Brief>> = g::Nillable<g::Value<Brief>>,
+             wide: Option<&g::Value<super::corba::WStringValue>>
+                = g::Nillable<g::Value<super::corba::WStringValue>>,
         )
             -> (Option<g::Value<Text>>, Option<g::Value<Place>>)
             = g::Results<(Option<g::Value<Text>>, Option<g::Value<Place>>)>, g::SystemException;
-        1 twoway "list" fn list / list_async(
+        1 g::N1: twoway "list" fn list / list_async(
             these: &Labels = g::Borrowed<Labels>,
         ) -> Labels, g::SystemException;
     }

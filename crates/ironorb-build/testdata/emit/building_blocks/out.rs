@@ -148,11 +148,11 @@ pub mod blocks {
     g::cdr_struct! {
         Derived: TC_DERIVED = "IDL:blocks/Derived:1.0" {
             [small: i8, byte: u8, a: i16, b: u16, c: i32, d: u32, e: i64, f: u64], [many: Vec<i8>],
-            [some: [i8; 3]], [bytes: Vec<u8>], [years: Ages = &TC_AGES],
-            [these: g::Map<g::Str<5>, g::Seq<i32, 2>, 3> = &TC_FEW], [deep: Nested = &TC_NESTED],
-            [some_letters: Letters = &TC_LETTERS],
-            [some_labels: g::Map<u64, g::Str<2>, 2> = &TC_LABELS],
-            [allowed: g::BTreeMap<g::WString, Rights>], [head: Header], [tail: Wide],
+             [some: [i8; 3]], [bytes: Vec<u8>], [years: Ages = &TC_AGES],
+             [these: g::Map<g::Str<5>, g::Seq<i32, 2>, 3> = &TC_FEW], [deep: Nested = &TC_NESTED],
+             [some_letters: Letters = &TC_LETTERS],
+             [some_labels: g::Map<u64, g::Str<2>, 2> = &TC_LABELS],
+             [allowed: g::BTreeMap<g::WString, Rights>], [head: Header], [tail: Wide],
         }
     }
 
@@ -193,8 +193,8 @@ pub mod blocks {
     g::cdr_struct! {
         Settings: TC_SETTINGS = "IDL:blocks/Settings:1.0" {
             [retries: i32], [owner: String], [enabled: bool, ratio: f32, paint: Color],
-            [comment: String], [granted: Rights], [price: g::Fixed<5, 2>], [sign: g::WString],
-            [third: g::LongDouble], [least: i32],
+             [comment: String], [granted: Rights], [price: g::Fixed<5, 2>], [sign: g::WString],
+             [third: g::LongDouble], [least: i32],
         }
     }
 
@@ -487,31 +487,31 @@ pub mod blocks {
         bases []
         operations(8, 33) ["echo", "allowed", "label", "unions", "_get_current", "_set_current"];
         own 0..=5;
-        0 twoway "echo" fn echo / echo_async(
+        0 g::N0: twoway "echo" fn echo / echo_async(
             first: &Ages = g::Borrowed<Ages>,
-            second: &Few = g::Checked<g::Map<g::Str<5>, g::Seq<i32, 2>, 3>>,
+             second: &Few = g::Checked<g::Map<g::Str<5>, g::Seq<i32, 2>, 3>>,
         )
             -> (Ages, Few, Letters)
             = g::Results<(
                 Ages, g::Map<g::Str<5>, g::Seq<i32, 2>, 3>, Letters,
             )>, g::SystemException, bounds();
-        1 twoway "allowed" fn allowed / allowed_async(
+        1 g::N1: twoway "allowed" fn allowed / allowed_async(
             asked: Rights = g::Copied<Rights>, head: &Header = g::Borrowed<Header>,
-            tail: &Wide = g::Borrowed<Wide>, small: i8 = g::Copied<i8>, byte: u8 = g::Copied<u8>,
+             tail: &Wide = g::Borrowed<Wide>, small: i8 = g::Copied<i8>, byte: u8 = g::Copied<u8>,
         ) -> (Rights, Wide) = g::Results<(Rights, Wide)>, g::SystemException, bounds();
-        2 twoway "label" fn label / label_async(
+        2 g::N2: twoway "label" fn label / label_async(
             some_labels: &Labels = g::Checked<g::Map<u64, g::Str<2>, 2>>,
-            many: &[i8] = g::Elements<i8>, bytes: &[u8] = g::Octets,
+             many: &[i8] = g::Elements<i8>, bytes: &[u8] = g::Octets,
         ) -> Labels = g::Map<u64, g::Str<2>, 2>, g::SystemException, bounds();
-        3 twoway "unions" fn unions / unions_async(
+        3 g::N3: twoway "unions" fn unions / unions_async(
             a: &ByByte = g::Borrowed<ByByte>, b: &BySmall = g::Borrowed<BySmall>,
-            c: &ByWide = g::Borrowed<ByWide>, d: &ByUint8 = g::Borrowed<ByUint8>,
+             c: &ByWide = g::Borrowed<ByWide>, d: &ByUint8 = g::Borrowed<ByUint8>,
         )
             -> (ByByte, BySmall, ByWide, ByUint8)
             = g::Results<(ByByte, BySmall, ByWide, ByUint8)>, g::SystemException;
-        4 twoway "_get_current" fn current / current_async()
+        4 g::N4: twoway "_get_current" fn current / current_async()
             -> g::BTreeMap<i32, String>, g::SystemException;
-        5 twoway "_set_current" fn set_current / set_current_async(
+        5 g::N5: twoway "_set_current" fn set_current / set_current_async(
             value: &g::BTreeMap<i32, String> = g::Borrowed<g::BTreeMap<i32, String>>,
         ) -> () = g::Results<()>, g::SystemException;
     }

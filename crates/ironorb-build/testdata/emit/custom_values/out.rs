@@ -89,10 +89,10 @@ pub mod packing {
         bases []
         operations(1, 0) ["carry"];
         own 0..=0;
-        0 twoway "carry" fn carry / carry_async(
+        0 g::N0: twoway "carry" fn carry / carry_async(
             load: Option<&g::Value<Packed>> = g::Nillable<g::Value<Packed>>,
-            refused: Option<&g::Value<Never>> = g::Nillable<g::Value<Never>>,
-            held: Option<&g::Value<Holder>> = g::Nillable<g::Value<Holder>>,
+             refused: Option<&g::Value<Never>> = g::Nillable<g::Value<Never>>,
+             held: Option<&g::Value<Holder>> = g::Nillable<g::Value<Holder>>,
         ) -> Option<g::Value<Packed>>, g::SystemException;
     }
 

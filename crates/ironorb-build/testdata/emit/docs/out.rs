@@ -90,9 +90,9 @@ pub mod docs {
         bases []
         operations(4, 8) ["work", "_get_amount", "_set_amount"];
         own 0..=2;
-        0 twoway "work" fn work / work_async() -> () = g::Results<()>, g::SystemException;
-        1 twoway "_get_amount" fn amount / amount_async() -> i32, g::SystemException;
-        2 twoway "_set_amount" fn set_amount / set_amount_async(
+        0 g::N0: twoway "work" fn work / work_async() -> () = g::Results<()>, g::SystemException;
+        1 g::N1: twoway "_get_amount" fn amount / amount_async() -> i32, g::SystemException;
+        2 g::N2: twoway "_set_amount" fn set_amount / set_amount_async(
             value: i32 = g::Copied<i32>,
         ) -> () = g::Results<()>, g::SystemException;
     }

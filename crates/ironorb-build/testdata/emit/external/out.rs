@@ -56,12 +56,13 @@ pub mod app {
             TC_CIRCLE = "IDL:app/Circle:1.0";
         bases [
             crate::external_base::base::ShapeRef: dyn crate::external_base::base::Shape,
-                crate::external_base::base::DeferredShape, 1..=2;
+                crate::external_base::base::DeferredShape, "IDL:base/Shape:1.0", 1..=2;
         ]
         operations(4, 3) ["around", "_get_at", "_set_at"];
         own 0..=0;
-        0 twoway "around" fn around / around_async(
-            points: &[crate::external_base::base::Point] = g::Elements<crate::external_base::base::Point>,
+        0 g::N0: twoway "around" fn around / around_async(
+            points: &[crate::external_base::base::Point]
+                = g::Elements<crate::external_base::base::Point>,
         ) -> crate::external_base::base::Points, circle::AroundError;
     }
 

@@ -57,8 +57,8 @@ pub mod base {
         bases []
         operations(2, 2) ["_get_at", "_set_at"];
         own 0..=1;
-        0 twoway "_get_at" fn at / at_async() -> Point, g::SystemException;
-        1 twoway "_set_at" fn set_at / set_at_async(
+        0 g::N0: twoway "_get_at" fn at / at_async() -> Point, g::SystemException;
+        1 g::N1: twoway "_set_at" fn set_at / set_at_async(
             value: &Point = g::Borrowed<Point>,
         ) -> () = g::Results<()>, g::SystemException;
     }

@@ -118,14 +118,14 @@ pub trait DeferredParrot: Send + Sync + 'static {
     bases []
     operations(4, 0) ["echo", "history", "forget"];
     own 0..=2;
-    0 twoway "echo" fn echo / echo_async(
+    0 ::ironorb::generated::N0: twoway "echo" fn echo / echo_async(
         text: &str = ::ironorb::generated::Text,
     ) -> String, parrot::EchoError;
-    1 twoway "history" fn history / history_async(
+    1 ::ironorb::generated::N1: twoway "history" fn history / history_async(
         last: i32 = ::ironorb::generated::Copied<i32>,
-        pair: &[String] = ::ironorb::generated::Checked<::ironorb::generated::Seq<String, 2>>,
+         pair: &[String] = ::ironorb::generated::Checked<::ironorb::generated::Seq<String, 2>>,
     ) -> Messages, ::ironorb::generated::SystemException, bounds();
-    2 oneway "forget" fn forget()
+    2 ::ironorb::generated::N2: oneway "forget" fn forget()
         -> () = ::ironorb::generated::Results<()>, ::ironorb::generated::SystemException;
 }
 

@@ -40,7 +40,7 @@ pub mod money {
     g::cdr_struct! {
         [variable] Line: TC_LINE = "IDL:money/Line:1.0" {
             whole: g::Fixed<31, 0>, price: Amount = &TC_AMOUNT,
-            more: g::Seq<Amount, 3> = &TC_AMOUNTS, parts: g::Fixed<5, 5>,
+             more: g::Seq<Amount, 3> = &TC_AMOUNTS, parts: g::Fixed<5, 5>,
         }
     }
 
@@ -122,12 +122,12 @@ pub mod money {
         bases []
         operations(4, 4) ["pay", "_get_till", "_set_till"];
         own 0..=2;
-        0 twoway "pay" fn pay / pay_async(
+        0 g::N0: twoway "pay" fn pay / pay_async(
             price: Amount = g::Copied<Amount>, tip: Tip = g::Copied<Tip>,
-            more: &[Amount] = g::Checked<g::Seq<Amount, 3>>,
+             more: &[Amount] = g::Checked<g::Seq<Amount, 3>>,
         ) -> (Amount, Tip) = g::Results<(Amount, Tip)>, g::SystemException, bounds();
-        1 twoway "_get_till" fn till / till_async() -> Amount, g::SystemException;
-        2 twoway "_set_till" fn set_till / set_till_async(
+        1 g::N1: twoway "_get_till" fn till / till_async() -> Amount, g::SystemException;
+        2 g::N2: twoway "_set_till" fn set_till / set_till_async(
             value: Amount = g::Copied<Amount>,
         ) -> () = g::Results<()>, g::SystemException;
     }

@@ -52,11 +52,11 @@ pub mod base {
         bases []
         operations(4, 0) ["_get_name", "_set_name", "area"];
         own 0..=2;
-        0 twoway "_get_name" fn name / name_async() -> String, g::SystemException;
-        1 twoway "_set_name" fn set_name / set_name_async(
+        0 g::N0: twoway "_get_name" fn name / name_async() -> String, g::SystemException;
+        1 g::N1: twoway "_set_name" fn set_name / set_name_async(
             value: &str = g::Text,
         ) -> () = g::Results<()>, g::SystemException;
-        2 twoway "area" fn area / area_async() -> f64, shape::AreaError;
+        2 g::N2: twoway "area" fn area / area_async() -> f64, shape::AreaError;
     }
 
     /// What belongs to the IDL interface `base::Shape`.
@@ -128,13 +128,14 @@ pub mod shapes {
         MovableRef: dyn Movable, MovableSkeleton, MovableAsync, DeferredMovable,
             TC_MOVABLE = "IDL:shapes/Movable:1.0";
         bases [
-            super::base::ShapeRef: dyn super::base::Shape, super::base::DeferredShape, 1..=3;
+            super::base::ShapeRef: dyn super::base::Shape,
+                super::base::DeferredShape, "IDL:base/Shape:1.0", 1..=3;
         ]
         operations(4, 35) ["move", "_get_name", "_set_name", "area"];
         own 0..=0;
-        0 twoway "move" fn move_ / move_async(
+        0 g::N0: twoway "move" fn move_ / move_async(
             dx: f64 = g::Copied<f64>,
-            to: super::base::shape::Side = g::Copied<super::base::shape::Side>,
+             to: super::base::shape::Side = g::Copied<super::base::shape::Side>,
         ) -> () = g::Results<()>, g::SystemException;
     }
 
@@ -165,11 +166,12 @@ pub mod shapes {
         ScalableRef: dyn Scalable, ScalableSkeleton, ScalableAsync, DeferredScalable,
             TC_SCALABLE = "IDL:shapes/Scalable:1.0";
         bases [
-            super::base::ShapeRef: dyn super::base::Shape, super::base::DeferredShape, 1..=3;
+            super::base::ShapeRef: dyn super::base::Shape,
+                super::base::DeferredShape, "IDL:base/Shape:1.0", 1..=3;
         ]
         operations(4, 9) ["scale", "_get_name", "_set_name", "area"];
         own 0..=0;
-        0 twoway "scale" fn scale / scale_async(
+        0 g::N0: twoway "scale" fn scale / scale_async(
             factor: f64 = g::Copied<f64>,
         ) -> () = g::Results<()>, g::SystemException;
     }
@@ -212,14 +214,16 @@ pub mod shapes {
             SpriteRef: dyn Sprite, SpriteSkeleton, SpriteAsync, DeferredSprite,
                 TC_SPRITE = "IDL:shapes/deep/Sprite:1.0";
             bases [
-                super::MovableRef: dyn super::Movable, super::DeferredMovable, 1..=1;
-                super::ScalableRef: dyn super::Scalable, super::DeferredScalable, 2..=2;
+                super::MovableRef: dyn super::Movable,
+                    super::DeferredMovable, "IDL:shapes/Movable:1.0", 1..=1;
+                super::ScalableRef: dyn super::Scalable,
+                    super::DeferredScalable, "IDL:shapes/Scalable:1.0", 2..=2;
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
-                    super::super::base::DeferredShape, 3..=5;
+                    super::super::base::DeferredShape, "IDL:base/Shape:1.0", 3..=5;
             ]
             operations(8, 11) ["draw", "move", "scale", "_get_name", "_set_name", "area"];
             own 0..=0;
-            0 twoway "draw" fn draw / draw_async(
+            0 g::N0: twoway "draw" fn draw / draw_async(
                 on: Option<&super::MovableRef> = g::Nillable<super::MovableRef>,
             ) -> String, sprite::DrawError;
         }
@@ -252,11 +256,13 @@ pub mod shapes {
             TagRef: dyn Tag, TagSkeleton, TagAsync, DeferredTag,
                 TC_TAG = "IDL:shapes/deep/Tag:1.0";
             bases [
-                SpriteRef: dyn Sprite, DeferredSprite, 0..=0;
-                super::MovableRef: dyn super::Movable, super::DeferredMovable, 1..=1;
-                super::ScalableRef: dyn super::Scalable, super::DeferredScalable, 2..=2;
+                SpriteRef: dyn Sprite, DeferredSprite, "IDL:shapes/deep/Sprite:1.0", 0..=0;
+                super::MovableRef: dyn super::Movable,
+                    super::DeferredMovable, "IDL:shapes/Movable:1.0", 1..=1;
+                super::ScalableRef: dyn super::Scalable,
+                    super::DeferredScalable, "IDL:shapes/Scalable:1.0", 2..=2;
                 super::super::base::ShapeRef: dyn super::super::base::Shape,
-                    super::super::base::DeferredShape, 3..=5;
+                    super::super::base::DeferredShape, "IDL:base/Shape:1.0", 3..=5;
             ]
             operations(8, 11) ["draw", "move", "scale", "_get_name", "_set_name", "area"];
         }
@@ -333,8 +339,10 @@ pub mod width {
             JoinedInAllOfTheLineSkeleton, JoinedInAllOfTheLineAsync, DeferredJoinedInAllOfTheLine,
             TC_JOINED_IN_ALL_OF_THE_LINE = "IDL:width/JoinedInAllOfTheLine:1.0";
         bases [
-            AnInterfaceWithANameRef: dyn AnInterfaceWithAName, DeferredAnInterfaceWithAName;
-            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, DeferredAnotherOneThatHasOne;
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+                DeferredAnInterfaceWithAName, "IDL:width/AnInterfaceWithAName:1.0";
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+                DeferredAnotherOneThatHasOne, "IDL:width/AnotherOneThatHasOne:1.0";
         ]
         operations(1, 0) [];
     }
@@ -365,15 +373,17 @@ pub mod width {
     g::interface! {
         JoinedInAllOfTheLineRef_: dyn JoinedInAllOfTheLine_,
             JoinedInAllOfTheLineSkeleton_, JoinedInAllOfTheLineAsync_,
-            DeferredJoinedInAllOfTheLine_,
+             DeferredJoinedInAllOfTheLine_,
             TC_JOINED_IN_ALL_OF_THE_LINE_ = "IDL:width/JoinedInAllOfTheLine_:1.0";
         bases [
-            AnInterfaceWithANameRef: dyn AnInterfaceWithAName, DeferredAnInterfaceWithAName;
-            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, DeferredAnotherOneThatHasOne;
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+                DeferredAnInterfaceWithAName, "IDL:width/AnInterfaceWithAName:1.0";
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+                DeferredAnotherOneThatHasOne, "IDL:width/AnotherOneThatHasOne:1.0";
         ]
         operations(1, 0) ["work"];
         own 0..=0;
-        0 twoway "work" fn work / work_async() -> () = g::Results<()>, g::SystemException;
+        0 g::N0: twoway "work" fn work / work_async() -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL interface `width::Joined`.
@@ -498,36 +508,40 @@ pub mod width {
         JoinedRef: dyn Joined, JoinedSkeleton, JoinedAsync, DeferredJoined,
             TC_JOINED = "IDL:width/Joined:1.0";
         bases [
-            AnInterfaceWithANameRef: dyn AnInterfaceWithAName, DeferredAnInterfaceWithAName;
-            JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine, DeferredJoinedInAllOfTheLine;
-            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne, DeferredAnotherOneThatHasOne;
-            super::base::ShapeRef: dyn super::base::Shape, super::base::DeferredShape, 4..=6;
+            AnInterfaceWithANameRef: dyn AnInterfaceWithAName,
+                DeferredAnInterfaceWithAName, "IDL:width/AnInterfaceWithAName:1.0";
+            JoinedInAllOfTheLineRef: dyn JoinedInAllOfTheLine,
+                DeferredJoinedInAllOfTheLine, "IDL:width/JoinedInAllOfTheLine:1.0";
+            AnotherOneThatHasOneRef: dyn AnotherOneThatHasOne,
+                DeferredAnotherOneThatHasOne, "IDL:width/AnotherOneThatHasOne:1.0";
+            super::base::ShapeRef: dyn super::base::Shape,
+                super::base::DeferredShape, "IDL:base/Shape:1.0", 4..=6;
         ]
         operations(8, 9) [
             "measured_x_", "measured_y_a", "several", "both", "_get_name", "_set_name", "area",
         ];
         own 0..=3;
-        0 twoway "measured_x_" fn measured_x / measured_x_async(
+        0 g::N0: twoway "measured_x_" fn measured_x / measured_x_async(
             first_of_them: i32 = g::Copied<i32>, second: &str = g::Text,
         ) -> i32, g::SystemException;
-        1 twoway "measured_y_a" fn measured_y_a / measured_y_a_async(
+        1 g::N1: twoway "measured_y_a" fn measured_y_a / measured_y_a_async(
             first_of_them: i32 = g::Copied<i32>, second: &str = g::Text,
         ) -> i32, g::SystemException;
-        2 twoway "several" fn several / several_async()
+        2 g::N2: twoway "several" fn several / several_async()
             -> (String, String, String, String, Option<g::ObjectRef>, String)
             = g::Results<(
                 String, String, String, String, Option<g::ObjectRef>, String,
             )>, g::SystemException;
-        3 twoway "both" fn both / both_async(
+        3 g::N3: twoway "both" fn both / both_async(
             second: Option<&AnotherOneThatHasOneRef> = g::Nillable<AnotherOneThatHasOneRef>,
         )
             -> (
                 Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
-                Option<AnotherOneThatHasOneRef>,
+                 Option<AnotherOneThatHasOneRef>,
             )
             = g::Results<(
                 Option<AnotherOneThatHasOneRef>, Option<AnotherOneThatHasOneRef>,
-                Option<AnotherOneThatHasOneRef>,
+                 Option<AnotherOneThatHasOneRef>,
             )>, g::SystemException;
     }
 }

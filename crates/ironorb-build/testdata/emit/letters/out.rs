@@ -88,10 +88,10 @@ pub mod letters {
             bases []
             operations(2, 0) ["both", "one"];
             own 0..=1;
-            0 twoway "both" fn both / both_async(
+            0 g::N0: twoway "both" fn both / both_async(
                 r1: &R = g::Borrowed<R>, s1: &S = g::Borrowed<S>,
             ) -> (R, S) = g::Results<(R, S)>, use_::BothError;
-            1 oneway "one" fn one(
+            1 g::N1: oneway "one" fn one(
                 t1: &T = g::Borrowed<T>, w1: &W = g::Borrowed<W>,
             ) -> () = g::Results<()>, g::SystemException;
         }
@@ -144,8 +144,12 @@ pub mod letters {
             bases []
             operations(2, 0) ["tell", "see"];
             own 0..=1;
-            0 twoway "tell" fn tell / tell_async(r1: &R = g::Borrowed<R>) -> R, g::SystemException;
-            1 twoway "see" fn see / see_async(t1: &T = g::Borrowed<T>) -> S, g::SystemException;
+            0 g::N0: twoway "tell" fn tell / tell_async(
+                r1: &R = g::Borrowed<R>,
+            ) -> R, g::SystemException;
+            1 g::N1: twoway "see" fn see / see_async(
+                t1: &T = g::Borrowed<T>,
+            ) -> S, g::SystemException;
         }
 
         /// IDL valuetype `letters::structs::V`.
@@ -215,7 +219,7 @@ pub mod letters {
             bases []
             operations(1, 0) ["f"];
             own 0..=0;
-            0 twoway "f" fn f / f_async(
+            0 g::N0: twoway "f" fn f / f_async(
                 other: Option<&RRef> = g::Nillable<RRef>,
             ) -> () = g::Results<()>, g::SystemException;
         }
@@ -247,11 +251,11 @@ pub mod letters {
             SRef: dyn S, SSkeleton, SAsync, DeferredS,
                 TC_S = "IDL:letters/interfaces/S:1.0";
             bases [
-                RRef: dyn R, DeferredR, 1..=1;
+                RRef: dyn R, DeferredR, "IDL:letters/interfaces/R:1.0", 1..=1;
             ]
             operations(2, 3) ["g", "f"];
             own 0..=0;
-            0 twoway "g" fn g / g_async(
+            0 g::N0: twoway "g" fn g / g_async(
                 other: Option<&SRef> = g::Nillable<SRef>,
             ) -> () = g::Results<()>, g::SystemException;
         }
@@ -285,7 +289,7 @@ pub mod letters {
             bases []
             operations(1, 0) ["f"];
             own 0..=0;
-            0 twoway "f" fn f / f_async() -> () = g::Results<()>, g::SystemException;
+            0 g::N0: twoway "f" fn f / f_async() -> () = g::Results<()>, g::SystemException;
         }
 
         /// IDL abstract interface `letters::interfaces::W`.
@@ -317,7 +321,7 @@ pub mod letters {
             bases []
             operations(1, 0) ["f"];
             own 0..=0;
-            0 twoway "f" fn f / f_async(
+            0 g::N0: twoway "f" fn f / f_async(
                 other: Option<&TRef> = g::Nillable<TRef>,
             ) -> () = g::Results<()>, g::SystemException;
         }

@@ -91,7 +91,7 @@ pub mod nearby {
     g::cdr_struct! {
         [variable] Bag: TC_BAG = "IDL:nearby/Bag:1.0" {
             who: g::Local<dyn Visitor>, all: g::Seq<g::Local<dyn Visitor>>,
-            mark: Cookie = &TC_COOKIE,
+             mark: Cookie = &TC_COOKIE,
         }
     }
 
@@ -176,7 +176,7 @@ pub mod nearby {
         bases []
         operations(1, 0) ["keep"];
         own 0..=0;
-        0 twoway "keep" fn keep / keep_async(
+        0 g::N0: twoway "keep" fn keep / keep_async(
             mark: &Cookie = g::Borrowed<Cookie>,
         ) -> () = g::Results<()>, g::SystemException;
     }

@@ -97,13 +97,15 @@ pub trait DeferredMany: Send + Sync + 'static {
     bases []
     operations(1, 0) ["all"];
     own 0..=0;
-    0 twoway "all" fn all / all_async(d: f64 = ::ironorb::generated::Copied<f64>)
+    0 ::ironorb::generated::N0: twoway "all" fn all / all_async(
+        d: f64 = ::ironorb::generated::Copied<f64>,
+    )
         -> (
             i32, i32, String, i16, f64, u8, bool, u8, i32, i32, i32, i32, i32,
-            ::ironorb::generated::WString, f32,
+             ::ironorb::generated::WString, f32,
         )
         = ::ironorb::generated::Results<(
             i32, i32, String, i16, f64, u8, bool, u8, i32, i32, i32, i32, i32,
-            ::ironorb::generated::WString, f32,
+             ::ironorb::generated::WString, f32,
         )>, ::ironorb::generated::SystemException;
 }

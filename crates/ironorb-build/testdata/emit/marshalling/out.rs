@@ -28,7 +28,7 @@ pub mod cold {
     g::cdr_struct! {
         [interpreted bounded] Bounded: TC_BOUNDED = "IDL:cold/Bounded:1.0" {
             tag: g::Str<5>, some: g::Seq<Plain, 3>, two: [Plain; 2],
-            numbers: g::BTreeMap<String, i32>,
+             numbers: g::BTreeMap<String, i32>,
         }
     }
 
@@ -108,7 +108,7 @@ pub mod cold {
         bases []
         operations(1, 0) ["told"];
         own 0..=0;
-        0 twoway "told" fn told / told_async(
+        0 g::N0: twoway "told" fn told / told_async(
             what: &Either = g::Borrowed<Either>,
         ) -> station::Report, station::ToldError, bounds();
     }

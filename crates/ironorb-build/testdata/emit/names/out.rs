@@ -95,7 +95,7 @@ pub mod type_ {
         bases []
         operations(1, 0) ["x"];
         own 0..=0;
-        0 twoway "x" fn x / x_async() -> () = g::Results<()>, g::SystemException;
+        0 g::N0: twoway "x" fn x / x_async() -> () = g::Results<()>, g::SystemException;
     }
 
     /// IDL struct `type::ThingRef`.
@@ -238,24 +238,24 @@ pub mod type_ {
             "_get_value", "_set_value", "set_value", "setValue", "move", "hygiene", "fetch",
         ];
         own 0..=6;
-        0 twoway "_get_value" fn value / value_async() -> i32, g::SystemException;
-        1 twoway "_set_value" fn set_value__ / set_value_async(
+        0 g::N0: twoway "_get_value" fn value / value_async() -> i32, g::SystemException;
+        1 g::N1: twoway "_set_value" fn set_value__ / set_value_async(
             value: i32 = g::Copied<i32>,
         ) -> () = g::Results<()>, g::SystemException;
-        2 twoway "set_value" fn set_value / set_value_async_(
+        2 g::N2: twoway "set_value" fn set_value / set_value_async_(
             value: i32 = g::Copied<i32>,
         ) -> () = g::Results<()>, g::SystemException;
-        3 twoway "setValue" fn set_value_ / set_value_async__()
+        3 g::N3: twoway "setValue" fn set_value_ / set_value_async__()
             -> () = g::Results<()>, g::SystemException;
-        4 twoway "move" fn move_ / move_async(
+        4 g::N4: twoway "move" fn move_ / move_async(
             match_: i32 = g::Copied<i32>, match__: i32 = g::Copied<i32>,
-            async_: i32 = g::Copied<i32>,
+             async_: i32 = g::Copied<i32>,
         ) -> () = g::Results<()>, g::SystemException;
-        5 twoway "hygiene" fn hygiene / hygiene_async(
+        5 g::N5: twoway "hygiene" fn hygiene / hygiene_async(
             servant: i32 = g::Copied<i32>, call: i32 = g::Copied<i32>, r: i32 = g::Copied<i32>,
-            w: i32 = g::Copied<i32>, result: i32 = g::Copied<i32>,
+             w: i32 = g::Copied<i32>, result: i32 = g::Copied<i32>,
         ) -> i32, g::SystemException;
-        6 twoway "fetch" fn fetch / fetch_async() -> () = g::Results<()>, clash::FetchError_;
+        6 g::N6: twoway "fetch" fn fetch / fetch_async() -> () = g::Results<()>, clash::FetchError_;
     }
 
     /// What belongs to the IDL interface `type::clash`.
@@ -328,16 +328,16 @@ pub mod type_ {
         DerivedRef: dyn Derived "derived", DerivedSkeleton, DerivedAsync, DeferredDerived,
             TC_DERIVED = "IDL:type/derived:1.0";
         bases [
-            ClashRef: dyn Clash, DeferredClash, 2..=8;
+            ClashRef: dyn Clash, DeferredClash, "IDL:type/clash:1.0", 2..=8;
         ]
         operations(16, 32) [
             "set_Value_", "_get_get_it", "_get_value", "_set_value", "set_value", "setValue",
-            "move", "hygiene", "fetch",
+             "move", "hygiene", "fetch",
         ];
         own 0..=1;
-        0 twoway "set_Value_" fn set_value___ / set_value_async___()
+        0 g::N0: twoway "set_Value_" fn set_value___ / set_value_async___()
             -> () = g::Results<()>, g::SystemException;
-        1 twoway "_get_get_it" fn get_it / get_it_async() -> i32, g::SystemException;
+        1 g::N1: twoway "_get_get_it" fn get_it / get_it_async() -> i32, g::SystemException;
     }
 
     /// IDL module `type::str`.
@@ -506,17 +506,18 @@ pub mod type_ {
         bases []
         operations(8, 32) ["run", "run_async", "run_Async_", "clone_", "clone", "lock"];
         own 0..=5;
-        0 twoway "run" fn run / run_async__() -> () = g::Results<()>, g::SystemException;
-        1 twoway "run_async" fn run_async / run_async_async()
+        0 g::N0: twoway "run" fn run / run_async__() -> () = g::Results<()>, g::SystemException;
+        1 g::N1: twoway "run_async" fn run_async / run_async_async()
             -> () = g::Results<()>, g::SystemException;
-        2 twoway "run_Async_" fn run_async_ / run_async_async_()
+        2 g::N2: twoway "run_Async_" fn run_async_ / run_async_async_()
             -> () = g::Results<()>, g::SystemException;
-        3 twoway "clone_" fn clone_ / clone_async() -> () = g::Results<()>, g::SystemException;
-        4 twoway "clone" fn clone / clone_async_(
+        3 g::N3: twoway "clone_" fn clone_ / clone_async()
+            -> () = g::Results<()>, g::SystemException;
+        4 g::N4: twoway "clone" fn clone / clone_async_(
             reply: i32 = g::Copied<i32>, context: i32 = g::Copied<i32>,
-            object: i32 = g::Copied<i32>, e: i32 = g::Copied<i32>, received: i32 = g::Copied<i32>,
+             object: i32 = g::Copied<i32>, e: i32 = g::Copied<i32>, received: i32 = g::Copied<i32>,
         ) -> () = g::Results<()>, g::SystemException, context("context", "reply*");
-        5 twoway "lock" fn lock / lock_async(
+        5 g::N5: twoway "lock" fn lock / lock_async(
             servant: i32 = g::Copied<i32>,
         ) -> (i32, i32) = g::Results<(i32, i32)>, twice::LockError;
     }
@@ -567,7 +568,7 @@ pub mod type_ {
         bases(0) []; abstract []; views [dyn NodeOperations_];
         state {
             public base: i32, public value: i32, public w: i32, public r: i32, public state: i32,
-            public register_values: i32,
+             public register_values: i32,
         }
     }
 

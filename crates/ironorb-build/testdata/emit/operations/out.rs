@@ -236,39 +236,40 @@ pub mod bank {
         bases []
         operations(16, 10) [
             "deposit", "transfer", "notify", "swap", "lend", "find", "_get_balance", "_get_owner",
-            "_set_owner", "_get_guarded", "_set_guarded",
+             "_set_owner", "_get_guarded", "_set_guarded",
         ];
         own 0..=10;
-        0 twoway "deposit" fn deposit / deposit_async(
+        0 g::N0: twoway "deposit" fn deposit / deposit_async(
             amount: Cents = g::Copied<Cents>,
         ) -> Cents, account::DepositError;
-        1 twoway "transfer" fn transfer / transfer_async(
+        1 g::N1: twoway "transfer" fn transfer / transfer_async(
             to: Option<&AccountRef> = g::Nillable<AccountRef>, amount: Cents = g::Copied<Cents>,
-            text: &str = g::Text,
+             text: &str = g::Text,
         ) -> () = g::Results<()>, account::TransferError;
-        2 oneway "notify" fn notify(
+        2 g::N2: oneway "notify" fn notify(
             text: &str = g::Text,
         ) -> () = g::Results<()>, g::SystemException;
-        3 twoway "swap" fn swap / swap_async(
+        3 g::N3: twoway "swap" fn swap / swap_async(
             entry: &Entry = g::Borrowed<Entry>, numbers: &[i32] = g::Numbers<i32>,
         )
             -> (bool, Entry, Numbers, Kind, Option<g::ObjectRef>)
             = g::Results<(bool, Entry, Numbers, Kind, Option<g::ObjectRef>)>, g::SystemException;
-        4 twoway "lend" fn lend / lend_async(
+        4 g::N4: twoway "lend" fn lend / lend_async(
             words: &[String] = g::Elements<String>, raw: &[u8] = g::Octets,
-            rates: &Rates = g::Borrowed<Rates>, kind: Kind = g::Copied<Kind>,
-            wide: &str = g::WideText,
+             rates: &Rates = g::Borrowed<Rates>, kind: Kind = g::Copied<Kind>,
+             wide: &str = g::WideText,
         ) -> () = g::Results<()>, g::SystemException;
-        5 twoway "find" fn find / find_async(
+        5 g::N5: twoway "find" fn find / find_async(
             pattern: &str = g::Text,
         ) -> i32, g::SystemException, context("region", "color*");
-        6 twoway "_get_balance" fn balance / balance_async() -> Cents, g::SystemException;
-        7 twoway "_get_owner" fn owner / owner_async() -> String, g::SystemException;
-        8 twoway "_set_owner" fn set_owner / set_owner_async(
+        6 g::N6: twoway "_get_balance" fn balance / balance_async() -> Cents, g::SystemException;
+        7 g::N7: twoway "_get_owner" fn owner / owner_async() -> String, g::SystemException;
+        8 g::N8: twoway "_set_owner" fn set_owner / set_owner_async(
             value: &str = g::Text,
         ) -> () = g::Results<()>, g::SystemException;
-        9 twoway "_get_guarded" fn guarded / guarded_async() -> i32, account::GetGuardedError;
-        10 twoway "_set_guarded" fn set_guarded / set_guarded_async(
+        9 g::N9: twoway "_get_guarded" fn guarded / guarded_async()
+            -> i32, account::GetGuardedError;
+        10 g::N10: twoway "_set_guarded" fn set_guarded / set_guarded_async(
             value: i32 = g::Copied<i32>,
         ) -> () = g::Results<()>, account::SetGuardedError;
     }
@@ -332,10 +333,10 @@ pub mod bank {
         bases []
         operations(2, 5) ["open", "all"];
         own 0..=1;
-        0 twoway "open" fn open / open_async(
+        0 g::N0: twoway "open" fn open / open_async(
             owner: &str = g::Text,
         ) -> Option<AccountRef>, g::SystemException;
-        1 twoway "all" fn all / all_async(
+        1 g::N1: twoway "all" fn all / all_async(
             but: &[Option<AccountRef>] = g::Elements<Option<AccountRef>>,
         ) -> Accounts, g::SystemException;
     }

@@ -35,7 +35,7 @@ pub mod recursion {
     g::cdr_struct! {
         [variable] Chain: TC_CHAIN = "IDL:recursion/Chain:1.0" {
             value: f64,
-            next: g::Seq<Chain, 1> = &g::TypeDef::Sequence { element: &TC_CHAIN, bound: 1 },
+             next: g::Seq<Chain, 1> = &g::TypeDef::Sequence { element: &TC_CHAIN, bound: 1 },
         }
     }
 
@@ -103,10 +103,10 @@ pub mod recursion {
         bases []
         operations(2, 0) ["step", "grow"];
         own 0..=1;
-        0 twoway "step" fn step / step_async(
+        0 g::N0: twoway "step" fn step / step_async(
             from: &Link = g::Borrowed<Link>,
         ) -> Link, g::SystemException;
-        1 twoway "grow" fn grow / grow_async(
+        1 g::N1: twoway "grow" fn grow / grow_async(
             seed: &Tree = g::Borrowed<Tree>,
         ) -> Tree, g::SystemException;
     }

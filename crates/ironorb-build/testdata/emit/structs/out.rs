@@ -55,10 +55,10 @@ pub mod shapes {
     g::cdr_struct! {
         Everything: TC_EVERYTHING = "IDL:shapes/Everything:1.0" {
             [s: i16, us: u16, l: Metres = &TC_METRES, ul: u32, ll: i64, ull: u64, f: f32, d: f64],
-            [ld: g::LongDouble], [c: u8 = &g::TypeDef::Char], [wc: char], [b: bool, o: u8],
-            [text: String], [wide: g::WString], [list: Words = &TC_WORDS],
-            [cells: Matrix = &TC_MATRIX, at: Point], [anything: Option<g::ObjectRef>],
-            [raw: Vec<u8>], [key: [u8; 16]], [many: [u8; 40]],
+             [ld: g::LongDouble], [c: u8 = &g::TypeDef::Char], [wc: char], [b: bool, o: u8],
+             [text: String], [wide: g::WString], [list: Words = &TC_WORDS],
+             [cells: Matrix = &TC_MATRIX, at: Point], [anything: Option<g::ObjectRef>],
+             [raw: Vec<u8>], [key: [u8; 16]], [many: [u8; 40]],
         }
     }
 
@@ -153,8 +153,8 @@ pub mod shapes {
     g::cdr_struct! {
         [variable] Sparse: TC_SPARSE = "IDL:shapes/Sparse:1.0" {
             before: Nothing, mark: u8, two: [Nothing; 2], many: Vec<Nothing>,
-            few: g::Seq<Nothing, 3>,
-            deep: Vec<Sparse> = &g::TypeDef::Sequence { element: &TC_SPARSE, bound: 0 },
+             few: g::Seq<Nothing, 3>,
+             deep: Vec<Sparse> = &g::TypeDef::Sequence { element: &TC_SPARSE, bound: 0 },
         }
     }
 
@@ -200,7 +200,7 @@ pub mod shapes {
         bases []
         operations(1, 0) ["pass"];
         own 0..=0;
-        0 twoway "pass" fn pass / pass_async(
+        0 g::N0: twoway "pass" fn pass / pass_async(
             a: &Nothing = g::Borrowed<Nothing>, b: &Sparse = g::Borrowed<Sparse>,
         )
             -> (Nothing, Sparse, Nothing)

@@ -84,7 +84,7 @@ pub mod unions {
         default { Text(String) unless [1 | 2 | -3 | 5] }
         labels [
             1 "number" i32, 2 "number" i32, -3 "number" i32, 0 "text" String,
-            5 "both" by_long::Pair,
+             5 "both" by_long::Pair,
         ] default 3;
         initial Many Number (1);
     }

@@ -34,7 +34,7 @@ pub mod drawing {
         bases []
         operations(1, 0) ["print"];
         own 0..=0;
-        0 twoway "print" fn print / print_async(
+        0 g::N0: twoway "print" fn print / print_async(
             prefix: &str = g::Text,
         ) -> String, g::SystemException;
     }
@@ -233,8 +233,8 @@ pub mod drawing {
         bases []
         operations(2, 2) ["_get_title", "_set_title"];
         own 0..=1;
-        0 twoway "_get_title" fn title / title_async() -> String, g::SystemException;
-        1 twoway "_set_title" fn set_title / set_title_async(
+        0 g::N0: twoway "_get_title" fn title / title_async() -> String, g::SystemException;
+        1 g::N1: twoway "_set_title" fn set_title / set_title_async(
             value: &str = g::Text,
         ) -> () = g::Results<()>, g::SystemException;
     }
@@ -351,11 +351,11 @@ pub mod drawing {
         bases []
         operations(2, 0) ["largest", "total"];
         own 0..=1;
-        0 twoway "largest" fn largest / largest_async(
+        0 g::N0: twoway "largest" fn largest / largest_async(
             first: Option<&g::Value<dyn Drawable>> = g::Nillable<g::Value<dyn Drawable>>,
-            second: Option<&g::Value<Shape>> = g::Nillable<g::Value<Shape>>,
+             second: Option<&g::Value<Shape>> = g::Nillable<g::Value<Shape>>,
         ) -> Option<g::Value<dyn Drawable>>, g::SystemException;
-        1 twoway "total" fn total / total_async(
+        1 g::N1: twoway "total" fn total / total_async(
             shapes: &[g::Link<Shape>] = g::Elements<g::Link<Shape>>,
         ) -> f64, g::SystemException;
     }

@@ -80,7 +80,7 @@ pub mod graphs {
         bases(2) [Named, Node]; abstract []; views [];
         state {
             public edges: Vec<Edge> = &g::TypeDef::Sequence { element: &TC_EDGE, bound: 0 },
-            public base: i16,
+             public base: i16,
         }
     }
 
@@ -226,19 +226,19 @@ pub mod graphs {
         bases []
         operations(4, 7) ["echo", "any_value", "_get_current", "_set_current"];
         own 0..=3;
-        0 twoway "echo" fn echo / echo_async(
+        0 g::N0: twoway "echo" fn echo / echo_async(
             start: Option<&g::Value<Node>> = g::Nillable<g::Value<Node>>,
-            others: &[g::Link<Node>] = g::Elements<g::Link<Node>>,
+             others: &[g::Link<Node>] = g::Elements<g::Link<Node>>,
         )
             -> (Option<g::Value<Node>>, Nodes, Maybe)
             = g::Results<(Option<g::Value<Node>>, Nodes, Maybe)>, walker::EchoError;
-        1 twoway "any_value" fn any_value / any_value_async(
+        1 g::N1: twoway "any_value" fn any_value / any_value_async(
             value: Option<&g::Value<dyn g::ValueBase>> = g::Nillable<g::Value<dyn g::ValueBase>>,
-            between: &Edge = g::Borrowed<Edge>,
+             between: &Edge = g::Borrowed<Edge>,
         ) -> Option<g::Value<dyn g::ValueBase>>, g::SystemException;
-        2 twoway "_get_current" fn current / current_async()
+        2 g::N2: twoway "_get_current" fn current / current_async()
             -> Option<g::Value<Node>>, g::SystemException;
-        3 twoway "_set_current" fn set_current / set_current_async(
+        3 g::N3: twoway "_set_current" fn set_current / set_current_async(
             value: Option<&g::Value<Node>> = g::Nillable<g::Value<Node>>,
         ) -> () = g::Results<()>, g::SystemException;
     }
