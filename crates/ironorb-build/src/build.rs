@@ -1,18 +1,26 @@
 //! What a build script calls: reads IDL files, writes Rust files and talks to Cargo.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use ironorb_idl::{Options, compile_file};
+use ironorb_idl::{Diagnostic, Options, Outcome, Severity, compile_file};
 
 use crate::config::Config;
 use crate::errors::Errors;
 use crate::generate_outcome;
+use crate::group::{self, Group};
 
 impl Config {
     /// Compiles each file: `x.idl` becomes `x.rs` in the output directory. Prints
     /// `cargo:rerun-if-changed` for every file read, also when there are errors, and warnings as
-    /// `cargo:warning`. Tells the errors of all files in one run. Gives the paths of the Rust files.
+    /// `cargo:warning`, each once. Tells the errors of all files in one run. Gives the paths of the Rust files.
+    ///
+    /// Files that include a common file become one set of types. The Rust file of the
+    /// first of them holds all of it. The Rust files of the others hold nothing, or names of it where
+    /// [`module`](Config::module) says where the first is included.
+    ///
+    /// Where two files have the same name in different directories, the directory is a part of the name:
+    /// `include_idl!("old/bank")` and `include_idl!("new/bank")`.
     pub fn compile<P: AsRef<Path>>(
         &self,
         files: impl IntoIterator<Item = P>,
@@ -29,48 +37,153 @@ impl Config {
         if let Some(profile) = self.profile() {
             println!("cargo:rerun-if-changed={}", profile.display());
         }
+        let files: Vec<PathBuf> = files.into_iter().map(|file| file.as_ref().to_owned()).collect();
+        let names = output_names(&files)?;
+        let mut units: Vec<Unit> = Vec::new();
+        for (file, name) in files.into_iter().zip(names) {
+            let outcome = compile_file(&file, &self.options());
+            units.push(Unit { file, name, outcome });
+        }
+        let mut told = Told::default();
         let mut written = Vec::new();
         let mut errors = Vec::new();
-        for file in files {
-            match self.compile_one(file.as_ref(), &out_dir) {
-                Ok(path) if written.contains(&path) => {
-                    let text = "error: two IDL files would both be written to";
-                    errors.push(Errors::new(format!("{text} {}", path.display())));
-                }
-                Ok(path) => written.push(path),
+        for unit in &units {
+            tell_files(unit);
+            self.tell_warnings(unit, &mut told);
+        }
+        for Group { members, outcome } in group::groups(&units, self) {
+            let first = &units[members[0]];
+            let outcome = outcome.as_ref().unwrap_or(&first.outcome);
+            match generate_outcome(outcome, self) {
+                Ok(rust) => written.push(write(&out_dir, &first.name, &rust)?),
                 Err(error) => errors.push(error),
+            }
+            for &at in &members[1..] {
+                let view = group::view(&units[at], first, self);
+                written.push(write(&out_dir, &units[at].name, &view)?);
             }
         }
         if errors.is_empty() { Ok(written) } else { Err(Errors::joined(&errors)) }
     }
 
-    fn compile_one(&self, file: &Path, out_dir: &Path) -> Result<PathBuf, Errors> {
-        let outcome = compile_file(file, &self.options());
-        let mut read: BTreeSet<&Path> = BTreeSet::from([file]);
-        read.extend(outcome.sources.files().iter().filter(|file| !file.is_builtin()).map(|file| file.path()));
-        for path in read {
-            println!("cargo:rerun-if-changed={}", path.display());
+    /// Tells the warnings of a file that are wanted and have not been told for another file.
+    fn tell_warnings(&self, unit: &Unit, told: &mut Told) {
+        let outcome = &unit.outcome;
+        if outcome.model.is_none() || outcome.diagnostics.warning_count() == 0 {
+            return;
         }
-        if outcome.model.is_some() && outcome.diagnostics.warning_count() > 0 {
-            outcome.render(false).lines().for_each(|line| println!("cargo:warning={line}"));
+        let rendered = outcome.render(false);
+        // Each diagnostic is a paragraph, in their order.
+        for (diagnostic, text) in outcome.diagnostics.into_iter().zip(rendered.split("\n\n")) {
+            if self.wants(diagnostic, outcome) && told.0.insert(text.to_owned()) {
+                text.lines().for_each(|line| println!("cargo:warning={line}"));
+            }
         }
-        let rust = generate_outcome(&outcome, self)?;
-        let Some(stem) = file.file_stem() else {
-            return Err(Errors::new(format!("error: {} has no file name", file.display())));
-        };
-        let path = out_dir.join(stem).with_extension("rs");
-        std::fs::create_dir_all(out_dir).map_err(|error| Errors::io("create", out_dir, &error))?;
-        // An unchanged file keeps its time, so that nothing is built anew for it.
-        if !std::fs::read(&path).is_ok_and(|before| before == rust.as_bytes()) {
-            std::fs::write(&path, rust).map_err(|error| Errors::io("write", &path, &error))?;
-        }
-        Ok(path)
     }
 
-    fn options(&self) -> Options {
+    fn wants(&self, diagnostic: &Diagnostic, outcome: &Outcome) -> bool {
+        let is_included = || outcome.sources.file(diagnostic.primary.span.file).included_at().is_some();
+        diagnostic.severity == Severity::Warning
+            && !self.allowed.contains(&diagnostic.code.to_string())
+            && !(self.quiet_includes && is_included())
+    }
+
+    pub(crate) fn options(&self) -> Options {
         let mut options = Options::new();
         options.include_dirs.clone_from(&self.include_dirs);
         options.defines.clone_from(&self.defines);
         options
+    }
+}
+
+/// A file to be compiled.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) file: PathBuf,
+    /// The name of its Rust file, without `.rs`.
+    pub(crate) name: PathBuf,
+    pub(crate) outcome: Outcome,
+}
+
+/// The warnings that have been told.
+#[derive(Debug, Default)]
+struct Told(HashSet<String>);
+
+fn tell_files(unit: &Unit) {
+    let sources = unit.outcome.sources.files().iter().filter(|file| !file.is_builtin());
+    let mut read: BTreeSet<&Path> = BTreeSet::from([&*unit.file]);
+    read.extend(sources.map(|file| file.path()));
+    for path in read {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+}
+
+/// The names of the Rust files: the stem, with as many directories before it as tell it from the others.
+fn output_names(files: &[PathBuf]) -> Result<Vec<PathBuf>, Errors> {
+    let mut names = Vec::with_capacity(files.len());
+    for file in files {
+        if file.file_stem().is_none() {
+            return Err(Errors::new(format!("error: {} has no file name", file.display())));
+        }
+        let others = files.iter().filter(|other| *other != file);
+        let parts = others.map(|other| common_parts(file, other) + 1).max().unwrap_or(1);
+        let path = file.with_extension("");
+        let all: Vec<_> = normal_parts(&path).collect();
+        let name: PathBuf = all[all.len().saturating_sub(parts)..].iter().collect();
+        if names.contains(&name) {
+            let text = "error: two IDL files would both be written to";
+            return Err(Errors::new(format!("{text} {}.rs", name.display())));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+fn normal_parts(path: &Path) -> impl DoubleEndedIterator<Item = &std::ffi::OsStr> {
+    path.components().filter_map(|part| match part {
+        std::path::Component::Normal(part) => Some(part),
+        _ => None,
+    })
+}
+
+/// How many parts of their names are the same, from the end.
+fn common_parts(one: &Path, other: &Path) -> usize {
+    let (one, other) = (one.with_extension(""), other.with_extension(""));
+    normal_parts(&one).rev().zip(normal_parts(&other).rev()).take_while(|(one, other)| one == other).count()
+}
+
+/// Writes a Rust file. An unchanged file keeps its time, so that nothing is built anew for it.
+fn write(out_dir: &Path, name: &Path, rust: &str) -> Result<PathBuf, Errors> {
+    // Not `with_extension`: the name may have a dot.
+    let mut path = out_dir.join(name).into_os_string();
+    path.push(".rs");
+    let path = PathBuf::from(path);
+    let dir = path.parent().unwrap_or(out_dir);
+    std::fs::create_dir_all(dir).map_err(|error| Errors::io("create", dir, &error))?;
+    if !std::fs::read(&path).is_ok_and(|before| before == rust.as_bytes()) {
+        std::fs::write(&path, rust).map_err(|error| Errors::io("write", &path, &error))?;
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_one_name_are_told_apart_by_their_directories() {
+        let names = |files: &[&str]| {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            output_names(&files).map(|names| names.iter().map(|name| name.display().to_string()).collect())
+        };
+        let expect = |files: &[&str], expected: &[&str]| {
+            let found: Vec<String> = names(files).unwrap();
+            assert_eq!(found, expected);
+        };
+        expect(&["idl/a.idl", "idl/b.idl"], &["a", "b"]);
+        expect(&["idl/old/bank.idl", "idl/new/bank.idl", "idl/shop.idl"], &["old/bank", "new/bank", "shop"]);
+        expect(&["bank.idl", "new/bank.idl"], &["bank", "new/bank"]);
+        let same: Result<Vec<String>, Errors> = names(&["bank.idl", "./bank.idl"]);
+        assert!(same.unwrap_err().to_string().contains("two IDL files"));
     }
 }

@@ -19,6 +19,10 @@ pub struct Config {
     support: String,
     marshalling: Marshalling,
     profile_share: f64,
+    module: Option<String>,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) quiet_includes: bool,
+    defaults: Option<Vec<String>>,
 }
 
 /// How the values of generated types are written and read, where the IDL does not say so by `@marshal(compiled)` or
@@ -57,6 +61,10 @@ impl Config {
             support: "::ironorb::generated".to_owned(),
             marshalling: Marshalling::default(),
             profile_share: PROFILE_SHARE,
+            module: None,
+            allowed: Vec::new(),
+            quiet_includes: false,
+            defaults: None,
         }
     }
 
@@ -107,6 +115,55 @@ impl Config {
     pub fn profile_share(mut self, share: f64) -> Self {
         self.profile_share = share;
         self
+    }
+
+    /// The Rust module, e.g. `"crate::idl"`, into which a program includes the first of several files that include
+    /// a common file. The Rust files of the others then name its types, so that they can be included elsewhere.
+    pub fn module(mut self, rust_path: impl Into<String>) -> Self {
+        self.module = Some(rust_path.into());
+        self
+    }
+
+    /// Keeps warnings of this code, such as `"IDL0502"`, from being told.
+    pub fn allow(mut self, code: impl Into<String>) -> Self {
+        self.allowed.push(code.into());
+        self
+    }
+
+    /// Keeps warnings about included files from being told; those about the files themselves are.
+    pub fn quiet_includes(mut self) -> Self {
+        self.quiet_includes = true;
+        self
+    }
+
+    /// Lets servants leave operations out: the methods of all traits of interfaces have bodies that answer
+    /// NO_IMPLEMENT, COMPLETED_NO. Without it the compiler asks for each operation.
+    pub fn servant_defaults(mut self) -> Self {
+        self.defaults = Some(Vec::new());
+        self
+    }
+
+    /// Lets servants of this interface leave operations out, as [`servant_defaults`](Config::servant_defaults) does for
+    /// all. `interface` is a scoped IDL name, e.g. `"bank::Account"`. Operations of its bases are not meant.
+    pub fn servant_defaults_of(mut self, interface: impl Into<String>) -> Self {
+        match &mut self.defaults {
+            Some(all) if all.is_empty() => {}
+            defaults => defaults.get_or_insert_default().push(interface.into()),
+        }
+        self
+    }
+
+    /// Whether the methods of an interface have bodies.
+    pub(crate) fn has_defaults(&self, interface: &str) -> bool {
+        let named = |names: &Vec<String>| {
+            names.is_empty() || names.iter().any(|name| name.trim_start_matches("::") == interface)
+        };
+        self.defaults.as_ref().is_some_and(named)
+    }
+
+    /// The module of the first of files that belong together, if it is known.
+    pub(crate) fn module_path(&self) -> Option<&str> {
+        self.module.as_deref()
     }
 
     /// How the values of types are written and read of which the IDL says nothing. Reads the profile, if there is one.

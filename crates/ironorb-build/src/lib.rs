@@ -21,6 +21,7 @@ mod build;
 mod config;
 mod emit;
 mod errors;
+mod group;
 mod hash;
 mod layout;
 mod lower;

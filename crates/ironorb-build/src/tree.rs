@@ -217,6 +217,8 @@ pub(crate) struct Interface<'t> {
     pub(crate) name: Text<'t>,
     pub(crate) supertraits: Vec<Text<'t>>,
     pub(crate) methods: Vec<Method<'t>>,
+    /// Whether a servant may leave methods out.
+    pub(crate) has_defaults: bool,
     pub(crate) type_code: TypeCode<'t>,
     /// `None` for a local interface.
     pub(crate) remote: Option<Remote<'t>>,

@@ -90,6 +90,10 @@ impl Checker<'_> {
                 if outs + usize::from(operation.result != Type::Void) > RESULTS_MAX {
                     self.push(def.span, format!("an operation with more than {RESULTS_MAX} results"));
                 }
+                let ins = operation.parameters.iter().filter(|p| p.direction != Direction::Out).count();
+                if ins > ARGUMENTS_MAX {
+                    self.push(def.span, format!("an operation with more than {ARGUMENTS_MAX} arguments"));
+                }
             }
             DefKind::Attribute(attribute) => self.ty(&attribute.ty, def.span),
             DefKind::Struct(s) | DefKind::Exception(s) => {
@@ -186,6 +190,9 @@ impl Checker<'_> {
 
 /// Results are a tuple, and the support module has codecs for tuples of up to this many.
 const RESULTS_MAX: usize = 32;
+
+/// What the support module has lists for.
+const ARGUMENTS_MAX: usize = 32;
 
 /// Direct and indirect bases of an interface. Each interface lists all of its bases and their operations, so that a
 /// chain of n would take n² lines.

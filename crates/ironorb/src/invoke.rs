@@ -33,7 +33,7 @@ pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse
 /// `local` is used when the object is in this process; else `arguments` writes the request's body, perhaps
 /// more than once, and `results` reads the reply's.
 #[inline(always)] // a step of every call
-pub fn invoke<I, R, T, E>(
+pub(crate) fn invoke<I, R, T, E>(
     target: &R,
     operation: &'static Operation<'static>,
     local: impl FnOnce(&I) -> Result<T, E>,
@@ -110,7 +110,7 @@ where
 
 /// Calls a oneway operation. Blocks only while the connection takes no bytes, or is being made.
 #[inline]
-pub fn invoke_oneway<I, R>(
+pub(crate) fn invoke_oneway<I, R>(
     target: &R,
     operation: &'static Operation<'static>,
     local: impl FnOnce(&I) -> Result<(), SystemException>,

@@ -420,7 +420,14 @@ impl ObjectRef {
     }
 }
 
-/// A typed object reference; generated types implement it.
+/// A typed object reference; generated types implement it, and dereference to their [`ObjectRef`], so that the operations of
+/// every object can be called on them: `account.is_a(…)`, `account.locate()`, `account.narrow::<SavingsRef>()`. An
+/// operation that the IDL gives such a name comes first.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a typed object reference",
+    label = "not a type that ends in `Ref`",
+    note = "name the generated reference of the interface, such as `AccountRef` for the interface `Account`"
+)]
 pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
     /// The trait object of the interface, `dyn Account`.
     type Interface: ?Sized + 'static;
@@ -446,6 +453,11 @@ pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
     /// The same object through a reference whose calls may take `timeout`; `None` means for ever.
     fn with_timeout(&self, timeout: Option<Duration>) -> Self {
         Self::from_object(self.object().with_timeout(timeout))
+    }
+
+    /// The same object through a reference whose calls follow these policies; see [`ObjectRef::with_policies`].
+    fn with_policies(&self, policies: InvocationPolicies) -> Self {
+        Self::from_object(self.object().with_policies(policies))
     }
 }
 

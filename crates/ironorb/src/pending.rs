@@ -55,7 +55,7 @@ pub(crate) type Results<T> = fn(&mut Reader<'_>) -> Result<T, Malformed>;
 /// and the request sent by this thread if there is a connection; if one must be made first, another thread does
 /// so. Blocks only while the server takes no bytes and more than
 /// [`transmit_bytes_max`](crate::OrbConfig::transmit_bytes_max) wait for it, until the deadline at most.
-pub fn invoke_async<I, R, T, E>(
+pub(crate) fn invoke_async<I, R, T, E>(
     target: &R,
     operation: &'static Operation<'static>,
     local: impl FnOnce(&I) -> Result<T, E>,

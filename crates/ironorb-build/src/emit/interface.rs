@@ -10,7 +10,11 @@ use crate::tree::{Base, Interface, Method, OperationError, Remote, Text};
 
 impl Printer {
     pub(super) fn interface(&mut self, interface: &Interface<'_>, support: &str) {
-        self.trait_with_methods(&interface.name, &interface.supertraits, &interface.methods);
+        if interface.has_defaults && !interface.methods.is_empty() {
+            self.trait_with_defaults(interface, support);
+        } else {
+            self.trait_with_methods(&interface.name, &interface.supertraits, &interface.methods);
+        }
         if let Some(remote) = &interface.remote {
             self.blank();
             self.remote(interface, remote, support);
@@ -41,6 +45,25 @@ impl Printer {
             self.methods(methods);
             self.line("}");
         }
+    }
+
+    /// A trait whose methods a servant may leave out.
+    fn trait_with_defaults(&mut self, interface: &Interface<'_>, support: &str) {
+        self.line("#[allow(unused_variables)]");
+        self.trait_head(&interface.name, &interface.supertraits, false);
+        self.indented(|out| {
+            for (at, method) in interface.methods.iter().enumerate() {
+                if at > 0 {
+                    out.blank();
+                }
+                out.docs(&method.docs);
+                let outcome = Outcome::of("Result", method);
+                out.function(&method.name, &parameters(method), &[], Some(&outcome), " {");
+                out.indented(|out| out.put(&["Err(", support, "::operation_left_out().into())"]));
+                out.line("}");
+            }
+        });
+        self.line("}");
     }
 
     pub(super) fn methods(&mut self, methods: &[Method<'_>]) {
@@ -89,25 +112,26 @@ impl Printer {
     }
 
     fn signature(&mut self, method: &Method<'_>) {
-        self.function(&method.name, &parameters(method), &[], Some(&Outcome::of("Result", method)));
+        self.function(&method.name, &parameters(method), &[], Some(&Outcome::of("Result", method)), ";");
     }
 
-    /// A function of a trait. `reply` is one parameter more.
+    /// A function of a trait up to `end`. `reply` is one parameter more.
     fn function(
         &mut self,
         name: &str,
         parameters: &[String],
         reply: &[Outcome<'_>],
         outcome: Option<&Outcome<'_>>,
+        end: &str,
     ) {
         let is_wide = reply.iter().chain(outcome).any(Outcome::is_wide);
         let all: Vec<String> =
             parameters.iter().cloned().chain(reply.iter().map(|reply| format!("reply: {reply}"))).collect();
         let result = outcome.map_or_else(String::new, |outcome| format!("-> {outcome}"));
         let head = ["fn ", name, "(", &all.join(", "), ")"].concat();
-        let whole = [&*head, if outcome.is_some() { " " } else { "" }, &result, ";"].concat();
+        let whole = [&*head, if outcome.is_some() { " " } else { "" }, &result, end].concat();
         if !is_wide && self.fits(&whole) {
-            if outcome.is_none() || self.fits_with(&whole, 1) {
+            if outcome.is_none() || end != ";" || self.fits_with(&whole, 1) {
                 self.line(&whole);
             } else {
                 // rustfmt asks for one column more than it uses.
@@ -123,9 +147,9 @@ impl Printer {
         });
         match outcome {
             // rustfmt measures the result as if it stood alone.
-            Some(_) if !is_wide && self.fits(&result) => self.put(&[") ", &result, ";"]),
-            Some(outcome) => self.broken_outcome(") -> ", outcome, ";"),
-            None => self.line(");"),
+            Some(_) if !is_wide && self.fits(&result) => self.put(&[") ", &result, end]),
+            Some(outcome) => self.broken_outcome(") -> ", outcome, end),
+            None => self.put(&[")", end]),
         }
     }
 
@@ -189,7 +213,13 @@ impl Printer {
                     out.blank();
                 }
                 out.put(&["/// Begins [`", &method.name, "`](", name, "::", &method.name, ")."]);
-                out.function(&method.later, &parameters(method), &[], Some(&Outcome::of(&pending, method)));
+                out.function(
+                    &method.later,
+                    &parameters(method),
+                    &[],
+                    Some(&Outcome::of(&pending, method)),
+                    ";",
+                );
             }
         });
         self.line("}");
@@ -214,7 +244,7 @@ impl Printer {
                 }
                 out.docs(&method.docs);
                 let reply = (!method.oneway).then(|| Outcome::of(&reply, method));
-                out.function(&method.name, &parameters(method), reply.as_slice(), None);
+                out.function(&method.name, &parameters(method), reply.as_slice(), None, ";");
             }
         });
         self.line("}");

@@ -23,6 +23,7 @@ impl<'a> Lowerer<'a> {
             name: names.own.as_str().into(),
             supertraits: interface.bases.iter().map(|&base| self.path(base, at)).collect(),
             methods: interface.items.iter().flat_map(|&id| self.methods(def, id, at)).collect(),
+            has_defaults: !is_local && self.config.has_defaults(&self.scoped(def)),
             type_code: self.type_code(def),
             remote: (!is_local).then(|| self.remote(def, interface, at)),
         };

@@ -37,6 +37,12 @@ pub use bytemuck::{AnyBitPattern, Zeroable};
 use crate::error::{Malformed, MalformedKind, Misuse};
 
 /// A value that can be written as CDR.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be sent in a message",
+    label = "not a type that IDL maps to",
+    note = "types that are generated from IDL can be sent, and those that IDL's basic types, strings, sequences and arrays map to",
+    note = "`usize` is none of them, nor `&str`: say `u32` or `u64`, and `String`"
+)]
 pub trait Marshal {
     /// Appends the value. After an error the writer's contents are meaningless and the caller drops them.
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse>;
@@ -73,6 +79,11 @@ pub trait Marshal {
 }
 
 /// A value that can be read from CDR.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be received in a message",
+    label = "not a type that IDL maps to",
+    note = "types that are generated from IDL can be received, and those that IDL's basic types, strings, sequences and arrays map to"
+)]
 pub trait Unmarshal: Sized {
     /// A lower bound of the bytes that a value takes; 0 only where no value takes any. A sequence that announces
     /// more elements than the rest of the message could hold is refused before memory is taken.

@@ -3,6 +3,8 @@
 //! Functions and not `From` and `?` in generated code: the compiler has less to find out where a type is named.
 
 use ironorb_giop::any::ExtractError;
+use ironorb_giop::exception::{CompletionStatus, SystemExceptionKind};
+use ironorb_giop::minor::MinorCode;
 use ironorb_giop::typecode::BadType;
 use ironorb_giop::url::UrlError;
 use ironorb_giop::{Malformed, Misuse, Reader, SystemException, Unmarshal, Writer};
@@ -15,6 +17,16 @@ pub fn read_exception<X: Unmarshal, E>(
     error: fn(X) -> E,
 ) -> Result<Option<E>, Malformed> {
     Ok(Some(error(r.get()?)))
+}
+
+/// What an operation raises that a servant leaves out.
+#[cold]
+pub fn operation_left_out() -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::NoImplement,
+        MinorCode::OPERATION_LEFT_OUT,
+        CompletionStatus::No,
+    )
 }
 
 /// Reads a value that is one part to the interpreter.

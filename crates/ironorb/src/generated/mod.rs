@@ -27,7 +27,7 @@ pub use operations::*;
 pub use reference::*;
 pub use remote_operation::{
     Answer, Argument, ArgumentList, Borrowed, Checked, Copied, Elements, Lent, Nillable, Numbers, Octets,
-    RemoteOperation, Text, WideText, deferred, number::*, skeleton, stub,
+    RemoteOperation, Text, WideText, deferred, numbers::*, skeleton, stub,
 };
 pub use reply::{Deferred, Reply};
 pub use value_macros::*;
@@ -119,12 +119,25 @@ impl<'o> Operation<'o> {
 
 /// A typed reference to an object that has the interface `I`, be it as a base. What code that is generic over
 /// references to one interface asks for; generated types implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a servant of `{I}` nor a reference to an object that has it",
+    label = "does not have the interface `{I}`",
+    note = "a servant implements the interface's trait with every operation, and the traits of its base interfaces",
+    note = "a servant that answers later implements the `Deferred` traits, and is activated as `Deferred(servant)`",
+    note = "an untyped or a base reference becomes a typed one by `narrow`, as in `object.narrow::<AccountRef>()?`"
+)]
 pub trait RefTo<I: ?Sized>: TypedRef {
     /// A servant of the reference's own interface, seen as one of this one.
     fn widen(servant: &Self::Interface) -> &I;
 }
 
 /// Joins an interface, `dyn Account`, to an implementation of its trait.
+#[diagnostic::on_unimplemented(
+    message = "`{S}` is not a servant of `{Self}`",
+    label = "not a servant of this interface",
+    note = "a servant implements the interface's trait with every operation, and the traits of its base interfaces",
+    note = "a servant that answers later implements the `Deferred` traits, and is activated as `Deferred(servant)`"
+)]
 pub trait InterfaceOf<S>: 'static {
     /// The interface and all its bases, the most derived first.
     const REPOSITORY_IDS: &'static [&'static str];
@@ -154,12 +167,20 @@ pub trait DeferredServant {
 }
 
 /// A user exception.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a user exception",
+    note = "user exceptions are the structs that are generated from `exception` in IDL"
+)]
 pub trait UserException: std::error::Error + Marshal + Unmarshal {
     /// Its repository id.
     const REPOSITORY_ID: &'static str;
 }
 
 /// The error of an operation: one of its user exceptions or a system exception.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the error of an operation",
+    note = "operations fail with the generated `…Error` of their `raises` clause, or with `SystemException` without one"
+)]
 pub trait OperationError: From<SystemException> {
     /// Reads the exception with this repository id; `None` when the operation does not declare it.
     fn from_user_exception(id: &str, r: &mut Reader<'_>) -> Result<Option<Self>, Malformed>;

@@ -47,7 +47,7 @@ pub trait RemoteOperation: 'static {
 pub type Lent<'a, O> = <<O as RemoteOperation>::Arguments as ArgumentList>::Lent<'a>;
 
 /// What an operation gives.
-pub type Results<O> = <<O as RemoteOperation>::Results as Codec>::Value;
+pub(super) type Results<O> = <<O as RemoteOperation>::Results as Codec>::Value;
 
 /// What an operation gives or raises.
 pub type Answer<O> = Result<Results<O>, <O as RemoteOperation>::Error>;
@@ -403,7 +403,7 @@ pub mod deferred {
 }
 
 /// The numbers of operations in their interface, as types; above 63 a pair of them, to the base of 64.
-pub mod number {
+pub(super) mod numbers {
     macro_rules! numbers {
         ($($number:ident)*) => {$(
             #[allow(missing_docs)]
