@@ -26,6 +26,7 @@ mod cubit;
 mod data;
 mod echo;
 mod error;
+mod idl_rustc;
 mod latency;
 mod lists;
 mod machine;
@@ -88,6 +89,11 @@ pub fn run(command: BenchCommand) -> Result<(), BenchError> {
     match command {
         BenchCommand::Echo(options) => {
             println!("{}", echo(&options)?);
+            Ok(())
+        }
+        BenchCommand::Idl(options) if options.rustc => {
+            let rows = idl_rustc::measure(&options.files, &options.include_dirs)?;
+            print!("{}", idl_rustc::RustcReport(&rows));
             Ok(())
         }
         BenchCommand::Idl(options) => {

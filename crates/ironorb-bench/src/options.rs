@@ -87,6 +87,15 @@ pub struct IdlOptions {
     /// Few repetitions of small inputs: shows that it works, not what it costs.
     #[arg(long)]
     pub quick: bool,
+    /// What `cargo check` takes for the Rust that is generated. Needs this project's sources.
+    #[arg(long)]
+    pub rustc: bool,
+    /// IDL files to be checked instead of the standard's and a made-up one.
+    #[arg(long = "idl", value_name = "FILE", requires = "rustc")]
+    pub files: Vec<PathBuf>,
+    /// Directories for the includes of these files.
+    #[arg(long = "include", short = 'I', value_name = "DIR", requires = "rustc")]
+    pub include_dirs: Vec<PathBuf>,
 }
 
 /// `ironorb bench types`

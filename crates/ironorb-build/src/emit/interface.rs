@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::Printer;
 use super::items::quoted;
+use super::{Printer, ROOT_ALLOW};
 use crate::hash::PerfectHash;
 use crate::tree::{Base, Interface, Method, OperationError, Remote, Text};
 
@@ -179,6 +179,7 @@ impl Printer {
     /// answer later. Their bodies come from a macro.
     fn remote(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
         self.docs(&remote.docs);
+        self.allowed();
         self.line("#[derive(Debug, Clone, PartialEq, Eq, Hash)]");
         self.put(&[
             "pub struct ",
@@ -197,9 +198,17 @@ impl Printer {
         self.bodies(interface, remote, support);
     }
 
+    /// What an item at the top of a file may do.
+    fn allowed(&mut self) {
+        if self.depth == 0 {
+            self.line(ROOT_ALLOW);
+        }
+    }
+
     fn asynchronous(&mut self, interface: &Interface<'_>, remote: &Remote<'_>, support: &str) {
         let name = &interface.name;
         self.put(&["/// The operations of [`", name, "`], called without waiting for the reply."]);
+        self.allowed();
         let twoway: Vec<&Method<'_>> = interface.methods.iter().filter(|method| !method.oneway).collect();
         let supertrait = [support, "::RefTo<dyn ", name, ">"].concat();
         self.trait_head(&remote.asynchronous, &[supertrait.into()], twoway.is_empty());
@@ -232,6 +241,7 @@ impl Printer {
             "`] that answers later, from any thread; activated as",
         ]);
         self.line("/// `Deferred(servant)`. The operations of base interfaces are traits of their own.");
+        self.allowed();
         self.trait_head(&remote.deferred, &[], interface.methods.is_empty());
         if interface.methods.is_empty() {
             return;

@@ -78,10 +78,12 @@ pub trait Parrot: Send + Sync + 'static {
 }
 
 /// A reference to an object of the IDL interface `Parrot`.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ParrotRef(::ironorb::generated::Reference<dyn Parrot>);
 
 /// The operations of [`Parrot`], called without waiting for the reply.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
 pub trait ParrotAsync: ::ironorb::generated::RefTo<dyn Parrot> {
     /// Begins [`echo`](Parrot::echo).
     fn echo_async(&self, text: &str) -> ::ironorb::generated::Pending<String, parrot::EchoError>;
@@ -96,6 +98,7 @@ pub trait ParrotAsync: ::ironorb::generated::RefTo<dyn Parrot> {
 
 /// A servant of [`Parrot`] that answers later, from any thread; activated as
 /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
 pub trait DeferredParrot: Send + Sync + 'static {
     /// IDL operation `echo`.
     fn echo(&self, text: &str, reply: ::ironorb::generated::Reply<String, parrot::EchoError>);

@@ -30,10 +30,12 @@ pub trait Many: Send + Sync + 'static {
 }
 
 /// A reference to an object of the IDL interface `Many`.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ManyRef(::ironorb::generated::Reference<dyn Many>);
 
 /// The operations of [`Many`], called without waiting for the reply.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
 pub trait ManyAsync: ::ironorb::generated::RefTo<dyn Many> {
     /// Begins [`all`](Many::all).
     fn all_async(
@@ -63,6 +65,7 @@ pub trait ManyAsync: ::ironorb::generated::RefTo<dyn Many> {
 
 /// A servant of [`Many`] that answers later, from any thread; activated as
 /// `Deferred(servant)`. The operations of base interfaces are traits of their own.
+#[allow(clippy::all, dead_code, missing_docs, rustdoc::all, unreachable_pub)]
 pub trait DeferredMany: Send + Sync + 'static {
     /// IDL operation `all`; gives its result, `a`, `b`, `c`, `d`, `e`, `f`, `g`, `h`, `i`, `j`, `k`, `l`, `m`, `n`.
     fn all(

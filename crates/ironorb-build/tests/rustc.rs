@@ -1,0 +1,150 @@
+//! Generated code and the compiler itself: what it says of typical mistakes, and of several IDL files in one program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use ironorb_build::Config;
+
+/// Messages differ from one rustc to the next, so only the lines that stand in the reviewed file are looked for, in the
+/// messages about the mistake's module.
+#[test]
+fn mistakes_are_told_with_their_mend() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/mistakes");
+    let source = std::fs::read_to_string(dir.join("mistakes.rs")).unwrap();
+    let expected = std::fs::read_to_string(dir.join("mistakes.stderr")).unwrap();
+    let (succeeded, told) = checked(&dir.join("mistakes.rs"), &[]);
+    assert!(!succeeded);
+    let mut mistakes = 0;
+    for paragraph in expected.split("\n\n").filter(|paragraph| !paragraph.starts_with('#')) {
+        let (module, lines) = paragraph.split_once(":\n").unwrap();
+        let told = about(module, &source, &told);
+        for line in lines.lines() {
+            assert!(told.contains(line), "{module}: no line has `{line}`:\n{told}");
+        }
+        mistakes += 1;
+    }
+    assert_eq!(mistakes, source.lines().filter(|line| line.starts_with("mod ")).count());
+}
+
+/// The messages whose first place is in a module of the source.
+fn about(module: &str, source: &str, told: &str) -> String {
+    let head = format!("mod {module} {{");
+    let first = source.lines().position(|line| line == head).unwrap() + 1;
+    let last = first + source.lines().skip(first).position(|line| line == "}").unwrap() + 1;
+    let is_inside = |message: &&str| {
+        let place = message.split("mistakes.rs:").nth(1);
+        let line = place.and_then(|place| place.split(':').next()?.parse::<usize>().ok());
+        line.is_some_and(|line| (first..=last).contains(&line))
+    };
+    told.split("\n\n").filter(is_inside).collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn files_that_include_a_common_one_are_one_set_of_types() {
+    let idl = Idl::new(&[
+        (
+            "common.idl",
+            "#ifndef COMMON\n#define COMMON\nmodule shop { struct Item { long id; }; };\n#endif\n",
+        ),
+        ("a.idl", "#include \"common.idl\"\nmodule shop { interface Seller { Item sell(); }; };\n"),
+        ("b.idl", "#include \"common.idl\"\nmodule shop { interface Buyer { void buy(in Item it); }; };\n"),
+        ("far/b.idl", "module far { struct Far { long x; }; };\n"),
+    ]);
+    let both = "fn pass(seller: &shop::SellerRef, buyer: &shop::BuyerRef) -> Result<(), ironorb::SystemException> {\n    \
+                use shop::{Buyer as _, Seller as _};\n    buyer.buy(&seller.sell()?)\n}\n";
+    let beside = |name: &str| format!("include!(concat!(env!(\"OUT_DIR\"), \"/{name}.rs\"));\n");
+
+    let files = idl.compile(Config::new(), &["a.idl", "b.idl"]).unwrap();
+    assert_eq!(files.len(), 2);
+    idl.check(&[&*beside("a"), &beside("b"), both].concat()).unwrap();
+    // In modules of their own the second cannot know where the first is, and says what to do.
+    let apart = format!("mod x {{ {} }}\nmod y {{ {} }}\n", beside("a"), beside("b"));
+    assert!(idl.check(&apart).unwrap_err().contains("Config::module tells where it is"));
+
+    idl.compile(Config::new().module("crate::x"), &["a.idl", "b.idl"]).unwrap();
+    let used =
+        both.replace("shop::BuyerRef", "y::shop::BuyerRef").replace("shop::SellerRef", "x::shop::SellerRef");
+    idl.check(&[&*apart, &used.replace("use shop::{", "use x::shop::{")].concat()).unwrap();
+
+    let files = idl.compile(Config::new(), &["b.idl", "far/b.idl"]);
+    let names = files.unwrap();
+    assert!(names[0].ends_with("b.rs") && names[1].ends_with("far/b.rs"), "{names:?}");
+    idl.check(&[beside("b"), beside("far/b")].concat()).unwrap();
+}
+
+#[test]
+fn a_servant_leaves_operations_out_where_the_build_lets_it() {
+    let idl = Idl::new(&[(
+        "bank.idl",
+        "interface Bank { long count(in string name); void close(); };\n\
+                                       interface Other { void ask(); };\n",
+    )]);
+    let source = "include!(concat!(env!(\"OUT_DIR\"), \"/bank.rs\"));\nstruct Teller;\nimpl Bank for Teller {}\n\
+                  impl Other for Teller { fn ask(&self) -> Result<(), ironorb::SystemException> { Ok(()) } }\n";
+    idl.compile(Config::new(), &["bank.idl"]).unwrap();
+    assert!(idl.check(source).unwrap_err().contains("missing: `count`, `close`"));
+    idl.compile(Config::new().servant_defaults_of("Other"), &["bank.idl"]).unwrap();
+    assert!(idl.check(source).is_err());
+    idl.compile(Config::new().servant_defaults_of("Bank"), &["bank.idl"]).unwrap();
+    idl.check(source).unwrap();
+    idl.compile(Config::new().servant_defaults(), &["bank.idl"]).unwrap();
+    idl.check(&source.replace("{ fn ask(&self) -> Result<(), ironorb::SystemException> { Ok(()) } }", "{}"))
+        .unwrap();
+}
+
+/// IDL files in a directory.
+struct Idl {
+    dir: tempfile::TempDir,
+}
+
+impl Idl {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Idl { dir }
+    }
+
+    fn compile(&self, config: Config, files: &[&str]) -> Result<Vec<PathBuf>, ironorb_build::Errors> {
+        config
+            .out_dir(self.dir.path().join("out"))
+            .compile(files.iter().map(|file| self.dir.path().join(file)))
+    }
+
+    /// What the compiler says of a program that uses the Rust files.
+    fn check(&self, source: &str) -> Result<(), String> {
+        let path = self.dir.path().join("source.rs");
+        std::fs::write(&path, source).unwrap();
+        let out = self.dir.path().join("out");
+        match checked(&path, &[("OUT_DIR", &out)]) {
+            (true, _) => Ok(()),
+            (false, told) => Err(told),
+        }
+    }
+}
+
+/// Has the compiler check a library that uses `ironorb`, as it was built for this test.
+fn checked(source: &Path, variables: &[(&str, &Path)]) -> (bool, String) {
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let built = |path: &PathBuf| {
+        std::fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    };
+    let is_ironorb = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("libironorb-") && name.ends_with(".rlib")
+    };
+    let files = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path());
+    let ironorb = files.filter(is_ironorb).max_by_key(built).expect("cargo has built it");
+    let out = tempfile::tempdir().unwrap();
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--cap-lints", "allow"]);
+    rustc.arg("--out-dir").arg(out.path()).arg("-L").arg(format!("dependency={}", deps.display()));
+    rustc.arg("--extern").arg(format!("ironorb={}", ironorb.display())).arg(source);
+    rustc.envs(variables.iter().map(|&(name, value)| (name, value)));
+    let output = rustc.output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
