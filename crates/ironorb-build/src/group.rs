@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ironorb_idl::model::{DefId, DefKind};
+use ironorb_idl::model::{DefId, DefKind, Definition};
 use ironorb_idl::{DiskLoader, Loader, Outcome, compile_with};
 
 use crate::build::Unit;
@@ -121,13 +121,18 @@ pub(crate) fn view(unit: &Unit, first: &Unit, config: &Config) -> String {
     text
 }
 
-/// The Rust name of a module that the file itself opens.
+/// The Rust name of a module at file scope in which the file itself defines something.
 fn first_module(unit: &Unit) -> Option<String> {
     let model = unit.outcome.model.as_ref()?;
-    let is_own = |id: &&DefId| {
-        let def = model.get(**id);
-        model.files()[def.file.index()].is_main && matches!(def.kind, DefKind::Module(_))
+    let defined = model.definitions().iter().filter(|def| model.files()[def.file.index()].is_main);
+    let root = |def: &Definition| {
+        let mut root = def.id;
+        while let Some(parent) = model.get(root).parent {
+            root = parent;
+        }
+        root
     };
-    let module = model.roots().iter().find(is_own)?;
-    Some(Names::assign(model).of(*module).own.clone())
+    let is_module = |root: &DefId| matches!(model.get(*root).kind, DefKind::Module(_));
+    let module = defined.map(root).find(is_module)?;
+    Some(Names::assign(model).of(module).own.clone())
 }

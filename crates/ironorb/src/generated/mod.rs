@@ -124,7 +124,8 @@ impl<'o> Operation<'o> {
     label = "does not have the interface `{I}`",
     note = "a servant implements the interface's trait with every operation, and the traits of its base interfaces",
     note = "a servant that answers later implements the `Deferred` traits, and is activated as `Deferred(servant)`",
-    note = "an untyped or a base reference becomes a typed one by `narrow`, as in `object.narrow::<AccountRef>()?`"
+    note = "an untyped or a base reference becomes a typed one by `narrow`, as in `object.narrow::<AccountRef>()?`",
+    note = "an `Option` of a reference may be nil: take the reference out of it first"
 )]
 pub trait RefTo<I: ?Sized>: TypedRef {
     /// A servant of the reference's own interface, seen as one of this one.
