@@ -32,6 +32,10 @@ pub fn programs_of(package: &str) -> PathBuf {
     let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--locked", "--package", package, "--target-dir"]).arg(target_dir);
+    if package == "ironorb-cli" {
+        // With all of its commands.
+        build.args(["--features", "bench"]);
+    }
     if profile_dir.ends_with("release") {
         build.arg("--release");
     }

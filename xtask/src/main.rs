@@ -16,7 +16,7 @@ cargo xtask <command>
   quick      formatting, lints and the tests that need no other ORB
   interop    only the tests against other ORBs; writes what they found into docs/interop.md
   peers      only installs the Debian packages that the tests need, and builds the other ORBs' programs
-  counts     only what a call costs, in instructions and heap calls, beside bench/counts.txt; with --update it writes
+  counts     only what a call costs, in instructions and heap calls, beside guard/counts.txt; with --update it writes
              that table anew
   model      only the rings of shared memory: every order of their steps (loom), and Rust's memory model (miri, which
              needs a nightly toolchain and is left out where there is none)
@@ -134,7 +134,8 @@ fn peers() -> Result<(), String> {
 
 /// Those that take part in benchmarks; the benchmarks say themselves what is missing.
 fn bench_peers() -> Result<(), String> {
-    let build = ["run", "--quiet", "--locked", "-p", "ironorb-cli", "--", "bench", "peers"];
+    let build =
+        ["run", "--quiet", "--locked", "-p", "ironorb-cli", "--features=bench", "--", "bench", "peers"];
     step("the peers of the benchmarks", cargo(&build))
 }
 
@@ -150,7 +151,7 @@ fn counts(mode: &str) -> Result<(), String> {
         "ironorb-guard",
         "--",
         mode,
-        "bench/counts.txt",
+        "guard/counts.txt",
     ];
     step("counts of a call", cargo(&run))
 }

@@ -19,13 +19,13 @@ use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::machine::load;
 use crate::process::Process;
-use crate::raw::Exchange;
 use crate::role::{raw_sample, tell, wait_for_end};
 use crate::rows::SendSample;
 use crate::settings::Settings;
 use crate::suite::{Files, Measure, Suite, SuiteReport, SuiteRow, rows};
 use crate::targets::Target;
 use crate::variant::{Mode, Peer};
+use ironorb_baseline::raw::Exchange;
 
 /// `ironorb bench concurrency`
 #[derive(Debug, Clone, clap::Args)]

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::error::BenchError;
-use crate::raw::Exchange;
 use crate::role::raw_sample;
 use crate::rows::Sample;
 use crate::statistics::{Repeated, each, turns};
+use ironorb_baseline::raw::Exchange;
 
 /// Who can make calls again and again.
 pub(crate) trait Side {

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::error::BenchError;
 use crate::options::EchoOptions;
 use crate::process::{Process, find_program};
-use crate::raw::Exchange;
 use crate::report::CountsRow;
 use crate::rows::{self, Operation, Row, Server};
 use crate::sizes;
+use ironorb_baseline::raw::Exchange;
 
 /// Counts for both sides of each row, and for a plain socket with the same bytes.
 pub(crate) fn count(options: &EchoOptions, rows: &[Row]) -> Result<Vec<CountsRow>, BenchError> {

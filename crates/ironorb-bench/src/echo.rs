@@ -14,7 +14,6 @@ use crate::generated::bench::{Echo, EchoRef};
 use crate::machine::{Layout, Machine, Unpin, busy, load, pin};
 use crate::options::EchoOptions;
 use crate::process::Process;
-use crate::raw::Exchange;
 use crate::report::{EchoReport, LatencyRow};
 use crate::role::raw_sample;
 use crate::rows::{Row, Sample, Server};
@@ -22,6 +21,7 @@ use crate::servant::EchoServant;
 use crate::settings::Settings;
 use crate::sizes;
 use crate::statistics::{Collector, each};
+use ironorb_baseline::raw::Exchange;
 
 /// Measures the rows that were asked for, and writes the file that was asked for. Takes a minute or so; tells
 /// its progress on standard error. Keeps the calling thread on one processor meanwhile.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ironorb_shm::{End, Mapping, Offer, Side, Wanted};
 
-use crate::raw;
+use ironorb_baseline::raw;
 
 /// One end.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Write for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::{Exchange, RawClient};
+    use ironorb_baseline::raw::{Exchange, RawClient};
 
     #[test]
     fn carries_what_was_agreed() {

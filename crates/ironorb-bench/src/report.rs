@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::breakdown::CallBreakdown;
 use crate::error::BenchError;
 use crate::machine::Machine;
-use crate::raw::Exchange;
 use crate::rows::Row;
 use crate::statistics::{Collector, Latency, Ratio};
+use ironorb_baseline::raw::Exchange;
 
 /// The result of `ironorb bench echo`. Its `Display` is the table.
 #[derive(Debug)]

@@ -16,13 +16,13 @@ use crate::generated::bench::EchoRef;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
 use crate::latency;
 use crate::machine::pin;
-use crate::raw::{self, Exchange, RawClient};
 use crate::raw_ring;
 use crate::rows::{Row, SendSample};
 use crate::servant::EchoServant;
 use crate::settings::Settings;
 use crate::ttcp::{self, role::TtcpRoleArgs};
 use crate::variant::Transport;
+use ironorb_baseline::raw::{self, Exchange, RawClient};
 
 /// One process of a benchmark.
 #[derive(Debug, clap::Args)]

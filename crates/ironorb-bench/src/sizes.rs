@@ -4,15 +4,15 @@
 use ironorb::Orb;
 
 use crate::error::BenchError;
-use crate::raw::Exchange;
-use crate::relay::Relay;
 use crate::rows::Row;
+use ironorb_baseline::raw::Exchange;
+use ironorb_baseline::relay::Relay;
 
 /// Counts the bytes of one sample of a row, in the steady state.
 pub(crate) fn of(row: Row, reference: &str) -> Result<Exchange, BenchError> {
     let orb = Orb::builder().no_endpoint().build()?;
     let direct = orb.string_to_object(reference)?;
-    let relay = Relay::to(&direct)?;
+    let relay = Relay::to(&direct).map_err(BenchError::io("relay calls"))?;
     let echo = orb.ior_to_object(relay.reference().clone())?.narrow_unchecked();
     let mut sample = row.sample(echo);
     // The first call tells the code sets.

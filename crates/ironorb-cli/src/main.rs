@@ -7,6 +7,7 @@
 // They panic when what they print to is closed; `output` has what prints.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod bench;
 mod bridge;
 mod call;
 mod calling;
@@ -55,8 +56,7 @@ enum Command {
     /// Show what the ORB does: three processes, calls of all kinds, a burst, a restart, and what they cost.
     Demo(demo::Arguments),
     /// Measure what calls cost.
-    #[command(subcommand)]
-    Bench(ironorb_bench::BenchCommand),
+    Bench(bench::Arguments),
     /// Print what makes a shell complete this command: `source <(ironorb completions bash)`.
     Completions(completions::Arguments),
     /// Tell a shell which operations a command line could go on with.
@@ -68,7 +68,7 @@ enum Command {
 }
 
 fn command() -> clap::Command {
-    Arguments::command().mut_subcommand("bench", ironorb_bench::with_lists)
+    Arguments::command().mut_subcommand("bench", bench::with_lists)
 }
 
 fn main() -> ExitCode {
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
-        Command::Bench(command) => ironorb_bench::run(command).map_err(failure::Failure::new),
+        Command::Bench(arguments) => bench::run(arguments),
         Command::Completions(arguments) => completions::run(&arguments, command()),
         Command::CompleteOperations(arguments) => call::complete(arguments),
         Command::DemoServer(arguments) => demo::run_server(&arguments),

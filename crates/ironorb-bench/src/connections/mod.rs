@@ -222,7 +222,7 @@ fn over_active(
     layout: Layout,
     active: usize,
     raw: &str,
-    bytes: crate::raw::Exchange,
+    bytes: ironorb_baseline::raw::Exchange,
     contenders: &[Contender],
     options: &ConnectionsOptions,
 ) -> Result<Vec<SuiteRow>, BenchError> {

@@ -8,7 +8,7 @@ use ironorb::{ObjectRef, Orb};
 
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef};
-use crate::relay::redirected;
+use ironorb_baseline::relay::redirected;
 
 /// What a client sends first over a connection: a void call, with what a connection begins with.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Recorded {
     pub(super) fn of(object: &ObjectRef) -> Result<Recorded, BenchError> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
         let port = listener.local_addr().map_err(BenchError::io("listen"))?.port();
-        let (reference, server) = redirected(object, port)?;
+        let (reference, server) = redirected(object, port).map_err(BenchError::io("relay calls"))?;
         let to = server.clone();
         let pass = std::thread::spawn(move || -> io::Result<Vec<u8>> {
             let (mut client, _) = listener.accept()?;

@@ -15,11 +15,11 @@ use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::CubitRef;
 use crate::machine::{Layout, Placement, Unpin, load, pin};
 use crate::process::Process;
-use crate::raw::Exchange;
-use crate::relay::Relay;
 use crate::suite::{Files, Measure, Suite, SuiteReport, rows};
 use crate::variant::{Mode, Peer};
 use contender::{Asked, Client, Contender, Ours, start};
+use ironorb_baseline::raw::Exchange;
+use ironorb_baseline::relay::Relay;
 use rows::{CubitRow, VALUES};
 
 /// `ironorb bench cubit`
@@ -134,7 +134,7 @@ fn measure(
 /// Bytes on the wire of one sample, in the steady state.
 pub(crate) fn exchange(row: CubitRow, reference: &str) -> Result<Exchange, BenchError> {
     let orb = Orb::builder().no_endpoint().build()?;
-    let relay = Relay::to(&orb.string_to_object(reference)?)?;
+    let relay = Relay::to(&orb.string_to_object(reference)?).map_err(BenchError::io("relay calls"))?;
     let cubit: CubitRef = orb.ior_to_object(relay.reference().clone())?.narrow_unchecked();
     let mut sample = row.sample(&cubit);
     // The first call tells the code sets.

@@ -15,12 +15,12 @@ use crate::error::BenchError;
 use crate::machine::{Layout, load, pin};
 use crate::peers::Program;
 use crate::process::Process;
-use crate::raw::Exchange;
-use crate::relay::Relay;
 use crate::report::Outcome;
 use crate::settings::Settings;
 use crate::statistics::Repeated;
 use crate::variant::{CallType, Invocation, Mode, Peer, Transport};
+use ironorb_baseline::raw::Exchange;
+use ironorb_baseline::relay::Relay;
 
 /// One placement and transport.
 pub(super) struct Bench {
@@ -222,7 +222,7 @@ fn count(objects: &Objects, group: Group) -> Result<Exchange, BenchError> {
 
     let orb = Orb::builder().no_endpoint().build()?;
     let object = objects.first().ok_or_else(|| fault("has no object"))?;
-    let relay = Relay::to(object.object())?;
+    let relay = Relay::to(object.object()).map_err(BenchError::io("relay calls"))?;
     let objects = Objects::relayed(&orb, relay.reference())?;
     let mut cell = group.cell(Invocation::Sii, 1);
     cell.objects = 1;

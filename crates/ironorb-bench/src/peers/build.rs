@@ -12,10 +12,10 @@ type Text = (&'static str, &'static str);
 const TTCP_IDL: Text = ("ttcp.idl", include_str!("../../idl/ttcp.idl"));
 const LATENCY_IDL: Text = ("latency.idl", include_str!("../../idl/latency.idl"));
 const CUBIT_IDL: Text = ("cubit.idl", include_str!("../../idl/cubit.idl"));
-const OMNIORB_TTCP: Text = ("ttcp.cc", include_str!("../../../../bench/peers/omniorb/ttcp.cc"));
-const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../bench/peers/omniorb/calls.cc"));
-const JACORB_CALLS: Text = ("Calls.java", include_str!("../../../../bench/peers/jacorb/Calls.java"));
-const JACORB_POM: Text = ("pom.xml", include_str!("../../../../bench/peers/jacorb/pom.xml"));
+const OMNIORB_TTCP: Text = ("ttcp.cc", include_str!("../../../../guard/peers/omniorb/ttcp.cc"));
+const OMNIORB_CALLS: Text = ("calls.cc", include_str!("../../../../guard/peers/omniorb/calls.cc"));
+const JACORB_CALLS: Text = ("Calls.java", include_str!("../../../../guard/peers/jacorb/Calls.java"));
+const JACORB_POM: Text = ("pom.xml", include_str!("../../../../guard/peers/jacorb/pom.xml"));
 
 /// What must be there, and the Debian package that has it.
 const OMNIORB_NEEDS: [(&str, &str); 3] = [

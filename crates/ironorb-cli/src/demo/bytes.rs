@@ -2,8 +2,8 @@
 //! what is really sent.
 
 use ironorb::{Orb, TypedRef as _};
-use ironorb_bench::raw::Exchange;
-use ironorb_bench::relay::Relay;
+use ironorb_baseline::raw::Exchange;
+use ironorb_baseline::relay::Relay;
 
 use super::idl::demo::SensorRef;
 use super::measure::Row;

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use ironorb_bench::raw::{Exchange, RawClient};
+use ironorb_baseline::raw::{Exchange, RawClient};
 
 use super::RawAddress;
 use super::failed;

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn serve_raw() -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
-    std::thread::spawn(move || ironorb_bench::raw::serve(&listener));
+    std::thread::spawn(move || ironorb_baseline::raw::serve(&listener));
     Ok(address)
 }
 

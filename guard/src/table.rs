@@ -95,7 +95,7 @@ impl Table {
             false => format!(" (the table is of rustc {}, this is {})", committed.compiler, self.compiler),
         };
         Err(format!(
-            "what a call costs differs from bench/counts.txt by more than {:.0} %{compiler}:\n  {}\n\
+            "what a call costs differs from guard/counts.txt by more than {:.0} %{compiler}:\n  {}\n\
              If it costs more, find out why. If that is meant, or it costs less, write the table anew and commit it with the \
              change that it tells about:\n    cargo xtask counts --update",
             tolerance * 100.0,

@@ -37,15 +37,15 @@ impl RawClient {
 }
 
 impl RawClient<UnixStream> {
-    /// The same with [`serve_unix`].
+    /// Connects to a process that runs [`serve_unix`] and agrees on the numbers of bytes.
     pub fn connect_unix(path: impl AsRef<Path>, exchange: Exchange) -> io::Result<RawClient<UnixStream>> {
         RawClient::agree(UnixStream::connect(path)?, exchange)
     }
 }
 
 impl<S: Read + Write> RawClient<S> {
-    /// Agrees with a server that serves connections of this kind.
-    pub(crate) fn agree(mut stream: S, exchange: Exchange) -> io::Result<RawClient<S>> {
+    /// Agrees on the numbers of bytes with a server over a connection of any kind.
+    pub fn agree(mut stream: S, exchange: Exchange) -> io::Result<RawClient<S>> {
         let total = exchange.requests * exchange.request_bytes;
         stream
             .write_all(&Agreement { total: total as u64, reply: exchange.reply_bytes as u64 }.to_bytes())?;
@@ -77,8 +77,8 @@ pub fn serve(listener: &TcpListener) -> io::Result<()> {
     })
 }
 
-/// Serves all connections at once, each by a thread of its own, until accepting fails. What ends a connection is its
-/// client's matter.
+/// Serves all connections at once, each by a thread of its own, until accepting fails. An error of one connection ends only
+/// that connection.
 pub fn serve_at_once(listener: &TcpListener) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept()?;
@@ -90,12 +90,13 @@ pub fn serve_at_once(listener: &TcpListener) -> io::Result<()> {
 /// A connection's thread does little.
 const STACK_BYTES: usize = 128 << 10;
 
-/// As [`serve`] over Unix domain sockets.
+/// Serves one connection of a Unix domain socket after the other until accepting fails.
 pub fn serve_unix(listener: &UnixListener) -> io::Result<()> {
     serve_all(|| Ok(listener.accept()?.0))
 }
 
-pub(crate) fn serve_all<S: Read + Write>(accept: impl Fn() -> io::Result<S>) -> io::Result<()> {
+/// Serves one connection of any kind after the other until accepting fails.
+pub fn serve_all<S: Read + Write>(accept: impl Fn() -> io::Result<S>) -> io::Result<()> {
     loop {
         match serve_connection(accept()?) {
             Err(e) if !matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
@@ -136,7 +137,7 @@ struct Agreement {
     reply: u64,
 }
 
-/// A server that reads from the network takes no memory on a stranger's word.
+/// A server that reads from the network allocates no more than this on a client's word.
 const BYTES_MAX: u64 = 16 << 20;
 
 impl Agreement {

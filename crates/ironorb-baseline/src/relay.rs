@@ -1,14 +1,12 @@
 //! A relay between a client and a server that counts the bytes of both.
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ironorb::ObjectRef;
 use ironorb::giop::ior::{IiopProfile, Ior};
-
-use crate::error::BenchError;
 
 /// Passes one connection on, and counts.
 #[derive(Debug)]
@@ -19,14 +17,17 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// A relay to the server of an object, for one connection.
-    pub fn to(object: &ObjectRef) -> Result<Relay, BenchError> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
-        let port = listener.local_addr().map_err(BenchError::io("listen"))?.port();
+    /// Starts a relay to the server of an object, for one connection.
+    ///
+    /// # Errors
+    /// The system refuses a port, or the object's reference has no IIOP profile.
+    pub fn to(object: &ObjectRef) -> io::Result<Relay> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
         let (reference, server) = redirected(object, port)?;
         let relay = Relay { reference, from_client: Arc::default(), from_server: Arc::default() };
         let (from_client, from_server) = (relay.from_client.clone(), relay.from_server.clone());
-        std::thread::spawn(move || -> std::io::Result<()> {
+        std::thread::spawn(move || -> io::Result<()> {
             let (client, _) = listener.accept()?;
             let server = TcpStream::connect(server)?;
             let (client_too, server_too) = (client.try_clone()?, server.try_clone()?);
@@ -48,18 +49,22 @@ impl Relay {
     }
 }
 
-/// A reference to an object that leads to a port of this machine, and where the object's server is.
-pub(crate) fn redirected(object: &ObjectRef, port: u16) -> Result<(Ior, (String, u16)), BenchError> {
-    let fault = |what: &str| BenchError::Process { role: "orb-server".to_owned(), what: what.to_owned() };
-    let profile = object.ior().iiop_profiles().next().ok_or_else(|| fault("gave no IIOP profile"))?;
+/// Gives a reference to an object that leads to a port of this machine, and the host and port of the object's server.
+///
+/// # Errors
+/// The object's reference has no IIOP profile, or cannot be written anew.
+pub fn redirected(object: &ObjectRef, port: u16) -> io::Result<(Ior, (String, u16))> {
+    let fault = |what: &str| io::Error::new(ErrorKind::InvalidData, what.to_owned());
+    let profile =
+        object.ior().iiop_profiles().next().ok_or_else(|| fault("the reference has no IIOP profile"))?;
     let server = (profile.host().to_owned(), profile.port());
     let components: Vec<_> = profile.components().collect();
     let relayed = IiopProfile::new(profile.version(), "127.0.0.1", port, profile.object_key(), &components)
-        .map_err(|_| fault("gave a reference that cannot be written"))?;
+        .map_err(|_| fault("the reference cannot be written anew"))?;
     Ok((Ior::with_profile(object.type_id(), relayed), server))
 }
 
-/// Counts before it passes on: whoever has the bytes can rely on the count.
+/// Counts before it passes on, so that the count has all bytes that the receiver has.
 fn pass(mut from: TcpStream, mut to: TcpStream, counter: &AtomicUsize) {
     let mut space = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut space) {

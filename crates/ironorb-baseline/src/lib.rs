@@ -1,0 +1,8 @@
+//! The baseline of every comparison: plain sockets that carry as many bytes as a call, and a relay that counts these bytes.
+//!
+//! The benchmarks and the demo use it. Nothing here measures time, starts processes or knows an interface.
+
+#![forbid(unsafe_code)]
+
+pub mod raw;
+pub mod relay;

@@ -1,0 +1,54 @@
+//! `ironorb bench`: the benchmarks, in a build that has them.
+
+#[cfg(feature = "bench")]
+pub(crate) use with_benchmarks::{Arguments, run, with_lists};
+#[cfg(not(feature = "bench"))]
+pub(crate) use without_benchmarks::{Arguments, run, with_lists};
+
+#[cfg(feature = "bench")]
+mod with_benchmarks {
+    use clap::Args;
+    pub(crate) use ironorb_bench::with_lists;
+
+    use crate::failure::Failure;
+
+    #[derive(Debug, Args)]
+    pub(crate) struct Arguments {
+        #[command(subcommand)]
+        command: ironorb_bench::BenchCommand,
+    }
+
+    pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+        ironorb_bench::run(arguments.command).map_err(Failure::new)
+    }
+}
+
+#[cfg(not(feature = "bench"))]
+mod without_benchmarks {
+    use clap::{Args, Command};
+
+    use crate::failure::Failure;
+
+    #[derive(Debug, Args)]
+    #[command(after_help = HOW_TO_GET_IT)]
+    pub(crate) struct Arguments {
+        /// What to measure.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SUITE AND OPTIONS")]
+        rest: Vec<String>,
+    }
+
+    const HOW_TO_GET_IT: &str = "This build has no benchmarks. Build with them: \
+                                 cargo run --release --features bench -- bench";
+
+    pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+        let rest: String = arguments.rest.iter().map(|word| format!(" {word}")).collect();
+        Err(Failure::new(format!(
+            "this build of ironorb has no benchmarks; build with them: \
+             cargo run --release --features bench -- bench{rest}"
+        )))
+    }
+
+    pub(crate) fn with_lists(command: Command) -> Command {
+        command
+    }
+}
