@@ -43,7 +43,7 @@ fn every_way_is_measured_and_told() {
     // Algorithms, modes, invocations, settings; void and structs of two lengths; objects.
     assert_eq!(seen.len(), 3 * 2 * 4 * 2 * (1 + 2) * 2);
     assert_eq!(of_kind("paper").count(), 5);
-    assert!(out.contains("random") && out.contains("ironorb concurrency=pool:2"), "{out}");
+    assert!(out.contains("random") && out.contains("concurrency=pool:2"), "{out}");
     let page = std::fs::read_to_string(&html).unwrap();
     // Void against objects; structs against units, for each number of objects.
     assert_eq!(page.matches("<svg").count(), 3 * 2 + 3 * 2 * 2);
@@ -68,8 +68,9 @@ fn many_objects_are_compared_with_one_of_them() {
     assert_eq!(targets.len(), 3, "{targets:?}");
     for target in targets {
         assert!(out.contains(target["target"].as_str().unwrap()), "{target} is not in the table");
-        let (figure, bound) = (target["figure"].as_f64().unwrap(), target["bound"].as_f64().unwrap());
-        assert_eq!(target["met"].as_bool(), Some(figure <= bound), "{target}");
+        assert!(target["figure"].is_number() && target["bound"].is_number(), "{target}");
+        // A quick run judges nothing.
+        assert!(target["met"].is_null() && target["quick"] == true, "{target}");
     }
 }
 
@@ -91,10 +92,10 @@ fn strategies_are_compared_in_calls_and_alone() {
         let told: BTreeSet<&str> = rows.clone().map(|row| row["strategy"].as_str().unwrap()).collect();
         assert_eq!(told.len(), strategies, "{told:?}");
         for row in rows {
-            assert!(row["ns"].as_f64().unwrap() > 0.0, "{row}");
+            assert!(row["found"]["median_ns"].as_f64().unwrap() > 0.0, "{row}");
             assert!(row["count"] != 1 || row["over_fewest"]["median"].as_f64() == Some(1.0), "{row}");
         }
-        assert!(out.contains(&format!("among {among}, ns")), "{out}");
+        assert!(out.contains(&format!("among {among}\n")), "{out}");
     }
     let page = std::fs::read_to_string(&html).unwrap();
     assert_eq!(page.matches("<svg").count(), 1 + 4);

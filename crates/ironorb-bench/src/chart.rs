@@ -6,6 +6,8 @@ use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 
 use crate::error::BenchError;
+use crate::render::partition;
+use crate::row::Row;
 
 /// A line of a plot, or marks without one.
 #[derive(Debug, Clone)]
@@ -46,6 +48,73 @@ pub(crate) enum Scale {
     Log2,
     /// Each step is ten times the last.
     Log10,
+}
+
+/// Charts that follow from the rows of a table.
+pub(crate) struct Plot {
+    pub(crate) title: &'static str,
+    /// There is a chart for each combination of these parameters.
+    pub(crate) apart: &'static [&'static str],
+    /// The parameter along which rows lie.
+    pub(crate) x: (&'static str, Axis),
+    /// The figure that is drawn.
+    pub(crate) y: (&'static str, Axis),
+    /// What the line of the baseline is called, where there is one.
+    pub(crate) baseline: Option<&'static str>,
+    /// There is a line for each combination of these parameters.
+    pub(crate) lines: &'static [&'static str],
+}
+
+/// Easy to tell apart; the baseline is black.
+const COLORS: [RGBColor; 9] = [
+    RGBColor(0, 40, 200),
+    RGBColor(0, 150, 130),
+    RGBColor(230, 90, 0),
+    RGBColor(170, 0, 0),
+    RGBColor(120, 80, 220),
+    RGBColor(90, 160, 230),
+    RGBColor(150, 120, 0),
+    RGBColor(220, 120, 160),
+    RGBColor(110, 110, 110),
+];
+
+impl Plot {
+    /// A line has one color in all charts.
+    pub(crate) fn charts<'a>(&self, rows: impl IntoIterator<Item = &'a Row> + Clone) -> Vec<Chart> {
+        let label = |row: &Row| texts(row, self.lines).join(" ");
+        let labels: Vec<String> = partition(rows.clone(), label).iter().map(|rows| label(rows[0])).collect();
+        let point = |row: &Row, figure: &str| Some((row.count(self.x.0)?, row.median(figure)?));
+        let sorted = |mut points: Vec<(f64, f64)>| {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            points.dedup_by_key(|point| point.0);
+            points
+        };
+        let chart = |rows: Vec<&Row>| {
+            let mut lines = Vec::new();
+            if let Some(label) = self.baseline {
+                let points = sorted(rows.iter().filter_map(|row| point(row, "raw")).collect());
+                lines.push(Series { label: label.to_owned(), color: BLACK, points });
+            }
+            for rows in partition(rows.iter().copied(), label) {
+                let points = sorted(rows.iter().filter_map(|row| point(row, self.y.0)).collect());
+                let label = label(rows[0]);
+                let place = labels.iter().position(|known| *known == label).unwrap_or(0);
+                if !points.is_empty() {
+                    lines.push(Series { label, color: COLORS[place % COLORS.len()], points });
+                }
+            }
+            let mut notes: Vec<String> = rows.iter().filter_map(|row| row.outcome.clone().err()).collect();
+            notes.dedup();
+            let titles = std::iter::once(self.title.to_owned()).chain(texts(rows[0], self.apart));
+            let title = titles.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");
+            Chart { title, x: self.x.1, y: self.y.1, lines, crosses: Vec::new(), notes }
+        };
+        partition(rows, |row| texts(row, self.apart)).into_iter().map(chart).collect()
+    }
+}
+
+fn texts(row: &Row, names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| row.text(name)).filter(|text| !text.is_empty()).collect()
 }
 
 /// What every page begins with.

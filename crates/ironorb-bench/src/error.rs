@@ -107,3 +107,16 @@ impl BenchError {
         move |source| BenchError::Io { doing: doing.into(), source }
     }
 }
+
+/// Those of the known things that have one of these names; all of them without names.
+pub(crate) fn select<T>(
+    all: Vec<T>,
+    names: &[String],
+    name: impl Fn(&T) -> String,
+) -> Result<Vec<T>, BenchError> {
+    if let Some(unknown) = names.iter().find(|wanted| !all.iter().any(|one| name(one) == **wanted)) {
+        let known = all.iter().map(&name).collect::<Vec<_>>().join(", ");
+        return Err(BenchError::UnknownRow { name: unknown.clone(), known });
+    }
+    Ok(all.into_iter().filter(|one| names.is_empty() || names.contains(&name(one))).collect())
+}

@@ -1,184 +1,174 @@
 //! Benchmarks: each claim of speed is a row, measured beside its baseline in the same run.
 //!
-//! `ironorb bench echo` measures what a call costs against a plain socket that carries the same bytes;
-//! `ironorb bench idl` how fast IDL is read and turned into Rust.
-//! `ironorb bench latency` what calls of many objects take, of every type and in every way;
-//! `ironorb bench cubit`, `collocated`, `concurrency`, `connections` what their names say, and `all` all of these;
-//! `ironorb bench ttcp` how many bytes a second calls of each kind carry, beside a plain stream;
-//! `ironorb bench types` how fast each construct of IDL is marshalled, beside a plain copy.
-//! `ironorb bench marshal` what the interpreter of marshalling costs and saves.
-//! Servers run in processes of their own, which are this same program started again with a hidden role
-//! ([`run_role`]).
+//! A suite says what it compares, as groups of sides that take turns (`measure`); what comes of it are rows (`row`), in
+//! tables of one report, which one renderer writes as text, as lines of JSON and as a page (`render`). Servers run in
+//! processes of their own, which are this same program started again in a role that a suite has registered (`role`).
 //!
-//! Nothing here asserts a time: a benchmark reports, and the reader judges. Nothing here reaches into the
-//! ORB: rows call it as an application would.
+//! Nothing here asserts a time: a benchmark reports, and the reader judges. Nothing here reaches into the ORB: rows call it
+//! as an application would.
 
 mod all;
-mod breakdown;
 mod chart;
 mod collocated;
-mod compile;
 mod concurrency;
 mod connections;
-mod contest;
-mod counts;
+mod contender;
 mod cubit;
 mod data;
 mod echo;
 mod error;
-mod idl_rustc;
+mod goal;
+mod idl;
 mod latency;
-mod lists;
 mod machine;
 mod marshal;
+mod measure;
 mod options;
 mod peers;
+mod plain;
 mod process;
-mod raw_ring;
-mod report;
+mod render;
 mod role;
-mod rows;
-mod servant;
+mod row;
 mod settings;
-mod sizes;
 mod statistics;
-mod suite;
-mod targets;
 mod ttcp;
 mod types;
 mod variant;
+mod watch;
 
-pub use all::{AllOptions, AllReport, Suites, all};
-pub use breakdown::{CallBreakdown, Shares, StageShare};
-pub use collocated::{CollocatedOptions, collocated};
-pub use compile::{IdlReport, IdlRow, idl};
-pub use concurrency::{ConcurrencyOptions, concurrency};
-pub use connections::{ConnectionsOptions, connections};
-pub use cubit::{CubitOptions, Sides, cubit};
-pub use echo::echo;
+pub use all::{AllOptions, Suite};
+pub use collocated::CollocatedOptions;
+pub use concurrency::ConcurrencyOptions;
+pub use connections::ConnectionsOptions;
+pub use cubit::CubitOptions;
+pub use echo::EchoOptions;
 pub use error::BenchError;
-pub use latency::{
-    ActivationRow, Algorithm, CellRow, LatencyBreakdown, LatencyOptions, LatencyReport, LookupRow, Measured,
-    latency, latency_breakdown,
-};
-pub use lists::with_lists;
+pub use goal::{Goal, Verdict};
+pub use idl::IdlOptions;
+pub use latency::{Algorithm, LatencyOptions};
 pub use machine::Placement;
+pub use marshal::MarshalOptions;
 #[cfg(feature = "sizes")]
 #[doc(hidden)]
 pub use marshal::{Kept, keep};
-pub use marshal::{MarshalReport, MarshalRow, SizeRow, marshal};
-pub use options::{BenchCommand, EchoOptions, IdlOptions, MarshalOptions, TypesOptions};
-pub use peers::peers;
-pub use report::{CountsRow, EchoReport, LatencyRow, Outcome};
-pub use role::{RoleArgs, run_role};
+pub use options::{Run, Sides, with_lists};
+pub use render::{Report, Table};
+pub use role::RoleArgs;
+pub use row::{Figure, Measure, Parameters, Row};
 pub use settings::Settings;
-pub use statistics::{Latency, Ratio};
-pub use suite::{Compared, Files, SuiteReport, SuiteRow};
-pub use targets::Target;
-pub use ttcp::{
-    BreakdownRow, CallRow, Category, PaperColumn, PaperFigure, Part, Rates, Throughput, TtcpBreakdown,
-    TtcpOptions, TtcpReport, TtcpRow, WatchedSide, paper, ttcp, ttcp_breakdown,
-};
-pub use types::{TypesReport, TypesRow, types};
-pub use variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
+pub use statistics::Ratio;
+pub use ttcp::TtcpOptions;
+pub use types::TypesOptions;
+pub use variant::{Bytes, CallType, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 
-/// Carries out `ironorb bench …`: prints the report, or is a server of one.
+use clap::Parser as _;
+use role::Role;
+
+/// `ironorb bench …`
+#[derive(Debug, clap::Subcommand)]
+pub enum BenchCommand {
+    /// Measure calls that come straight back, beside a plain socket that carries the same bytes.
+    Echo(EchoOptions),
+    /// Measure how many lines of IDL a second are read, and turned into Rust.
+    Idl(IdlOptions),
+    /// Measure how many bytes a second of each construct of IDL are marshalled, beside a plain copy.
+    Types(TypesOptions),
+    /// Measure what it costs and saves to leave marshalling to the interpreter.
+    Marshal(MarshalOptions),
+    /// Measure how many bytes a second calls of each kind carry (CORBA-TTCP), beside a plain stream of the same bytes.
+    Ttcp(TtcpOptions),
+    /// Measure what calls of many objects take, with every type and way to call (the suite of TAO's first paper), beside a
+    /// plain socket that carries the same bytes.
+    Latency(LatencyOptions),
+    /// Measure the calls of IDL_Cubit: cubes of every type, twoway and oneway, beside a plain socket.
+    Cubit(CubitOptions),
+    /// Measure calls of objects in the same process, beside a virtual call.
+    Collocated(CollocatedOptions),
+    /// Measure how many calls a second clients make at once, beside plain sockets with a thread for each.
+    Concurrency(ConcurrencyOptions),
+    /// Measure what thousands of connections cost, idle and active.
+    Connections(ConnectionsOptions),
+    /// Run every suite that has goals, on one page, with the list of goals at the end.
+    All(AllOptions),
+    /// Build the programs by which other ORBs take part, as far as what they need is installed.
+    Peers,
+    /// Be one process of a benchmark.
+    #[command(hide = true)]
+    Role(RoleArgs),
+}
+
+/// Every role that a suite has for a child process.
+const ROLES: &[&[Role]] =
+    &[plain::ROLES, echo::ROLES, cubit::ROLES, concurrency::ROLES, latency::ROLES, ttcp::ROLES];
+
+/// Carries out `ironorb bench …`: prints the report and writes the files that were asked for, or is a server of a report.
+///
+/// # Errors
+/// A process, a call or a file of the benchmark failed, or no row has a name that was asked for.
 pub fn run(command: BenchCommand) -> Result<(), BenchError> {
-    match command {
-        BenchCommand::Echo(options) => {
-            println!("{}", echo(&options)?);
-            Ok(())
+    match &command {
+        BenchCommand::Peers => peers::peers(),
+        BenchCommand::Role(args) => role::run(ROLES, args),
+        BenchCommand::All(options) => render::publish(&all(options)?, &options.run()),
+        suite => {
+            let (report, run) = measure(suite)?;
+            render::publish(&[report], run)
         }
-        BenchCommand::Idl(options) if options.rustc => {
-            let rows = idl_rustc::measure(&options.files, &options.include_dirs)?;
-            print!("{}", idl_rustc::RustcReport(&rows));
-            Ok(())
-        }
-        BenchCommand::Idl(options) => {
-            println!("{}", compile::idl(&options)?);
-            Ok(())
-        }
-        BenchCommand::Latency(options) if options.breakdown => {
-            println!("{}", latency_breakdown(&options)?);
-            Ok(())
-        }
-        BenchCommand::Latency(options) => {
-            println!("{}", latency(&options)?);
-            Ok(())
-        }
-        BenchCommand::All(options) => {
-            println!("{}", all(&options)?);
-            Ok(())
-        }
-        BenchCommand::Cubit(options) => {
-            println!("{}", cubit(&options)?);
-            Ok(())
-        }
-        BenchCommand::Collocated(options) => {
-            println!("{}", collocated(&options)?);
-            Ok(())
-        }
-        BenchCommand::Concurrency(options) => {
-            println!("{}", concurrency(&options)?);
-            Ok(())
-        }
-        BenchCommand::Connections(options) => {
-            println!("{}", connections(&options)?);
-            Ok(())
-        }
-        BenchCommand::Peers => peers(),
-        BenchCommand::Types(options) => {
-            println!("{}", types(&options)?);
-            Ok(())
-        }
-        BenchCommand::Ttcp(options) if options.breakdown => {
-            println!("{}", ttcp_breakdown(&options)?);
-            Ok(())
-        }
-        BenchCommand::Ttcp(options) => {
-            println!("{}", ttcp(&options)?);
-            Ok(())
-        }
-        BenchCommand::Marshal(options) => {
-            println!("{}", marshal(&options)?);
-            Ok(())
-        }
-        BenchCommand::Role(args) => run_role(&args),
     }
 }
 
-/// What the build script made of `idl/echo.idl`.
-#[allow(missing_docs)]
-mod generated {
-    ironorb::include_idl!("echo");
+/// Carries out one suite, and tells where its report goes.
+///
+/// # Errors
+/// A process or a call of the benchmark failed, no row has a name that was asked for, or the command is no suite.
+pub fn measure(command: &BenchCommand) -> Result<(Report, &Run), BenchError> {
+    Ok(match command {
+        BenchCommand::Echo(options) => (echo::measure(options)?, &options.run),
+        BenchCommand::Idl(options) => (idl::measure(options)?, &options.run),
+        BenchCommand::Types(options) => (types::measure(options)?, &options.run),
+        BenchCommand::Marshal(options) => (marshal::measure(options)?, &options.run),
+        BenchCommand::Ttcp(options) => (ttcp::measure(options)?, &options.run),
+        BenchCommand::Latency(options) => (latency::measure(options)?, &options.run),
+        BenchCommand::Cubit(options) => (cubit::measure(options)?, &options.run),
+        BenchCommand::Collocated(options) => (collocated::measure(options)?, &options.run),
+        BenchCommand::Concurrency(options) => (concurrency::measure(options)?, &options.run),
+        BenchCommand::Connections(options) => (connections::measure(options)?, &options.run),
+        BenchCommand::All(_) | BenchCommand::Peers | BenchCommand::Role(_) => {
+            return Err(BenchError::Process {
+                role: "bench".to_owned(),
+                what: "is asked for no suite".to_owned(),
+            });
+        }
+    })
 }
 
-/// What the build script made of `idl/cubit.idl`.
-#[allow(missing_docs)]
-mod generated_cubit {
-    ironorb::include_idl!("cubit");
+/// Carries out every suite that was asked for; all of them take about twenty minutes.
+fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(subcommand)]
+        command: BenchCommand,
+    }
+    let parsed = |line: Vec<&'static str>| Alone::parse_from([&["bench"], &line[..]].concat());
+    options.command_lines().map(|line| Ok(measure(&parsed(line).command)?.0)).collect()
 }
 
-/// What the build script made of `idl/latency.idl`.
-#[allow(missing_docs)]
-mod generated_latency {
-    ironorb::include_idl!("latency");
+/// What the build script made of the IDL of each suite.
+macro_rules! generated {
+    ($($module:ident $file:literal)*) => {$(
+        #[allow(missing_docs)]
+        mod $module {
+            ironorb::include_idl!($file);
+        }
+    )*};
 }
 
-/// What the build script made of `idl/probes.idl`.
-#[allow(missing_docs)]
-mod generated_probes {
-    ironorb::include_idl!("probes");
-}
-
-/// What the build script made of `idl/types.idl`.
-#[allow(missing_docs)]
-mod generated_types {
-    ironorb::include_idl!("types");
-}
-
-/// What the build script made of `idl/ttcp.idl`.
-#[allow(missing_docs)]
-mod generated_ttcp {
-    ironorb::include_idl!("ttcp");
+generated! {
+    generated "echo"
+    generated_cubit "cubit"
+    generated_latency "latency"
+    generated_probes "probes"
+    generated_types "types"
+    generated_ttcp "ttcp"
 }

@@ -24,11 +24,6 @@ impl Settings {
         OrbBuilder::default().arguments(&mut arguments)
     }
 
-    /// The same over what a builder has.
-    pub(crate) fn over(&self, builder: OrbBuilder) -> OrbBuilder {
-        builder.arguments(&mut self.arguments())
-    }
-
     /// Those that the program itself names.
     pub(crate) fn known(text: &'static str) -> Settings {
         Settings(text.to_owned())

@@ -1,25 +1,11 @@
 //! From latencies to figures.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
-
-use crate::error::BenchError;
-
-/// What one side of a row took, in microseconds per call.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Latency {
-    /// The mean of the fastest repetition: what it costs when nothing disturbs.
-    pub best_us: f64,
-    /// Over all calls.
-    pub median_us: f64,
-    /// Over all calls.
-    pub p99_us: f64,
-}
 
 /// Subject over baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// Of the fastest repetitions.
     pub of_bests: f64,
@@ -37,7 +23,7 @@ pub struct Ratio {
 pub(crate) struct Collector {
     calls_per_sample: f64,
     nanos: Histogram<u64>,
-    busy: Duration,
+    busy: Option<Duration>,
     samples: u64,
     means_us: Vec<f64>,
 }
@@ -49,7 +35,7 @@ impl Collector {
         Collector {
             calls_per_sample: calls_per_sample as f64,
             nanos,
-            busy: Duration::ZERO,
+            busy: None,
             samples: 0,
             means_us: Vec::new(),
         }
@@ -67,12 +53,12 @@ impl Collector {
 
     /// Processor time that was taken for samples.
     pub(crate) fn add_busy(&mut self, busy: Duration) {
-        self.busy += busy;
+        *self.busy.get_or_insert_default() += busy;
     }
 
-    /// Processor time a call, in microseconds.
-    pub(crate) fn busy_us(&self) -> f64 {
-        self.per_call(self.busy.as_nanos() as f64 / self.samples.max(1) as f64)
+    /// Processor time a call, in microseconds, if it was told.
+    pub(crate) fn busy_us(&self) -> Option<f64> {
+        Some(self.per_call(self.busy?.as_nanos() as f64 / self.samples.max(1) as f64))
     }
 
     fn per_call(&self, sample_nanos: f64) -> f64 {
@@ -83,12 +69,10 @@ impl Collector {
         self.means_us.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    pub(crate) fn latency(&self) -> Latency {
-        Latency {
-            best_us: self.best(),
-            median_us: self.per_call(self.nanos.value_at_quantile(0.5) as f64),
-            p99_us: self.per_call(self.nanos.value_at_quantile(0.99) as f64),
-        }
+    /// The mean of the fastest repetition, then the median and the 99th percentile of all calls.
+    pub(crate) fn times_us(&self) -> [f64; 3] {
+        let at = |quantile| self.per_call(self.nanos.value_at_quantile(quantile) as f64);
+        [self.best(), at(0.5), at(0.99)]
     }
 
     /// The slowest, the median and the fastest repetition.
@@ -105,7 +89,7 @@ impl Collector {
         pairs.sort_by(f64::total_cmp);
         Ratio {
             of_bests: self.best() / baseline.best(),
-            of_medians: self.latency().median_us / baseline.latency().median_us,
+            of_medians: self.times_us()[1] / baseline.times_us()[1],
             median: pairs.get(pairs.len() / 2).copied().unwrap_or(f64::NAN),
             min: pairs.first().copied().unwrap_or(f64::NAN),
             max: pairs.last().copied().unwrap_or(f64::NAN),
@@ -135,30 +119,16 @@ impl Repeated {
 
     /// The median call over the median of the baseline in the same repetition.
     pub(crate) fn over(&self, baseline: &Repeated) -> Ratio {
-        self.medians.over(&baseline.medians)
+        let Ratio { of_bests, of_medians, .. } = self.calls.over(&baseline.calls);
+        Ratio { of_bests, of_medians, ..self.medians.over(&baseline.medians) }
     }
 }
 
-/// Whose turn it is, in all repetitions: 0 the baseline's, else the side's before. Each repetition begins with another,
-/// so that no one always follows the same.
+/// The side that has each turn, in all repetitions; 0 is the baseline. Each repetition begins with another side, so that no
+/// side always follows the same one.
 pub(crate) fn turns(sides: usize, repetitions: usize) -> impl Iterator<Item = usize> {
     (0..repetitions)
         .flat_map(move |repetition| (0..=sides).map(move |turn| (turn + repetition) % (sides + 1)))
-}
-
-/// Fills `nanos` with how long each call takes.
-pub(crate) fn each(
-    nanos: &mut [u64],
-    mut call: impl FnMut() -> Result<(), BenchError>,
-) -> Result<(), BenchError> {
-    let mut before = Instant::now();
-    for nanos in nanos {
-        call()?;
-        let after = Instant::now();
-        *nanos = (after - before).as_nanos() as u64;
-        before = after;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -166,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_has_a_turn_in_every_repetition() {
+    fn every_side_has_a_turn_in_every_repetition() {
         let all: Vec<usize> = turns(2, 4).collect();
         assert_eq!(all, [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2]);
     }
@@ -179,10 +149,9 @@ mod tests {
             baseline.add(&[b; 100]);
             subject.add(&[s; 100]);
         }
-        let latency = subject.latency();
-        assert_eq!(latency.best_us, 10.0);
-        assert!((latency.median_us - 11.0).abs() < 0.02, "{latency:?}");
-        assert!((latency.p99_us - 18.0).abs() < 0.02, "{latency:?}");
+        let [best, median, p99] = subject.times_us();
+        assert_eq!(best, 10.0);
+        assert!((median - 11.0).abs() < 0.02 && (p99 - 18.0).abs() < 0.02, "{median} {p99}");
         let ratio = subject.over(&baseline);
         assert_eq!((ratio.of_bests, ratio.median, ratio.min, ratio.max), (1.25, 1.25, 1.1, 2.0));
         assert!((ratio.of_medians - 11.0 / 9.0).abs() < 0.01, "{ratio:?}");
@@ -192,6 +161,6 @@ mod tests {
     fn batches_are_told_per_call() {
         let mut collector = Collector::new(100);
         collector.add(&[100_000; 10]);
-        assert_eq!(collector.latency().best_us, 1.0);
+        assert_eq!(collector.times_us()[0], 1.0);
     }
 }

@@ -178,6 +178,16 @@ pub enum Transport {
     Unix,
 }
 
+impl Transport {
+    /// Where an ORB's server listens.
+    pub(crate) fn endpoint(self) -> &'static str {
+        match self {
+            Transport::Tcp => "iiop://127.0.0.1:0",
+            Transport::Unix => "uiop://",
+        }
+    }
+}
+
 /// The name of a variant, as on the command line.
 pub(crate) fn name<T: ValueEnum>(variant: T) -> String {
     variant.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())

@@ -4,10 +4,8 @@
 //! The benchmark starts its own program again as its server, which here is this one; so it has no harness.
 
 use clap::Parser;
-use ironorb::probe::{self, Stage};
-use ironorb_bench::{
-    BenchCommand, BenchError, BreakdownRow, Category, Mode, Shares, WatchedSide, echo, run, ttcp_breakdown,
-};
+use ironorb::probe;
+use ironorb_bench::{BenchCommand, BenchError, Report, Row, measure, run};
 
 #[derive(Parser)]
 enum Command {
@@ -34,105 +32,105 @@ const TESTS: [(&str, fn()); 3] = [
     ("other_analyses_have_no_paper", other_analyses_have_no_paper),
 ];
 
-fn tables_have_all_of_the_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let page = folder.path().join("tables.html");
-    let options = ["ttcp", "--breakdown", "--total", "512K", "--repetitions", "1", "--html"];
-    let options = [&options[..], &[page.to_str().unwrap()]].concat();
-    let report = match (ttcp(&options), probe::ENABLED) {
-        (Ok(report), true) => report,
-        (Err(e @ BenchError::NoProbes), false) => {
-            assert!(e.to_string().contains("cargo run --release --features probes -p ironorb-cli"), "{e}");
-            return;
+/// The columns of this ORB's tables: a side, a type and a way to call.
+fn columns(report: &Report) -> Vec<Vec<&Row>> {
+    let key = |row: &Row| ["mode", "side", "type", "column"].map(|name| row.text(name));
+    let mut columns: Vec<Vec<&Row>> = Vec::new();
+    let is_paper = |row: &&Row| ["ORB", "Orbix"].iter().any(|orb| row.text("column").starts_with(orb));
+    for row in report.rows("breakdown").iter().filter(|row| !is_paper(row)) {
+        match columns.iter_mut().find(|column| key(column[0]) == key(row)) {
+            Some(column) => column.push(row),
+            None => columns.push(vec![row]),
         }
-        (result, _) => panic!("{result:?}"),
+    }
+    columns
+}
+
+fn tables_have_all_of_the_time() {
+    let Some(report) = with_probes(&["ttcp", "--breakdown", "--total", "512K", "--repetitions", "1"]) else {
+        return;
     };
+    let columns = columns(&report);
     // Two analyses of two types, three ways to call, two sides.
-    assert_eq!(report.rows.len(), 24);
-    for row in &report.rows {
-        let percent: f64 = row.categories.iter().map(|(_, part)| part.percent).sum();
-        assert!((percent - 100.0).abs() < 0.01, "{row:?}");
-        adds_up(&row.shares);
-        assert!(!row.paper.is_empty(), "{row:?}");
-        // Four sequences and the calls around them, one more where nobody has been told that all came; in 64 MB as many
+    assert_eq!(columns.len(), 24);
+    for column in &columns {
+        let categories =
+            column.iter().filter(|row| row.text("stage").is_empty() && row.text("category") != "all");
+        let percent: f64 = categories.map(|row| row.median("percent").unwrap()).sum();
+        assert!((percent - 100.0).abs() < 0.01, "{column:?}");
+        assert!(column.iter().all(|row| row.median("ms").unwrap() >= 0.0), "{column:?}");
+        // Four sequences and the calls around them, one more where no answer has told that all came; in 64 MB as many
         // times as half a megabyte is in it.
-        let around = if row.mode == Mode::Oneway { 5 } else { 4 };
-        let of_run = |count: u32| f64::from(count) * (64 << 20) as f64 / row.bytes as f64;
-        let calls = |stage: Stage| row.shares.stages.iter().find(|share| share.stage == stage.name());
-        let (stage, expected) = match row.side {
-            WatchedSide::Client => (Stage::Call, of_run(4 + around)),
-            // That which asks what has been counted as well.
-            WatchedSide::Server => (Stage::Serve, of_run(4 + around + 1)),
+        let around = if column[0].text("mode") == "oneway" { 5 } else { 4 };
+        let of_run = |count: u32| f64::from(count) * (64 << 20) as f64 / column[0].count("bytes").unwrap();
+        let (stage, expected) = match column[0].text("side").as_str() {
+            "client" => ("call", of_run(4 + around)),
+            // The call that asks what has been counted as well.
+            _ => ("serve", of_run(4 + around + 1)),
         };
-        assert!((calls(stage).unwrap().times - expected).abs() < 0.01, "{row:?}");
+        assert!((times(column, stage).unwrap() - expected).abs() < 0.01, "{column:?}");
     }
     let text = report.to_string();
-    for part in ["Table 1: client-side", "Table 2: server-side", "Table 3: client-side", "397724  96.60"] {
+    for part in ["table 1, side client", "table 2, side server", "table 3, side client", "397724  96.60"] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let page = std::fs::read_to_string(page).unwrap();
-    assert_eq!(page.matches("<tr>").count(), 24 + 4 * 3 + 4, "our rows, and the paper's");
 }
 
 fn other_analyses_have_no_paper() {
-    if !probe::ENABLED {
-        return;
-    }
     let options = ["ttcp", "--breakdown", "--quick", "--modes", "twoway", "--servants", "static"];
     let more = ["--types", "long", "--buffers", "64K", "--invocations", "sii", "--transports", "unix"];
-    let report = ttcp(&[&options[..], &more[..]].concat()).unwrap();
-    let found = |row: &BreakdownRow| (row.table, row.paper.len());
-    assert_eq!(report.rows.iter().map(found).collect::<Vec<_>>(), [(None, 0), (None, 0)]);
-    let is_lookup =
-        |(category, part): &(Category, ironorb_bench::Part)| *category == Category::Lookup && part.ms > 0.0;
-    assert!(report.rows[1].categories.iter().any(is_lookup), "the server finds objects and operations");
-    assert!(!report.to_string().contains("Table"), "{report}");
+    let Some(report) = with_probes(&[&options[..], &more[..]].concat()) else { return };
+    let rows = report.rows("breakdown");
+    assert!(rows.iter().all(|row| row.text("column") == "sii" && row.text("table").is_empty()), "{rows:?}");
+    let finds = |row: &&Row| row.text("side") == "server" && row.text("category") == "lookup";
+    assert!(rows.iter().filter(finds).any(|row| row.median("ms") > Some(0.0)), "the server finds objects");
+    assert!(!report.to_string().contains("table "), "{report}");
 }
 
 fn calls_pass_their_stages() {
-    let arguments = ["test", "echo", "--breakdown", "--calls", "100", "--repetitions", "2", "--rows", "void"];
-    let BenchCommand::Echo(options) = parse(&arguments) else { panic!("echo") };
-    let report = match (echo(&options), probe::ENABLED) {
-        (Ok(report), true) => report,
-        (Err(BenchError::NoProbes), false) => return,
-        (result, _) => panic!("{result:?}"),
-    };
-    assert!(!report.breakdowns.is_empty());
-    for breakdown in &report.breakdowns {
-        assert_eq!((breakdown.row.as_str(), breakdown.calls), ("void", 200));
-        for shares in [&breakdown.client, &breakdown.server] {
-            adds_up(shares);
-        }
-        let times = |shares: &Shares, stage: Stage| {
-            shares.stages.iter().find(|share| share.stage == stage.name()).map(|share| share.times)
-        };
-        assert_eq!(times(&breakdown.client, Stage::Call), Some(1.0));
-        assert_eq!(times(&breakdown.client, Stage::Upcall), None);
+    let arguments = ["echo", "--breakdown", "--calls", "100", "--repetitions", "2", "--rows", "void"];
+    let Some(report) = with_probes(&arguments) else { return };
+    let rows = report.rows("breakdown");
+    assert!(
+        rows.iter().all(|row| row.text("row") == "void" && row.count("calls") == Some(200.0)),
+        "{rows:?}"
+    );
+    let layouts = rows.chunk_by(|a, b| a.text("layout") == b.text("layout"));
+    for rows in layouts {
+        let of_side = |side: &str| rows.iter().filter(|row| row.text("side") == side).collect::<Vec<_>>();
+        let (client, server) = (of_side("client"), of_side("server"));
+        adds_up(&client);
+        adds_up(&server);
+        assert_eq!(times(&client, "call"), Some(1.0));
+        assert_eq!(times(&client, "upcall"), None);
         // With those two that ask what has been counted.
-        assert_eq!(times(&breakdown.server, Stage::Upcall), Some(202.0 / 200.0));
+        assert_eq!(times(&server, "upcall"), Some(202.0 / 200.0));
     }
     assert!(report.to_string().contains("operation lookup"), "{report}");
 }
 
 /// The stages and what is in none of them are the whole.
-fn adds_up(shares: &Shares) {
-    let us: f64 = shares.stages.iter().map(|share| share.us).sum();
-    assert!((us + shares.unaccounted_us - shares.elapsed_us).abs() < 0.01, "{shares:?}");
-    assert!(shares.unaccounted_us >= 0.0 && shares.stages.iter().all(|share| share.us >= 0.0), "{shares:?}");
+fn adds_up(rows: &[&Row]) {
+    let us = |row: &Row| row.median("us").unwrap();
+    let (all, stages): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.text("stage") == "all");
+    let sum: f64 = stages.iter().map(|row| us(row)).sum();
+    assert!(all.len() == 1 && (sum - us(all[0])).abs() < 0.01, "{rows:?}");
+    assert!(rows.iter().all(|row| us(row) >= 0.0), "{rows:?}");
 }
 
-fn ttcp(arguments: &[&str]) -> Result<ironorb_bench::TtcpBreakdown, BenchError> {
-    let BenchCommand::Ttcp(options) = parse(&[&["test"], arguments].concat()) else {
-        panic!("{arguments:?}")
-    };
-    ttcp_breakdown(&options)
+fn times(rows: &[&Row], stage: &str) -> Option<f64> {
+    rows.iter().find(|row| row.text("stage") == stage)?.median("times")
 }
 
-fn parse(arguments: &[&str]) -> BenchCommand {
-    #[derive(Parser)]
-    struct Alone {
-        #[command(subcommand)]
-        command: BenchCommand,
+/// What is measured in a build with probes; any other says how to get them.
+fn with_probes(arguments: &[&str]) -> Option<Report> {
+    let Command::Bench(command) = Command::parse_from([&["test", "bench"], arguments].concat());
+    match (measure(&command), probe::ENABLED) {
+        (Ok((report, _)), true) => Some(report),
+        (Err(e @ BenchError::NoProbes), false) => {
+            assert!(e.to_string().contains("cargo run --release --features probes -p ironorb-cli"), "{e}");
+            None
+        }
+        (result, _) => panic!("{result:?}"),
     }
-    Alone::parse_from(arguments).command
 }

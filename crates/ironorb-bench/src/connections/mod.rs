@@ -6,22 +6,24 @@
 
 mod replay;
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use ironorb::{Orb, TypedRef};
+use ironorb_baseline::raw::Exchange;
 
-use crate::contest::{Contest, RawSide, Side};
-use crate::cubit::contender::{Contender, Ours, start};
-use crate::cubit::rows::{CubitRow, Value};
-use crate::cubit::{Sides, exchange};
+use crate::contender::{self, Contender};
+use crate::cubit::rows::CubitRow;
+use crate::cubit::{exchange, venue};
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::CubitRef;
-use crate::machine::{Layout, Placement, Unpin, load, pin, resident_bytes_of, threads_of};
-use crate::process::Process;
-use crate::suite::{Files, Measure, Suite, SuiteReport, SuiteRow, Who, rows};
-use crate::targets::Target;
-use crate::variant::{Mode, Peer};
+use crate::goal::Goal;
+use crate::machine::{Layout, Placement, Unpin, pin, resident_bytes_of, threads_of};
+use crate::measure::{Contest, Group, Sample, SendSample, Side};
+use crate::options::{Run, Sides};
+use crate::plain::{self, Plain};
+use crate::render::{Report, Table, parameters};
+use crate::row::{Measure, Parameters, Row};
+use crate::variant::Peer;
 use replay::{Recorded, Replayed};
 
 /// `ironorb bench connections`
@@ -39,27 +41,14 @@ pub struct ConnectionsOptions {
     /// Which processors client and server are kept on.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
     pub placements: Vec<Placement>,
-    /// Turns that each side has in a row. Default 5.
-    #[arg(long)]
-    pub repetitions: Option<usize>,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub files: Files,
-    /// Few connections: shows that it works, not what it costs.
-    #[arg(long)]
-    pub quick: bool,
+    pub run: Run,
 }
 
-const SUITE: Suite = Suite {
-    name: "connections",
-    title: "void calls beside idle connections, and over many active ones, microseconds a call",
-    measure: Measure::Micros,
-    notes: "baseline: a plain blocking socket with the same bytes, in turn; for active connections as many plain sockets with a thread\n\
-            each in the server. bytes_each: by how much the server's resident memory grew for each idle connection, after a call\n\
-            on it and a rest; threads: of the server meanwhile. What the kernel keeps for sockets and threads is not in it.",
-};
-
-const VOID: CubitRow = CubitRow { value: Value::Nothing, mode: Mode::Twoway };
+const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in turn; for active connections as many plain sockets with a thread\n\
+    each in the server. bytes each: by how much the server's resident memory grew for each idle connection, after a call\n\
+    on it and a rest; threads: of the server meanwhile. What the kernel keeps for sockets and threads is not in it.";
 
 /// Bytes that an idle connection may take in the server, from this many connections on.
 const IDLE_BYTES_MAX: f64 = 16384.0;
@@ -77,108 +66,113 @@ const TURNS_MAX: Duration = Duration::from_secs(3);
 const RESTING_MAX: Duration = Duration::from_secs(12);
 const RESTING_LOOK: Duration = Duration::from_millis(250);
 
-/// Lets this process have as many descriptors as the system allows.
-pub(crate) fn raise_descriptors() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // What is refused shows when descriptors run out.
-    let _ = setrlimit(Resource::Nofile, limit);
-}
-
 /// Carries out `ironorb bench connections`.
-pub fn connections(options: &ConnectionsOptions) -> Result<SuiteReport, BenchError> {
-    raise_descriptors();
-    let mut report = SuiteReport::new(SUITE);
+pub(crate) fn measure(options: &ConnectionsOptions) -> Result<Report, BenchError> {
+    plain::raise_descriptors();
+    let mut report = Report::new("connections", "thousands of connections", &options.run);
+    let mut rows = Vec::new();
     let _unpin = Unpin::later();
     for layout in Layout::of(&options.placements) {
         pin(layout.server)?;
-        let mut raw = Process::start(&[], "raw-threads-server", &[])?;
-        let raw_address = raw.address()?;
-        let mut counted = Process::start(&[], "cubit-server", &[])?;
-        let bytes = exchange(VOID, &counted.address()?)?;
-        counted.end()?;
-        let contenders = start(&sides_of(options), Some(layout))?;
-        let counts = |all: &[usize], quick| if options.quick { vec![quick] } else { all.to_vec() };
-        for idle in counts(&options.idle, 20) {
+        let plain = Plain::start(plain::THREADS)?;
+        let bytes = exchange(CubitRow::VOID)?;
+        let contenders = contender::start("cubit", &sides_of(options), venue(Some(layout)))?;
+        for &idle in options.run.choose(&[20][..], &options.idle) {
             eprintln!("measuring beside {idle} idle connections ({})", layout.name);
             for contender in &contenders {
-                let plain: Box<dyn Side> = Box::new(RawSide::connect(&raw_address, bytes)?);
-                let row = beside_idle(layout, idle, plain, contender, options)?;
-                if row.peer == Peer::Ironorb
-                    && let Some(bytes_each) = row.extra.get("bytes_each")
+                let row = beside_idle(layout, idle, Box::new(plain.sample(bytes)?), contender, &options.run)?;
+                if let Some(bytes_each) = row.median("bytes_each")
+                    && contender.label.peer == Peer::Ironorb
                     && Some(&idle) == options.idle.iter().max()
                 {
-                    let side = row.side();
+                    let side = contender.label.settings.label();
                     let what = format!("bytes in the server of each of {idle} idle connections, {side}");
-                    report.targets.push(Target::at_most(layout.name, what, *bytes_each, IDLE_BYTES_MAX));
+                    report.goals.push(Goal::at_most(layout.name, what, bytes_each, IDLE_BYTES_MAX));
                 }
-                report.rows.push(row);
+                rows.push(row);
             }
         }
-        for active in counts(&options.active, 20) {
+        for &active in options.run.choose(&[20][..], &options.active) {
             eprintln!("measuring {active} active connections ({})", layout.name);
-            report.rows.extend(over_active(layout, active, &raw_address, bytes, &contenders, options)?);
+            rows.extend(over_active(layout, active, &plain, bytes, &contenders, &options.run)?);
         }
     }
-    report.write(&options.files)?;
+    let title = "void calls beside idle connections, and over many active ones, microseconds a call";
+    report.tables.push(Table {
+        kind: "row",
+        title,
+        rows,
+        blocks: &["layout"],
+        notes: NOTES,
+        ..Table::default()
+    });
     Ok(report)
 }
 
 /// Those that were asked for, or the ways to serve connections.
 fn sides_of(options: &ConnectionsOptions) -> Sides {
     let mut sides = options.sides.clone();
-    if sides.with.is_empty() && !options.quick {
+    if sides.with.is_empty() && !options.run.quick {
         // Each is a setting of this ORB: a test sees to it.
         sides.with.extend(MODELS.iter().filter_map(|settings| settings.parse().ok()));
     }
     sides
 }
 
-/// Turns of so many sides.
-fn contest(options: &ConnectionsOptions, calls: usize, sides: usize) -> Contest {
-    Contest {
-        samples: if options.quick { 40 } else { calls },
-        repetitions: options.repetitions.unwrap_or(if options.quick { 2 } else { 5 }).max(1),
+/// The beginning of a group of void calls, in turns of so many sides.
+fn group<'a>(
+    parameters: Parameters,
+    baseline: Box<dyn Side + 'a>,
+    calls: usize,
+    sides: usize,
+    run: &Run,
+) -> Group<'a> {
+    let contest = Contest {
+        samples: run.choose(40, calls),
+        repetitions: run.repetitions(5),
         calls_per_sample: 1,
-        warm_up: if options.quick { 40 } else { calls.min(200) },
+        warm_up: run.choose(40, calls.min(200)),
         time_max: Some(TURNS_MAX * u32::try_from(sides.div_ceil(2)).unwrap_or(1)),
-    }
+    };
+    Group { parameters, measure: Measure::MICROSECONDS, contest, baseline, entrants: Vec::new() }
 }
 
-/// One client calls while the others rest.
+/// One client calls while idle connections rest.
 fn beside_idle(
     layout: Layout,
     idle: usize,
     plain: Box<dyn Side>,
     contender: &Contender,
-    options: &ConnectionsOptions,
-) -> Result<SuiteRow, BenchError> {
-    let load = load();
-    let title = format!("beside {idle} idle");
-    let who = contender.who.clone();
-    let row_of = |who: Who, results: &[_]| rows(layout.name, &title, &[who], results, load).remove(0);
-    let Some(running) = &contender.running else { return Ok(row_of(who, &[None, None])) };
-    let orb = ironorb::Orb::builder().no_endpoint().build()?;
+    run: &Run,
+) -> Result<Row, BenchError> {
+    let parameters = parameters![layout = layout.name, row = format!("beside {idle} idle")];
+    let label = contender.label.clone();
+    let running = match &contender.running {
+        Ok(running) => running,
+        Err(why) => {
+            let mut group = group(parameters, plain, 3_000, 2, run);
+            group.enter(label, Err(why.clone()));
+            return Ok(group.run()?.remove(0));
+        }
+    };
+    let orb = Orb::builder().no_endpoint().build()?;
     let object = orb.string_to_object(&running.reference)?;
     let recorded = Recorded::of(&object)?;
     let server = running.server.id();
     // The client's own connection, and what servers keep from earlier, come before.
-    let cubit: CubitRef = ironorb::TypedRef::from_object(object);
-    let mut sample = VOID.sample(&cubit);
+    let cubit: CubitRef = TypedRef::from_object(object);
+    let mut sample = CubitRow::VOID.sample(&cubit);
     sample()?;
     let before = resident_bytes_of(&server);
-    let resting = match open(idle, &recorded) {
-        Ok(resting) => resting,
-        Err(missing) => return Ok(row_of(Who { missing: Some(missing), ..who }, &[None, None])),
-    };
-    let grown = resident_at_rest(&server) as f64 - before as f64;
+    let opened = open(idle, &recorded);
+    let bytes_each = (resident_at_rest(&server, opened.is_ok()) as f64 - before as f64) / idle.max(1) as f64;
     let threads = threads_of(&server) as f64;
-    let mut sides: Vec<Option<Box<dyn Side + '_>>> = vec![Some(plain), Some(Box::new(Ours(sample)))];
-    let results = contest(options, 3_000, 2).run(&mut sides)?;
-    drop(sides);
-    let mut row = row_of(who, &results);
-    row.extra = BTreeMap::from([("bytes_each", grown / idle.max(1) as f64), ("threads", threads)]);
-    drop(resting);
+    let mut group = group(parameters, plain, 3_000, 2, run);
+    group.enter(label, opened.as_ref().map_err(String::clone).map(|_| Box::new(sample) as Box<_>));
+    let mut row = group.run()?.remove(0);
+    row.add_number("bytes_each", bytes_each);
+    row.add_number("threads", threads);
+    drop(opened);
     orb.shutdown(false)?;
     Ok(row)
 }
@@ -201,11 +195,11 @@ fn open(connections: usize, recorded: &Recorded) -> Result<Vec<Replayed>, String
 }
 
 /// Resident memory of a server once it has given back what it gives back at rest.
-fn resident_at_rest(server: &str) -> u64 {
+fn resident_at_rest(server: &str, waits: bool) -> u64 {
     let begun = Instant::now();
     let mut least = resident_bytes_of(server);
     let mut unchanged = 0;
-    while unchanged < UNCHANGED_LOOKS && begun.elapsed() < RESTING_MAX {
+    while waits && unchanged < UNCHANGED_LOOKS && begun.elapsed() < RESTING_MAX {
         std::thread::sleep(RESTING_LOOK);
         let now = resident_bytes_of(server);
         unchanged = if now < least { 0 } else { unchanged + 1 };
@@ -221,43 +215,34 @@ const UNCHANGED_LOOKS: usize = 3;
 fn over_active(
     layout: Layout,
     active: usize,
-    raw: &str,
-    bytes: ironorb_baseline::raw::Exchange,
+    plain: &Plain,
+    bytes: Exchange,
     contenders: &[Contender],
-    options: &ConnectionsOptions,
-) -> Result<Vec<SuiteRow>, BenchError> {
-    let load = load();
-    let title = format!("over {active} active");
-    let mut who: Vec<Who> = contenders.iter().map(|contender| contender.who.clone()).collect();
-    let plain: Vec<_> = (0..active).map(|_| crate::role::raw_sample(raw, bytes)).collect::<Result<_, _>>()?;
-    let mut sides: Vec<Option<Box<dyn Side + '_>>> = vec![Some(Box::new(Ours(in_turn(plain))))];
-    for (contender, who) in contenders.iter().zip(&mut who) {
-        let Some(running) = &contender.running else {
-            sides.push(None);
-            continue;
-        };
-        let orb = ironorb::Orb::builder().no_endpoint().build()?;
-        let recorded = Recorded::of(&orb.string_to_object(&running.reference)?)?;
-        orb.shutdown(false)?;
-        match open(active, &recorded) {
-            Ok(connections) => {
-                let call = |mut it: Replayed| -> crate::rows::SendSample {
+    run: &Run,
+) -> Result<Vec<Row>, BenchError> {
+    let sockets: Vec<_> = (0..active).map(|_| plain.sample(bytes)).collect::<Result<_, _>>()?;
+    let parameters = parameters![layout = layout.name, row = format!("over {active} active")];
+    let mut group = group(parameters, Box::new(in_turn(sockets)), 4_000, contenders.len() + 1, run);
+    for contender in contenders {
+        let side = match &contender.running {
+            Err(why) => Err(why.clone()),
+            Ok(running) => {
+                let orb = Orb::builder().no_endpoint().build()?;
+                let recorded = Recorded::of(&orb.string_to_object(&running.reference)?)?;
+                orb.shutdown(false)?;
+                let call = |mut it: Replayed| -> SendSample {
                     Box::new(move || it.call().map_err(BenchError::io("call over one of many connections")))
                 };
-                sides.push(Some(Box::new(Ours(in_turn(connections.into_iter().map(call).collect())))));
+                open(active, &recorded)
+                    .map(|all| Box::new(in_turn(all.into_iter().map(call).collect())) as Box<_>)
             }
-            Err(missing) => {
-                who.missing = Some(missing);
-                sides.push(None);
-            }
-        }
+        };
+        group.enter(contender.label.clone(), side);
     }
-    let results = contest(options, 4_000, sides.len()).run(&mut sides)?;
-    drop(sides);
-    Ok(rows(layout.name, &title, &who, &results, load))
+    group.run()
 }
 
-fn in_turn(mut calls: Vec<crate::rows::SendSample>) -> crate::rows::Sample<'static> {
+fn in_turn(mut calls: Vec<SendSample>) -> Sample<'static> {
     let mut next = 0;
     Box::new(move || {
         let place = next;

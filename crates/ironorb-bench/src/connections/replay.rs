@@ -25,7 +25,7 @@ const SIZE_AT: usize = 8;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A server's answer to a void call is short, whatever a stranger's header says.
+/// A server's answer to a void call is short, whatever its header says.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
 impl Recorded {

@@ -1,26 +1,28 @@
 //! `ironorb bench cubit`: IDL_Cubit of TAO's paper on real-time ORBs ("Evaluating ... ORB endsystems", RT-99): the client
 //! asks for cubes of each type as fast as it can, and looks at every one that it is given.
 
-pub(crate) mod contender;
 pub(crate) mod rows;
 pub(crate) mod servant;
 
-use ironorb::Orb;
+use std::path::Path;
 
-pub use contender::Sides;
-pub(crate) use contender::server;
-
-use crate::contest::{Contest, RawSide, Side};
-use crate::error::BenchError;
-use crate::generated_cubit::idl_cubit::CubitRef;
-use crate::machine::{Layout, Placement, Unpin, load, pin};
-use crate::process::Process;
-use crate::suite::{Files, Measure, Suite, SuiteReport, rows};
-use crate::variant::{Mode, Peer};
-use contender::{Asked, Client, Contender, Ours, start};
+use ironorb::TypedRef;
 use ironorb_baseline::raw::Exchange;
-use ironorb_baseline::relay::Relay;
+
+use crate::contender::{self, Contender, Venue};
+use crate::error::{BenchError, select};
+use crate::generated_cubit::idl_cubit::CubitRef;
+use crate::machine::{Layout, Placement, Unpin, pin};
+use crate::measure::{Contest, Group};
+use crate::options::{Run, Sides};
+use crate::plain::{self, Plain};
+use crate::process::Process;
+use crate::render::{Report, Table, parameters};
+use crate::role::{Role, RoleArgs, serve};
+use crate::row::{Measure, Row};
+use crate::variant::{Mode, Transport, name};
 use rows::{CubitRow, VALUES};
+use servant::CubitServant;
 
 /// `ironorb bench cubit`
 #[derive(Debug, Clone, clap::Args)]
@@ -37,117 +39,110 @@ pub struct CubitOptions {
     /// Which processors client and server are kept on.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
     pub placements: Vec<Placement>,
-    /// Turns that each side has in a row. Default 7.
-    #[arg(long)]
-    pub repetitions: Option<usize>,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub files: Files,
-    /// Few calls: shows that it works, not what it costs.
-    #[arg(long)]
-    pub quick: bool,
+    pub run: Run,
 }
 
-const SUITE: Suite = Suite {
-    name: "cubit",
-    title: "IDL_Cubit, microseconds a call",
-    measure: Measure::Micros,
-    notes: "baseline: a plain blocking socket with the same bytes, in turn. us: the median call; of oneways a hundredth of a batch\n\
-            whose last call is answered. ratio: over the baseline of the same repetition, their median and spread.\n\
-            In the paper (TAO 1.0, Pentium II of 300 MHz): 236 us for void and long on Linux, 259 and 262 on LynxOS, about 400 on\n\
-            Solaris, 234 and 239 on VxWorks, about 310 and 320 on NT; oneways 72 on LynxOS, 175 on Solaris.",
-};
+pub(crate) const ROLES: &[Role] = &[Role { name: "cubit-server", run: server }];
+
+const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in turn. us: of a call; of oneways a hundredth of a batch whose last\n\
+    call is answered. over baseline: the median call over the baseline's of the same repetition, their median and spread.\n\
+    In the paper (TAO 1.0, Pentium II of 300 MHz): 236 us for void and long on Linux, 259 and 262 on LynxOS, about 400 on\n\
+    Solaris, 234 and 239 on VxWorks, about 310 and 320 on NT; oneways 72 on LynxOS, 175 on Solaris.";
 
 /// Carries out `ironorb bench cubit`.
-pub fn cubit(options: &CubitOptions) -> Result<SuiteReport, BenchError> {
-    let chosen = chosen(options)?;
-    let mut report = SuiteReport::new(SUITE);
+pub(crate) fn measure(options: &CubitOptions) -> Result<Report, BenchError> {
+    let values = select(VALUES.to_vec(), &options.rows, |value| value.name())?;
+    let mut report = Report::new("cubit", "IDL_Cubit", &options.run);
+    let mut rows = Vec::new();
     let _unpin = Unpin::later();
     for layout in Layout::of(&options.placements) {
         pin(layout.server)?;
-        let mut raw = Process::start(&[], "raw-server", &[])?;
-        let raw_address = raw.address()?;
-        // Of the calls' bytes: not one of those who are measured.
-        let mut counted = Process::start(&[], "cubit-server", &[])?;
-        let counted = (counted.address()?, counted);
-        let contenders = start(&options.sides, Some(layout))?;
-        for row in &chosen {
-            eprintln!("measuring {} ({})", row.title(), layout.name);
-            let exchange = exchange(*row, &counted.0)?;
-            report.rows.extend(measure(*row, layout, &raw_address, exchange, &contenders, options)?);
-        }
-        for peer in [Peer::Omniorb, Peer::Jacorb] {
-            report.goal_ahead(layout.name, peer);
+        let plain = Plain::start(plain::TCP)?;
+        let contenders = contender::start("cubit", &options.sides, venue(Some(layout)))?;
+        for row in CubitRow::all(&values, &options.modes) {
+            eprintln!("measuring {} {} ({})", row.value.name(), name(row.mode), layout.name);
+            rows.extend(one(row, layout, &plain, &contenders, &options.run)?);
         }
     }
-    report.write(&options.files)?;
+    let (title, blocks) = ("IDL_Cubit, microseconds a call", &["layout"][..]);
+    report.tables.push(Table { kind: "row", title, rows, blocks, notes: NOTES, ..Table::default() });
+    report.add_goals_ahead("row", |row| format!("{} {}", row.text("row"), row.text("mode")));
     Ok(report)
 }
 
-fn chosen(options: &CubitOptions) -> Result<Vec<CubitRow>, BenchError> {
-    let known = || VALUES.map(|value| value.name());
-    if let Some(name) = options.rows.iter().find(|name| !known().contains(name)) {
-        return Err(BenchError::UnknownRow { name: name.clone(), known: known().join(", ") });
-    }
-    let values: Vec<_> = VALUES
-        .into_iter()
-        .filter(|value| options.rows.is_empty() || options.rows.contains(&value.name()))
-        .collect();
-    Ok(CubitRow::all(&values, &options.modes))
+/// Servers over TCP.
+pub(crate) fn venue(layout: Option<Layout>) -> Venue<'static> {
+    Venue { layout, transport: Transport::Tcp, folder: Path::new("") }
 }
 
-fn measure(
+fn one(
     row: CubitRow,
     layout: Layout,
-    raw: &str,
-    exchange: Exchange,
+    plain: &Plain,
     contenders: &[Contender],
-    options: &CubitOptions,
-) -> Result<Vec<crate::suite::SuiteRow>, BenchError> {
+    run: &Run,
+) -> Result<Vec<Row>, BenchError> {
     let calls_per_sample = row.calls_per_sample();
-    let calls: usize = if options.quick { 200 } else { 3_000 };
+    let calls: usize = run.choose(200, 3_000);
     let contest = Contest {
         samples: calls.div_ceil(calls_per_sample),
-        repetitions: options.repetitions.unwrap_or(if options.quick { 2 } else { 7 }).max(1),
+        repetitions: run.repetitions(7),
         calls_per_sample,
         warm_up: calls.div_ceil(calls_per_sample).min(300),
         time_max: None,
     };
-    let load = load();
-    let mut sides: Vec<Option<Box<dyn Side + '_>>> = vec![Some(Box::new(RawSide::connect(raw, exchange)?))];
-    for contender in contenders {
-        sides.push(match contender.running.as_ref().map(|running| &running.client) {
-            None => None,
-            Some(Client::Ours { cubit, .. }) => Some(Box::new(Ours(row.sample(cubit)))),
-            Some(Client::Theirs(client)) => {
-                let mode = crate::variant::name(row.mode);
-                let command = format!("cubit 0 {mode} {} {}", row.value.words(), rows::ONEWAYS);
-                Some(Box::new(Asked::prepared(client, &command)?))
-            }
-        });
+    let cubits: Vec<Option<CubitRef>> = contenders.iter().map(cubit_of).collect();
+    let mut group = Group {
+        parameters: parameters![layout = layout.name, row = row.value.name(), mode = row.mode],
+        measure: Measure::MICROSECONDS,
+        contest,
+        baseline: Box::new(plain.sample(exchange(row)?)?),
+        entrants: Vec::new(),
+    };
+    for (contender, cubit) in contenders.iter().zip(&cubits) {
+        let prepare = || format!("cubit 0 {} {} {}", name(row.mode), row.value.words(), rows::ONEWAYS);
+        let ours = |_| match cubit {
+            Some(cubit) => Ok(Box::new(row.sample(cubit)) as Box<_>),
+            None => unreachable!("a contender that runs has an object"),
+        };
+        group.enter(contender.label.clone(), contender.side(0, ours, prepare)?);
     }
-    let results = contest.run(&mut sides)?;
-    let who: Vec<_> = contenders.iter().map(|contender| contender.who.clone()).collect();
-    Ok(rows(layout.name, &row.title(), &who, &results, load))
+    group.run()
 }
 
-/// Bytes on the wire of one sample, in the steady state.
-pub(crate) fn exchange(row: CubitRow, reference: &str) -> Result<Exchange, BenchError> {
-    let orb = Orb::builder().no_endpoint().build()?;
-    let relay = Relay::to(&orb.string_to_object(reference)?).map_err(BenchError::io("relay calls"))?;
-    let cubit: CubitRef = orb.ior_to_object(relay.reference().clone())?.narrow_unchecked();
-    let mut sample = row.sample(&cubit);
-    // The first call tells the code sets.
-    sample()?;
-    let (requests_before, replies_before) = relay.counted();
-    sample()?;
-    let (requests_after, replies_after) = relay.counted();
-    drop(sample);
+/// The cubit of a contender that runs.
+pub(crate) fn cubit_of(contender: &Contender) -> Option<CubitRef> {
+    contender.running.as_ref().ok().map(|running| running.object.clone().narrow_unchecked())
+}
+
+/// Bytes on the wire of one sample, counted with a server of which nothing is measured.
+pub(crate) fn exchange(row: CubitRow) -> Result<Exchange, BenchError> {
+    let mut server = Process::start(&[], "cubit-server", &[])?;
+    let orb = ironorb::Orb::builder().no_endpoint().build()?;
+    let object = orb.string_to_object(&server.address()?)?;
+    let counted = plain::count(
+        &object,
+        |_| row.calls_per_sample(),
+        |relayed| {
+            let cubit: CubitRef = relayed.narrow_unchecked();
+            Ok(Box::new(move || row.sample(&cubit)()))
+        },
+    );
     orb.shutdown(false)?;
-    let requests = row.calls_per_sample();
-    Ok(Exchange {
-        requests,
-        request_bytes: (requests_after - requests_before) / requests,
-        reply_bytes: replies_after - replies_before,
+    server.end()?;
+    counted
+}
+
+/// Serves a cubit until standard input ends. Its first line is the reference.
+fn server(args: &RoleArgs) -> Result<(), BenchError> {
+    plain::raise_descriptors();
+    let mut builder = args.server()?;
+    // What connections cost is measured, not where the limit on their number is.
+    builder.config().server_connections_max = 100_000;
+    serve(builder, |orb| {
+        let cubit: CubitRef = orb.root_poa().activate(CubitServant)?;
+        Ok(cubit.object().to_ior_string())
     })
 }

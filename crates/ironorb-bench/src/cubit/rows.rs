@@ -2,23 +2,26 @@
 
 use std::hint::black_box;
 
-use serde::Serialize;
-
 use super::servant::Cube;
 use crate::error::BenchError;
 use crate::generated_cubit::idl_cubit::{Cubit, CubitRef, Many};
-use crate::rows::Sample;
-use crate::variant::{Mode, name};
+use crate::measure::Sample;
+use crate::variant::Mode;
 
 /// One row: a type, and whether the client waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CubitRow {
     pub(crate) value: Value,
     pub(crate) mode: Mode,
 }
 
+impl CubitRow {
+    /// What takes least.
+    pub(crate) const VOID: CubitRow = CubitRow { value: Value::Nothing, mode: Mode::Twoway };
+}
+
 /// What is cubed; numbers are elements of a sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
     Nothing,
     Octet,
@@ -46,21 +49,9 @@ pub(crate) const VALUES: [Value; 9] = [
 pub(crate) const ONEWAYS: usize = 99;
 
 impl Value {
-    pub(crate) fn name(self) -> String {
+    /// On the command line, with the number of elements after it.
+    fn kind(self) -> (&'static str, usize) {
         match self {
-            Value::Nothing => "void".to_owned(),
-            Value::Octet => "octet".to_owned(),
-            Value::Short => "short".to_owned(),
-            Value::Long => "long".to_owned(),
-            Value::Many => "many".to_owned(),
-            Value::Longs(count) => format!("longs-{count}"),
-            Value::Manies(count) => format!("manies-{count}"),
-        }
-    }
-
-    /// What a peer's client is told.
-    pub(crate) fn words(self) -> String {
-        let (kind, count) = match self {
             Value::Nothing => ("void", 0),
             Value::Octet => ("octet", 0),
             Value::Short => ("short", 0),
@@ -68,7 +59,19 @@ impl Value {
             Value::Many => ("many", 0),
             Value::Longs(count) => ("longs", count),
             Value::Manies(count) => ("manies", count),
-        };
+        }
+    }
+
+    pub(crate) fn name(self) -> String {
+        match self.kind() {
+            (kind, 0) => kind.to_owned(),
+            (kind, count) => format!("{kind}-{count}"),
+        }
+    }
+
+    /// What a peer's client is told.
+    pub(crate) fn words(self) -> String {
+        let (kind, count) = self.kind();
         format!("{kind} {count}")
     }
 
@@ -108,10 +111,6 @@ impl CubitRow {
     pub(crate) fn all(values: &[Value], modes: &[Mode]) -> Vec<CubitRow> {
         let each = |&mode| values.iter().map(move |&value| CubitRow { value, mode });
         modes.iter().flat_map(each).collect()
-    }
-
-    pub(crate) fn title(self) -> String {
-        format!("{} {}", self.value.name(), name(self.mode))
     }
 
     pub(crate) fn calls_per_sample(self) -> usize {

@@ -4,17 +4,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use ironorb::dynamic::{OperationDescription, ParameterMode, Request};
-use ironorb::{Orb, TypedRef};
+use ironorb::{ObjectRef, TypedRef};
 
 use super::order::Order;
 use super::plan::{Cell, ONEWAYS};
-use crate::contest::Side;
 use crate::data::{Data as DataOf, fill, send};
 use crate::error::BenchError;
 use crate::generated_latency::latency::{
     self, BinStruct, Directory, DirectoryRef, TtcpSequence, TtcpSequenceRef,
 };
-use crate::statistics::each;
 use crate::variant::{DataType, Invocation, Mode};
 
 /// What is sent.
@@ -52,9 +50,9 @@ impl Objects {
         Ok(())
     }
 
-    /// An object that is another only in where it is: what is behind a relay.
-    pub(super) fn relayed(orb: &Orb, reference: &ironorb::giop::ior::Ior) -> Result<Objects, BenchError> {
-        Ok(Objects(vec![orb.ior_to_object(reference.clone())?.narrow_unchecked()]))
+    /// One object alone.
+    pub(super) fn one(object: ObjectRef) -> Objects {
+        Objects(vec![object.narrow_unchecked()])
     }
 
     /// The first of them.
@@ -65,7 +63,7 @@ impl Objects {
 
 /// Makes the calls of one cell.
 pub(super) struct Client<'a> {
-    call: Box<dyn FnMut(usize) -> Result<(), BenchError> + 'a>,
+    call: Call<'a>,
     objects: &'a [TtcpSequenceRef],
     order: Order,
     mode: Mode,
@@ -102,12 +100,6 @@ impl<'a> Client<'a> {
                 Ok(self.objects[self.order.next()].send_no_params_2way()?)
             }
         }
-    }
-}
-
-impl Side for Client<'_> {
-    fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
-        each(nanos, || self.sample())
     }
 }
 

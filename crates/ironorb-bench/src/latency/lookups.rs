@@ -1,7 +1,6 @@
 //! What it takes to find an operation or an object, by each strategy, however many there are: within one process and
 //! without a message, so that nothing else is in the figures.
 
-use std::fmt;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -9,32 +8,15 @@ use ironorb::generated::{OperationSearch, OperationTable};
 use ironorb::poa::{ObjectId, PoaPolicies};
 use ironorb::{Call, ObjectRef, OperationLookup, Orb, Replied, Servant};
 use ironorb_build::PerfectHash;
-use serde::Serialize;
 
-use crate::contest::{Contest, Side};
+use crate::chart::{Axis, Plot, Scale};
 use crate::error::BenchError;
+use crate::goal::Goal;
+use crate::measure::{Contest, Entry, Side};
+use crate::render::{self, parameters};
+use crate::row::{Figure, Measure, Row};
 use crate::settings::Settings;
-use crate::statistics::{Ratio, Repeated, each};
-use crate::targets::Target;
-
-/// What finding something took.
-#[derive(Debug, Clone, Serialize)]
-pub struct LookupRow {
-    /// `operation` or `object`.
-    pub sought: &'static str,
-    /// How it was found: settings of the ORB.
-    pub strategy: String,
-    /// What there were many of: `operations`, `objects`, `adapters`, or adapters within one another, `levels`.
-    pub among: &'static str,
-    /// So many.
-    pub count: usize,
-    /// Nanoseconds of the median; of an object with counting it in and out.
-    pub ns: f64,
-    /// Over the same strategy among the fewest.
-    pub over_fewest: Ratio,
-    /// Over the default strategy among as many.
-    pub over_default: Option<Ratio>,
-}
+use crate::statistics::Repeated;
 
 /// Strategies that are compared with one another.
 struct Table {
@@ -124,25 +106,47 @@ const TABLES: [Table; 4] = [
     },
 ];
 
+const NOTES: &str = "ns: of a find; of an object with counting it in and out. over fewest: over the same strategy among the fewest. over default: over\n\
+    the first strategy among as many.";
+
 /// Looks for everything in every way.
-pub(super) fn lookups(quick: bool) -> Result<Vec<LookupRow>, BenchError> {
+pub(super) fn measure(quick: bool) -> Result<render::Table, BenchError> {
     let mut rows = Vec::new();
     for table in &TABLES {
         eprintln!("measuring how long it takes to find an {} among {}", table.sought, table.among);
         rows.extend(table.measure(quick)?);
     }
-    Ok(rows)
+    let count = |scale| Axis { name: "count", scale, text: |count| format!("{count:.0}") };
+    let charts = Plot {
+        title: "finding in one process",
+        apart: &["sought", "among"],
+        x: ("count", count(Scale::Log10)),
+        y: ("found", Axis { name: "ns", scale: Scale::Log10, text: |ns| format!("{ns:.0}") }),
+        baseline: None,
+        lines: &["strategy"],
+    }
+    .charts(&rows);
+    let (title, blocks) = ("finding in one process, nanoseconds", &["sought", "among"][..]);
+    Ok(render::Table {
+        kind: "lookup",
+        title,
+        rows,
+        blocks,
+        notes: NOTES,
+        charts,
+        ..render::Table::default()
+    })
 }
 
 impl Table {
-    fn measure(&self, quick: bool) -> Result<Vec<LookupRow>, BenchError> {
+    fn measure(&self, quick: bool) -> Result<Vec<Row>, BenchError> {
         let most = if quick { QUICK_MAX } else { usize::MAX };
         let mut places = Vec::new();
-        let mut sides: Vec<Option<Box<dyn Side>>> = Vec::new();
+        let mut sides: Vec<Entry<'_>> = Vec::new();
         for (strategy, it) in self.strategies.iter().enumerate() {
             for &count in self.counts.iter().filter(|count| **count <= most.min(it.most)) {
                 places.push((strategy, count));
-                sides.push(Some(self.side(*it, count)?));
+                sides.push(Ok(self.side(*it, count)?));
             }
         }
         let (samples, repetitions) = if quick { (2, 2) } else { (20, 9) };
@@ -150,20 +154,19 @@ impl Table {
         let results = contest.run(&mut sides)?;
         let result = |strategy: usize, count: usize| {
             let place = places.iter().position(|place| *place == (strategy, count))?;
-            results[place].as_ref()
+            results[place].as_ref().ok()
         };
         let row = |&(strategy, count): &(usize, usize)| {
             let found = result(strategy, count)?;
-            let over = |other: Option<&Repeated>| other.map(|other| found.over(other));
-            Some(LookupRow {
-                sought: self.sought,
-                strategy: self.strategies[strategy].name(),
-                among: self.among,
-                count,
-                ns: found.calls.latency().median_us * 1e3,
-                over_fewest: over(result(strategy, self.counts[0]))?,
-                over_default: over(result(0, count)).filter(|_| strategy > 0),
-            })
+            let over = |name: &str, other: &Repeated| (name.to_owned(), Figure::Ratio(found.over(other)));
+            let mut figures = vec![("found".to_owned(), Measure::NANOSECONDS.figure(found))];
+            figures.push(over("over_fewest", result(strategy, self.counts[0])?));
+            figures
+                .extend(result(0, count).filter(|_| strategy > 0).map(|other| over("over_default", other)));
+            let strategy = self.strategies[strategy].name();
+            let parameters =
+                parameters![sought = self.sought, among = self.among, strategy = strategy, count = count];
+            Some(Row { parameters, outcome: Ok(figures) })
         };
         Ok(places.iter().filter_map(row).collect())
     }
@@ -226,7 +229,7 @@ fn by_table(names: &'static [&'static str]) -> Box<dyn Side> {
 
 impl<F: FnMut(&[u8]) -> Option<u16>> Side for Operations<F> {
     fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
-        each(nanos, || {
+        let mut batch = || {
             for _ in 0..BATCH {
                 self.next = (self.next + STRIDE) % self.names.len();
                 let found = (self.find)(black_box(self.names[self.next].as_bytes()));
@@ -235,7 +238,8 @@ impl<F: FnMut(&[u8]) -> Option<u16>> Side for Operations<F> {
                 }
             }
             Ok(())
-        })
+        };
+        batch.each(nanos)
     }
 }
 
@@ -306,7 +310,7 @@ impl Objects {
 
 impl Side for Objects {
     fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
-        each(nanos, || {
+        let mut batch = || {
             for _ in 0..BATCH {
                 self.next = (self.next + STRIDE) % self.references.len();
                 if !black_box(&self.references[self.next]).locate()? {
@@ -314,7 +318,8 @@ impl Side for Objects {
                 }
             }
             Ok(())
-        })
+        };
+        batch.each(nanos)
     }
 }
 
@@ -330,60 +335,27 @@ fn lost(what: &str) -> BenchError {
 }
 
 /// That the default strategies take as long among many as among few.
-pub(super) fn targets(rows: &[LookupRow]) -> Vec<Target> {
-    let is_default = |row: &&LookupRow| {
-        ["perfectHash", "active", "delayered"].iter().any(|name| row.strategy.ends_with(name))
+pub(super) fn goals(rows: &[Row]) -> Vec<Goal> {
+    let is_default = |row: &&Row| {
+        ["perfectHash", "active", "delayered"].iter().any(|name| row.text("strategy").ends_with(name))
     };
-    let mut worst: Vec<&LookupRow> = Vec::new();
-    for row in rows.iter().filter(is_default).filter(|row| row.count > 1) {
-        match worst.iter_mut().find(|other| (other.among, &other.strategy) == (row.among, &row.strategy)) {
-            Some(other) if row.over_fewest.median > other.over_fewest.median => *other = row,
-            Some(_) => {}
-            None => worst.push(row),
-        }
-    }
-    worst
-        .into_iter()
-        .map(|row| {
-            let what = format!(
-                "finding an {} among {} {} / among 1, {}",
-                row.sought, row.count, row.among, row.strategy
-            );
-            Target::at_most("one process", what, row.over_fewest.median, FLAT)
-        })
-        .collect()
+    let tables = render::partition(
+        rows.iter().filter(is_default).filter(|row| row.count("count") > Some(1.0)),
+        |row| (row.text("among"), row.text("strategy")),
+    );
+    let goal = |rows: Vec<&Row>| {
+        let over = |row: &Row| row.median("over_fewest").unwrap_or(f64::NAN);
+        let worst = rows.into_iter().max_by(|a, b| over(a).total_cmp(&over(b)))?;
+        let [sought, count, among, strategy] =
+            ["sought", "count", "among", "strategy"].map(|name| worst.text(name));
+        let what = format!("finding an {sought} among {count} {among} / among 1, {strategy}");
+        Some(Goal::at_most("one process", what, over(worst), FLAT))
+    };
+    tables.into_iter().filter_map(goal).collect()
 }
 
 /// Constant time but for what caches cost, which a thousand objects in turn do not fit into as one does.
 const FLAT: f64 = 1.5;
-
-pub(super) fn fmt_table(rows: &[LookupRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for table in rows.chunk_by(|a, b| (a.sought, a.among) == (b.sought, b.among)) {
-        let mut counts: Vec<usize> = table.iter().map(|row| row.count).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        writeln!(f, "\nfinding an {} among {}, ns (ratio to the fewest)", table[0].sought, table[0].among)?;
-        write!(f, "{:<40}", "")?;
-        for count in &counts {
-            write!(f, " {count:>18}")?;
-        }
-        writeln!(f)?;
-        for strategy in table.chunk_by(|a, b| a.strategy == b.strategy) {
-            write!(f, "{:<40}", strategy[0].strategy)?;
-            for count in &counts {
-                match strategy.iter().find(|row| row.count == *count) {
-                    Some(row) => {
-                        let told = format!("{:.0} ({:.2})", row.ns, row.over_fewest.median);
-                        write!(f, " {told:>18}")?;
-                    }
-                    None => write!(f, " {:>18}", "-")?,
-                }
-            }
-            writeln!(f)?;
-        }
-    }
-    Ok(())
-}
 
 #[cfg(test)]
 mod tests {
@@ -391,18 +363,20 @@ mod tests {
 
     #[test]
     fn every_way_finds_everything() {
-        let rows = lookups(true).unwrap();
+        let found = measure(true).unwrap();
         for table in &TABLES {
             for strategy in table.strategies {
                 assert!(strategy.settings.parse::<Settings>().is_ok(), "{}", strategy.settings);
-                let of = |row: &&LookupRow| (row.among, &row.strategy) == (table.among, &strategy.name());
-                let counts: Vec<usize> = rows.iter().filter(of).map(|row| row.count).collect();
-                let wanted: Vec<usize> =
-                    table.counts.iter().copied().filter(|count| *count <= QUICK_MAX).collect();
-                assert_eq!(counts, wanted, "{}", strategy.name());
+                let name = strategy.name();
+                let of = |row: &&Row| row.is(&[("among", table.among), ("strategy", &name)]);
+                let counts: Vec<f64> =
+                    found.rows.iter().filter(of).filter_map(|row| row.count("count")).collect();
+                let wanted = table.counts.iter().filter(|count| **count <= QUICK_MAX);
+                assert_eq!(counts, wanted.map(|count| *count as f64).collect::<Vec<_>>(), "{name}");
             }
         }
-        assert!(rows.iter().all(|row| row.ns > 0.0 && row.over_fewest.median > 0.0));
-        assert!(!targets(&rows).is_empty());
+        let is_told = |row: &Row| ["found", "over_fewest"].iter().all(|name| row.median(name) > Some(0.0));
+        assert!(found.rows.iter().all(is_told));
+        assert!(!goals(&found.rows).is_empty() && found.charts.len() == TABLES.len());
     }
 }

@@ -7,33 +7,24 @@ use std::time::Instant;
 use ironorb::poa::{ObjectId, Poa};
 use ironorb::{SystemException, TypedRef};
 
-use crate::breakdown;
 use crate::data::{Element, wrong};
 use crate::error::BenchError;
 use crate::generated_latency::latency::{
     BinStruct, Directory, DirectoryRef, Populated, Tally, TtcpSequence, TtcpSequenceRef,
 };
 use crate::machine::resident_bytes;
-use crate::role::{Place, tell, wait_for_end};
-use crate::settings::Settings;
+use crate::role::{RoleArgs, serve};
+use crate::watch;
 
-/// Serves a directory until standard input ends. Its first line has the directory's reference, and that of who tells what
-/// probes count.
-pub(crate) fn server(place: &Place, settings: &Settings) -> Result<(), BenchError> {
-    let builder = settings.builder().endpoint(&place.endpoint()?).map_err(ironorb::BuildError::from)?;
-    let orb = builder.build()?;
-    let poa = orb.root_poa();
-    let objects = ObjectsOf { poa: poa.clone(), counts: Arc::default(), ids: Mutex::default() };
-    let directory: DirectoryRef = poa.activate(objects)?;
-    tell(&format!("{} {}", directory.object().to_ior_string(), breakdown::teller(&orb)?))?;
-    wait_for_end()?;
-    orb.shutdown(false)?;
-    Ok(())
-}
-
-/// Sees to it that a server has so many objects.
-pub(super) fn populated(directory: &DirectoryRef, objects: usize) -> Result<Populated, BenchError> {
-    Ok(directory.populate(objects as u32)?)
+/// Serves a directory until standard input ends. Its first line has the directory's reference, and that of the object that
+/// tells what probes count.
+pub(super) fn server(args: &RoleArgs) -> Result<(), BenchError> {
+    serve(args.server()?, |orb| {
+        let poa = orb.root_poa();
+        let objects = ObjectsOf { poa: poa.clone(), counts: Arc::default(), ids: Mutex::default() };
+        let directory: DirectoryRef = poa.activate(objects)?;
+        Ok(format!("{} {}", directory.object().to_ior_string(), watch::teller(orb)?))
+    })
 }
 
 /// What has come to all objects.
@@ -42,18 +33,6 @@ struct Counts {
     calls: AtomicU64,
     elements: AtomicU64,
     wrong: AtomicU64,
-}
-
-impl Counts {
-    fn take<T: Element>(&self, elements: &[T]) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.elements.fetch_add(elements.len() as u64, Ordering::Relaxed);
-        self.wrong.fetch_add(wrong(elements), Ordering::Relaxed);
-    }
-
-    fn take_nothing(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 /// One object. Each is a value of its own, as an application's would be.
@@ -66,15 +45,15 @@ struct Sequence {
 impl Sequence {
     #[inline]
     fn take<T: Element>(&self, elements: &[T]) -> Result<(), SystemException> {
-        self.called.fetch_add(1, Ordering::Relaxed);
-        self.counts.take(elements);
-        Ok(())
+        self.counts.elements.fetch_add(elements.len() as u64, Ordering::Relaxed);
+        self.counts.wrong.fetch_add(wrong(elements), Ordering::Relaxed);
+        self.take_nothing()
     }
 
     #[inline]
     fn take_nothing(&self) -> Result<(), SystemException> {
         self.called.fetch_add(1, Ordering::Relaxed);
-        self.counts.take_nothing();
+        self.counts.calls.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }

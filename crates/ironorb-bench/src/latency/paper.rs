@@ -3,115 +3,64 @@
 //!
 //! The paper has most of its figures as plots without numbers; these are the numbers that it tells.
 
-use std::fmt;
+use crate::render::{Table, parameters, quoted};
+use crate::row::{Figure, Row};
+use crate::variant::{Peer, name};
 
-use serde::Serialize;
+/// One thing that the paper tells in numbers, of Orbix and VisiBroker.
+struct Claim(&'static str, f64, f64, &'static str, fn(&[Row], Peer) -> Option<f64>);
 
-use super::order::Algorithm;
-use super::report::{CellRow, Measured};
-use crate::settings::Settings;
-use crate::variant::{CallType, DataType, Invocation, Mode, Peer};
-
-/// Where the paper measured.
-pub(super) const MACHINE: &str = "two UltraSPARC-2 of 168 MHz, ATM 155 Mbit/s";
-
-/// One thing that the paper tells in numbers.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Claim {
-    pub(super) what: &'static str,
-    pub(super) orbix: f64,
-    pub(super) visibroker: f64,
-    pub(super) from: &'static str,
-    #[serde(skip)]
-    here: fn(&[CellRow], Peer) -> Option<f64>,
-}
-
-pub(super) const CLAIMS: [Claim; 5] = [
-    Claim {
-        what: "void twoway: a plain socket's time over the ORB's",
-        orbix: 0.46,
-        visibroker: 0.50,
-        from: "figure 8",
-        here: |rows, peer| {
-            let row = find(rows, peer, None, Invocation::Sii, 1)?;
-            Some(1.0 / row.over_raw.median)
-        },
-    },
-    Claim {
-        what: "void twoway: growth for each 100 objects more",
-        orbix: 1.12,
-        visibroker: 1.0,
-        from: "figures 4 to 7",
-        here: |rows, peer| {
-            let at = |objects| find(rows, peer, None, Invocation::Sii, objects).map(|it| it.over_raw.median);
-            // Both over the plain socket of their own turns.
-            Some((at(500)? / at(1)?).powf(1.0 / 5.0))
-        },
-    },
-    Claim {
-        what: "void twoway: dynamic over static",
-        orbix: 2.6,
-        visibroker: 1.0,
-        from: "section 4.1.1",
-        here: |rows, peer| dynamic(rows, peer, None),
-    },
-    Claim {
-        what: "octets twoway, 1,024: dynamic over static",
-        orbix: 3.0,
-        visibroker: 1.0,
-        from: "section 4.2.1",
-        here: |rows, peer| dynamic(rows, peer, Some(DataType::Octet)),
-    },
-    Claim {
-        what: "structs twoway, 1,024: dynamic over static",
-        orbix: 14.0,
-        visibroker: 4.0,
-        from: "section 4.2.1",
-        here: |rows, peer| dynamic(rows, peer, Some(DataType::Struct)),
-    },
+const CLAIMS: [Claim; 5] = [
+    Claim("void twoway: a plain socket's time over the ORB's", 0.46, 0.50, "figure 8", |rows, peer| {
+        Some(1.0 / find(rows, peer, "void", "sii", 1)?.median("over_raw")?)
+    }),
+    Claim("void twoway: growth for each 100 objects more", 1.12, 1.0, "figures 4 to 7", |rows, peer| {
+        // Both over the plain socket of their own turns.
+        let at = |objects| find(rows, peer, "void", "sii", objects)?.median("over_raw");
+        Some((at(500)? / at(1)?).powf(1.0 / 5.0))
+    }),
+    Claim("void twoway: dynamic over static", 2.6, 1.0, "section 4.1.1", |rows, peer| {
+        dynamic(rows, peer, "void")
+    }),
+    Claim("octets twoway, 1,024: dynamic over static", 3.0, 1.0, "section 4.2.1", |rows, peer| {
+        dynamic(rows, peer, "octet")
+    }),
+    Claim("structs twoway, 1,024: dynamic over static", 14.0, 4.0, "section 4.2.1", |rows, peer| {
+        dynamic(rows, peer, "struct")
+    }),
 ];
 
-fn dynamic(rows: &[CellRow], peer: Peer, ty: Option<DataType>) -> Option<f64> {
-    Some(find(rows, peer, ty, Invocation::DiiNew, 1)?.over_sii?.median)
+fn dynamic(rows: &[Row], peer: Peer, ty: &str) -> Option<f64> {
+    find(rows, peer, ty, "dii-new", 1)?.median("over_sii")
 }
 
 /// Twoway calls, round robin, of the largest sequences.
-fn find(
-    rows: &[CellRow],
-    peer: Peer,
-    ty: Option<DataType>,
-    invocation: Invocation,
-    objects: usize,
-) -> Option<&Measured> {
-    let units = if ty.is_some() { 1024 } else { 0 };
-    let is_it = |row: &&CellRow| {
-        (row.peer, row.ty, row.invocation, row.objects, row.units)
-            == (peer, CallType(ty), invocation, objects, units)
-            && (row.mode, row.algorithm) == (Mode::Twoway, Algorithm::Robin)
-            && row.settings == Settings::default()
-    };
-    rows.iter().find(is_it)?.outcome.measured()
+fn find<'a>(rows: &'a [Row], peer: Peer, ty: &str, invocation: &str, objects: usize) -> Option<&'a Row> {
+    let units = if ty == "void" { "0" } else { "1024" };
+    let (peer, objects) = (name(peer), objects.to_string());
+    let wanted = [("peer", peer.as_str()), ("type", ty), ("invocation", invocation), ("objects", &objects)];
+    let rest = [("units", units), ("mode", "twoway"), ("algorithm", "robin"), ("settings", "")];
+    rows.iter().find(|row| row.is(&wanted) && row.is(&rest))
 }
 
-pub(super) fn fmt_table(rows: &[CellRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(f, "\nin the paper ({MACHINE}), and here")?;
-    writeln!(
-        f,
-        "{:<52} {:>7} {:>10} {:<15} {:>8} {:>8} {:>8}",
-        "", "Orbix", "VisiBroker", "", "ironorb", "omniorb", "jacorb"
-    )?;
-    for Claim { what, orbix, visibroker, from, here } in CLAIMS {
-        let [ours, omniorb, jacorb] = Peer::ALL
-            .map(|peer| here(rows, peer).map_or_else(|| "-".to_owned(), |figure| format!("{figure:.2}")));
-        writeln!(
-            f,
-            "{what:<52} {orbix:>7.2} {visibroker:>10.2} {from:<15} {ours:>8} {omniorb:>8} {jacorb:>8}"
-        )?;
-    }
-    let calls = rows.iter().filter(|row| row.outcome.measured().is_some()).map(|row| row.calls).max();
-    writeln!(
-        f,
-        "requests until it crashes, 1,000 objects: VisiBroker 80,000 (section 4.4); here none: {} calls in the longest row",
-        calls.unwrap_or(0)
-    )
+/// What the paper tells, and what these rows do.
+pub(super) fn table(rows: &[Row]) -> Table {
+    let claim = |Claim(what, orbix, visibroker, from, here): &Claim| {
+        let numbers = [("orbix", *orbix), ("visibroker", *visibroker)];
+        let mut row = Row::of_numbers(parameters![what = what, from = from], numbers);
+        for peer in Peer::ALL {
+            if let (Some(figure), Ok(figures)) = (here(rows, peer), &mut row.outcome) {
+                figures.push((name(peer), Figure::Number(figure)));
+            }
+        }
+        row
+    };
+    let title = "in the paper, on two UltraSPARC-2 of 168 MHz, and here";
+    let table = quoted(
+        "two UltraSPARC-2 of 168 MHz, ATM 155 Mbit/s",
+        "paper",
+        title,
+        CLAIMS.iter().map(claim).collect(),
+    );
+    Table { notes: "requests until it crashes, 1,000 objects: VisiBroker 80,000 (section 4.4).", ..table }
 }

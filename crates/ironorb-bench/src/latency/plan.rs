@@ -1,13 +1,117 @@
-//! What is measured: the paper's figures, or the product of what was asked for.
+//! What is asked for and what is measured: the paper's figures, or the product of what was asked for.
 
-use serde::Serialize;
-
-use super::options::LatencyOptions;
 use super::order::Algorithm;
-use crate::variant::{CallType, DataType, Invocation, Mode, Peer, name};
+use crate::machine::Placement;
+use crate::options::{Run, Sides};
+use crate::variant::{CallType, DataType, Invocation, Mode, Peer, Transport, name};
 
-/// What is compared: everybody's calls of the same kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// `ironorb bench latency`
+///
+/// By default the paper's figures with more types and more objects, which takes about ten minutes. Any choice of what is
+/// called makes it the product of the choices instead.
+#[derive(Debug, Clone, clap::Args)]
+pub struct LatencyOptions {
+    /// In which order objects are called. Default: robin.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub algorithms: Vec<Algorithm>,
+    /// Whether the client waits. Default: both.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub modes: Vec<Mode>,
+    /// What a call carries, `void` or the type of a sequence's elements. Default: all.
+    #[arg(long, value_delimiter = ',')]
+    pub types: Vec<CallType>,
+    /// Elements of the sequence. Default: 1, 2, 4 and so on to 1,024.
+    #[arg(long, value_delimiter = ',')]
+    pub units: Vec<usize>,
+    /// Objects that are called. Default: 1, 100, 200, 300, 400, 500.
+    #[arg(long, value_delimiter = ',')]
+    pub objects: Vec<usize>,
+    /// Everything with everything, as far as the other options do not choose: hours.
+    #[arg(long)]
+    pub full: bool,
+    /// How the client calls.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Invocation::Sii, Invocation::DiiNew, Invocation::DiiReused])]
+    pub invocations: Vec<Invocation>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sides: Sides,
+    /// Another client and server of this ORB with each way to find operations and objects that is not the default take part.
+    #[arg(long)]
+    pub strategies: bool,
+    /// What carries the bytes.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Transport::Tcp])]
+    pub transports: Vec<Transport>,
+    /// Which processors client and server are kept on.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
+    pub placements: Vec<Placement>,
+    /// How often each object is called, and a train's length.
+    #[arg(long, default_value_t = 100)]
+    pub iterations: usize,
+    /// Calls of a turn at most, whatever the objects and iterations; 1,000 for calls with parameters unless it is given.
+    #[arg(long)]
+    pub calls: Option<usize>,
+    /// Tell where the time of either side goes, layer by layer, instead of how long calls are. By default of void, 1,024
+    /// octets and 1,024 structs on 1 and 500 objects. Needs a build with the feature `probes`.
+    #[arg(long)]
+    pub breakdown: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: Run,
+}
+
+impl LatencyOptions {
+    /// Whether a choice of what is called was made.
+    pub(super) fn is_filtered(&self) -> bool {
+        let Self { algorithms, modes, types, units, objects, full, .. } = self;
+        *full
+            || !(algorithms.is_empty()
+                && modes.is_empty()
+                && types.is_empty()
+                && units.is_empty()
+                && objects.is_empty())
+    }
+
+    /// All ORBs and settings that take part.
+    pub(super) fn compared(&self) -> Sides {
+        let mut sides = self.sides.clone();
+        if self.strategies {
+            // Each is a setting of this ORB: a test sees to it.
+            sides.with.extend(STRATEGIES.iter().filter_map(|settings| settings.parse().ok()));
+        }
+        sides
+    }
+
+    /// Calls of one turn: together a side's turns call each object as often as was asked for.
+    pub(super) fn calls(&self, objects: usize, has_parameters: bool) -> usize {
+        let least = self.run.choose(QUICK_CALLS, CALLS_MIN);
+        let most = match (self.run.quick, has_parameters) {
+            (true, _) => QUICK_CALLS,
+            (false, true) => CALLS_MIN,
+            (false, false) => CALLS_MAX,
+        };
+        let all = (objects * self.iterations).div_ceil(self.run.repetitions(5)).max(least);
+        all.min(self.calls.unwrap_or(most)).max(1)
+    }
+}
+
+const STRATEGIES: [&str; 6] = [
+    "operationLookup=linear",
+    "operationLookup=binary",
+    "operationLookup=hash",
+    "objectLookup=linear",
+    "objectLookup=hash",
+    "demultiplexing=layered",
+];
+
+/// Fewer would leave the median to chance.
+const CALLS_MIN: usize = 1_000;
+
+const CALLS_MAX: usize = 20_000;
+
+const QUICK_CALLS: usize = 100;
+
+/// What is compared: calls of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) algorithm: Algorithm,
     pub(super) mode: Mode,
@@ -30,7 +134,7 @@ pub(super) struct Cell {
     pub(super) iterations: usize,
 }
 
-/// Calls of a batch that nobody answers, before one that is answered when all have been carried out.
+/// Oneways of a batch, before a call that is answered when all have been carried out.
 pub(super) const ONEWAYS: usize = 99;
 
 /// Objects of the paper's figures.
@@ -80,7 +184,7 @@ impl Group {
 /// All groups, in the order of the report.
 pub(super) fn groups(options: &LatencyOptions) -> Vec<Group> {
     let groups = if options.is_filtered() { product(options) } else { figures() };
-    let mut groups: Vec<Group> = match options.quick && !options.is_filtered() {
+    let mut groups: Vec<Group> = match options.run.quick && !options.is_filtered() {
         true => groups.into_iter().filter(is_quick).collect(),
         false => groups,
     };
@@ -166,6 +270,13 @@ mod tests {
 
     fn groups_of(arguments: &[&str]) -> Vec<Group> {
         groups(&Command::parse_from([&["bench"], arguments].concat()).options)
+    }
+
+    #[test]
+    fn every_strategy_is_a_setting() {
+        for settings in STRATEGIES {
+            assert!(settings.parse::<crate::settings::Settings>().is_ok(), "{settings}");
+        }
     }
 
     #[test]

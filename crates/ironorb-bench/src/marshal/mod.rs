@@ -1,82 +1,209 @@
 //! `ironorb bench marshal`: what it costs and saves to leave the marshalling of types to the interpreter.
 //!
-//! The two ways take turns, so that whatever disturbs the machine disturbs both, and the time is what the thread has of
-//! its processor. Sizes are those of the sections of programs that differ in nothing but these types.
+//! The two ways take turns, and the time is what the thread has of its processor. Sizes are those of the sections of programs
+//! that differ in nothing but these types.
 
 #[cfg(feature = "sizes")]
 mod kept;
-mod report;
-mod rows;
 mod sizes;
 mod types;
 
+use std::cell::RefCell;
 use std::hint::black_box;
+
+use ironorb::giop::cdr::WString;
+use ironorb::giop::{Encoding, Marshal, Reader, Unmarshal, Writer};
+use ironorb::{Any, Fixed, SystemException, Typed};
 
 #[cfg(feature = "sizes")]
 pub use kept::{Kept, keep};
-pub use report::{MarshalReport, MarshalRow};
-use rows::{Row, Side};
-pub use sizes::SizeRow;
 
-use crate::error::BenchError;
-use crate::machine::{Machine, load};
-use crate::options::MarshalOptions;
-use crate::statistics::Collector;
-use crate::types::nanos;
+use crate::error::{BenchError, select};
+use crate::measure::{Contest, Group, Label, OnProcessor};
+use crate::options::Run;
+use crate::render::{Report, Table, parameters};
+use crate::row::{Measure, Row};
+use types::compiled::marshalling as c;
+use types::interpreted::marshalling as i;
+
+/// `ironorb bench marshal`
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct MarshalOptions {
+    /// Only these rows, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// Compare what types add to a program in either way; measure no time. Builds programs, and so needs the sources.
+    #[arg(long)]
+    pub sizes: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: Run,
+}
+
+const NOTES: &str = "baseline: code of the type's own; beside it the interpreter, in turn: nanoseconds a value, by the time that the thread has of its\n\
+    processor. read: makes the value, with its memory. `--sizes` compares what the two ways take of a program.";
 
 /// Carries out `ironorb bench marshal`.
-pub fn marshal(options: &MarshalOptions) -> Result<MarshalReport, BenchError> {
-    let mut report = MarshalReport::new(Machine::this());
+pub(crate) fn measure(options: &MarshalOptions) -> Result<Report, BenchError> {
+    let mut report = Report::new("marshal", "marshalling, compiled and interpreted", &options.run);
     if options.sizes {
-        report.sizes = sizes::measure()?;
-    } else {
-        for row in rows::select(&options.rows)? {
-            report.rows.extend(measure(&row, options)?);
-        }
+        report.tables.push(sizes::measure()?);
+        return Ok(report);
     }
-    if let Some(file) = &options.json {
-        report.write_json(file)?;
+    let mut rows = Vec::new();
+    for value in select(all()?, &options.rows, |value| value.name.to_owned())? {
+        rows.extend(both_ways(&value, &options.run)?);
     }
+    let title = "nanoseconds a value, interpreted beside compiled";
+    report.tables.push(Table { kind: "speed", title, rows, notes: NOTES, ..Table::default() });
     Ok(report)
 }
 
 /// Writing, and reading.
-fn measure(row: &Row, options: &MarshalOptions) -> Result<[MarshalRow; 2], BenchError> {
+fn both_ways(value: &Value, run: &Run) -> Result<Vec<Row>, BenchError> {
     let mut bytes = Vec::new();
-    (row.compiled.write)(&mut bytes)?;
-    let rounds = (options.bytes_per_sample() / bytes.len()).max(1);
-    let mut buffer = Vec::with_capacity(bytes.len());
-    let mut write = |side: &Side| {
-        nanos(rounds, || {
-            buffer.clear();
-            (side.write)(&mut buffer)?;
-            black_box(&buffer);
-            Ok(())
-        })
+    (value.compiled.write)(&mut bytes)?;
+    let batch = (run.choose(1, 2 << 20) / bytes.len()).max(1);
+    let buffer = RefCell::new(Vec::with_capacity(bytes.len()));
+    let write = |way: &Way| {
+        let mut buffer = buffer.borrow_mut();
+        buffer.clear();
+        (way.write)(&mut buffer)?;
+        black_box(&*buffer);
+        Ok(())
     };
-    let written = pair(row, rounds, options, &mut write)?;
-    let mut read = |side: &Side| nanos(rounds, || (side.read)(black_box(&bytes)));
-    let read = pair(row, rounds, options, &mut read)?;
-    let load = load();
-    Ok([
-        MarshalRow::new(row.name, "write", bytes.len(), &written, load),
-        MarshalRow::new(row.name, "read", bytes.len(), &read, load),
+    let read = |way: &Way| (way.read)(black_box(&bytes));
+    let mut rows = compare(value, "write", bytes.len(), batch, run, &write)?;
+    rows.extend(compare(value, "read", bytes.len(), batch, run, &read)?);
+    Ok(rows)
+}
+
+fn compare(
+    value: &Value,
+    direction: &str,
+    bytes: usize,
+    batch: usize,
+    run: &Run,
+    work: &dyn Fn(&Way) -> Result<(), BenchError>,
+) -> Result<Vec<Row>, BenchError> {
+    let mut group = Group {
+        parameters: parameters![row = value.name, direction = direction, bytes = bytes],
+        measure: Measure::NANOSECONDS,
+        contest: Contest::of_batches(run.repetitions(15), batch),
+        baseline: Box::new(OnProcessor { batch, work: || work(&value.compiled) }),
+        entrants: Vec::new(),
+    };
+    group.enter(Label::ours(), Ok(Box::new(OnProcessor { batch, work: || work(&value.interpreted) })));
+    group.run()
+}
+
+/// One value, marshalled in both ways.
+struct Value {
+    name: &'static str,
+    compiled: Way,
+    interpreted: Way,
+}
+
+struct Way {
+    write: Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>,
+    read: Box<dyn Fn(&[u8]) -> Result<(), BenchError>>,
+}
+
+fn all() -> Result<Vec<Value>, BenchError> {
+    let refused =
+        c::Refused { code: 7, why: "no such place".into(), level: c::Severity::Minor, places: vec![1, 2] };
+    let calibration = c::Calibration {
+        matrix: [[0.5; 3]; 3],
+        offset: [1.0, 2.0, 3.0],
+        cost: Fixed::from_unscaled(12_345).unwrap_or_default(),
+        label: WString::from("Prüfstand 4"),
+    };
+    let properties = (0..8)
+        .map(|n| Ok(c::Property { name: format!("property {n}"), value: any(&n)? }))
+        .collect::<Result<Vec<_>, BenchError>>()?;
+    Ok(vec![
+        row::<_, i::BinStruct>("struct of numbers", bin(1))?,
+        row::<_, i::Reading>("union", c::Reading::Bin(bin(2)))?,
+        row::<_, i::Place>("struct with a bound", place(3))?,
+        row::<_, i::Alarm>("record of nine members", alarm(1))?,
+        row::<_, i::Refused>("exception", refused)?,
+        row::<_, i::Calibration>("arrays, fixed, wstring", calibration)?,
+        row::<_, i::Tree>("recursive, 31 nodes", tree(5))?,
+        row::<_, i::Properties>("8 structs with an any", properties)?,
+        row::<_, i::Samples>(
+            "struct with 4,096 longs",
+            c::Samples { channel: "a1".into(), values: (0..4096).collect() },
+        )?,
+        row::<_, i::BinStructs>("1,024 structs of numbers", (0..1024).map(bin).collect::<Vec<_>>())?,
+        row::<_, i::Readings>("1,024 unions", (0..1024).map(reading).collect::<Vec<_>>())?,
+        row::<_, i::Alarms>("64 records", (0..64).map(alarm).collect::<Vec<_>>())?,
     ])
 }
 
-/// Compiled and interpreted in turn.
-fn pair(
-    row: &Row,
-    rounds: usize,
-    options: &MarshalOptions,
-    work: &mut dyn FnMut(&Side) -> Result<u64, BenchError>,
-) -> Result<[Collector; 2], BenchError> {
-    let mut sides = [Collector::new(rounds), Collector::new(rounds)];
-    for _ in 0..options.repetitions() {
-        sides[0].add(&[work(&row.compiled)?]);
-        sides[1].add(&[work(&row.interpreted)?]);
+/// The interpreter's value is made of the bytes of the other.
+fn row<C, I>(name: &'static str, value: C) -> Result<Value, BenchError>
+where
+    C: Marshal + Unmarshal + 'static,
+    I: Marshal + Unmarshal + 'static,
+{
+    let mut bytes = Vec::new();
+    Writer::new(&mut bytes, Encoding::NATIVE).put(&value).map_err(SystemException::from)?;
+    let same: I = Reader::new(&bytes, Encoding::NATIVE).get().map_err(SystemException::from)?;
+    Ok(Value { name, compiled: way(value), interpreted: way(same) })
+}
+
+fn way<T: Marshal + Unmarshal + 'static>(value: T) -> Way {
+    Way {
+        write: Box::new(move |bytes| {
+            Writer::new(bytes, Encoding::NATIVE)
+                .put(black_box(&value))
+                .map_err(|error| BenchError::Call(error.into()))
+        }),
+        read: Box::new(|bytes| {
+            let read = Reader::new(bytes, Encoding::NATIVE).get::<T>();
+            read.map(|value| drop(black_box(value))).map_err(|error| BenchError::Call(error.into()))
+        }),
     }
-    Ok(sides)
+}
+
+fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
+    Any::new(value).map_err(|error| BenchError::Call(error.into()))
+}
+
+fn bin(n: i32) -> c::BinStruct {
+    c::BinStruct { s: n as i16, c: b'c', l: n, o: n as u8, d: f64::from(n) }
+}
+
+fn reading(n: i32) -> c::Reading {
+    match n % 4 {
+        0 => c::Reading::Number(n),
+        1 => c::Reading::Text(format!("text {n}")),
+        2 => c::Reading::Bin(bin(n)),
+        _ => c::Reading::Other { label: 7, value: f64::from(n) },
+    }
+}
+
+fn place(n: i32) -> c::Place {
+    c::Place { name: format!("place {n}"), latitude: 47.1, longitude: 8.5 }
+}
+
+fn alarm(n: i32) -> c::Alarm {
+    c::Alarm {
+        id: n as u32,
+        level: c::Severity::Major,
+        acknowledged: n % 2 == 0,
+        source: format!("rack {n}, slot 3"),
+        text: "temperature above its limit".into(),
+        site: place(n),
+        tags: vec!["hardware".into(), "temperature".into()],
+        time: 1_700_000_000_000 + n as u64,
+        cause: reading(n),
+    }
+}
+
+fn tree(depth: u32) -> c::Tree {
+    let below = (0..depth.saturating_sub(1).min(1) * 2).map(|_| tree(depth - 1)).collect();
+    c::Tree { name: format!("node {depth}"), weight: depth as i32, below }
 }
 
 #[cfg(test)]
@@ -85,23 +212,25 @@ mod tests {
 
     #[test]
     fn both_ways_write_the_same_and_give_a_row_each_for_writing_and_reading() {
-        for row in rows::select(&[]).expect("the rows") {
+        for value in all().expect("the values") {
             let (mut one, mut other) = (Vec::new(), Vec::new());
-            (row.compiled.write)(&mut one).expect("it is written");
-            (row.interpreted.write)(&mut other).expect("it is written");
-            assert_eq!(one, other, "{}", row.name);
-            (row.interpreted.read)(&one).expect("it is read");
+            (value.compiled.write)(&mut one).expect("it is written");
+            (value.interpreted.write)(&mut other).expect("it is written");
+            assert_eq!(one, other, "{}", value.name);
+            (value.interpreted.read)(&one).expect("it is read");
         }
-        let options = MarshalOptions { quick: true, ..MarshalOptions::default() };
-        let report = marshal(&options).expect("a report");
-        assert_eq!(report.rows.len(), 24);
-        assert!(report.rows.iter().all(|row| row.compiled_ns > 0.0 && row.interpreted_ns > 0.0));
+        let run = Run { quick: true, ..Run::default() };
+        let report = measure(&MarshalOptions { run, ..MarshalOptions::default() }).expect("a report");
+        assert_eq!(report.rows("speed").len(), 24);
+        let is_timed =
+            |row: &Row| ["raw", "subject"].iter().all(|side| row.best(side).is_some_and(|ns| ns >= 0.0));
+        assert!(report.rows("speed").iter().all(is_timed));
         assert!(report.to_string().contains("record of nine members"));
     }
 
     #[test]
     fn rows_must_exist() {
         let options = MarshalOptions { rows: vec!["bits".into()], ..MarshalOptions::default() };
-        assert!(matches!(marshal(&options), Err(BenchError::UnknownRow { .. })));
+        assert!(matches!(measure(&options), Err(BenchError::UnknownRow { .. })));
     }
 }

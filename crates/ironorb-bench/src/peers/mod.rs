@@ -25,7 +25,7 @@ pub(crate) struct Program {
 }
 
 /// Builds the programs of all peers, and says what came of each.
-pub fn peers() -> Result<(), BenchError> {
+pub(crate) fn peers() -> Result<(), BenchError> {
     let mut missing = Vec::new();
     for (name, built) in [
         ("omniORB, throughput", build::omniorb_ttcp().map(drop)),

@@ -1,8 +1,7 @@
 //! What `ironorb bench ttcp` is told.
 
-use std::path::PathBuf;
-
 use crate::machine::Placement;
+use crate::options::Run;
 use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, Transport};
 
 /// `ironorb bench ttcp`
@@ -40,9 +39,6 @@ pub struct TtcpOptions {
     /// Bytes of the system's send and receive queues of each connection, 64K in the paper. Default: the system's choice.
     #[arg(long, value_name = "BYTES")]
     pub queue: Option<Bytes>,
-    /// Runs of each row, taken in turn with its baseline's. Default 10.
-    #[arg(long)]
-    pub repetitions: Option<usize>,
     /// Measure no throughput, only what single calls take.
     #[arg(long)]
     pub latency_only: bool,
@@ -51,15 +47,9 @@ pub struct TtcpOptions {
     /// ones. Needs a build with the feature `probes`.
     #[arg(long, conflicts_with = "latency_only")]
     pub breakdown: bool,
-    /// Write each row as a line of JSON to this file, too.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Write a page with plots of all of it to this file, too.
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Few and short runs of the smallest and a large buffer: shows that it works, not what it costs.
-    #[arg(long)]
-    pub quick: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: Run,
 }
 
 /// Those of the paper: 1K to 128K.
@@ -80,16 +70,16 @@ const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Unix];
 
 impl TtcpOptions {
     pub(super) fn repetitions(&self) -> usize {
-        self.repetitions.unwrap_or(if self.quick { 2 } else { 10 }).max(1)
+        self.run.repetitions(10)
     }
 
     pub(super) fn total_bytes(&self) -> usize {
-        if self.quick { self.total.0.min(1 << 20) } else { self.total.0 }
+        self.run.choose(self.total.0.min(1 << 20), self.total.0)
     }
 
     /// Calls of one repetition of a row that tells what single calls take.
     pub(super) fn calls(&self) -> usize {
-        if self.quick { 50 } else { 1000 }
+        self.run.choose(50, 1000)
     }
 
     pub(super) fn queue_bytes(&self) -> Option<usize> {
@@ -114,7 +104,8 @@ impl TtcpOptions {
     /// `quick` leaves two of the paper's, and any that were asked for.
     pub(super) fn buffers(&self) -> Vec<usize> {
         let all = self.buffers.as_slice();
-        let chosen = if self.quick && *all == BUFFERS { &[Bytes(1 << 10), Bytes(64 << 10)][..] } else { all };
+        let chosen =
+            if self.run.quick && *all == BUFFERS { &[Bytes(1 << 10), Bytes(64 << 10)][..] } else { all };
         chosen.iter().map(|bytes| bytes.0).collect()
     }
 }

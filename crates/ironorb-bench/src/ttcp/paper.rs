@@ -1,68 +1,51 @@
 //! What the paper measured ("The Performance of the CORBA Dynamic Invocation Interface and Dynamic Skeleton Interface over
-//! High-Speed ATM Networks", Gokhale and Schmidt, GLOBECOM 1996): two SPARCstation 20 with
-//! two 70 MHz processors each, 155 Mbit/s ATM between them, 64 MB in buffers of 128K, socket queues of 64K. Facts only.
+//! High-Speed ATM Networks", Gokhale and Schmidt, GLOBECOM 1996): two SPARCstation 20 with two processors of 70 MHz each,
+//! 155 Mbit/s ATM between them, 64 MB in buffers of 128K, socket queues of 64K. Facts only.
 
-use serde::Serialize;
+use crate::chart::{Chart, Series};
+use crate::render::{Table, parameters, quoted};
+use crate::row::{Figure, Row};
+use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, name};
 
-use crate::variant::{Bytes, DataType, Invocation, Mode, ServantKind};
+const MACHINE: &str = "two SPARCstation 20, ATM 155 Mbit/s";
 
 /// A throughput that the paper tells, or that follows from its profiles.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct PaperFigure {
-    /// Which ORB.
-    pub orb: &'static str,
-    /// Of the elements.
-    #[serde(rename = "type")]
-    pub ty: DataType,
-    /// Bytes of a sequence.
-    #[serde(rename = "buffer_bytes")]
-    pub buffer: Bytes,
-    /// Whether the client waited.
-    pub mode: Mode,
-    /// How the client called.
-    pub invocation: Invocation,
-    /// What it called.
-    pub servant: ServantKind,
-    /// Megabits a second.
-    pub mbit_s: f64,
-    /// Where in the paper.
-    pub from: &'static str,
+#[derive(Debug, Clone, Copy)]
+struct PaperFigure {
+    orb: &'static str,
+    ty: DataType,
+    mode: Mode,
+    invocation: Invocation,
+    servant: ServantKind,
+    mbit_s: f64,
+    from: &'static str,
 }
 
-/// Every figure.
-pub fn paper() -> Vec<PaperFigure> {
-    let buffer = Bytes(128 << 10);
-    let oneway = |orb, ty, invocation, mbit_s, from| PaperFigure {
-        orb,
-        ty,
-        buffer,
-        mode: Mode::Oneway,
-        invocation,
-        servant: ServantKind::Static,
-        mbit_s,
-        from,
-    };
-    let dsi = |ty, mbit_s| PaperFigure {
-        orb: "ORBeline 2.0",
-        ty,
-        buffer,
-        mode: Mode::Twoway,
-        invocation: Invocation::DiiReused,
-        servant: ServantKind::Dsi,
-        mbit_s,
-        from: "Table 3",
-    };
+/// Of all figures.
+const BUFFER: Bytes = Bytes(128 << 10);
+
+fn figures() -> [PaperFigure; 10] {
     use DataType::{Octet, Short, Struct};
     use Invocation::{DiiNew, DiiReused};
-    vec![
-        oneway("Orbix 2.0", Short, DiiNew, 34.0, "section 1"),
-        oneway("ORBeline 2.0", Short, DiiNew, 7.0, "section 1"),
-        oneway("Orbix 2.0", Octet, DiiNew, profiled(26_728.0, 73.52), "Table 1"),
-        oneway("Orbix 2.0", Struct, DiiNew, profiled(397_724.0, 96.6), "Table 1"),
-        oneway("ORBeline 2.0", Octet, DiiNew, profiled(4_623.0, 61.14), "Table 1"),
-        oneway("ORBeline 2.0", Struct, DiiNew, profiled(77_605.0, 55.72), "Table 1"),
-        oneway("ORBeline 2.0", Octet, DiiReused, profiled(5_794.0, 85.83), "Table 1"),
-        oneway("ORBeline 2.0", Struct, DiiReused, profiled(76_575.0, 64.89), "Table 1"),
+    const ORBIX: &str = "Orbix 2.0";
+    const ORBELINE: &str = "ORBeline 2.0";
+    let oneway = |orb, ty, invocation, mbit_s, from| {
+        let (mode, servant) = (Mode::Oneway, ServantKind::Static);
+        PaperFigure { orb, ty, mode, invocation, servant, mbit_s, from }
+    };
+    let dsi = |ty, mbit_s| {
+        let (mode, servant) = (Mode::Twoway, ServantKind::Dsi);
+        PaperFigure { orb: ORBELINE, ty, mode, invocation: DiiReused, servant, mbit_s, from: "Table 3" }
+    };
+    [
+        oneway(ORBIX, Short, DiiNew, 34.0, "section 1"),
+        oneway(ORBELINE, Short, DiiNew, 7.0, "section 1"),
+        oneway(ORBIX, Octet, DiiNew, profiled(26_728.0, 73.52), "Table 1"),
+        oneway(ORBIX, Struct, DiiNew, profiled(397_724.0, 96.6), "Table 1"),
+        oneway(ORBELINE, Octet, DiiNew, profiled(4_623.0, 61.14), "Table 1"),
+        oneway(ORBELINE, Struct, DiiNew, profiled(77_605.0, 55.72), "Table 1"),
+        oneway(ORBELINE, Octet, DiiReused, profiled(5_794.0, 85.83), "Table 1"),
+        oneway(ORBELINE, Struct, DiiReused, profiled(76_575.0, 64.89), "Table 1"),
         dsi(Octet, profiled(3_911.0, 47.95)),
         dsi(Struct, profiled(505_914.0, 91.34)),
     ]
@@ -74,6 +57,75 @@ fn profiled(longest_ms: f64, percent: f64) -> f64 {
     f64::from(64 << 20) * 8.0 / 1e6 / total_s
 }
 
+/// The paper's figures, with those of the same calls here.
+pub(super) fn table(rows: &[Row]) -> Table {
+    let row = |figure: PaperFigure| {
+        let PaperFigure { orb, ty, mode, invocation, servant, mbit_s, from } = figure;
+        let same = parameters![
+            type = ty, buffer_bytes = BUFFER, mode = mode, invocation = invocation, servant = servant,
+        ];
+        let wanted: Vec<(&str, String)> =
+            same.iter().map(|(name, value)| (*name, crate::row::shown(value))).collect();
+        let is_same = |row: &&Row| wanted.iter().all(|(name, text)| row.text(name) == *text);
+        let mut told = Row::of_numbers(
+            [parameters![orb = orb, from = from], same.clone()].concat(),
+            [("mbit_s", mbit_s)],
+        );
+        for peer in [Peer::Ironorb, Peer::Omniorb] {
+            let here = rows.iter().filter(is_same).find(|row| row.text("peer") == name(peer));
+            if let (Some(rate), Ok(figures)) = (here.and_then(|row| row.median("subject")), &mut told.outcome)
+            {
+                figures.push((name(peer), Figure::Number(rate)));
+            }
+        }
+        told
+    };
+    quoted(
+        MACHINE,
+        "paper",
+        "Mbit/s in the paper, and here over the first transport",
+        figures().map(row).into(),
+    )
+}
+
+/// Adds what the paper has of a chart's type and mode.
+pub(super) fn add_crosses(chart: &mut Chart, row: &Row) {
+    let is_told = |figure: &PaperFigure| row.is(&[("type", &name(figure.ty)), ("mode", &name(figure.mode))]);
+    chart.crosses.extend(figures().into_iter().filter(is_told).map(|figure| {
+        let (invocation, servant) = (name(figure.invocation), name(figure.servant));
+        let PaperFigure { orb, mbit_s, from, .. } = figure;
+        Series {
+            label: format!("paper: {orb}, {invocation} to {servant}, {mbit_s:.1} Mbit/s ({from})"),
+            color: plotters::style::BLACK,
+            points: vec![(BUFFER.0 as f64, mbit_s)],
+        }
+    }));
+}
+
+/// Twoway over oneway, the least and the greatest of this ORB's static calls of static skeletons with the paper's buffer.
+pub(super) fn twoway_over_oneway(rows: &[Row]) -> Option<Table> {
+    let buffer = BUFFER.0.to_string();
+    let wanted = [("invocation", "sii"), ("servant", "static"), ("buffer_bytes", buffer.as_str())];
+    let of_mode = |mode: &'static str| {
+        rows.iter()
+            .filter(move |row| row.is_ours() && row.is(&[("mode", mode)]))
+            .filter(|row| row.is(&wanted))
+    };
+    let place = |row: &Row| ["layout", "transport", "type"].map(|name| row.text(name));
+    let ratios = of_mode("twoway").filter_map(|twoway| {
+        let oneway = of_mode("oneway").find(|oneway| place(oneway) == place(twoway))?;
+        Some(twoway.median("subject")? / oneway.median("subject")?)
+    });
+    let (least, most) =
+        ratios.fold((f64::INFINITY, 0f64), |(least, most), ratio| (least.min(ratio), most.max(ratio)));
+    let numbers = [("paper", 0.8), ("least", least), ("most", most)];
+    let rows = vec![Row::of_numbers(
+        parameters![what = "static calls of static skeletons, all types at 128K"],
+        numbers,
+    )];
+    (least <= most).then(|| Table { kind: "twoway", title: "twoway over oneway", rows, ..Table::default() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,7 +133,7 @@ mod tests {
     #[test]
     fn structs_go_at_the_rate_that_the_text_tells() {
         // "between 1 and 4 Mbit/s"; both categories of one profile give the same total.
-        for figure in paper().iter().filter(|figure| figure.ty == DataType::Struct) {
+        for figure in figures().iter().filter(|figure| figure.ty == DataType::Struct) {
             assert!((0.9..4.6).contains(&figure.mbit_s), "{figure:?}");
         }
         assert!((profiled(26_728.0, 73.52) - profiled(7_160.0, 19.70)).abs() < 0.1);

@@ -15,19 +15,14 @@ use crate::variant::{DataType, Invocation, Mode, Transport, name};
 pub(super) struct OmniOrb(Result<PathBuf, String>);
 
 impl OmniOrb {
-    /// Makes the program, unless it has been made before from the same text. Takes a quarter of a minute.
-    pub(super) fn prepare() -> OmniOrb {
-        OmniOrb(omniorb_ttcp())
-    }
-
-    /// Where nobody asks for it.
-    pub(super) fn not_wanted() -> OmniOrb {
-        OmniOrb(Err("not asked for".to_owned()))
+    /// Makes the program, unless it is not wanted or has been made before from the same text. Takes a quarter of a minute.
+    pub(super) fn prepare(is_wanted: bool) -> OmniOrb {
+        OmniOrb(if is_wanted { omniorb_ttcp() } else { Err("not asked for".to_owned()) })
     }
 
     /// Why it cannot take part.
-    pub(super) fn missing(&self) -> Option<&str> {
-        self.0.as_ref().err().map(String::as_str)
+    pub(super) fn missing(&self) -> String {
+        self.0.as_ref().err().cloned().unwrap_or_else(|| "not started".to_owned())
     }
 
     pub(super) fn start_server(

@@ -72,37 +72,16 @@ impl Receiver for StaticReceiver {
 
 /// The interfaces differ in a keyword.
 macro_rules! receiver {
-    ($($interface:ident),*) => {$(
+    ($($interface:ident)*) => {
+        $(receiver!(@all $interface: send_short_seq i16, send_char_seq u8, send_long_seq i32, send_octet_seq u8,
+            send_double_seq f64, send_struct_seq PerfStruct);)*
+    };
+    (@all $interface:ident: $($operation:ident $element:ty),*) => {
         impl $interface for StaticReceiver {
-            fn send_short_seq(&self, ttcp_seq: &[i16]) -> Result<(), SystemException> {
+            $(fn $operation(&self, ttcp_seq: &[$element]) -> Result<(), SystemException> {
                 self.0.take(ttcp_seq);
                 Ok(())
-            }
-
-            fn send_char_seq(&self, ttcp_seq: &[u8]) -> Result<(), SystemException> {
-                self.0.take(ttcp_seq);
-                Ok(())
-            }
-
-            fn send_long_seq(&self, ttcp_seq: &[i32]) -> Result<(), SystemException> {
-                self.0.take(ttcp_seq);
-                Ok(())
-            }
-
-            fn send_octet_seq(&self, ttcp_seq: &[u8]) -> Result<(), SystemException> {
-                self.0.take(ttcp_seq);
-                Ok(())
-            }
-
-            fn send_double_seq(&self, ttcp_seq: &[f64]) -> Result<(), SystemException> {
-                self.0.take(ttcp_seq);
-                Ok(())
-            }
-
-            fn send_struct_seq(&self, ttcp_seq: &[PerfStruct]) -> Result<(), SystemException> {
-                self.0.take(ttcp_seq);
-                Ok(())
-            }
+            })*
 
             fn start_timer(&self) -> Result<(), SystemException> {
                 self.0.start();
@@ -114,12 +93,12 @@ macro_rules! receiver {
                 Ok(())
             }
         }
-    )*};
+    };
 }
 
-receiver!(TtcpSequence, TtcpSequence2way);
+receiver!(TtcpSequence TtcpSequence2way);
 
-/// The same as a dynamic servant, which has its arguments as `any`s and takes their elements out.
+/// A dynamic servant of either interface, which has its arguments as `any`s and takes their elements out.
 #[derive(Debug)]
 pub(super) struct DynamicReceiver {
     counter: Counter,

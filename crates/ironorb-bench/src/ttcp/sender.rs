@@ -14,8 +14,7 @@ use crate::error::BenchError;
 use crate::generated_ttcp::ttcp::{
     Receiver, ReceiverRef, Tally, TtcpSequence, TtcpSequence2way, TtcpSequence2wayRef, TtcpSequenceRef,
 };
-use crate::rows::Sample;
-use crate::statistics::each;
+use crate::measure::{Sample, Side};
 use crate::variant::{DataType, Invocation, Mode};
 
 /// What one side sends, and how.
@@ -55,7 +54,7 @@ impl<'a> Sender<'a> {
 
     /// The nanoseconds of each of some calls.
     pub(super) fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
-        each(nanos, || (self.send)())
+        self.send.each(nanos)
     }
 
     /// Sends so many sequences, and fails unless all of them arrived as they were.
@@ -141,18 +140,17 @@ fn sample<'a>(object: &ObjectRef, way: Way<'a>) -> Result<Sample<'a>, BenchError
 
 /// By the stubs of one interface.
 macro_rules! by_stubs {
-    ($reference:ty, $object:expr, $data:expr) => {{
+    ($reference:ty, $object:expr, $data:expr; $($kind:ident $send:ident),*) => {{
         let to: $reference = $object.clone().narrow_unchecked();
         match $data {
             Data::Nothing => Box::new(move || Ok(to.send_no_params()?)),
-            Data::Shorts(elements) => Box::new(move || Ok(to.send_short_seq(black_box(elements))?)),
-            Data::Chars(elements) => Box::new(move || Ok(to.send_char_seq(black_box(elements))?)),
-            Data::Longs(elements) => Box::new(move || Ok(to.send_long_seq(black_box(elements))?)),
-            Data::Octets(elements) => Box::new(move || Ok(to.send_octet_seq(black_box(elements))?)),
-            Data::Doubles(elements) => Box::new(move || Ok(to.send_double_seq(black_box(elements))?)),
-            Data::Structs(elements) => Box::new(move || Ok(to.send_struct_seq(black_box(elements))?)),
+            $(Data::$kind(elements) => Box::new(move || Ok(to.$send(black_box(elements))?)),)*
         }
     }};
+    ($reference:ty, $object:expr, $data:expr) => {
+        by_stubs!($reference, $object, $data; Shorts send_short_seq, Chars send_char_seq, Longs send_long_seq,
+            Octets send_octet_seq, Doubles send_double_seq, Structs send_struct_seq)
+    };
 }
 
 fn statically<'a>(object: &ObjectRef, mode: Mode, data: &'a Data) -> Sample<'a> {

@@ -1,37 +1,101 @@
-//! The rows: one value for each construct, of about 64 KiB on the wire.
+//! `ironorb bench types`: how fast each construct of IDL becomes bytes and comes back, beside a plain copy of as many bytes.
+//!
+//! Writing goes into a buffer that is large enough; reading makes the Rust value, with the memory that it needs.
 
+use std::cell::RefCell;
 use std::hint::black_box;
 
 use ironorb::giop::cdr::{LongDouble, WString};
 use ironorb::giop::{ByteOrder, Encoding, Marshal, Reader, Unmarshal, Writer};
 use ironorb::{Any, Fixed, Orb, SystemException, TypeCode, Typed};
 
-use crate::error::BenchError;
+use crate::error::{BenchError, select};
 use crate::generated_types::types as g;
+use crate::measure::{Contest, Entrant, Group, Label, OnProcessor};
+use crate::options::Run;
+use crate::render::{Report, Table, parameters};
+use crate::row::{Measure, Row};
+
+/// `ironorb bench types`
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct TypesOptions {
+    /// Only these rows, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    pub rows: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: Run,
+}
+
+const NOTES: &str = "baseline: the same bytes copied from one buffer to another, in turn with the others. write: into a buffer that is large\n\
+    enough. read: makes the value, with its memory; an any keeps its value as bytes. GB: 10^9 bytes on the wire, by the time\n\
+    that the thread has of its processor.";
+
+/// Carries out `ironorb bench types`.
+pub(crate) fn measure(options: &TypesOptions) -> Result<Report, BenchError> {
+    let mut report = Report::new("types", "constructs of IDL, gigabytes a second", &options.run);
+    let orb = Orb::builder().no_endpoint().build()?;
+    let mut rows = Vec::new();
+    for construct in select(all(&orb)?, &options.rows, |construct| construct.name.to_owned())? {
+        rows.extend(beside_a_copy(&construct, &options.run)?);
+    }
+    let title = "gigabytes a second, of the bytes on the wire";
+    report.tables.push(Table { kind: "rate", title, rows, notes: NOTES, ..Table::default() });
+    Ok(report)
+}
+
+fn beside_a_copy(construct: &Construct, run: &Run) -> Result<Vec<Row>, BenchError> {
+    let mut bytes = Vec::new();
+    (construct.write)(&mut bytes)?;
+    (construct.read)(&bytes)?;
+    let batch = (run.choose(1, 16 << 20) / bytes.len()).max(1);
+    let buffer = RefCell::new(Vec::with_capacity(bytes.len()));
+    let fill = |fill: &dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>| {
+        let mut buffer = buffer.borrow_mut();
+        buffer.clear();
+        fill(&mut buffer)?;
+        black_box(&*buffer);
+        Ok(())
+    };
+    let copy = || {
+        fill(&|buffer| {
+            buffer.extend_from_slice(black_box(&bytes));
+            Ok(())
+        })
+    };
+    let write = || fill(&construct.write);
+    let read = || (construct.read)(black_box(&bytes));
+    let entrant = |direction: &str, side| Entrant {
+        label: Label::ours(),
+        parameters: parameters![direction = direction],
+        side: Ok(side),
+    };
+    let group = Group {
+        parameters: parameters![row = construct.name, bytes = bytes.len()],
+        measure: Measure::Rate("gb_s", bytes.len() as f64 / 1e3),
+        contest: Contest::of_batches(run.repetitions(15), batch),
+        baseline: Box::new(OnProcessor { batch, work: copy }),
+        entrants: vec![
+            entrant("write", Box::new(OnProcessor { batch, work: write })),
+            entrant("read", Box::new(OnProcessor { batch, work: read })),
+        ],
+    };
+    group.run()
+}
 
 type Write = Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>;
 type Read = Box<dyn Fn(&[u8]) -> Result<(), BenchError>>;
 
-/// One construct.
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) write: Write,
-    pub(super) read: Read,
-}
-
-/// The rows with these names; all of them without any.
-pub(super) fn select(orb: &Orb, names: &[String]) -> Result<Vec<Row>, BenchError> {
-    let all = all(orb)?;
-    if let Some(unknown) = names.iter().find(|name| !all.iter().any(|row| row.name == **name)) {
-        let known = all.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
-        return Err(BenchError::UnknownRow { name: unknown.clone(), known });
-    }
-    Ok(all.into_iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect())
+/// One construct: a value of about 64 KiB on the wire.
+struct Construct {
+    name: &'static str,
+    write: Write,
+    read: Read,
 }
 
 const BYTES: usize = 64 * 1024;
 
-fn all(orb: &Orb) -> Result<Vec<Row>, BenchError> {
+fn all(orb: &Orb) -> Result<Vec<Construct>, BenchError> {
     let octets: Vec<u8> = (0..BYTES).map(|i| i as u8).collect();
     let doubles: Vec<f64> = (0..BYTES / 8).map(|i| i as f64).collect();
     let text = "lorem ipsum dolor sit amet ".repeat(BYTES / 27);
@@ -93,17 +157,17 @@ fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
 }
 
 /// A row in this processor's byte order, as a connection between equals has it.
-fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Row {
+fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
     row(name, value, Encoding::NATIVE)
 }
 
-fn foreign<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Row {
+fn foreign<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
     let order = if ByteOrder::NATIVE == ByteOrder::Big { ByteOrder::Little } else { ByteOrder::Big };
     row(name, value, Encoding { order, ..Encoding::NATIVE })
 }
 
-fn row<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T, encoding: Encoding) -> Row {
-    Row {
+fn row<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T, encoding: Encoding) -> Construct {
+    Construct {
         name,
         write: Box::new(move |bytes| {
             Writer::new(bytes, encoding)
@@ -118,12 +182,12 @@ fn row<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T, encoding:
 }
 
 /// References belong to an ORB, which an `any` of them remembers.
-fn references(orb: &Orb) -> Result<Row, BenchError> {
+fn references(orb: &Orb) -> Result<Construct, BenchError> {
     let text = "corbaloc:iiop:1.2@host.example:2809/a/key/of/forty/octets/or/thereabouts";
     let thing: g::ThingRef = ironorb::TypedRef::from_object(orb.string_to_object(text)?);
     let things = vec![Some(thing); BYTES / 100];
     let kept = any(&things)?;
-    Ok(Row {
+    Ok(Construct {
         name: "references",
         write: Box::new(move |bytes| {
             Writer::new(bytes, Encoding::NATIVE)
@@ -186,4 +250,33 @@ fn shared(count: usize) -> Result<ironorb::Value<g::Shared>, BenchError> {
     }
     let last = places[places.len() - 1];
     graph.finish(last).map_err(|error| BenchError::Call(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quick(rows: &[&str]) -> Result<Report, BenchError> {
+        let rows = rows.iter().map(|row| (*row).to_owned()).collect();
+        measure(&TypesOptions { rows, run: Run { quick: true, ..Run::default() } })
+    }
+
+    #[test]
+    fn every_row_reads_what_it_writes_and_gives_a_rate() {
+        let report = quick(&[]).expect("a report");
+        let rows = report.rows("rate");
+        assert!(rows.len() > 60);
+        for row in rows {
+            assert!(row.median("subject").is_some_and(|rate| rate > 0.0), "{row:?}");
+            let bytes = row.count("bytes").unwrap() as usize;
+            assert!((16 * 1024..1024 * 1024).contains(&bytes), "{}: {bytes} bytes", row.text("row"));
+        }
+        assert!(report.to_string().contains("valuetype tree"));
+    }
+
+    #[test]
+    fn rows_can_be_chosen_and_must_exist() {
+        assert_eq!(quick(&["octets"]).expect("a report").rows("rate").len(), 2);
+        assert!(matches!(quick(&["bits"]), Err(BenchError::UnknownRow { .. })));
+    }
 }

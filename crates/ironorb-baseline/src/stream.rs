@@ -10,12 +10,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::variant::{Mode, Transport};
-
 /// Bytes of an answer: those of a GIOP reply without results.
-pub(super) const ANSWER_BYTES: usize = 24;
+const ANSWER_BYTES: usize = 24;
 
-/// A receiver takes no memory on a stranger's word.
+/// A receiver allocates no more than this on a sender's word.
 const BUFFER_BYTES_MAX: u64 = 64 << 20;
 
 /// Small buffers are taken together.
@@ -23,27 +21,16 @@ const SPACE_BYTES_MIN: usize = 64 << 10;
 
 /// What both ends know of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Flow {
-    pub(super) buffer_bytes: usize,
+pub struct Flow {
+    /// Bytes of each buffer, which is sent in one piece.
+    pub buffer_bytes: usize,
     /// After so many buffers the receiver answers; 1 for twoways.
-    pub(super) buffers_an_answer: usize,
-}
-
-impl Flow {
-    pub(super) fn new(mode: Mode, buffer_bytes: usize, buffers: usize) -> Flow {
-        Flow {
-            buffer_bytes,
-            buffers_an_answer: match mode {
-                Mode::Oneway => buffers,
-                Mode::Twoway => 1,
-            },
-        }
-    }
+    pub buffers_an_answer: usize,
 }
 
 /// The sending end.
 #[derive(Debug)]
-pub(super) struct StreamSender {
+pub struct StreamSender {
     stream: Stream,
     flow: Flow,
     buffer: Vec<u8>,
@@ -51,16 +38,15 @@ pub(super) struct StreamSender {
 }
 
 impl StreamSender {
-    /// Connects to [`serve`], with socket queues of so many bytes if they are given, and agrees on the flow.
-    pub(super) fn connect(
-        transport: Transport,
-        address: &str,
-        queue_bytes: Option<usize>,
-        flow: Flow,
-    ) -> io::Result<StreamSender> {
-        let mut stream = match transport {
-            Transport::Tcp => Stream::Tcp(TcpStream::connect(address)?),
-            Transport::Unix => Stream::Unix(UnixStream::connect(address)?),
+    /// Connects to a [`StreamListener`] at a host and port or at a path, with socket queues of so many bytes if they are given,
+    /// and agrees on the flow.
+    ///
+    /// # Errors
+    /// The system refuses the connection, or the listener the flow.
+    pub fn connect(address: &str, queue_bytes: Option<usize>, flow: Flow) -> io::Result<StreamSender> {
+        let mut stream = match address.starts_with('/') {
+            false => Stream::Tcp(TcpStream::connect(address)?),
+            true => Stream::Unix(UnixStream::connect(address)?),
         };
         stream.prepare(queue_bytes)?;
         let mut agreement = [0; 16];
@@ -73,14 +59,20 @@ impl StreamSender {
     }
 
     /// Sends one buffer and waits for its answer, where each has its own.
-    pub(super) fn exchange(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn exchange(&mut self) -> io::Result<()> {
         self.stream.write_all(&self.buffer)?;
         self.stream.read_exact(&mut self.answer)
     }
 
     /// Sends so many buffers, a multiple of those that are answered together, and tells the nanoseconds that it took
     /// until the last was answered.
-    pub(super) fn run(&mut self, buffers: usize) -> io::Result<u64> {
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn run(&mut self, buffers: usize) -> io::Result<u64> {
         let begin = Instant::now();
         for number in 1..=buffers {
             self.stream.write_all(&self.buffer)?;
@@ -94,30 +86,34 @@ impl StreamSender {
 
 /// The receiving end.
 #[derive(Debug)]
-pub(super) enum StreamListener {
+pub enum StreamListener {
+    /// Over TCP.
     Tcp(TcpListener),
+    /// Over Unix domain sockets.
     Unix(UnixListener),
 }
 
 impl StreamListener {
-    /// Listens at a port of the system's choice, or at a path in this folder; and where that is.
-    pub(super) fn bind(transport: Transport, folder: &Path) -> io::Result<(StreamListener, String)> {
-        Ok(match transport {
-            Transport::Tcp => {
+    /// Listens at a path, or at a port of the system's choice without one; tells where that is.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn bind(path: Option<&Path>) -> io::Result<(StreamListener, String)> {
+        match path {
+            None => {
                 let listener = TcpListener::bind("127.0.0.1:0")?;
                 let address = listener.local_addr()?.to_string();
-                (StreamListener::Tcp(listener), address)
+                Ok((StreamListener::Tcp(listener), address))
             }
-            Transport::Unix => {
-                let path = folder.join("stream");
-                let listener = UnixListener::bind(&path)?;
-                (StreamListener::Unix(listener), path.display().to_string())
-            }
-        })
+            Some(path) => Ok((StreamListener::Unix(UnixListener::bind(path)?), path.display().to_string())),
+        }
     }
 
     /// Serves one connection after the other until accepting fails.
-    pub(super) fn serve(&self, queue_bytes: Option<usize>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Accepting fails, or a sender asks for more than a benchmark sends.
+    pub fn serve(&self, queue_bytes: Option<usize>) -> io::Result<()> {
         loop {
             let stream = match self {
                 StreamListener::Tcp(listener) => Stream::Tcp(listener.accept()?.0),
@@ -156,7 +152,7 @@ fn receive(mut stream: Stream, queue_bytes: Option<usize>) -> io::Result<()> {
             match stream.read(&mut space[filled..])? {
                 0 => return Ok(()),
                 count => {
-                    // Nobody sends more before the answer.
+                    // No sender sends more before the answer.
                     left = left.saturating_sub(count as u64);
                     // Small ones are taken as they come, large ones each into the same place.
                     filled = if is_small { 0 } else { (filled + count) % buffer_bytes };
@@ -215,25 +211,22 @@ impl Write for Stream {
 mod tests {
     use super::*;
 
-    fn served(transport: Transport, folder: &Path) -> String {
-        let (listener, address) = StreamListener::bind(transport, folder).unwrap();
+    fn served(path: Option<&Path>) -> String {
+        let (listener, address) = StreamListener::bind(path).unwrap();
         std::thread::spawn(move || listener.serve(None));
         address
     }
 
     #[test]
     fn everything_is_answered_over_either_transport() {
-        let folder = tempfile::tempdir().unwrap();
-        for transport in [Transport::Tcp, Transport::Unix] {
-            let address = served(transport, folder.path());
-            for (mode, bytes, buffers) in [
-                (Mode::Twoway, 1, 3),
-                (Mode::Twoway, 3 << 20, 2),
-                (Mode::Oneway, 1000, 501),
-                (Mode::Oneway, 1 << 20, 3),
-            ] {
-                let flow = Flow::new(mode, bytes, buffers);
-                let mut sender = StreamSender::connect(transport, &address, Some(64 << 10), flow).unwrap();
+        let path = std::env::temp_dir().join(format!("ironorb-stream-{}", std::process::id()));
+        for path in [None, Some(path.as_path())] {
+            let address = served(path);
+            for (buffer_bytes, buffers_an_answer, buffers) in
+                [(1, 1, 3), (3 << 20, 1, 2), (1000, 501, 501), (1 << 20, 3, 3)]
+            {
+                let flow = Flow { buffer_bytes, buffers_an_answer };
+                let mut sender = StreamSender::connect(&address, Some(64 << 10), flow).unwrap();
                 for _ in 0..2 {
                     sender.answer = [0; ANSWER_BYTES];
                     assert!(sender.run(buffers).unwrap() > 0);
@@ -241,13 +234,13 @@ mod tests {
                 }
             }
         }
+        std::fs::remove_file(path).unwrap();
     }
 
     #[test]
     fn refuses_what_no_benchmark_sends() {
-        let folder = tempfile::tempdir().unwrap();
         for (bytes, buffers) in [(BUFFER_BYTES_MAX + 1, 1u64), (0, 1), (1, 0), (u64::MAX, 2)] {
-            let (listener, address) = StreamListener::bind(Transport::Tcp, folder.path()).unwrap();
+            let (listener, address) = StreamListener::bind(None).unwrap();
             let server = std::thread::spawn(move || listener.serve(None));
             let mut stream = TcpStream::connect(&address).unwrap();
             stream.write_all(&bytes.to_le_bytes()).unwrap();

@@ -7,33 +7,37 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::error::BenchError;
-use crate::options::EchoOptions;
-use crate::process::{Process, find_program};
-use crate::report::CountsRow;
-use crate::rows::{self, Operation, Row, Server};
-use crate::sizes;
 use ironorb_baseline::raw::Exchange;
 
+use super::rows::{self, EchoRow, Operation, Server};
+use super::{CLIENT, EchoOptions, POOL, SERVER, TCP, exchange};
+use crate::error::BenchError;
+use crate::plain;
+use crate::process::{Process, find_program};
+use crate::render::{Table, parameters};
+use crate::row::Row;
+
 /// Counts for both sides of each row, and for a plain socket with the same bytes.
-pub(crate) fn count(options: &EchoOptions, rows: &[Row]) -> Result<Vec<CountsRow>, BenchError> {
+pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, BenchError> {
     let tools = Tools::find()?;
     let chosen = rows.iter().filter(|row| !options.rows.is_empty() || IF_NONE_IS_CHOSEN.contains(&row.name));
     let mut counted = Vec::new();
     for row in chosen {
-        for peer in [Peer::Raw, Peer::Ironorb] {
-            if row.server == Server::Collocated && peer == Peer::Raw {
-                continue;
-            }
-            // On a wire the pool's baseline is the row's without it.
-            if row.server == Server::Pool && peer == Peer::Raw {
-                continue;
-            }
+        // On a wire the pool's baseline is the row's without it.
+        let peers: &[Peer] = match row.server {
+            Server::Collocated | Server::Pool => &[Peer::Ironorb],
+            _ => &[Peer::Raw, Peer::Ironorb],
+        };
+        for &peer in peers {
             counted.extend(Subject { row: *row, peer, tools: &tools }.count(options)?);
         }
     }
-    Ok(counted)
+    let title = "counts a call, the start and end of each process left out";
+    Ok(Table { kind: "counts", title, rows: counted, notes: NOTES, ..Table::default() })
 }
+
+const NOTES: &str = "heap, instructions: by valgrind (memcheck, callgrind), in user space. the other columns: system calls, by strace.\n\
+    Each is the difference of two runs of different length, divided by the difference in calls.";
 
 /// Those that omniORB was measured with, the pool and a call that needs no wire. Each row takes two dozen runs
 /// under tools that are slow.
@@ -53,7 +57,7 @@ enum Side {
 
 /// One row on one peer.
 struct Subject<'t> {
-    row: Row,
+    row: EchoRow,
     peer: Peer,
     tools: &'t Tools,
 }
@@ -68,10 +72,10 @@ struct Totals {
 }
 
 impl Subject<'_> {
-    fn count(&self, options: &EchoOptions) -> Result<Vec<CountsRow>, BenchError> {
+    fn count(&self, options: &EchoOptions) -> Result<Vec<Row>, BenchError> {
         let exchange = self.exchange()?;
         // Enough that what happens once weighs nothing; under valgrind a call takes a millisecond.
-        let calls = if options.quick { 400 } else { 2000 };
+        let calls = options.run.choose(400, 2000);
         let samples = self.row.samples(calls).max(10);
         let sides: &[Side] = match self.row.server {
             Server::Collocated => &[Side::Client],
@@ -96,8 +100,9 @@ impl Subject<'_> {
         if self.row.server == Server::Collocated {
             return Ok(Exchange { requests: 0, request_bytes: 0, reply_bytes: 0 });
         }
-        let mut server = Process::start(&[], "orb-server", &[])?;
-        let exchange = sizes::of(self.row, &server.address()?)?;
+        let mut server = Process::start(&[], SERVER, &[])?;
+        let line = server.address()?;
+        let exchange = exchange(self.row, line.split(' ').next().unwrap_or_default())?;
         server.end()?;
         Ok(exchange)
     }
@@ -111,35 +116,34 @@ impl Subject<'_> {
         exchange: Exchange,
         totals: &mut Totals,
     ) -> Result<(), BenchError> {
-        let folder = Scratch::new()?;
-        let file = folder.0.join("counts");
+        let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for counts"))?;
+        let file = folder.path().join("counts");
         let under = self.tools.command(tool, &file);
         let (server_role, client_role) = match (self.peer, self.row.server) {
-            (Peer::Raw, Server::UnixSocket) => ("raw-unix-server", "raw-client"),
-            (Peer::Raw, Server::SharedMemory) => ("raw-ring-server", "raw-client"),
-            (Peer::Raw, _) => ("raw-server", "raw-client"),
-            (Peer::Ironorb, Server::Pool) => ("pool-server", "orb-client"),
-            (Peer::Ironorb, Server::UnixSocket) => ("unix-server", "orb-client"),
-            (Peer::Ironorb, Server::SharedMemory) => ("shm-server", "orb-client"),
-            (Peer::Ironorb, _) => ("orb-server", "orb-client"),
+            (Peer::Raw, Server::UnixSocket) => (plain::UNIX, plain::CLIENT),
+            (Peer::Raw, Server::SharedMemory) => (plain::RINGS, plain::CLIENT),
+            (Peer::Raw, _) => (plain::TCP, plain::CLIENT),
+            (Peer::Ironorb, _) => (SERVER, CLIENT),
         };
+        let endpoint = match self.row.server {
+            Server::UnixSocket => "uiop://",
+            Server::SharedMemory => "shm://",
+            _ => TCP,
+        };
+        let settings = if self.row.server == Server::Pool { POOL } else { self.row.settings };
         let (under_client, under_server) = match side {
             Side::Client => (under.as_slice(), [].as_slice()),
             Side::Server => ([].as_slice(), under.as_slice()),
         };
-        let mut args: Vec<String> = Vec::new();
-        let mut arg = |name: &str, value: String| args.extend([name.to_owned(), value]);
-        arg("--row", self.row.name.to_owned());
-        arg("--samples", samples.to_string());
-        arg("--requests", exchange.requests.to_string());
-        arg("--request-bytes", exchange.request_bytes.to_string());
-        arg("--reply-bytes", exchange.reply_bytes.to_string());
+        let mut args = plain::exchange_args(exchange);
+        args.extend([format!("--row={}", self.row.name), format!("--samples={samples}")]);
         if self.row.server == Server::Collocated {
             Process::start(under_client, client_role, &args)?.wait()?;
         } else {
-            let settings = ["--settings".to_owned(), self.row.settings.to_owned()];
-            let mut server = Process::start(under_server, server_role, &settings)?;
-            args.extend(["--at".to_owned(), server.address()?]);
+            let server_args = [format!("--endpoint={endpoint}"), format!("--settings={settings}")];
+            let mut server = Process::start(under_server, server_role, &server_args)?;
+            let line = server.address()?;
+            args.extend(["--at".to_owned(), line.split(' ').next().unwrap_or_default().to_owned()]);
             Process::start(under_client, client_role, &args)?.wait()?;
             server.end()?;
         }
@@ -147,40 +151,34 @@ impl Subject<'_> {
         totals.take(tool, &text)
     }
 
-    fn row_of(&self, side: Side, few: &Totals, many: &Totals, calls: f64) -> CountsRow {
+    fn row_of(&self, side: Side, few: &Totals, many: &Totals, calls: f64) -> Row {
         let per_call = |few: f64, many: f64| (many - few) / calls;
-        let system_calls = many
-            .system_calls
-            .iter()
-            .map(|(name, count)| {
-                (name.clone(), per_call(few.system_calls.get(name).copied().unwrap_or(0.0), *count))
-            })
-            .filter(|(_, count)| *count >= 0.01)
-            .collect();
-        CountsRow {
-            row: self.row.name,
-            peer: match self.peer {
-                Peer::Raw => "raw",
-                Peer::Ironorb => "ironorb",
-            },
-            side: match side {
-                Side::Client => "client",
-                Side::Server => "server",
-            },
-            system_calls,
-            heap_calls: per_call(few.heap_calls, many.heap_calls),
-            heap_bytes: per_call(few.heap_bytes, many.heap_bytes),
-            instructions: per_call(few.instructions, many.instructions),
-            omniorb_instructions: match self.peer {
-                Peer::Raw => None,
-                Peer::Ironorb => omniorb_instructions(self.row, side),
-            },
+        let peer = if self.peer == Peer::Raw { "raw" } else { "ironorb" };
+        let side_name = if side == Side::Client { "client" } else { "server" };
+        let parameters = parameters![row = self.row.name, peer = peer, side = side_name];
+        let mut row = Row::of_numbers(
+            parameters,
+            [
+                ("heap_calls", per_call(few.heap_calls, many.heap_calls)),
+                ("heap_bytes", per_call(few.heap_bytes, many.heap_bytes)),
+                ("instructions", per_call(few.instructions, many.instructions)),
+            ],
+        );
+        if let (Peer::Ironorb, Some(count)) = (self.peer, omniorb_instructions(self.row, side)) {
+            row.add_number("omniorb_instructions", f64::from(count));
         }
+        for (name, count) in &many.system_calls {
+            let count = per_call(few.system_calls.get(name).copied().unwrap_or(0.0), *count);
+            if count >= 0.01 {
+                row.add_number(name, count);
+            }
+        }
+        row
     }
 }
 
 /// omniORB 4.2.5's instructions per call, measured with callgrind on Debian 12, x86-64.
-fn omniorb_instructions(row: Row, side: Side) -> Option<u32> {
+fn omniorb_instructions(row: EchoRow, side: Side) -> Option<u32> {
     let (client, server) = match (row.operation, row.server) {
         (Operation::Nothing, Server::Tcp) => (2361, 3802),
         (Operation::Nothing, Server::Pool) => (2361, 3934),
@@ -299,26 +297,10 @@ fn callgrind_total(text: &str) -> Option<f64> {
     text.lines().rev().find_map(|line| line.strip_prefix("totals:")?.trim().parse().ok())
 }
 
-/// A folder for what tools write, gone afterwards.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Scratch, BenchError> {
-        let folder = std::env::temp_dir().join(format!("ironorb-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(BenchError::io(format!("make {}", folder.display())))?;
-        Ok(Scratch(folder))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::Figure;
 
     #[test]
     fn reads_what_strace_writes() {
@@ -352,10 +334,11 @@ mod tests {
             instructions: 1e6 + 1000.0 * sends,
         };
         let tools = Tools { strace: PathBuf::new(), valgrind: PathBuf::new() };
-        let subject = Subject { row: Row::find("void").unwrap(), peer: Peer::Ironorb, tools: &tools };
+        let subject = Subject { row: EchoRow::find("void").unwrap(), peer: Peer::Ironorb, tools: &tools };
         let row = subject.row_of(Side::Client, &totals(201.0, 0.0), &totals(301.0, 200.0), 100.0);
-        assert_eq!(row.system_calls, [("sendto".to_owned(), 1.0)]);
-        assert_eq!((row.heap_calls, row.heap_bytes, row.instructions), (2.0, 0.0, 1000.0));
-        assert_eq!(row.omniorb_instructions, Some(2361));
+        let told = |name: &str| row.figure(name).map(|figure| figure == Figure::Number(1.0));
+        assert_eq!((told("sendto"), told("mmap")), (Some(true), None));
+        let numbers = ["heap_calls", "heap_bytes", "instructions", "omniorb_instructions"];
+        assert_eq!(numbers.map(|name| row.median(name).unwrap()), [2.0, 0.0, 1000.0, 2361.0]);
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use ironorb_shm::{End, Mapping, Offer, Side, Wanted};
 
-use ironorb_baseline::raw;
+use crate::raw;
 
-/// One end.
+/// One end of a connection by shared memory.
 #[derive(Debug)]
-pub(crate) struct Ring {
+pub struct Ring {
     end: End<Mapping>,
     socket: UnixStream,
     /// Waits that are to sleep at once, since one before has spun in vain.
@@ -28,11 +28,14 @@ const POLLS: u32 = 4096;
 
 const PAUSE_MAX: u32 = 1024;
 
-/// How often the other's end is looked for.
+/// How often this end looks whether the other process is gone.
 const SLEEP: Duration = Duration::from_millis(10);
 
 /// Serves one connection after the other until accepting fails.
-pub(crate) fn serve(listener: &UnixListener) -> io::Result<()> {
+///
+/// # Errors
+/// Accepting fails, or a client breaks the protocol.
+pub fn serve(listener: &UnixListener) -> io::Result<()> {
     raw::serve_all(|| {
         let (socket, _) = listener.accept()?;
         let (mapping, memory) = Mapping::create(RING_BYTES)?;
@@ -41,8 +44,11 @@ pub(crate) fn serve(listener: &UnixListener) -> io::Result<()> {
     })
 }
 
-/// Connects to a process that does.
-pub(crate) fn connect(path: &str) -> io::Result<Ring> {
+/// Connects to a process that runs [`serve`].
+///
+/// # Errors
+/// The system refuses the socket or the memory.
+pub fn connect(path: &str) -> io::Result<Ring> {
     let socket = UnixStream::connect(path)?;
     let (offer, memory) = loop {
         match Offer::receive(&socket) {
@@ -59,7 +65,7 @@ impl Ring {
         Ok(Ring { end: End::new(mapping, side), socket, pause: 0, vain: 0 })
     }
 
-    /// False when the other is gone.
+    /// False when the process at the other end is gone.
     fn wait(&mut self, wanted: Wanted) -> bool {
         if self.pause > 0 {
             self.pause -= 1;
@@ -114,12 +120,11 @@ impl Write for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ironorb_baseline::raw::{Exchange, RawClient};
+    use crate::raw::{Exchange, RawClient};
 
     #[test]
     fn carries_what_was_agreed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s");
+        let path = std::env::temp_dir().join(format!("ironorb-ring-{}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
         std::thread::spawn(move || serve(&listener));
         for (request_bytes, reply_bytes) in [(72, 24), (200_000, 700_000)] {
@@ -128,5 +133,6 @@ mod tests {
             let mut client = RawClient::agree(ring, exchange).unwrap();
             (0..3).for_each(|_| client.exchange().unwrap());
         }
+        std::fs::remove_file(path).unwrap();
     }
 }

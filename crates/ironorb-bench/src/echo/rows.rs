@@ -1,4 +1,4 @@
-//! What is measured: one row answers one question.
+//! The rows of `ironorb bench echo`: each answers one question.
 
 use std::hint::black_box;
 
@@ -6,10 +6,11 @@ use ironorb::{Pending, SystemException};
 
 use crate::error::BenchError;
 use crate::generated::bench::{BinStruct, Echo, EchoAsync, EchoRef};
+use crate::measure::Sample;
 
-/// A line of the report.
+/// One kind of call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct EchoRow {
     pub(crate) name: &'static str,
     pub(crate) operation: Operation,
     pub(crate) server: Server,
@@ -17,7 +18,7 @@ pub(crate) struct Row {
     pub(crate) settings: &'static str,
 }
 
-/// Who serves.
+/// Where the object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
     /// Another process, over TCP.
@@ -36,7 +37,7 @@ pub(crate) enum Server {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Nothing,
-    /// So many calls that nobody answers, then one that is, so that all have been carried out.
+    /// So many oneways, then a call that is answered when all have been carried out.
     Oneways(usize),
     /// So many calls begun one after the other, then all waited for.
     Asynchronous(usize),
@@ -53,45 +54,40 @@ pub(crate) const ONEWAYS: usize = 99;
 pub(crate) const ONEWAYS_BATCHED: usize = 9_999;
 
 /// All rows, in the order of the report.
-pub(crate) const ROWS: [Row; 22] = [
-    Row::new("void", Operation::Nothing, Server::Tcp),
-    Row::new("void-adaptive", Operation::Nothing, Server::Tcp)
+pub(crate) const ROWS: [EchoRow; 22] = [
+    EchoRow::new("void", Operation::Nothing, Server::Tcp),
+    EchoRow::new("void-adaptive", Operation::Nothing, Server::Tcp)
         .with("clientWaiting=adaptive+serverWaiting=adaptive"),
-    Row::new("void-spin", Operation::Nothing, Server::Tcp).with("clientWaiting=spin+serverWaiting=spin"),
-    Row::new("void-pool", Operation::Nothing, Server::Pool),
-    Row::new("void-unix", Operation::Nothing, Server::UnixSocket),
-    Row::new("void-shm", Operation::Nothing, Server::SharedMemory),
-    Row::new("long", Operation::Long, Server::Tcp),
-    Row::new("string", Operation::String, Server::Tcp),
-    Row::new("struct64", Operation::Structs(64), Server::Tcp),
-    Row::new("octet-1k", Operation::Octets(1 << 10), Server::Tcp),
-    Row::new("long-1k", Operation::Longs(1 << 8), Server::Tcp),
-    Row::new("double-1k", Operation::Doubles(1 << 7), Server::Tcp),
-    Row::new("octet-64k", Operation::Octets(64 << 10), Server::Tcp),
-    Row::new("long-64k", Operation::Longs(16 << 10), Server::Tcp),
-    Row::new("double-64k", Operation::Doubles(8 << 10), Server::Tcp),
-    Row::new("octet-64k-unix", Operation::Octets(64 << 10), Server::UnixSocket),
-    Row::new("octet-64k-shm", Operation::Octets(64 << 10), Server::SharedMemory),
-    Row::new("oneway", Operation::Oneways(ONEWAYS), Server::Tcp),
-    Row::new("oneway-batched", Operation::Oneways(ONEWAYS_BATCHED), Server::Tcp).with("onewayBatching=yes"),
-    Row::new("async", Operation::Asynchronous(1), Server::Tcp),
-    Row::new("async-100", Operation::Asynchronous(100), Server::Tcp),
-    Row::new("collocated", Operation::Nothing, Server::Collocated),
+    EchoRow::new("void-spin", Operation::Nothing, Server::Tcp).with("clientWaiting=spin+serverWaiting=spin"),
+    EchoRow::new("void-pool", Operation::Nothing, Server::Pool),
+    EchoRow::new("void-unix", Operation::Nothing, Server::UnixSocket),
+    EchoRow::new("void-shm", Operation::Nothing, Server::SharedMemory),
+    EchoRow::new("long", Operation::Long, Server::Tcp),
+    EchoRow::new("string", Operation::String, Server::Tcp),
+    EchoRow::new("struct64", Operation::Structs(64), Server::Tcp),
+    EchoRow::new("octet-1k", Operation::Octets(1 << 10), Server::Tcp),
+    EchoRow::new("long-1k", Operation::Longs(1 << 8), Server::Tcp),
+    EchoRow::new("double-1k", Operation::Doubles(1 << 7), Server::Tcp),
+    EchoRow::new("octet-64k", Operation::Octets(64 << 10), Server::Tcp),
+    EchoRow::new("long-64k", Operation::Longs(16 << 10), Server::Tcp),
+    EchoRow::new("double-64k", Operation::Doubles(8 << 10), Server::Tcp),
+    EchoRow::new("octet-64k-unix", Operation::Octets(64 << 10), Server::UnixSocket),
+    EchoRow::new("octet-64k-shm", Operation::Octets(64 << 10), Server::SharedMemory),
+    EchoRow::new("oneway", Operation::Oneways(ONEWAYS), Server::Tcp),
+    EchoRow::new("oneway-batched", Operation::Oneways(ONEWAYS_BATCHED), Server::Tcp)
+        .with("onewayBatching=yes"),
+    EchoRow::new("async", Operation::Asynchronous(1), Server::Tcp),
+    EchoRow::new("async-100", Operation::Asynchronous(100), Server::Tcp),
+    EchoRow::new("collocated", Operation::Nothing, Server::Collocated),
 ];
 
-/// One call, or one batch of them.
-pub(crate) type Sample<'a> = Box<dyn FnMut() -> Result<(), BenchError> + 'a>;
-
-/// One that may be made on another thread.
-pub(crate) type SendSample = Box<dyn FnMut() -> Result<(), BenchError> + Send>;
-
-impl Row {
-    const fn new(name: &'static str, operation: Operation, server: Server) -> Row {
-        Row { name, operation, server, settings: "" }
+impl EchoRow {
+    const fn new(name: &'static str, operation: Operation, server: Server) -> EchoRow {
+        EchoRow { name, operation, server, settings: "" }
     }
 
-    const fn with(self, settings: &'static str) -> Row {
-        Row { settings, ..self }
+    const fn with(self, settings: &'static str) -> EchoRow {
+        EchoRow { settings, ..self }
     }
 
     /// Whether its requests leave together, so that a plain socket's should as well.
@@ -100,14 +96,14 @@ impl Row {
     }
 
     /// Finds the rows of these names; all of them when there is no name.
-    pub(crate) fn select(names: &[String]) -> Result<Vec<Row>, BenchError> {
+    pub(crate) fn select(names: &[String]) -> Result<Vec<EchoRow>, BenchError> {
         if names.is_empty() {
             return Ok(ROWS.to_vec());
         }
-        names.iter().map(|name| Row::find(name)).collect()
+        names.iter().map(|name| EchoRow::find(name)).collect()
     }
 
-    pub(crate) fn find(name: &str) -> Result<Row, BenchError> {
+    pub(crate) fn find(name: &str) -> Result<EchoRow, BenchError> {
         ROWS.into_iter().find(|row| row.name == name).ok_or_else(|| BenchError::UnknownRow {
             name: name.to_owned(),
             known: ROWS.map(|row| row.name).join(", "),
@@ -232,11 +228,11 @@ mod tests {
 
     #[test]
     fn rows_are_found_by_name() {
-        assert_eq!(Row::select(&[]).unwrap().len(), ROWS.len());
-        let [row] = Row::select(&["oneway".to_owned()]).unwrap()[..] else { panic!("one row") };
+        assert_eq!(EchoRow::select(&[]).unwrap().len(), ROWS.len());
+        let [row] = EchoRow::select(&["oneway".to_owned()]).unwrap()[..] else { panic!("one row") };
         assert_eq!(row.operation, Operation::Oneways(ONEWAYS));
         assert_eq!(row.samples(3000), 30);
-        let error = Row::select(&["viod".to_owned()]).unwrap_err().to_string();
+        let error = EchoRow::select(&["viod".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("viod") && error.contains("void-pool"), "{error}");
     }
 }

@@ -1,0 +1,156 @@
+//! ORBs that take part: a server in a process of its own, and a client in this one or, of another ORB, in one of its own.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use ironorb::{ObjectRef, Orb};
+
+use crate::error::BenchError;
+use crate::machine::{Layout, pin};
+use crate::measure::{Entry, Label, Side};
+use crate::options::Sides;
+use crate::peers::{PeerClient, Program};
+use crate::process::Process;
+use crate::settings::Settings;
+use crate::variant::{Peer, Transport};
+
+/// An ORB with its settings.
+pub(crate) struct Contender {
+    pub(crate) label: Label,
+    /// Its processes, or why it takes no part.
+    pub(crate) running: Result<Running, String>,
+}
+
+pub(crate) struct Running {
+    pub(crate) server: Process,
+    pub(crate) reference: String,
+    pub(crate) client: Client,
+    /// The object at the reference, as an ORB of this process knows it.
+    pub(crate) object: ObjectRef,
+    /// What the server told besides.
+    told: Vec<String>,
+    orb: Orb,
+}
+
+/// Which process calls.
+pub(crate) enum Client {
+    /// This process.
+    Ours,
+    /// A process of its own, which all of its sides ask in turn.
+    Theirs(RefCell<PeerClient>),
+}
+
+/// Where servers and clients run.
+#[derive(Clone, Copy)]
+pub(crate) struct Venue<'a> {
+    /// Without it they run on any processor.
+    pub(crate) layout: Option<Layout>,
+    pub(crate) transport: Transport,
+    /// For the sockets of other ORBs.
+    pub(crate) folder: &'a Path,
+}
+
+impl Venue<'_> {
+    fn on(&self, core: fn(&Layout) -> usize) -> Result<(), BenchError> {
+        self.layout.as_ref().map_or(Ok(()), |layout| pin(core(layout)))
+    }
+}
+
+/// Starts the server and the client of each ORB and of each choice of settings, each on its processor. Leaves the calling
+/// thread on the client's.
+pub(crate) fn start(suite: &str, sides: &Sides, venue: Venue<'_>) -> Result<Vec<Contender>, BenchError> {
+    let mut all = Vec::new();
+    for &peer in &sides.peers {
+        if peer == Peer::Ironorb {
+            for settings in Settings::and_those(&sides.with) {
+                all.push(ours(suite, settings, venue)?);
+            }
+        } else {
+            let label = Label::of(peer, Settings::default());
+            all.push(Contender { label, running: theirs(suite, peer, venue)? });
+        }
+    }
+    venue.on(|layout| layout.client)?;
+    Ok(all)
+}
+
+/// Starts this ORB's server in the suite's role.
+pub(crate) fn ours(suite: &str, settings: Settings, venue: Venue<'_>) -> Result<Contender, BenchError> {
+    venue.on(|layout| layout.server)?;
+    let args = [format!("--endpoint={}", venue.transport.endpoint()), format!("--settings={settings}")];
+    let server = Process::start(&[], &format!("{suite}-server"), &args)?;
+    venue.on(|layout| layout.client)?;
+    let running = Running::new(server, Client::Ours, &settings)?;
+    Ok(Contender { label: Label::of(Peer::Ironorb, settings), running: Ok(running) })
+}
+
+fn theirs(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, String>, BenchError> {
+    if venue.transport == Transport::Unix && peer == Peer::Jacorb {
+        return Ok(Err("it has no Unix sockets".to_owned()));
+    }
+    let program = match Program::find(peer) {
+        Ok(program) => program,
+        Err(why) => return Ok(Err(why)),
+    };
+    venue.on(|layout| layout.server)?;
+    let server = program.start_server(suite, venue.transport, venue.folder)?;
+    venue.on(|layout| layout.client)?;
+    // An ORB of ours asks the server for what clients do not measure.
+    let mut running = Running::new(server, Client::Ours, &Settings::default())?;
+    let client = program.start_client(suite, std::slice::from_ref(&running.reference))?;
+    running.client = Client::Theirs(RefCell::new(client));
+    Ok(Ok(running))
+}
+
+impl Running {
+    fn new(mut server: Process, client: Client, settings: &Settings) -> Result<Running, BenchError> {
+        let line = server.address()?;
+        let mut told: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let reference = told.remove(0);
+        let orb = settings.builder().no_endpoint().build()?;
+        let object = orb.string_to_object(&reference)?;
+        Ok(Running { server, reference, client, object, told, orb })
+    }
+
+    /// The object of this ORB's server that tells what its probes count.
+    pub(crate) fn teller(&self) -> Result<ObjectRef, BenchError> {
+        let missing = || BenchError::Process {
+            role: "server".to_owned(),
+            what: "does not tell what it counts".to_owned(),
+        };
+        Ok(self.orb.string_to_object(self.told.last().ok_or_else(missing)?)?)
+    }
+}
+
+impl Contender {
+    /// Its side of a group: what this process does, or what the client of another ORB is told to prepare.
+    pub(crate) fn side<'a>(
+        &'a self,
+        slot: usize,
+        ours: impl FnOnce(&'a Running) -> Result<Box<dyn Side + 'a>, BenchError>,
+        theirs: impl FnOnce() -> String,
+    ) -> Result<Entry<'a>, BenchError> {
+        Ok(match &self.running {
+            Err(why) => Err(why.clone()),
+            Ok(running) => Ok(match &running.client {
+                Client::Ours => ours(running)?,
+                Client::Theirs(client) => {
+                    client.borrow_mut().tell(&theirs())?;
+                    Box::new(Asked { client, slot })
+                }
+            }),
+        })
+    }
+}
+
+/// One kind of calls that a peer's client makes.
+struct Asked<'a> {
+    client: &'a RefCell<PeerClient>,
+    slot: usize,
+}
+
+impl Side for Asked<'_> {
+    fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
+        self.client.borrow_mut().each(self.slot, nanos)
+    }
+}

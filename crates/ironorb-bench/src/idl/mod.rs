@@ -1,0 +1,139 @@
+//! `ironorb bench idl`: how many lines of IDL a second the front end reads, alone and with the generator.
+//!
+//! The text is made, not read from a disk, and is the same in every run. The baseline is a pass over it that only finds its
+//! words: nothing that looks at every byte can do less.
+
+mod input;
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use ironorb_build::{Config, generate_outcome};
+use ironorb_idl::{MapLoader, Options, Outcome, compile_with};
+
+use crate::error::BenchError;
+use crate::measure::{Contest, Entrant, Group, Label, Side};
+use crate::options::Run;
+use crate::render::{Report, Table, parameters};
+use crate::row::{Measure, Row};
+
+/// `ironorb bench idl`
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct IdlOptions {
+    /// Lines of each input, separated by commas. Default 10000,100000.
+    #[arg(long, value_delimiter = ',')]
+    pub lines: Vec<usize>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: Run,
+}
+
+const NOTES: &str = "baseline: the words of the same text are found, in turn. of baseline: of its rate in the same repetition.";
+
+/// Carries out `ironorb bench idl`. Each table of it is a push away.
+pub(crate) fn measure(options: &IdlOptions) -> Result<Report, BenchError> {
+    let mut report = Report::new("idl", "lines of IDL a second", &options.run);
+    let usual: &[usize] = options.run.choose(&[1_000], &[10_000, 100_000]);
+    let mut rows = Vec::new();
+    for &lines in if options.lines.is_empty() { usual } else { &options.lines } {
+        rows.extend(front_end_and_generator(lines, &options.run)?);
+    }
+    let title = "lines of IDL a second";
+    report.tables.push(Table { kind: "compile", title, rows, notes: NOTES, ..Table::default() });
+    Ok(report)
+}
+
+fn front_end_and_generator(lines: usize, run: &Run) -> Result<Vec<Row>, BenchError> {
+    let text = input::text(lines);
+    let lines = text.lines().count();
+    let files = MapLoader::new().with(FILE, text.as_str());
+    let rust_bytes = Cell::new(0);
+    let both = || {
+        let outcome = front_end(&files)?;
+        let rust = generated(&outcome)?;
+        rust_bytes.set(rust.len());
+        Ok((outcome, rust))
+    };
+    let entrant = |row: &str, side| Entrant {
+        label: Label::ours(),
+        parameters: parameters![row = row],
+        side: Ok(side),
+    };
+    let group = Group {
+        parameters: parameters![lines = lines, bytes = text.len()],
+        measure: Measure::Rate("lines_s", lines as f64 * 1e6),
+        contest: Contest::of_batches(run.repetitions(11), 1),
+        baseline: Box::new(Making(|| Ok(black_box(text.split_whitespace().count())))),
+        entrants: vec![
+            entrant("front end", Box::new(Making(|| front_end(&files)))),
+            entrant("with generator", Box::new(Making(both))),
+        ],
+    };
+    let mut rows = group.run()?;
+    rows[1].add_number("rust_bytes", rust_bytes.get() as f64);
+    Ok(rows)
+}
+
+/// Makes something; it is dropped outside of the time.
+struct Making<F>(F);
+
+impl<T, F: FnMut() -> Result<T, BenchError>> Side for Making<F> {
+    fn each(&mut self, nanos: &mut [u64]) -> Result<(), BenchError> {
+        for nanos in nanos {
+            let start = Instant::now();
+            let made = (self.0)()?;
+            *nanos = start.elapsed().as_nanos() as u64;
+            drop(made);
+        }
+        Ok(())
+    }
+}
+
+fn front_end(files: &MapLoader) -> Result<Outcome, BenchError> {
+    let outcome = compile_with(Path::new(FILE), &Options::default(), files);
+    match outcome.model {
+        Some(_) => Ok(outcome),
+        None => Err(BenchError::Idl(outcome.render(false))),
+    }
+}
+
+fn generated(outcome: &Outcome) -> Result<String, BenchError> {
+    generate_outcome(outcome, &Config::new()).map_err(|errors| BenchError::Idl(errors.to_string()))
+}
+
+const FILE: &str = "bench.idl";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_input_is_correct_the_same_each_time_and_as_long_as_asked_for() {
+        for lines in [100, 1_000, 5_000] {
+            let text = input::text(lines);
+            assert_eq!(text, input::text(lines));
+            let counted = text.lines().count();
+            assert!((lines..lines + 100).contains(&counted), "{counted} lines instead of {lines}");
+            let files = MapLoader::new().with(FILE, text.as_str());
+            let outcome = front_end(&files).expect("it is correct");
+            assert_eq!(outcome.render(false), "", "nor is there anything to warn of");
+            let rust = generated(&outcome).expect("all of it is generated");
+            assert!(rust.len() > text.len(), "the generator made {} bytes", rust.len());
+        }
+    }
+
+    #[test]
+    fn each_size_gives_a_row_alone_and_with_the_generator() {
+        let run = Run { repetitions: Some(1), ..Run::default() };
+        let report = measure(&IdlOptions { lines: vec![200], run }).expect("a report");
+        let rows = report.rows("compile");
+        assert_eq!(
+            rows.iter().map(|row| row.text("row")).collect::<Vec<_>>(),
+            ["front end", "with generator"]
+        );
+        assert!(rows.iter().all(|row| row.best("subject").is_some_and(|rate| rate > 0.0)));
+        assert!(rows[1].median("rust_bytes").is_some() && report.to_string().contains("with generator"));
+    }
+}

@@ -1,0 +1,157 @@
+//! Plain sockets, which are the baseline of most suites: their servers are roles, their clients are samples.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+
+use ironorb::{ObjectRef, Orb};
+use ironorb_baseline::raw::{self, Exchange, RawClient};
+use ironorb_baseline::relay::Relay;
+use ironorb_baseline::ring;
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::error::BenchError;
+use crate::measure::SendSample;
+use crate::process::Process;
+use crate::role::{Role, RoleArgs, tell, wait_for_end};
+use crate::variant::Transport;
+
+/// Servers that serve one connection after the other, or all at once, and a client that only calls.
+pub(crate) const ROLES: &[Role] = &[
+    Role { name: TCP, run: |_| tcp_server(raw::serve) },
+    Role { name: UNIX, run: |_| unix_server("", raw::serve_unix) },
+    Role { name: RINGS, run: |_| unix_server(RING, ring::serve) },
+    Role { name: THREADS, run: |_| tcp_server(raw::serve_at_once) },
+    Role { name: CLIENT, run: client },
+];
+
+pub(crate) const TCP: &str = "plain-server";
+pub(crate) const UNIX: &str = "plain-unix-server";
+pub(crate) const RINGS: &str = "plain-ring-server";
+pub(crate) const THREADS: &str = "plain-threads-server";
+pub(crate) const CLIENT: &str = "plain-client";
+
+/// The server of one transport.
+pub(crate) fn server_of(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => TCP,
+        Transport::Unix => UNIX,
+    }
+}
+
+/// In front of the path of a server with rings.
+const RING: &str = "shm:";
+
+fn tcp_server(serve: fn(&TcpListener) -> io::Result<()>) -> Result<(), BenchError> {
+    raise_descriptors();
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
+    let address = listener.local_addr().map_err(BenchError::io("listen"))?;
+    tell(&address.to_string())?;
+    serve_until_end(move || serve(&listener))
+}
+
+fn unix_server(scheme: &str, serve: fn(&UnixListener) -> io::Result<()>) -> Result<(), BenchError> {
+    let path = std::env::temp_dir().join(format!("ironorb-bench-{}", std::process::id()));
+    let listener = UnixListener::bind(&path).map_err(BenchError::io("listen"))?;
+    tell(&format!("{scheme}{}", path.display()))?;
+    let served = serve_until_end(move || serve(&listener));
+    let _ = std::fs::remove_file(path);
+    served
+}
+
+/// This thread waits for the end, so that the thread that serves does nothing else.
+pub(crate) fn serve_until_end(
+    serve: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> Result<(), BenchError> {
+    std::thread::spawn(move || match serve() {
+        Ok(()) => {}
+        Err(e) => eprintln!("the plain server stops: {e}"),
+    });
+    wait_for_end()
+}
+
+fn client(args: &RoleArgs) -> Result<(), BenchError> {
+    let mut sample = sample(&args.at, exchange_of(args))?;
+    (0..args.samples).try_for_each(|_| sample())
+}
+
+/// The bytes that a client was told to exchange.
+pub(crate) fn exchange_of(args: &RoleArgs) -> Exchange {
+    Exchange { requests: args.requests, request_bytes: args.request_bytes, reply_bytes: args.reply_bytes }
+}
+
+/// What a process is told of the bytes to exchange.
+pub(crate) fn exchange_args(exchange: Exchange) -> Vec<String> {
+    let Exchange { requests, request_bytes, reply_bytes } = exchange;
+    let numbers = [("requests", requests), ("request-bytes", request_bytes), ("reply-bytes", reply_bytes)];
+    numbers.map(|(name, number)| format!("--{name}={number}")).to_vec()
+}
+
+/// A plain server in a process of its own.
+pub(crate) struct Plain {
+    pub(crate) address: String,
+    pub(crate) process: Process,
+}
+
+impl Plain {
+    pub(crate) fn start(role: &str) -> Result<Plain, BenchError> {
+        let mut process = Process::start(&[], role, &[])?;
+        Ok(Plain { address: process.address()?, process })
+    }
+
+    /// One exchange after the other over a connection of its own.
+    pub(crate) fn sample(&self, exchange: Exchange) -> Result<SendSample, BenchError> {
+        sample(&self.address, exchange)
+    }
+}
+
+/// Samples of a server that told its address: a path, with [`RING`] in front or without, or a host and port.
+pub(crate) fn sample(address: &str, exchange: Exchange) -> Result<SendSample, BenchError> {
+    let connect = || BenchError::io(format!("connect to {address}"));
+    if let Some(path) = address.strip_prefix(RING) {
+        let client = ring::connect(path).and_then(|ring| RawClient::agree(ring, exchange));
+        return Ok(again(client.map_err(connect())?));
+    }
+    if address.starts_with('/') {
+        return Ok(again(RawClient::connect_unix(address, exchange).map_err(connect())?));
+    }
+    let parsed = address.parse().map_err(|_| BenchError::Process {
+        role: TCP.to_owned(),
+        what: format!("told {address:?}, which is not an address"),
+    })?;
+    Ok(again(RawClient::connect(parsed, exchange).map_err(connect())?))
+}
+
+fn again<S: io::Read + io::Write + Send + 'static>(mut client: RawClient<S>) -> SendSample {
+    Box::new(move || client.exchange().map_err(BenchError::io("exchange bytes with the plain server")))
+}
+
+/// Counts the bytes of one sample on the wire, in the steady state, so that the baseline carries what is sent. `prepare`
+/// makes the sample of an object that is called by way of a relay; `requests` is the number of its messages.
+pub(crate) fn count<'a>(
+    object: &ObjectRef,
+    requests: impl FnOnce(usize) -> usize,
+    prepare: impl FnOnce(ObjectRef) -> Result<Box<dyn FnMut() -> Result<(), BenchError> + 'a>, BenchError>,
+) -> Result<Exchange, BenchError> {
+    let orb = Orb::builder().no_endpoint().build()?;
+    let relay = Relay::to(object).map_err(BenchError::io("relay calls"))?;
+    let mut sample = prepare(orb.ior_to_object(relay.reference().clone())?)?;
+    // The first call tells the code sets.
+    sample()?;
+    let (requests_before, replies_before) = relay.counted();
+    sample()?;
+    let (requests_after, replies_after) = relay.counted();
+    drop(sample);
+    orb.shutdown(false)?;
+    let bytes = requests_after - requests_before;
+    let requests = requests(bytes);
+    Ok(Exchange { requests, request_bytes: bytes / requests, reply_bytes: replies_after - replies_before })
+}
+
+/// Lets this process have as many descriptors as the system allows.
+pub(crate) fn raise_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // What is refused shows when descriptors run out.
+    let _ = setrlimit(Resource::Nofile, limit);
+}

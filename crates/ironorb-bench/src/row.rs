@@ -1,0 +1,213 @@
+//! A row: what was measured, and what came of it. Every suite fills rows, and one renderer shows them.
+
+use serde_json::{Map, Value};
+
+use crate::statistics::{Ratio, Repeated};
+
+/// What tells rows apart: names and values, in the order of the columns.
+pub type Parameters = Vec<(&'static str, Value)>;
+
+/// One line of a table.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What was measured, and where.
+    pub parameters: Parameters,
+    /// The figures by name, or why there are none.
+    pub outcome: Result<Vec<(String, Figure)>, String>,
+}
+
+/// What a measurement gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Figure {
+    /// A time or a rate over all repetitions.
+    Spread {
+        /// `us`, `mbit_s` and so on.
+        unit: &'static str,
+        /// The mean of the fastest repetition: what it costs when nothing disturbs.
+        best: f64,
+        /// Of a time: over all calls. Of a rate: of the median repetition.
+        median: f64,
+        /// `p99` of a time, over all calls; `worst` of a rate, of the slowest repetition.
+        tail: (&'static str, f64),
+    },
+    /// A time over another one, or a rate over another one.
+    Ratio(Ratio),
+    /// Anything else; its name tells the unit.
+    Number(f64),
+}
+
+/// How the times of a table are told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Measure {
+    /// As time a call, in a unit of which a microsecond has so many.
+    Time(&'static str, f64),
+    /// As a rate: so many of the unit are done in each call, times 10^6.
+    Rate(&'static str, f64),
+}
+
+impl Measure {
+    /// Microseconds a call.
+    pub const MICROSECONDS: Measure = Measure::Time("us", 1.0);
+    /// Nanoseconds a call.
+    pub const NANOSECONDS: Measure = Measure::Time("ns", 1e3);
+    /// Calls a second.
+    pub const CALLS: Measure = Measure::Rate("calls_s", 1e6);
+
+    pub(crate) fn figure(self, repeated: &Repeated) -> Figure {
+        let [slowest, median, fastest] = repeated.calls.spread_us();
+        match self {
+            Measure::Time(unit, scale) => {
+                let [best, median, p99] = repeated.calls.times_us().map(|us| us * scale);
+                Figure::Spread { unit, best, median, tail: ("p99", p99) }
+            }
+            Measure::Rate(unit, amount) => Figure::Spread {
+                unit,
+                best: amount / fastest,
+                median: amount / median,
+                tail: ("worst", amount / slowest),
+            },
+        }
+    }
+
+    /// Times are told over those of others, rates as parts of those of others.
+    pub(crate) fn ratio(self, subject: &Repeated, other: &Repeated, to: &str) -> (String, Figure) {
+        match self {
+            Measure::Time(..) => (format!("over_{to}"), Figure::Ratio(subject.over(other))),
+            Measure::Rate(..) => (format!("of_{to}"), Figure::Ratio(other.over(subject))),
+        }
+    }
+}
+
+impl Row {
+    /// A row of numbers that were not repeated.
+    pub(crate) fn of_numbers<const N: usize>(parameters: Parameters, numbers: [(&str, f64); N]) -> Row {
+        let figures = numbers.map(|(name, number)| (name.to_owned(), Figure::Number(number)));
+        Row { parameters, outcome: Ok(figures.into()) }
+    }
+
+    /// A parameter, if the row has it.
+    pub fn parameter(&self, name: &str) -> Option<&Value> {
+        self.parameters.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// A parameter as it is shown; nothing where the row does not have it.
+    pub fn text(&self, name: &str) -> String {
+        self.parameter(name).map_or_else(String::new, shown)
+    }
+
+    /// A parameter that is a number.
+    pub fn count(&self, name: &str) -> Option<f64> {
+        self.parameter(name)?.as_f64()
+    }
+
+    /// Whether each of these parameters has this text.
+    pub(crate) fn is(&self, wanted: &[(&str, &str)]) -> bool {
+        wanted.iter().all(|(name, text)| self.text(name) == *text)
+    }
+
+    /// Whether it is this ORB as it comes.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.is(&[("peer", "ironorb"), ("settings", "")])
+    }
+
+    /// A figure, if there is one of this name.
+    pub fn figure(&self, name: &str) -> Option<Figure> {
+        let figures = self.outcome.as_ref().ok()?;
+        figures.iter().find(|(known, _)| known == name).map(|(_, figure)| *figure)
+    }
+
+    /// The median of a time, a rate or a ratio, or the number.
+    pub fn median(&self, name: &str) -> Option<f64> {
+        Some(match self.figure(name)? {
+            Figure::Spread { median, .. } | Figure::Ratio(Ratio { median, .. }) | Figure::Number(median) => {
+                median
+            }
+        })
+    }
+
+    /// Of the best repetition.
+    pub fn best(&self, name: &str) -> Option<f64> {
+        Some(match self.figure(name)? {
+            Figure::Spread { best, .. } => best,
+            Figure::Ratio(ratio) => ratio.of_bests,
+            Figure::Number(number) => number,
+        })
+    }
+
+    /// Adds a number to the figures of a row that has figures.
+    pub(crate) fn add_number(&mut self, name: &str, number: f64) {
+        if let Ok(figures) = &mut self.outcome {
+            figures.push((name.to_owned(), Figure::Number(number)));
+        }
+    }
+
+    /// Its members in a line of JSON.
+    pub(crate) fn members(&self) -> Map<String, Value> {
+        let mut members: Map<String, Value> =
+            self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        match &self.outcome {
+            Ok(figures) => members.extend(figures.iter().map(|(name, figure)| (name.clone(), figure.json()))),
+            Err(why) => drop(members.insert("missing".to_owned(), why.as_str().into())),
+        }
+        members
+    }
+}
+
+impl Figure {
+    fn json(&self) -> Value {
+        match self {
+            Figure::Spread { unit, best, median, tail: (name, tail) } => {
+                let parts = [("best", best), ("median", median), (*name, tail)];
+                parts
+                    .into_iter()
+                    .map(|(part, value)| (format!("{part}_{unit}"), Value::from(*value)))
+                    .collect()
+            }
+            Figure::Ratio(Ratio { of_bests, of_medians, median, min, max }) => serde_json::json!({
+                "of_bests": of_bests, "of_medians": of_medians, "median": median, "min": min, "max": max
+            }),
+            Figure::Number(number) if number.fract() == 0.0 => (*number as i64).into(),
+            Figure::Number(number) => (*number).into(),
+        }
+    }
+
+    /// What its columns are called.
+    pub(crate) fn heads(&self) -> Vec<&'static str> {
+        match self {
+            Figure::Spread { tail, .. } => vec!["best", "median", tail.0],
+            Figure::Ratio(_) => vec!["", "min..max"],
+            Figure::Number(_) => vec![""],
+        }
+    }
+
+    /// What its columns show.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        match self {
+            Figure::Spread { best, median, tail, .. } => [*best, *median, tail.1].map(digits).into(),
+            Figure::Ratio(Ratio { median, min, max, .. }) => {
+                vec![format!("{median:.3}"), format!("{min:.2}..{max:.2}")]
+            }
+            Figure::Number(number) => vec![digits(*number)],
+        }
+    }
+}
+
+/// A parameter as text.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A number with as many digits as say something.
+pub(crate) fn digits(number: f64) -> String {
+    match number.abs() {
+        _ if number.fract() == 0.0 => format!("{number:.0}"),
+        1000.0.. => format!("{number:.0}"),
+        100.0.. => format!("{number:.1}"),
+        1.0.. => format!("{number:.2}"),
+        _ => format!("{number:.4}"),
+    }
+}

@@ -1,0 +1,276 @@
+//! `ironorb bench ttcp --breakdown`: where the time of both sides goes, in the shape of the paper's Tables 1 to 3 and
+//! beside their figures.
+
+use ironorb::probe::{self, Snapshot, Stage};
+
+use super::options::TtcpOptions;
+use super::sender::{Sender, Way};
+use super::{Data, Servers, checked_bytes};
+use crate::error::BenchError;
+use crate::machine::{Layout, load};
+use crate::render::{Table, parameters};
+use crate::row::{Parameters, Row};
+use crate::variant::DataType::{self, Octet, Struct};
+use crate::variant::{Bytes, Mode, ServantKind, name};
+use crate::watch::{Watch, Watched, us};
+
+const NOTES: &str = "ms for each 64 MB of what is in the sequences, the mean of all runs, and per cent of all time of the thread; below each\n\
+    category its stages. read has the time in which the thread waited for bytes, write that in which it waited for room.\n\
+    probes: what measuring costs, taken off everything else. unaccounted: the application, and what has no probe. Orbix and\n\
+    ORBeline: the paper's figures, of 1996, on two machines with processors of 70 MHz over ATM.";
+
+/// What times are told for: 64 MiB, as in the paper.
+const OF_BYTES: f64 = (64 << 20) as f64;
+
+/// Watches the calls that were asked for. An error in a build without probes.
+pub(super) fn measure(options: &TtcpOptions) -> Result<Table, BenchError> {
+    if !probe::ENABLED {
+        return Err(BenchError::NoProbes);
+    }
+    let mut rows = Vec::new();
+    for layout in Layout::of(&options.placements) {
+        for &transport in options.watched_transports() {
+            let servers = Servers::start(layout, transport, super::OmniOrb::prepare(false), options)?;
+            let watch = Watch::new(servers.orb.string_to_object(servers.ironorb.teller()?)?)?;
+            for buffer in options.watched_buffers() {
+                for (mode, servant) in analyses(options) {
+                    for &ty in options.watched_types() {
+                        rows.extend(watched(&servers, &watch, options, ty, buffer, mode, servant)?);
+                    }
+                }
+            }
+        }
+    }
+    let blocks = &["table", "side", "type", "mode", "servant", "buffer_bytes", "transport", "layout", "load"];
+    let title = "where the time goes";
+    Ok(Table {
+        kind: "breakdown",
+        title,
+        rows,
+        blocks,
+        across: Some("column"),
+        notes: NOTES,
+        ..Table::default()
+    })
+}
+
+/// Those of the paper, unless others were asked for.
+fn analyses(options: &TtcpOptions) -> Vec<(Mode, ServantKind)> {
+    let each = |&mode| options.servants.iter().map(move |&servant| (mode, servant));
+    let all: Vec<_> = options.modes.iter().flat_map(each).collect();
+    let everything = all.len() == Mode::ALL.len() * ServantKind::ALL.len();
+    let is_chosen = |&(mode, servant): &_| !everything || Analysis::of(mode, servant) != Analysis::Other;
+    all.into_iter().filter(is_chosen).collect()
+}
+
+fn watched(
+    servers: &Servers,
+    watch: &Watch,
+    options: &TtcpOptions,
+    ty: DataType,
+    buffer: Bytes,
+    mode: Mode,
+    servant: ServantKind,
+) -> Result<Vec<Row>, BenchError> {
+    let bytes = checked_bytes(ty, buffer.0)?;
+    eprintln!("watching {}s of {buffer}, {}", name(ty), name(mode));
+    let sequences = (options.total_bytes() / bytes).max(1);
+    let data = Data::filling(ty, bytes);
+    let payload = data.len() * ty.element_bytes();
+    let object = servers.orb.string_to_object(servers.ironorb.of(mode, servant))?;
+    let mut senders = Vec::new();
+    for &invocation in &options.invocations {
+        let sender = Sender::new(&object, Way { mode, invocation, data: &data })?;
+        senders.push((name(invocation), sender, Watched::default()));
+    }
+    let load = load();
+    for (_, sender, _) in &mut senders {
+        sender.run(sequences.min(WARM_UP_SEQUENCES))?;
+    }
+    for _ in 0..options.repetitions() {
+        for (_, sender, all) in &mut senders {
+            *all += watch.during(|| sender.run(sequences).map(drop))?;
+        }
+    }
+    let all_bytes = options.repetitions() * sequences * payload;
+    let mut rows = Vec::new();
+    for side in ["client", "server"] {
+        let analysis = Analysis::of(mode, servant);
+        let parameters = parameters![
+            table = analysis.number(side), side = side, type = ty, mode = mode, servant = servant,
+            buffer_bytes = buffer, queue_bytes = options.queue, transport = servers.transport,
+            layout = servers.layout.name, load = load, bytes = all_bytes,
+        ];
+        for (column, _, all) in &senders {
+            let counted = if side == "client" { &all.client } else { &all.server };
+            rows.extend(categories(&parameters, column, counted, all_bytes as f64 / OF_BYTES));
+        }
+        for (_, orb, shares) in COLUMNS.iter().filter(|(of, ..)| *of == (analysis, side, ty)) {
+            for (category, ms, percent) in *shares {
+                let numbers = [("ms", f64::from(*ms)), ("percent", *percent)];
+                rows.push(Row::of_numbers(place(&parameters, orb, category, ""), numbers));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+const WARM_UP_SEQUENCES: usize = 64;
+
+fn place(parameters: &Parameters, column: &str, category: &str, stage: &str) -> Parameters {
+    [parameters.clone(), parameters![category = category, stage = stage, column = column]].concat()
+}
+
+/// A row for each category and below it one for each of its stages, in so many units; then one for all of the time.
+fn categories(parameters: &Parameters, column: &str, counted: &Snapshot, units: f64) -> Vec<Row> {
+    let elapsed = us(counted.elapsed());
+    let numbers = |spent: f64| [("ms", spent / 1e3 / units), ("percent", 100.0 * spent / elapsed.max(1e-9))];
+    let mut rows = Vec::new();
+    for (category, stages) in CATEGORIES {
+        let stages = stages.iter().map(|&stage| (stage, counted.stage(stage)));
+        let mut spent: f64 = stages.clone().map(|(_, times)| us(times.self_time)).sum();
+        if category == UNACCOUNTED {
+            spent = elapsed - us(counted.accounted());
+        }
+        rows.push(Row::of_numbers(place(parameters, column, category, ""), numbers(spent)));
+        for (stage, times) in stages.filter(|(_, times)| times.count > 0) {
+            let place = place(parameters, column, category, stage.name());
+            let mut row = Row::of_numbers(place, numbers(us(times.self_time)));
+            row.add_number("times", times.count as f64 / units);
+            rows.push(row);
+        }
+    }
+    rows.push(Row::of_numbers(place(parameters, column, "all", ""), numbers(elapsed)));
+    rows
+}
+
+/// Which of the paper's analyses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Analysis {
+    /// Table 1 for the client, Table 2 for the server.
+    Oneway,
+    /// Table 3 for both.
+    TwowayToDsi,
+    /// None of them.
+    Other,
+}
+
+impl Analysis {
+    fn of(mode: Mode, servant: ServantKind) -> Analysis {
+        match (mode, servant) {
+            (Mode::Oneway, ServantKind::Static) => Analysis::Oneway,
+            (Mode::Twoway, ServantKind::Dsi) => Analysis::TwowayToDsi,
+            _ => Analysis::Other,
+        }
+    }
+
+    /// As the paper counts them.
+    fn number(self, side: &str) -> Option<u8> {
+        match (self, side) {
+            (Analysis::Oneway, "client") => Some(1),
+            (Analysis::Oneway, _) => Some(2),
+            (Analysis::TwowayToDsi, _) => Some(3),
+            (Analysis::Other, _) => None,
+        }
+    }
+}
+
+/// What time was spent on, as the paper divides it and what it does not name, with the stages that each consists of.
+const CATEGORIES: [(&str, &[Stage]); 12] = [
+    (WRITE, &[Stage::Write, Stage::WaitToWrite]),
+    (POPULATE, &[Stage::Populate, Stage::Marshal]),
+    (ALLOCATE, &[Stage::Allocate]),
+    (MEMCPY, &[Stage::Copy]),
+    (TYPE_CODE, &[Stage::TypeCode]),
+    (READ, &[Stage::Read, Stage::Wait]),
+    (DEMARSHAL, &[Stage::Demarshal]),
+    ("lookup", &[Stage::ObjectLookup, Stage::OperationLookup]),
+    ("upcall", &[Stage::Upcall]),
+    ("rest of the ORB", &[Stage::Call, Stage::Serve, Stage::Frame]),
+    ("probes", &[Stage::Probes]),
+    (UNACCOUNTED, &[]),
+];
+
+const WRITE: &str = "write";
+const POPULATE: &str = "populating and marshalling";
+const ALLOCATE: &str = "allocating memory";
+const MEMCPY: &str = "memcpy";
+const TYPE_CODE: &str = "typecode assertion";
+const READ: &str = "read";
+const DEMARSHAL: &str = "demarshalling";
+/// The application, and whatever has no probe.
+const UNACCOUNTED: &str = "unaccounted";
+
+/// An analysis, a side of it and a type.
+type Of = (Analysis, &'static str, DataType);
+
+/// What the paper says of one ORB, one side and one type: milliseconds and per cent of what took most of the time.
+type Column = (Of, &'static str, &'static [(&'static str, u32, f64)]);
+
+const CLIENT_OCTET: Of = (Analysis::Oneway, "client", Octet);
+const CLIENT_STRUCT: Of = (Analysis::Oneway, "client", Struct);
+const SERVER_OCTET: Of = (Analysis::Oneway, "server", Octet);
+const SERVER_STRUCT: Of = (Analysis::Oneway, "server", Struct);
+
+#[rustfmt::skip] // a table
+const COLUMNS: [Column; 16] = [
+    (CLIENT_OCTET, "Orbix",
+        &[(WRITE, 26_728, 73.52), (POPULATE, 7_160, 19.70), (ALLOCATE, 1_164, 3.15), (MEMCPY, 895, 2.46)]),
+    (CLIENT_OCTET, "ORBeline new", &[(WRITE, 4_623, 61.14), (MEMCPY, 1_791, 23.69), (ALLOCATE, 940, 12.43)]),
+    (CLIENT_OCTET, "ORBeline reused", &[(WRITE, 5_794, 85.83), (MEMCPY, 898, 13.31)]),
+    (CLIENT_STRUCT, "Orbix", &[(POPULATE, 397_724, 96.6), (WRITE, 5_016, 1.23)]),
+    (CLIENT_STRUCT, "ORBeline new", &[(WRITE, 77_605, 55.72), (POPULATE, 22_215, 15.95), (MEMCPY, 13_428, 9.64)]),
+    (CLIENT_STRUCT, "ORBeline reused", &[(WRITE, 76_575, 64.89), (POPULATE, 14_168, 12.01)]),
+    (SERVER_OCTET, "Orbix", &[(TYPE_CODE, 3_361, 50.00), (READ, 2_140, 32.00), (MEMCPY, 896, 13.39)]),
+    (SERVER_OCTET, "ORBeline new", &[(READ, 3_177, 90.48)]),
+    (SERVER_OCTET, "ORBeline reused", &[(READ, 3_238, 90.60)]),
+    (SERVER_STRUCT, "Orbix", &[(DEMARSHAL, 11_849, 49.00), (TYPE_CODE, 6_665, 27.57), (READ, 4_985, 20.62)]),
+    (SERVER_STRUCT, "ORBeline new", &[(DEMARSHAL, 10_552, 58.52), (MEMCPY, 3_878, 21.5), (READ, 3_318, 18.4)]),
+    (SERVER_STRUCT, "ORBeline reused", &[(DEMARSHAL, 10_552, 58.52), (MEMCPY, 3_878, 21.41), (READ, 3_395, 18.74)]),
+    ((Analysis::TwowayToDsi, "client", Octet), "ORBeline",
+        &[(READ, 3_911, 47.95), (WRITE, 2_923, 35.84), (MEMCPY, 912, 11.19)]),
+    ((Analysis::TwowayToDsi, "client", Struct), "ORBeline",
+        &[(WRITE, 505_914, 91.34), (POPULATE, 13_341, 2.41), (MEMCPY, 7_198, 1.30), (READ, 5_062, 0.91)]),
+    ((Analysis::TwowayToDsi, "server", Octet), "ORBeline",
+        &[(WRITE, 23_572, 82.00), (MEMCPY, 2_701, 9.40), (READ, 1_806, 6.29)]),
+    ((Analysis::TwowayToDsi, "server", Struct), "ORBeline",
+        &[(WRITE, 1_250_130, 92.41), (DEMARSHAL, 39_373, 2.89), (MEMCPY, 19_693, 1.46)]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stage_is_in_one_category() {
+        for stage in Stage::ALL {
+            let holding = CATEGORIES.iter().filter(|(_, stages)| stages.contains(&stage));
+            assert_eq!(holding.count(), 1, "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_the_paper_is_part_of_a_whole() {
+        for column in COLUMNS {
+            let percent: f64 = column.2.iter().map(|(.., percent)| percent).sum();
+            assert!(percent <= 100.0, "{column:?}");
+            // Every line of a column tells the same whole, as far as its digits go.
+            let wholes = column.2.iter().map(|(_, ms, percent)| f64::from(*ms) * 100.0 / percent);
+            let (least, most) = wholes
+                .fold((f64::INFINITY, 0f64), |(least, most), whole| (least.min(whole), most.max(whole)));
+            assert!(most / least < 1.05, "{column:?}: {least} to {most}");
+        }
+    }
+
+    #[test]
+    fn each_table_of_the_paper_has_its_columns() {
+        let count = |of: Of| COLUMNS.iter().filter(|column| column.0 == of).count();
+        for side in ["client", "server"] {
+            for ty in [Octet, Struct] {
+                let of = |analysis| count((analysis, side, ty));
+                assert_eq!((of(Analysis::Oneway), of(Analysis::TwowayToDsi)), (3, 1));
+            }
+        }
+        assert_eq!(count((Analysis::Oneway, "client", DataType::Long)), 0);
+    }
+}

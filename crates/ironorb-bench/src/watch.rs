@@ -1,0 +1,221 @@
+//! Where the time of calls goes, by the ORB's own probes, on the thread that calls and on the one that serves.
+//!
+//! Needs a build with the feature `probes`; any other says so. What the probes cost is measured, taken off each stage and
+//! shown as their own. What is in no stage is shown as well, so that a table has all of the time.
+
+use std::ops::AddAssign;
+use std::time::Duration;
+
+use ironorb::probe::{self, Overhead, Snapshot, Stage, StageTimes};
+use ironorb::{ObjectRef, Orb, SystemException, TypedRef};
+
+use crate::error::BenchError;
+use crate::generated_probes::probes::{Counted, Teller, TellerRef, Times};
+use crate::machine::load;
+use crate::measure::Sample;
+use crate::render::{Table, parameters};
+use crate::row::{Parameters, Row};
+
+/// What a server needs so that its connection's thread has counted all there is.
+pub(crate) const SETTINGS: &str = "concurrency=threadPerConnection+threadsPerConnectionMax=1";
+
+/// What the thread of each side has counted, without what the probes cost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watched {
+    pub(crate) client: Snapshot,
+    pub(crate) server: Snapshot,
+}
+
+impl AddAssign<Watched> for Watched {
+    fn add_assign(&mut self, other: Watched) {
+        self.client += &other.client;
+        self.server += &other.server;
+    }
+}
+
+impl Watched {
+    /// Both sides by their names.
+    pub(crate) fn sides(&self) -> [(&'static str, &Snapshot); 2] {
+        [("client", &self.client), ("server", &self.server)]
+    }
+}
+
+/// Watches one server and the calling thread. The server must have one thread a connection.
+pub(crate) struct Watch(TellerRef);
+
+impl Watch {
+    /// `teller` is a server's, as [`teller`] activated it. An error in a build without probes.
+    pub(crate) fn new(teller: ObjectRef) -> Result<Watch, BenchError> {
+        if !probe::ENABLED {
+            return Err(BenchError::NoProbes);
+        }
+        Ok(Watch(teller.narrow_unchecked()))
+    }
+
+    /// Runs something, and gives what was counted meanwhile. What it calls must be synchronous and on the watched server;
+    /// the call that asks for the server's counts is in these, once.
+    pub(crate) fn during(&self, run: impl FnOnce() -> Result<(), BenchError>) -> Result<Watched, BenchError> {
+        let overhead = probe::overhead();
+        let (server_before, of_server) = told(&self.0.told()?);
+        let client_before = probe::thread_snapshot();
+        run()?;
+        let client = probe::thread_snapshot().since(&client_before);
+        let (server, _) = told(&self.0.told()?);
+        let server = server.since(&server_before);
+        Ok(Watched { client: client.without(overhead), server: server.without(of_server) })
+    }
+
+    /// The rows of one kind of call: each stage of either side, and all of the time, in microseconds a call.
+    pub(crate) fn calls(
+        &self,
+        parameters: &Parameters,
+        samples: usize,
+        calls_per_sample: usize,
+        repetitions: usize,
+        mut sample: Sample<'_>,
+    ) -> Result<Vec<Row>, BenchError> {
+        let mut repeat = || (0..samples).try_for_each(|_| sample());
+        repeat()?; // to warm up
+        let mut all = Watched::default();
+        let load = load();
+        for _ in 0..repetitions {
+            all += self.during(&mut repeat)?;
+        }
+        let calls = samples * calls_per_sample * repetitions;
+        let mut parameters = parameters.clone();
+        parameters.extend(parameters![calls = calls, load = load]);
+        Ok(all
+            .sides()
+            .iter()
+            .flat_map(|(side, counted)| stages(&parameters, side, counted, calls as f64))
+            .collect())
+    }
+}
+
+/// The table of such rows, client and server side by side.
+pub(crate) fn table(rows: Vec<Row>, notes: &'static str) -> Table {
+    let (title, blocks) = ("microseconds a call, stage by stage", &["layout", "row", "calls", "load"][..]);
+    Table { kind: "breakdown", title, rows, blocks, across: Some("side"), notes, ..Table::default() }
+}
+
+/// A row for each stage that was entered, one for what is in none, and one for all, each in so many units.
+fn stages(parameters: &Parameters, side: &str, counted: &Snapshot, units: f64) -> Vec<Row> {
+    let elapsed = us(counted.elapsed()) / units;
+    let row = |stage: &str, us: f64, times: f64| {
+        let mut parameters = parameters.clone();
+        parameters.extend(parameters![stage = stage, side = side]);
+        let percent = if elapsed > 0.0 { 100.0 * us / elapsed } else { 0.0 };
+        Row::of_numbers(parameters, [("us", us), ("percent", percent), ("times", times)])
+    };
+    let entered = counted.stages().filter(|(_, times)| times.count > 0 || !times.self_time.is_zero());
+    let mut rows: Vec<Row> = entered
+        .map(|(stage, times)| row(stage.name(), us(times.self_time) / units, times.count as f64 / units))
+        .collect();
+    // Negative if more is accounted for than has passed, which is an error of measurement.
+    rows.push(row("unaccounted", elapsed - us(counted.accounted()) / units, 0.0));
+    rows.push(row("all", elapsed, 0.0));
+    rows
+}
+
+pub(crate) fn us(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Lets a server tell what it counts. Gives the reference of the object that tells it.
+pub(crate) fn teller(orb: &Orb) -> Result<String, BenchError> {
+    let teller: TellerRef = orb.root_poa().activate(OfThisThread)?;
+    Ok(teller.object().to_ior_string())
+}
+
+struct OfThisThread;
+
+impl Teller for OfThisThread {
+    fn told(&self) -> Result<Counted, SystemException> {
+        let overhead = probe::overhead();
+        let snapshot = probe::thread_snapshot();
+        let stages = snapshot.stages().map(|(stage, times)| Times {
+            stage: stage.name().to_owned(),
+            count: times.count,
+            self_nanoseconds: times.self_time.as_nanos() as u64,
+            total_nanoseconds: times.total_time.as_nanos() as u64,
+            entered_within: times.entered_within,
+        });
+        Ok(Counted {
+            taken_nanoseconds: snapshot.elapsed().as_nanos() as u64,
+            inside_nanoseconds: overhead.inside_ns,
+            outside_nanoseconds: overhead.outside_ns,
+            stages: stages.collect(),
+        })
+    }
+}
+
+fn told(counted: &Counted) -> (Snapshot, Overhead) {
+    let stages = counted.stages.iter().filter_map(|times| {
+        let counted = StageTimes {
+            count: times.count,
+            self_time: Duration::from_nanos(times.self_nanoseconds),
+            total_time: Duration::from_nanos(times.total_nanoseconds),
+            entered_within: times.entered_within,
+        };
+        Some((Stage::named(&times.stage)?, counted))
+    });
+    let taken = Duration::from_nanos(counted.taken_nanoseconds);
+    let overhead =
+        Overhead { inside_ns: counted.inside_nanoseconds, outside_ns: counted.outside_nanoseconds };
+    (Snapshot::from_parts(taken, stages), overhead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_what_was_counted() {
+        let times = |stage: Stage| Times {
+            stage: stage.name().to_owned(),
+            count: stage as u64,
+            self_nanoseconds: 10 * stage as u64,
+            total_nanoseconds: 20 * stage as u64,
+            entered_within: 1,
+        };
+        let stages: Vec<Times> = Stage::ALL.into_iter().map(times).collect();
+        let counted =
+            Counted { taken_nanoseconds: 7, inside_nanoseconds: 20.5, outside_nanoseconds: 30.5, stages };
+        let (snapshot, overhead) = told(&counted);
+        assert_eq!(snapshot.elapsed(), Duration::from_nanos(7));
+        assert_eq!(overhead, Overhead { inside_ns: 20.5, outside_ns: 30.5 });
+        for (stage, times) in snapshot.stages() {
+            assert_eq!((times.count, times.entered_within), (stage as u64, 1));
+            assert_eq!(times.total_time, 2 * times.self_time);
+        }
+    }
+
+    #[test]
+    fn stages_and_what_is_in_none_are_the_whole() {
+        let times = |count, us| StageTimes {
+            count,
+            self_time: Duration::from_micros(us),
+            total_time: Duration::from_micros(us),
+            entered_within: 0,
+        };
+        let counted = [(Stage::Write, times(10, 600)), (Stage::Wait, times(10, 300))];
+        let counted = Snapshot::from_parts(Duration::from_millis(1), counted);
+        let rows = stages(&Parameters::new(), "client", &counted, 10.0);
+        let told = |stage: &str| {
+            let row = rows.iter().find(|row| row.text("stage") == stage).unwrap();
+            ["us", "percent", "times"].map(|name| row.median(name).unwrap())
+        };
+        assert_eq!(rows.len(), 4);
+        assert_eq!(told("write"), [60.0, 60.0, 1.0]);
+        assert_eq!((told("unaccounted")[0].round(), told("all")[0]), (10.0, 100.0));
+    }
+
+    #[test]
+    fn without_probes_there_is_a_way_to_get_them() {
+        let orb = Orb::builder().no_endpoint().build().unwrap();
+        let teller: TellerRef = orb.root_poa().activate(OfThisThread).unwrap();
+        assert_eq!(Watch::new(teller.object().clone()).is_ok(), probe::ENABLED);
+        assert!(BenchError::NoProbes.to_string().contains("--features probes"));
+        orb.shutdown(true).unwrap();
+    }
+}
