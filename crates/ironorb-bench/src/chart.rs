@@ -6,8 +6,7 @@ use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 
 use crate::error::BenchError;
-use crate::render::partition;
-use crate::row::Row;
+use crate::row::{Row, partition};
 
 /// A line of a plot, or marks without one.
 #[derive(Debug, Clone)]

@@ -14,8 +14,8 @@ use crate::goal::Goal;
 use crate::machine::{Layout, Placement, Unpin, pin};
 use crate::measure::{Contest, Group, Label, Sample};
 use crate::options::{Run, Sides};
-use crate::render::{Report, Table, parameters};
-use crate::row::Measure;
+use crate::render::{Report, Table};
+use crate::row::{Measure, parameters};
 use crate::settings::Settings;
 use crate::variant::Peer;
 

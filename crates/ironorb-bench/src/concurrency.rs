@@ -17,9 +17,9 @@ use crate::measure::{Contest, Group, Sample, SendSample};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
 use crate::process::Process;
-use crate::render::{Report, Table, parameters};
+use crate::render::{Report, Table};
 use crate::role::{Role, RoleArgs, tell, wait_for_end};
-use crate::row::Measure;
+use crate::row::{Measure, parameters};
 
 /// `ironorb bench concurrency`
 #[derive(Debug, Clone, clap::Args)]

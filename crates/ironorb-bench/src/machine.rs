@@ -98,7 +98,7 @@ pub(crate) fn pin(core: usize) -> Result<(), BenchError> {
 /// Which processors client and server are kept on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Placement {
-    /// Both on the same.
+    /// Both on one processor.
     OneCore,
     /// Each on one of its own; on a machine with one processor, both on that.
     CoreEach,

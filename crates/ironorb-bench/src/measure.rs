@@ -7,8 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::BenchError;
 use crate::machine::load;
-use crate::render::parameters;
-use crate::row::{Figure, Measure, Parameters, Row};
+use crate::row::{Figure, Measure, Parameters, Row, parameters};
 use crate::settings::Settings;
 use crate::statistics::{Repeated, turns};
 use crate::variant::{Invocation, Peer, ServantKind, name};

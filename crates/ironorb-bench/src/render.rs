@@ -11,7 +11,7 @@ use crate::error::BenchError;
 use crate::goal::{Goal, Verdict};
 use crate::machine::Machine;
 use crate::options::Run;
-use crate::row::{Figure, Row, shown};
+use crate::row::{Figure, Row, partition, shown};
 
 /// What a suite found. Its `Display` is the text.
 #[derive(Debug)]
@@ -272,22 +272,6 @@ fn texts(names: &[&str], row: &Row) -> Vec<String> {
     names.iter().map(|name| row.text(name)).collect()
 }
 
-/// Rows with the same key, in the order of their first ones.
-pub(crate) fn partition<'a, K: PartialEq>(
-    rows: impl IntoIterator<Item = &'a Row>,
-    key: impl Fn(&Row) -> K,
-) -> Vec<Vec<&'a Row>> {
-    let mut parts: Vec<(K, Vec<&Row>)> = Vec::new();
-    for row in rows {
-        let of = key(row);
-        match parts.iter_mut().find(|(known, _)| *known == of) {
-            Some((_, part)) => part.push(row),
-            None => parts.push((of, vec![row])),
-        }
-    }
-    parts.into_iter().map(|(_, part)| part).collect()
-}
-
 impl Table {
     fn grid(&self, rows: &[&Row]) -> Grid {
         let mut grid = Grid::default();
@@ -414,14 +398,6 @@ impl fmt::Display for Grid {
     }
 }
 
-/// Parameters as `parameters![name = value, ...]`.
-macro_rules! parameters {
-    ($($name:tt = $value:expr),* $(,)?) => {
-        vec![$((stringify!($name), serde_json::json!($value))),*]
-    };
-}
-pub(crate) use parameters;
-
 /// What rows of a table of figures from elsewhere are made of.
 pub(crate) fn quoted(
     elsewhere: &'static str,
@@ -435,6 +411,7 @@ pub(crate) fn quoted(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::parameters;
     use crate::statistics::Ratio;
 
     fn report(is_quick: bool) -> Report {

@@ -211,3 +211,27 @@ pub(crate) fn digits(number: f64) -> String {
         _ => format!("{number:.4}"),
     }
 }
+
+/// Rows of equal keys together, in the order of their first ones.
+pub(crate) fn partition<'a, K: PartialEq>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    key: impl Fn(&Row) -> K,
+) -> Vec<Vec<&'a Row>> {
+    let mut parts: Vec<(K, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let of = key(row);
+        match parts.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, part)) => part.push(row),
+            None => parts.push((of, vec![row])),
+        }
+    }
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// Parameters as `parameters![name = value, ...]`.
+macro_rules! parameters {
+    ($($name:tt = $value:expr),* $(,)?) => {
+        vec![$((stringify!($name), serde_json::json!($value))),*]
+    };
+}
+pub(crate) use parameters;

@@ -13,8 +13,8 @@ use crate::error::{BenchError, select};
 use crate::generated_types::types as g;
 use crate::measure::{Contest, Entrant, Group, Label, OnProcessor};
 use crate::options::Run;
-use crate::render::{Report, Table, parameters};
-use crate::row::{Measure, Row};
+use crate::render::{Report, Table};
+use crate::row::{Measure, Row, parameters};
 
 /// `ironorb bench types`
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -46,8 +46,8 @@ pub(crate) fn measure(options: &TypesOptions) -> Result<Report, BenchError> {
 
 fn beside_a_copy(construct: &Construct, run: &Run) -> Result<Vec<Row>, BenchError> {
     let mut bytes = Vec::new();
-    (construct.write)(&mut bytes)?;
-    (construct.read)(&bytes)?;
+    (construct.codec.write)(&mut bytes)?;
+    (construct.codec.read)(&bytes)?;
     let batch = (run.choose(1, 16 << 20) / bytes.len()).max(1);
     let buffer = RefCell::new(Vec::with_capacity(bytes.len()));
     let fill = |fill: &dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>| {
@@ -63,8 +63,8 @@ fn beside_a_copy(construct: &Construct, run: &Run) -> Result<Vec<Row>, BenchErro
             Ok(())
         })
     };
-    let write = || fill(&construct.write);
-    let read = || (construct.read)(black_box(&bytes));
+    let write = || fill(&construct.codec.write);
+    let read = || (construct.codec.read)(black_box(&bytes));
     let entrant = |direction: &str, side| Entrant {
         label: Label::ours(),
         parameters: parameters![direction = direction],
@@ -83,14 +83,35 @@ fn beside_a_copy(construct: &Construct, run: &Run) -> Result<Vec<Row>, BenchErro
     group.run()
 }
 
-type Write = Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>;
-type Read = Box<dyn Fn(&[u8]) -> Result<(), BenchError>>;
-
 /// One construct: a value of about 64 KiB on the wire.
 struct Construct {
     name: &'static str,
-    write: Write,
-    read: Read,
+    codec: Codec,
+}
+
+/// Writes and reads one value.
+pub(crate) struct Codec {
+    pub(crate) write: Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>,
+    pub(crate) read: Box<dyn Fn(&[u8]) -> Result<(), BenchError>>,
+}
+
+impl Codec {
+    pub(crate) fn of<T: Marshal + Unmarshal + 'static>(value: T, encoding: Encoding) -> Codec {
+        let read = move |bytes: &[u8]| {
+            let read = Reader::new(bytes, encoding).get::<T>();
+            read.map(|value| drop(black_box(value))).map_err(|error| BenchError::Call(error.into()))
+        };
+        Codec { write: write(value, encoding), read: Box::new(read) }
+    }
+}
+
+fn write<T: Marshal + 'static>(
+    value: T,
+    encoding: Encoding,
+) -> Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>> {
+    Box::new(move |bytes| {
+        Writer::new(bytes, encoding).put(black_box(&value)).map_err(|error| BenchError::Call(error.into()))
+    })
 }
 
 const BYTES: usize = 64 * 1024;
@@ -152,33 +173,18 @@ fn all(orb: &Orb) -> Result<Vec<Construct>, BenchError> {
     ])
 }
 
-fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
+pub(crate) fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
     Any::new(value).map_err(|error| BenchError::Call(SystemException::from(error)))
 }
 
-/// A row in this processor's byte order, as a connection between equals has it.
+/// A construct in this processor's byte order, as a connection between equals has it.
 fn plain<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
-    row(name, value, Encoding::NATIVE)
+    Construct { name, codec: Codec::of(value, Encoding::NATIVE) }
 }
 
 fn foreign<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T) -> Construct {
     let order = if ByteOrder::NATIVE == ByteOrder::Big { ByteOrder::Little } else { ByteOrder::Big };
-    row(name, value, Encoding { order, ..Encoding::NATIVE })
-}
-
-fn row<T: Marshal + Unmarshal + 'static>(name: &'static str, value: T, encoding: Encoding) -> Construct {
-    Construct {
-        name,
-        write: Box::new(move |bytes| {
-            Writer::new(bytes, encoding)
-                .put(black_box(&value))
-                .map_err(|error| BenchError::Call(error.into()))
-        }),
-        read: Box::new(move |bytes| {
-            let read = Reader::new(bytes, encoding).get::<T>();
-            read.map(|value| drop(black_box(value))).map_err(|error| BenchError::Call(error.into()))
-        }),
-    }
+    Construct { name, codec: Codec::of(value, Encoding { order, ..Encoding::NATIVE }) }
 }
 
 /// References belong to an ORB, which an `any` of them remembers.
@@ -187,18 +193,12 @@ fn references(orb: &Orb) -> Result<Construct, BenchError> {
     let thing: g::ThingRef = ironorb::TypedRef::from_object(orb.string_to_object(text)?);
     let things = vec![Some(thing); BYTES / 100];
     let kept = any(&things)?;
-    Ok(Construct {
-        name: "references",
-        write: Box::new(move |bytes| {
-            Writer::new(bytes, Encoding::NATIVE)
-                .put(black_box(&things))
-                .map_err(|error| BenchError::Call(error.into()))
-        }),
-        read: Box::new(move |_| {
-            let things = kept.extract::<g::Things>();
-            things.map(|things| drop(black_box(things))).map_err(BenchError::Extract)
-        }),
-    })
+    let read = move |_: &[u8]| {
+        let things = kept.extract::<g::Things>();
+        things.map(|things| drop(black_box(things))).map_err(BenchError::Extract)
+    };
+    let codec = Codec { write: write(things, Encoding::NATIVE), read: Box::new(read) };
+    Ok(Construct { name: "references", codec })
 }
 
 fn bin(i: i32) -> g::BinStruct {

@@ -137,7 +137,7 @@ pub enum Peer {
     Ironorb,
     /// omniORB, where it is installed: static calls and requests that are made for each call.
     Omniorb,
-    /// JacORB, where its program has been built: the same.
+    /// JacORB, where its program has been built: static calls and requests that are made for each call.
     Jacorb,
 }
 

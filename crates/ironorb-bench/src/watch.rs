@@ -13,8 +13,8 @@ use crate::error::BenchError;
 use crate::generated_probes::probes::{Counted, Teller, TellerRef, Times};
 use crate::machine::load;
 use crate::measure::Sample;
-use crate::render::{Table, parameters};
-use crate::row::{Parameters, Row};
+use crate::render::Table;
+use crate::row::{Parameters, Row, parameters};
 
 /// What a server needs so that its connection's thread has counted all there is.
 pub(crate) const SETTINGS: &str = "concurrency=threadPerConnection+threadsPerConnectionMax=1";

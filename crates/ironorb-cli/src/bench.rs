@@ -51,4 +51,16 @@ mod without_benchmarks {
     pub(crate) fn with_lists(command: Command) -> Command {
         command
     }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn it_says_how_to_get_the_benchmarks_with_what_was_asked_for() {
+            let rest = ["echo", "--rows", "void"].map(str::to_owned).to_vec();
+            let failure = format!("{:?}", run(Arguments { rest }).unwrap_err());
+            assert!(failure.contains("--features bench -- bench echo --rows void"), "{failure}");
+        }
+    }
 }

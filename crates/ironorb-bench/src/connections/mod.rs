@@ -21,8 +21,8 @@ use crate::machine::{Layout, Placement, Unpin, pin, resident_bytes_of, threads_o
 use crate::measure::{Contest, Group, Sample, SendSample, Side};
 use crate::options::{Run, Sides};
 use crate::plain::{self, Plain};
-use crate::render::{Report, Table, parameters};
-use crate::row::{Measure, Parameters, Row};
+use crate::render::{Report, Table};
+use crate::row::{Measure, Parameters, Row, parameters};
 use crate::variant::Peer;
 use replay::{Recorded, Replayed};
 
@@ -53,7 +53,7 @@ const NOTES: &str = "baseline: a plain blocking socket with the same bytes, in t
 /// Bytes that an idle connection may take in the server, from this many connections on.
 const IDLE_BYTES_MAX: f64 = 16384.0;
 
-/// The ways to serve connections that are compared where nobody asks for other settings: all but the default.
+/// The ways to serve connections that are compared where no other settings are asked for: all but the default.
 const MODELS: [&str; 3] = ["concurrency=threadPerConnection", "concurrency=pool:4", "concurrency=reactor"];
 
 /// How long one server may take to accept all connections and to answer a call on each.

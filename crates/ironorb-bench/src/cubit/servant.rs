@@ -38,66 +38,35 @@ fn cubes<T: Cube>(values: &[T]) -> Vec<T> {
     values.iter().map(Cube::cube).collect()
 }
 
-/// Worked out, and for nobody.
-fn for_nobody<T>(value: T) -> Result<(), SystemException> {
-    std::hint::black_box(value);
-    Ok(())
+/// Each operation with its type, and its oneway, which works the cube out and discards it.
+macro_rules! operations {
+    ($($twoway:ident $oneway:ident: $argument:ty => $result:ty, $cube:expr;)*) => {
+        impl Cubit for CubitServant {
+            fn nothing(&self) -> Result<(), SystemException> {
+                Ok(())
+            }
+
+            fn nothing_oneway(&self) -> Result<(), SystemException> {
+                Ok(())
+            }
+
+            $(fn $twoway(&self, value: $argument) -> Result<$result, SystemException> {
+                Ok($cube(value))
+            }
+
+            fn $oneway(&self, value: $argument) -> Result<(), SystemException> {
+                std::hint::black_box($cube(value));
+                Ok(())
+            })*
+        }
+    };
 }
 
-impl Cubit for CubitServant {
-    fn nothing(&self) -> Result<(), SystemException> {
-        Ok(())
-    }
-
-    fn cube_octet(&self, value: u8) -> Result<u8, SystemException> {
-        Ok(value.cube())
-    }
-
-    fn cube_short(&self, value: i16) -> Result<i16, SystemException> {
-        Ok(value.cube())
-    }
-
-    fn cube_long(&self, value: i32) -> Result<i32, SystemException> {
-        Ok(value.cube())
-    }
-
-    fn cube_many(&self, value: &Many) -> Result<Many, SystemException> {
-        Ok(value.cube())
-    }
-
-    fn cube_long_sequence(&self, values: &[i32]) -> Result<Vec<i32>, SystemException> {
-        Ok(cubes(values))
-    }
-
-    fn cube_many_sequence(&self, values: &[Many]) -> Result<Vec<Many>, SystemException> {
-        Ok(cubes(values))
-    }
-
-    fn nothing_oneway(&self) -> Result<(), SystemException> {
-        Ok(())
-    }
-
-    fn cube_octet_oneway(&self, value: u8) -> Result<(), SystemException> {
-        for_nobody(value.cube())
-    }
-
-    fn cube_short_oneway(&self, value: i16) -> Result<(), SystemException> {
-        for_nobody(value.cube())
-    }
-
-    fn cube_long_oneway(&self, value: i32) -> Result<(), SystemException> {
-        for_nobody(value.cube())
-    }
-
-    fn cube_many_oneway(&self, value: &Many) -> Result<(), SystemException> {
-        for_nobody(value.cube())
-    }
-
-    fn cube_long_sequence_oneway(&self, values: &[i32]) -> Result<(), SystemException> {
-        for_nobody(cubes(values))
-    }
-
-    fn cube_many_sequence_oneway(&self, values: &[Many]) -> Result<(), SystemException> {
-        for_nobody(cubes(values))
-    }
+operations! {
+    cube_octet cube_octet_oneway: u8 => u8, |value: u8| value.cube();
+    cube_short cube_short_oneway: i16 => i16, |value: i16| value.cube();
+    cube_long cube_long_oneway: i32 => i32, |value: i32| value.cube();
+    cube_many cube_many_oneway: &Many => Many, Many::cube;
+    cube_long_sequence cube_long_sequence_oneway: &[i32] => Vec<i32>, cubes;
+    cube_many_sequence cube_many_sequence_oneway: &[Many] => Vec<Many>, cubes;
 }

@@ -14,8 +14,8 @@ use super::{CLIENT, EchoOptions, POOL, SERVER, TCP, exchange};
 use crate::error::BenchError;
 use crate::plain;
 use crate::process::{Process, find_program};
-use crate::render::{Table, parameters};
-use crate::row::Row;
+use crate::render::Table;
+use crate::row::{Row, parameters};
 
 /// Counts for both sides of each row, and for a plain socket with the same bytes.
 pub(super) fn count(options: &EchoOptions, rows: &[EchoRow]) -> Result<Table, BenchError> {

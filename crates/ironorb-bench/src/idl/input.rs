@@ -6,9 +6,7 @@ use std::fmt::Write as _;
 /// At least so many lines, and less than 100 more.
 pub(super) fn text(lines: usize) -> String {
     let mut text = Text { out: String::new(), dice: Dice(0x1dea_5eed), lines: 0 };
-    text.line("// A made-up system of many services.");
-    text.line("#pragma prefix \"example.org\"");
-    text.line("");
+    text.put(format_args!("// A made-up system of many services.\n#pragma prefix \"example.org\"\n\n"));
     let mut number = 0;
     while text.lines < lines {
         text.service(number);
@@ -38,112 +36,111 @@ impl Dice {
 }
 
 impl Text {
-    fn line(&mut self, line: &str) {
-        self.out.push_str(line);
-        self.out.push('\n');
-        self.lines += 1;
-    }
-
-    fn put(&mut self, line: std::fmt::Arguments<'_>) {
+    /// Adds whole lines.
+    fn put(&mut self, lines: std::fmt::Arguments<'_>) {
+        let before = self.out.len();
         // Writing to a string cannot fail.
-        let _ = self.out.write_fmt(line);
-        self.out.push('\n');
-        self.lines += 1;
+        let _ = self.out.write_fmt(lines);
+        self.lines += self.out[before..].matches('\n').count();
     }
 
     /// One module; some of them use types of the one before.
     fn service(&mut self, number: usize) {
         let noun = self.dice.pick(NOUNS);
         let verb = self.dice.pick(&["Keeps", "Finds", "Watches", "Moves"]);
-        self.put(format_args!("// {verb} the {noun}s of service {number}."));
-        self.put(format_args!("module {}{number} {{", capital(noun)));
+        let (name, shout, limit) = (capital(noun), noun.to_uppercase(), 1 + number % 9);
         self.put(format_args!(
-            "    const unsigned long MAX_{} = {} * 1024;",
-            noun.to_uppercase(),
-            1 + number % 9
+            "// {verb} the {noun}s of service {number}.
+module {name}{number} {{
+    const unsigned long MAX_{shout} = {limit} * 1024;
+    const string DEFAULT_NAME = \"{noun} {number}\";
+
+    typedef string {name}Name;
+    typedef sequence<{name}Name> NameList;
+    typedef sequence<octet, 4096> Block;
+
+    enum State {{
+        idle, starting,
+        running, stopped
+    }};
+
+"
         ));
-        self.put(format_args!("    const string DEFAULT_NAME = \"{noun} {number}\";"));
-        self.line("");
-        self.put(format_args!("    typedef string {}Name;", capital(noun)));
-        self.put(format_args!("    typedef sequence<{}Name> NameList;", capital(noun)));
-        self.line("    typedef sequence<octet, 4096> Block;");
-        self.line("");
-        self.line("    enum State {");
-        self.line("        idle, starting,");
-        self.line("        running, stopped");
-        self.line("    };");
-        self.line("");
         for part in 0..2 + self.dice.below(2) {
             self.structure(noun, part);
         }
-        self.line("    union Setting switch (State) {");
-        self.line("        case idle: long limit;");
-        self.put(format_args!("        case starting: {}Name label;", capital(noun)));
-        self.line("        default: double factor;");
-        self.line("    };");
-        self.line("");
-        self.line("    exception NotFound { string why; };");
-        self.line("    exception Refused {");
-        self.line("        State current;");
-        self.line("        long code;");
-        self.line("    };");
-        self.line("");
+        self.put(format_args!(
+            "    union Setting switch (State) {{
+        case idle: long limit;
+        case starting: {name}Name label;
+        default: double factor;
+    }};
+
+    exception NotFound {{ string why; }};
+    exception Refused {{
+        State current;
+        long code;
+    }};
+
+"
+        ));
         for part in 0..1 + self.dice.below(2) {
             self.interface(noun, part);
         }
-        self.line("};");
-        self.line("");
+        self.put(format_args!("}};\n\n"));
     }
 
     fn structure(&mut self, noun: &str, part: usize) {
-        self.put(format_args!("    // What is known of a {noun}."));
-        self.put(format_args!("    struct {}Record{part} {{", capital(noun)));
+        let name = capital(noun);
+        self.put(format_args!("    // What is known of a {noun}.\n    struct {name}Record{part} {{\n"));
         for field in 0..2 + self.dice.below(5) {
             let (ty, name) = (self.dice.pick(TYPES), self.dice.pick(FIELDS));
-            self.put(format_args!("        {ty} {name}_{field};"));
+            self.put(format_args!("        {ty} {name}_{field};\n"));
         }
-        self.line("        State current;");
-        self.line("    };");
-        self.put(format_args!("    typedef sequence<{0}Record{part}> {0}Record{part}List;", capital(noun)));
-        self.line("");
+        self.put(format_args!(
+            "        State current;
+    }};
+    typedef sequence<{name}Record{part}> {name}Record{part}List;
+
+"
+        ));
     }
 
     fn interface(&mut self, noun: &str, part: usize) {
         let name = capital(noun);
         if self.dice.below(3) == 0 {
-            self.put(format_args!("    /* Serves {noun}s."));
-            self.line("     * Calls are safe from any thread. */");
+            self.put(format_args!("    /* Serves {noun}s.\n     * Calls are safe from any thread. */\n"));
         }
         match part {
-            0 => self.put(format_args!("    interface {name}Manager {{")),
-            _ => self.put(format_args!("    interface {name}Manager{part} : {name}Manager {{")),
+            0 => self.put(format_args!("    interface {name}Manager {{\n")),
+            _ => self.put(format_args!("    interface {name}Manager{part} : {name}Manager {{\n")),
         }
-        self.put(format_args!("        readonly attribute unsigned long count{part};"));
+        self.put(format_args!("        readonly attribute unsigned long count{part};\n"));
         for operation in 0..3 + self.dice.below(4) {
             let (verb, ty) = (self.dice.pick(VERBS), self.dice.pick(TYPES));
-            match self.dice.below(6) {
-                0 => self.put(format_args!("        void {verb}_{part}{operation}(in {name}Name name);")),
-                1 => self.put(format_args!(
-                    "        {name}Record0 {verb}_{part}{operation}(in {name}Name name, in {ty} value) raises (NotFound);"
-                )),
-                2 => {
-                    self.put(format_args!("        boolean {verb}_{part}{operation}("));
-                    self.put(format_args!("            in {name}Record0List records,"));
-                    self.line("            out Setting result)");
-                    self.line("            raises (NotFound, Refused);");
+            let call = format!("{verb}_{part}{operation}");
+            let text = match self.dice.below(6) {
+                0 => format!("void {call}(in {name}Name name);"),
+                1 => format!("{name}Record0 {call}(in {name}Name name, in {ty} value) raises (NotFound);"),
+                2 => format!(
+                    "boolean {call}(
+            in {name}Record0List records,
+            out Setting result)
+            raises (NotFound, Refused);"
+                ),
+                3 => format!("oneway void {call}(in {ty} value);"),
+                4 => format!(
+                    "// {} one {noun} after another.
+        Block {call}(inout Setting chosen);",
+                    capital(verb)
+                ),
+                _ => {
+                    format!("unsigned long long {call}(in NameList names, in State wanted) raises (Refused);")
                 }
-                3 => self.put(format_args!("        oneway void {verb}_{part}{operation}(in {ty} value);")),
-                4 => {
-                    self.put(format_args!("        // {} one {noun} after another.", capital(verb)));
-                    self.put(format_args!("        Block {verb}_{part}{operation}(inout Setting chosen);"));
-                }
-                _ => self.put(format_args!(
-                    "        unsigned long long {verb}_{part}{operation}(in NameList names, in State wanted) raises (Refused);"
-                )),
-            }
+            };
+            self.put(format_args!("        {text}\n"));
         }
-        self.line("    };");
-        self.line("");
+        self.put(format_args!("    }};\n\n"));
     }
 }
 
@@ -159,19 +156,8 @@ const NOUNS: &[&str] = &[
 const VERBS: &[&str] =
     &["find", "insert", "replace", "remove", "start", "list", "describe", "move_to", "check"];
 const FIELDS: &[&str] = &["id", "size", "name", "owner", "time", "position", "quality", "parent", "weight"];
+#[rustfmt::skip] // a list
 const TYPES: &[&str] = &[
-    "long",
-    "unsigned long",
-    "string",
-    "double",
-    "boolean",
-    "octet",
-    "short",
-    "long long",
-    "float",
-    "char",
-    "wstring",
-    "NameList",
-    "Block",
-    "State",
+    "long", "unsigned long", "string", "double", "boolean", "octet", "short", "long long", "float", "char", "wstring",
+    "NameList", "Block", "State",
 ];

@@ -16,8 +16,8 @@ use ironorb_idl::{MapLoader, Options, Outcome, compile_with};
 use crate::error::BenchError;
 use crate::measure::{Contest, Entrant, Group, Label, Side};
 use crate::options::Run;
-use crate::render::{Report, Table, parameters};
-use crate::row::{Measure, Row};
+use crate::render::{Report, Table};
+use crate::row::{Measure, Row, parameters};
 
 /// `ironorb bench idl`
 #[derive(Debug, Clone, Default, clap::Args)]

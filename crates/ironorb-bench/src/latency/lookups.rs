@@ -13,104 +13,74 @@ use crate::chart::{Axis, Plot, Scale};
 use crate::error::BenchError;
 use crate::goal::Goal;
 use crate::measure::{Contest, Entry, Side};
-use crate::render::{self, parameters};
-use crate::row::{Figure, Measure, Row};
+use crate::render::Table;
+use crate::row::{Figure, Measure, Row, parameters, partition};
 use crate::settings::Settings;
 use crate::statistics::Repeated;
 
 /// Strategies that are compared with one another.
-struct Table {
+struct Compared {
     sought: &'static str,
     among: &'static str,
     /// The default one is the first.
-    strategies: &'static [Strategy],
+    strategies: [Strategy; 4],
     counts: &'static [usize],
 }
 
-/// A way to find things, and among how many at most it is tried.
+/// A way to find things: a setting, and whether adapters are persistent.
 #[derive(Clone, Copy)]
-struct Strategy {
-    settings: &'static str,
-    is_persistent: bool,
-    most: usize,
-}
+struct Strategy(&'static str, bool);
 
 impl Strategy {
-    const fn of(settings: &'static str) -> Strategy {
-        Strategy { settings, is_persistent: false, most: usize::MAX }
-    }
-
-    const fn persistent(settings: &'static str) -> Strategy {
-        Strategy { is_persistent: true, ..Strategy::of(settings) }
-    }
-
-    const fn at_most(settings: &'static str, most: usize) -> Strategy {
-        Strategy { most, ..Strategy::of(settings) }
-    }
-
     fn name(self) -> String {
-        match self.is_persistent {
-            true => format!("persistent, {}", self.settings),
-            false => self.settings.to_owned(),
-        }
+        if self.1 { format!("persistent, {}", self.0) } else { self.0.to_owned() }
+    }
+
+    /// Linear search of more objects would take longer than all the rest.
+    fn most(self) -> usize {
+        if self.0 == "objectLookup=linear" { 10_000 } else { usize::MAX }
     }
 }
 
-/// Linear search of more would take longer than all the rest.
-const LINEAR_MAX: usize = 10_000;
+const DEMULTIPLEXING: [Strategy; 4] = [
+    Strategy("demultiplexing=delayered", false),
+    Strategy("demultiplexing=layered", false),
+    Strategy("demultiplexing=delayered", true),
+    Strategy("demultiplexing=layered", true),
+];
 
-const TABLES: [Table; 4] = [
-    Table {
+const TABLES: [Compared; 4] = [
+    Compared {
         sought: "operation",
         among: "operations",
-        strategies: &[
-            Strategy::of("operationLookup=perfectHash"),
-            Strategy::of("operationLookup=hash"),
-            Strategy::of("operationLookup=binary"),
-            Strategy::of("operationLookup=linear"),
+        strategies: [
+            Strategy("operationLookup=perfectHash", false),
+            Strategy("operationLookup=hash", false),
+            Strategy("operationLookup=binary", false),
+            Strategy("operationLookup=linear", false),
         ],
         counts: &[1, 16, 64, 1_000, 10_000],
     },
-    Table {
+    Compared {
         sought: "object",
         among: "objects",
-        strategies: &[
-            Strategy::of("objectLookup=active"),
-            Strategy::of("objectLookup=hash"),
-            Strategy::at_most("objectLookup=linear", LINEAR_MAX),
-            Strategy::persistent("objectLookup=hash"),
+        strategies: [
+            Strategy("objectLookup=active", false),
+            Strategy("objectLookup=hash", false),
+            Strategy("objectLookup=linear", false),
+            Strategy("objectLookup=hash", true),
         ],
         counts: &[1, 100, 10_000, 1_000_000],
     },
-    Table {
-        sought: "object",
-        among: "adapters",
-        strategies: &[
-            Strategy::of("demultiplexing=delayered"),
-            Strategy::of("demultiplexing=layered"),
-            Strategy::persistent("demultiplexing=delayered"),
-            Strategy::persistent("demultiplexing=layered"),
-        ],
-        counts: &[1, 100, 10_000],
-    },
-    Table {
-        sought: "object",
-        among: "levels",
-        strategies: &[
-            Strategy::of("demultiplexing=delayered"),
-            Strategy::of("demultiplexing=layered"),
-            Strategy::persistent("demultiplexing=delayered"),
-            Strategy::persistent("demultiplexing=layered"),
-        ],
-        counts: &[1, 10, 50],
-    },
+    Compared { sought: "object", among: "adapters", strategies: DEMULTIPLEXING, counts: &[1, 100, 10_000] },
+    Compared { sought: "object", among: "levels", strategies: DEMULTIPLEXING, counts: &[1, 10, 50] },
 ];
 
 const NOTES: &str = "ns: of a find; of an object with counting it in and out. over fewest: over the same strategy among the fewest. over default: over\n\
     the first strategy among as many.";
 
 /// Looks for everything in every way.
-pub(super) fn measure(quick: bool) -> Result<render::Table, BenchError> {
+pub(super) fn measure(quick: bool) -> Result<Table, BenchError> {
     let mut rows = Vec::new();
     for table in &TABLES {
         eprintln!("measuring how long it takes to find an {} among {}", table.sought, table.among);
@@ -127,24 +97,16 @@ pub(super) fn measure(quick: bool) -> Result<render::Table, BenchError> {
     }
     .charts(&rows);
     let (title, blocks) = ("finding in one process, nanoseconds", &["sought", "among"][..]);
-    Ok(render::Table {
-        kind: "lookup",
-        title,
-        rows,
-        blocks,
-        notes: NOTES,
-        charts,
-        ..render::Table::default()
-    })
+    Ok(Table { kind: "lookup", title, rows, blocks, notes: NOTES, charts, ..Table::default() })
 }
 
-impl Table {
+impl Compared {
     fn measure(&self, quick: bool) -> Result<Vec<Row>, BenchError> {
         let most = if quick { QUICK_MAX } else { usize::MAX };
         let mut places = Vec::new();
         let mut sides: Vec<Entry<'_>> = Vec::new();
         for (strategy, it) in self.strategies.iter().enumerate() {
-            for &count in self.counts.iter().filter(|count| **count <= most.min(it.most)) {
+            for &count in self.counts.iter().filter(|count| **count <= most.min(it.most())) {
                 places.push((strategy, count));
                 sides.push(Ok(self.side(*it, count)?));
             }
@@ -173,7 +135,7 @@ impl Table {
 
     fn side(&self, strategy: Strategy, count: usize) -> Result<Box<dyn Side>, BenchError> {
         Ok(match self.among {
-            "operations" => Operations::side(strategy.settings, count),
+            "operations" => Operations::side(strategy.0, count),
             "objects" => Box::new(Objects::make(strategy, count, 1, 1)?),
             "adapters" => Box::new(Objects::make(strategy, count, count, 1)?),
             _ => Box::new(Objects::make(strategy, 1, 1, count)?),
@@ -276,8 +238,8 @@ impl Objects {
         adapters: usize,
         levels: usize,
     ) -> Result<Objects, BenchError> {
-        let orb = Settings::known(strategy.settings).builder().no_endpoint().build()?;
-        let policies = if strategy.is_persistent { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
+        let orb = Settings::known(strategy.0).builder().no_endpoint().build()?;
+        let policies = if strategy.1 { PoaPolicies::PERSISTENT } else { PoaPolicies::default() };
         let mut parent = orb.root_poa();
         for level in 1..levels {
             parent = parent.create_poa(&format!("level {level}"), None, policies)?;
@@ -289,7 +251,7 @@ impl Objects {
             let poa = parent.create_poa(&format!("adapter {adapter}"), Some(manager), policies)?;
             for object in 0..objects / adapters {
                 let servant = Arc::new(Nothing);
-                let id = match strategy.is_persistent {
+                let id = match strategy.1 {
                     true => {
                         let id = ObjectId::from(format!("object {object}"));
                         poa.activate_object_with_id(&id, servant)?;
@@ -339,10 +301,10 @@ pub(super) fn goals(rows: &[Row]) -> Vec<Goal> {
     let is_default = |row: &&Row| {
         ["perfectHash", "active", "delayered"].iter().any(|name| row.text("strategy").ends_with(name))
     };
-    let tables = render::partition(
-        rows.iter().filter(is_default).filter(|row| row.count("count") > Some(1.0)),
-        |row| (row.text("among"), row.text("strategy")),
-    );
+    let tables =
+        partition(rows.iter().filter(is_default).filter(|row| row.count("count") > Some(1.0)), |row| {
+            (row.text("among"), row.text("strategy"))
+        });
     let goal = |rows: Vec<&Row>| {
         let over = |row: &Row| row.median("over_fewest").unwrap_or(f64::NAN);
         let worst = rows.into_iter().max_by(|a, b| over(a).total_cmp(&over(b)))?;
@@ -366,7 +328,7 @@ mod tests {
         let found = measure(true).unwrap();
         for table in &TABLES {
             for strategy in table.strategies {
-                assert!(strategy.settings.parse::<Settings>().is_ok(), "{}", strategy.settings);
+                assert!(strategy.0.parse::<Settings>().is_ok(), "{}", strategy.0);
                 let name = strategy.name();
                 let of = |row: &&Row| row.is(&[("among", table.among), ("strategy", &name)]);
                 let counts: Vec<f64> =

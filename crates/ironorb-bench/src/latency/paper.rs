@@ -3,8 +3,8 @@
 //!
 //! The paper has most of its figures as plots without numbers; these are the numbers that it tells.
 
-use crate::render::{Table, parameters, quoted};
-use crate::row::{Figure, Row};
+use crate::render::{Table, quoted};
+use crate::row::{Figure, Row, parameters};
 use crate::variant::{Peer, name};
 
 /// One thing that the paper tells in numbers, of Orbix and VisiBroker.

@@ -13,7 +13,7 @@ use std::hint::black_box;
 
 use ironorb::giop::cdr::WString;
 use ironorb::giop::{Encoding, Marshal, Reader, Unmarshal, Writer};
-use ironorb::{Any, Fixed, SystemException, Typed};
+use ironorb::{Fixed, SystemException};
 
 #[cfg(feature = "sizes")]
 pub use kept::{Kept, keep};
@@ -21,8 +21,9 @@ pub use kept::{Kept, keep};
 use crate::error::{BenchError, select};
 use crate::measure::{Contest, Group, Label, OnProcessor};
 use crate::options::Run;
-use crate::render::{Report, Table, parameters};
-use crate::row::{Measure, Row};
+use crate::render::{Report, Table};
+use crate::row::{Measure, Row, parameters};
+use crate::types::{Codec, any};
 use types::compiled::marshalling as c;
 use types::interpreted::marshalling as i;
 
@@ -65,14 +66,14 @@ fn both_ways(value: &Value, run: &Run) -> Result<Vec<Row>, BenchError> {
     (value.compiled.write)(&mut bytes)?;
     let batch = (run.choose(1, 2 << 20) / bytes.len()).max(1);
     let buffer = RefCell::new(Vec::with_capacity(bytes.len()));
-    let write = |way: &Way| {
+    let write = |way: &Codec| {
         let mut buffer = buffer.borrow_mut();
         buffer.clear();
         (way.write)(&mut buffer)?;
         black_box(&*buffer);
         Ok(())
     };
-    let read = |way: &Way| (way.read)(black_box(&bytes));
+    let read = |way: &Codec| (way.read)(black_box(&bytes));
     let mut rows = compare(value, "write", bytes.len(), batch, run, &write)?;
     rows.extend(compare(value, "read", bytes.len(), batch, run, &read)?);
     Ok(rows)
@@ -84,7 +85,7 @@ fn compare(
     bytes: usize,
     batch: usize,
     run: &Run,
-    work: &dyn Fn(&Way) -> Result<(), BenchError>,
+    work: &dyn Fn(&Codec) -> Result<(), BenchError>,
 ) -> Result<Vec<Row>, BenchError> {
     let mut group = Group {
         parameters: parameters![row = value.name, direction = direction, bytes = bytes],
@@ -100,13 +101,8 @@ fn compare(
 /// One value, marshalled in both ways.
 struct Value {
     name: &'static str,
-    compiled: Way,
-    interpreted: Way,
-}
-
-struct Way {
-    write: Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>,
-    read: Box<dyn Fn(&[u8]) -> Result<(), BenchError>>,
+    compiled: Codec,
+    interpreted: Codec,
 }
 
 fn all() -> Result<Vec<Value>, BenchError> {
@@ -149,25 +145,8 @@ where
     let mut bytes = Vec::new();
     Writer::new(&mut bytes, Encoding::NATIVE).put(&value).map_err(SystemException::from)?;
     let same: I = Reader::new(&bytes, Encoding::NATIVE).get().map_err(SystemException::from)?;
-    Ok(Value { name, compiled: way(value), interpreted: way(same) })
-}
-
-fn way<T: Marshal + Unmarshal + 'static>(value: T) -> Way {
-    Way {
-        write: Box::new(move |bytes| {
-            Writer::new(bytes, Encoding::NATIVE)
-                .put(black_box(&value))
-                .map_err(|error| BenchError::Call(error.into()))
-        }),
-        read: Box::new(|bytes| {
-            let read = Reader::new(bytes, Encoding::NATIVE).get::<T>();
-            read.map(|value| drop(black_box(value))).map_err(|error| BenchError::Call(error.into()))
-        }),
-    }
-}
-
-fn any<T: Typed + Marshal>(value: &T) -> Result<Any, BenchError> {
-    Any::new(value).map_err(|error| BenchError::Call(error.into()))
+    let codec = Encoding::NATIVE;
+    Ok(Value { name, compiled: Codec::of(value, codec), interpreted: Codec::of(same, codec) })
 }
 
 fn bin(n: i32) -> c::BinStruct {

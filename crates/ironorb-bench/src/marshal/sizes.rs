@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::BenchError;
-use crate::render::{Table, parameters};
-use crate::row::Row;
+use crate::render::Table;
+use crate::row::{Row, parameters};
 
 /// The programs differ in nothing but the 36 types of these files, sequences of them included.
 const NOTES: &str = "Three programs that differ in nothing but marshalling the 36 types of marshal.idl and ir.idl, or not.\n\

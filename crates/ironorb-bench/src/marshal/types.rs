@@ -8,7 +8,7 @@ pub(super) mod compiled {
     include!(concat!(env!("OUT_DIR"), "/compiled/ir.rs"));
 }
 
-/// The same types, left to the interpreter.
+/// Generated code of these types that leaves marshalling to the interpreter.
 #[allow(missing_docs)]
 pub(super) mod interpreted {
     include!(concat!(env!("OUT_DIR"), "/interpreted/marshal.rs"));

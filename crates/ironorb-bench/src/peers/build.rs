@@ -87,7 +87,7 @@ pub(super) fn jacorb_if_built() -> Result<Java, String> {
     }
 }
 
-/// The same, and builds it if it has not been. Maven fetches JacORB, where it has not before.
+/// JacORB's program, which is built if it has not been. Maven fetches JacORB, where it has not before.
 pub(super) fn jacorb() -> Result<Java, String> {
     if let Ok(java) = jacorb_if_built() {
         return Ok(java);
@@ -142,7 +142,7 @@ fn needs(needed: &[(&str, &str)]) -> Result<(), String> {
 struct Place(PathBuf);
 
 impl Place {
-    /// In the target folder of Cargo, which all profiles share, or beside this program, so that nobody else can have put
+    /// In the target folder of Cargo, which all profiles share, or beside this program, so that no other user can have put
     /// something there.
     fn of(name: &str, texts: &[Text]) -> Result<Place, String> {
         let mut hasher = DefaultHasher::new();

@@ -3,8 +3,8 @@
 //! 155 Mbit/s ATM between them, 64 MB in buffers of 128K, socket queues of 64K. Facts only.
 
 use crate::chart::{Chart, Series};
-use crate::render::{Table, parameters, quoted};
-use crate::row::{Figure, Row};
+use crate::render::{Table, quoted};
+use crate::row::{Figure, Row, parameters};
 use crate::variant::{Bytes, DataType, Invocation, Mode, Peer, ServantKind, name};
 
 const MACHINE: &str = "two SPARCstation 20, ATM 155 Mbit/s";
