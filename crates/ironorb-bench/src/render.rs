@@ -289,14 +289,18 @@ impl Table {
         if across.is_empty() {
             across.push(String::new());
         }
+        let of_place = |row: &&&Row, place: &str| self.across.is_none_or(|across| row.text(across) == place);
         let mut figures: Vec<(String, String, Figure)> = Vec::new();
         for place in &across {
-            for (name, figure) in rows.iter().flat_map(|row| row.outcome.iter().flatten()) {
+            let rows = rows.iter().filter(|row| of_place(row, place));
+            for (name, figure) in rows.flat_map(|row| row.outcome.iter().flatten()) {
                 if !figures.iter().any(|(known_place, known, _)| known_place == place && known == name) {
                     figures.push((place.clone(), name.clone(), *figure));
                 }
             }
         }
+        // What tells of the machine comes last, also where a later row has more figures.
+        figures.sort_by_key(|(_, name, _)| name == "load");
         for (place, name, figure) in &figures {
             let title = format!("{place} {}", heading(name, figure));
             for (part, column) in figure.heads().into_iter().enumerate() {
@@ -308,8 +312,8 @@ impl Table {
             let missing = line.iter().find_map(|row| row.outcome.as_ref().err()).filter(|_| line.len() == 1);
             if missing.is_none() {
                 for (place, name, like) in &figures {
-                    let of_place = |row: &&&Row| self.across.is_none_or(|across| row.text(across) == *place);
-                    let figure = line.iter().filter(of_place).find_map(|row| row.figure(name));
+                    let figure =
+                        line.iter().filter(|row| of_place(row, place)).find_map(|row| row.figure(name));
                     let empty = || like.heads().iter().map(|_| "-".to_owned()).collect();
                     cells.extend(figure.map_or_else(empty, |figure| figure.cells()));
                 }

@@ -89,10 +89,13 @@ struct Construct {
     codec: Codec,
 }
 
+type Write = Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>;
+type Read = Box<dyn Fn(&[u8]) -> Result<(), BenchError>>;
+
 /// Writes and reads one value.
 pub(crate) struct Codec {
-    pub(crate) write: Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>>,
-    pub(crate) read: Box<dyn Fn(&[u8]) -> Result<(), BenchError>>,
+    pub(crate) write: Write,
+    pub(crate) read: Read,
 }
 
 impl Codec {
@@ -105,10 +108,7 @@ impl Codec {
     }
 }
 
-fn write<T: Marshal + 'static>(
-    value: T,
-    encoding: Encoding,
-) -> Box<dyn Fn(&mut Vec<u8>) -> Result<(), BenchError>> {
+fn write<T: Marshal + 'static>(value: T, encoding: Encoding) -> Write {
     Box::new(move |bytes| {
         Writer::new(bytes, encoding).put(black_box(&value)).map_err(|error| BenchError::Call(error.into()))
     })

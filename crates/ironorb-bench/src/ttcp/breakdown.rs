@@ -41,7 +41,19 @@ pub(super) fn measure(options: &TtcpOptions) -> Result<Table, BenchError> {
             }
         }
     }
-    let blocks = &["table", "side", "type", "mode", "servant", "buffer_bytes", "transport", "layout", "load"];
+    let blocks = &[
+        "table",
+        "side",
+        "type",
+        "mode",
+        "servant",
+        "buffer_bytes",
+        "transport",
+        "layout",
+        "load",
+        "bytes",
+        "queue_bytes",
+    ];
     let title = "where the time goes";
     Ok(Table {
         kind: "breakdown",
