@@ -4,10 +4,11 @@
 //! words: nothing that looks at every byte can do less.
 
 mod input;
+mod rustc;
 
 use std::cell::Cell;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ironorb_build::{Config, generate_outcome};
@@ -25,6 +26,16 @@ pub struct IdlOptions {
     /// Lines of each input, separated by commas. Default 10000,100000.
     #[arg(long, value_delimiter = ',')]
     pub lines: Vec<usize>,
+    /// Measures instead what `cargo check` takes for the generated Rust, from nothing and after an operation is added. Needs this
+    /// project's sources, cargo and Linux.
+    #[arg(long)]
+    pub rustc: bool,
+    /// IDL files to check instead of the standard's and a made-up one. May be given several times.
+    #[arg(long = "idl", value_name = "FILE", requires = "rustc")]
+    pub files: Vec<PathBuf>,
+    /// Folders for the includes of these files. May be given several times.
+    #[arg(long = "include", short = 'I', value_name = "DIR", requires = "rustc")]
+    pub include_dirs: Vec<PathBuf>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub run: Run,
@@ -32,8 +43,17 @@ pub struct IdlOptions {
 
 const NOTES: &str = "baseline: the words of the same text are found, in turn. of baseline: of its rate in the same repetition.";
 
+const RUSTC_NOTES: &str = "lines that are not blank; seconds of processor time of all processes, from nothing and after one operation is added.";
+
 /// Carries out `ironorb bench idl`. Each table of it is a push away.
 pub(crate) fn measure(options: &IdlOptions) -> Result<Report, BenchError> {
+    if options.rustc {
+        let mut report = Report::new("idl", "what cargo check takes for generated code", &options.run);
+        let rows = rustc::measure(&options.files, &options.include_dirs)?;
+        let title = "cargo check of generated code";
+        report.tables.push(Table { kind: "rustc", title, rows, notes: RUSTC_NOTES, ..Table::default() });
+        return Ok(report);
+    }
     let mut report = Report::new("idl", "lines of IDL a second", &options.run);
     let usual: &[usize] = options.run.choose(&[1_000], &[10_000, 100_000]);
     let mut rows = Vec::new();
@@ -127,7 +147,8 @@ mod tests {
     #[test]
     fn each_size_gives_a_row_alone_and_with_the_generator() {
         let run = Run { repetitions: Some(1), ..Run::default() };
-        let report = measure(&IdlOptions { lines: vec![200], run }).expect("a report");
+        let report =
+            measure(&IdlOptions { lines: vec![200], run, ..IdlOptions::default() }).expect("a report");
         let rows = report.rows("compile");
         assert_eq!(
             rows.iter().map(|row| row.text("row")).collect::<Vec<_>>(),

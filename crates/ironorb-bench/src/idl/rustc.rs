@@ -4,7 +4,6 @@
 //! once after an operation has been added. What it depends on is checked before and does not count. Needs this
 //! project's sources, cargo and Linux's `/proc`.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,34 +14,20 @@ use ironorb_build::{Config, generate_outcome};
 use ironorb_idl::{MapLoader, Options, Outcome, compile_file, compile_with};
 
 use crate::error::BenchError;
+use crate::row::{Row, parameters};
 
-/// What one input takes.
-#[derive(Debug, Clone)]
-pub struct RustcRow {
-    /// The input.
-    pub name: String,
-    /// Lines of IDL that are not blank, with those of included files.
-    pub idl_lines: usize,
-    /// Lines of Rust that are not blank.
-    pub rust_lines: usize,
-    /// From nothing.
-    pub cold: Cost,
-    /// After one operation more; none where no interface is found to add it to.
-    pub changed: Option<Cost>,
-}
-
-/// What one `cargo check` takes.
+/// The cost of one `cargo check`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Cost {
+struct Cost {
     /// Of all processes.
-    pub processor_seconds: f64,
-    /// The most that a compiler process had.
-    pub memory_kib: u64,
+    processor_seconds: f64,
+    /// The peak of a compiler process.
+    memory_kib: u64,
 }
 
 /// Measures these IDL files, each a unit; without any, the standard's IDL that is here and a made-up system of devices
 /// and ports.
-pub fn measure(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<RustcRow>, BenchError> {
+pub(super) fn measure(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<Row>, BenchError> {
     let crate_dir = scratch()?;
     let mut rows = Vec::new();
     if files.is_empty() {
@@ -60,21 +45,33 @@ pub fn measure(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<RustcR
     Ok(rows)
 }
 
-fn on_disk(crate_dir: &Path, file: &Path, include_dirs: &[PathBuf]) -> Result<RustcRow, BenchError> {
+fn on_disk(crate_dir: &Path, file: &Path, include_dirs: &[PathBuf]) -> Result<Row, BenchError> {
     let mut options = Options::default();
     options.include_dirs = include_dirs.to_vec();
     row(crate_dir, &file.display().to_string(), &compile_file(file, &options))
 }
 
-fn row(crate_dir: &Path, name: &str, outcome: &Outcome) -> Result<RustcRow, BenchError> {
+fn row(crate_dir: &Path, name: &str, outcome: &Outcome) -> Result<Row, BenchError> {
     let rust = generate_outcome(outcome, &Config::new()).map_err(|e| BenchError::Idl(e.to_string()))?;
     let idl = outcome.sources.files().iter().filter(|file| !file.is_builtin());
-    let idl_lines = idl.map(|file| lines(file.text())).sum();
+    let idl_lines: usize = idl.map(|file| lines(file.text())).sum();
     // Nothing of another input may be reused.
     check(crate_dir, "")?;
     let cold = check(crate_dir, &rust)?;
     let changed = with_operation(outcome).map(|rust| check(crate_dir, &rust)).transpose()?;
-    Ok(RustcRow { name: name.to_owned(), idl_lines, rust_lines: lines(&rust), cold, changed })
+    let rust_lines = lines(&rust);
+    let mut row = Row::of_numbers(
+        parameters![input = name, idl_lines = idl_lines, rust_lines = rust_lines],
+        [
+            ("rust_per_idl", rust_lines as f64 / idl_lines.max(1) as f64),
+            ("cold_s", cold.processor_seconds),
+            ("peak_mib", cold.memory_kib as f64 / 1024.0),
+        ],
+    );
+    if let Some(changed) = changed {
+        row.add_number("changed_s", changed.processor_seconds);
+    }
+    Ok(row)
 }
 
 fn lines(text: &str) -> usize {
@@ -228,31 +225,6 @@ fn ports_and_devices(ports: usize) -> String {
     }
     text += "};\n";
     text
-}
-
-/// Prints rows as a table.
-#[derive(Debug)]
-pub struct RustcReport<'r>(pub &'r [RustcRow]);
-
-impl fmt::Display for RustcReport<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "`cargo check` of generated code; lines that are not blank; processor time of all processes"
-        )?;
-        for row in self.0 {
-            let ratio = row.rust_lines as f64 / row.idl_lines.max(1) as f64;
-            writeln!(f, "{}", row.name)?;
-            writeln!(f, "  {} lines of IDL, {} of Rust, {ratio:.1} a line", row.idl_lines, row.rust_lines)?;
-            let cost =
-                |cost: Cost| format!("{:.1} s, {} MiB", cost.processor_seconds, cost.memory_kib / 1024);
-            writeln!(f, "  from nothing              {}", cost(row.cold))?;
-            if let Some(changed) = row.changed {
-                writeln!(f, "  after one operation more  {}", cost(changed))?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What Linux counts processor time in, on all its processors.
