@@ -253,11 +253,12 @@ impl Framer {
         self.filled > self.taken
     }
 
-    /// What seems to be spoken by a peer of which nothing is held but bytes that begin no message; `None` where they may.
+    /// The protocol of a peer of which nothing is held but bytes of it; `None` where they may be a broken ORB's.
     #[cold]
     pub(crate) fn foreign_protocol(&self) -> Option<ForeignProtocol> {
         let is_alone = self.to_drop == 0 && self.assemblies.is_empty();
-        ForeignProtocol::of(&self.buf[self.taken..self.filled]).filter(|_| is_alone)
+        ForeignProtocol::of(&self.buf[self.taken..self.filled])
+            .filter(|protocol| is_alone && protocol.is_certain())
     }
 
     /// Bytes held of messages that are not complete.

@@ -10,7 +10,7 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::message::{AddressingDisposition, LocateStatus, Message, ReplyStatus};
 use ironorb_giop::minor::MinorCode;
 use ironorb_giop::service_context::{ServiceContexts, UNKNOWN_EXCEPTION_INFO};
-use ironorb_giop::{Malformed, Misuse};
+use ironorb_giop::{Malformed, MalformedKind, Misuse};
 
 use crate::interceptor::Interrupt;
 
@@ -415,6 +415,9 @@ fn broken_off(end: ConnectionEnd) -> SystemException {
             "the peer closed the connection and had not sent anything on it: its process may have ended, or what \
              listens there does not speak GIOP, or only within TLS; try `corbaloc:` with the server's own port",
         ),
+        ConnectionEnd::Malformed(malformed) if malformed.kind == MalformedKind::BadMagic => {
+            e.with_detail(format!("{malformed}; does an ORB listen there, and is the address right?"))
+        }
         ConnectionEnd::Malformed(malformed) => {
             e.with_detail(format!("the peer's bytes are not what GIOP has here: {malformed}"))
         }

@@ -42,6 +42,11 @@ impl ForeignProtocol {
         })
     }
 
+    /// False for bytes that tell no protocol: an ORB that is broken may have sent them, after it has carried a request out.
+    pub fn is_certain(self) -> bool {
+        !matches!(self, ForeignProtocol::Text | ForeignProtocol::Binary)
+    }
+
     /// What a person may try, as a clause without a full stop.
     pub fn advice(self) -> &'static str {
         match self {
