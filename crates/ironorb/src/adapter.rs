@@ -26,6 +26,7 @@ use crate::poa::key::{self, Nonce, ParsedKey, Slot};
 use crate::poa::{
     Gate, HoldMode, MainThread, ManagerState, Managers, ObjectSelector, PoaInner, Refusal, Upcall, not_exist,
 };
+use crate::server::threads::ServerThreads;
 use crate::sync::{read, write};
 use directory::{Step, Table};
 use replicas::AdapterReplicas;
@@ -50,11 +51,11 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    pub(crate) fn new(nonce: u64, config: &OrbConfig) -> Self {
+    pub(crate) fn new(nonce: u64, config: &OrbConfig, counted: &Arc<ServerThreads>) -> Self {
         let threads = config.concurrency.threads_for_held(config.threads_per_connection_max);
         Adapter {
             startup_timeout: config.call_timeout,
-            threads_for_held: BackgroundPool::new(threads),
+            threads_for_held: BackgroundPool::counted(threads, counted),
             nonce: Nonce(nonce),
             table: RwLock::default(),
             replicas: AdapterReplicas::default(),

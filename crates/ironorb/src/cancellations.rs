@@ -91,6 +91,11 @@ impl Cancellations {
         std::mem::take(&mut table.watched).into_values().filter_map(|entry| entry.then).collect()
     }
 
+    /// Whether the client is gone.
+    pub(crate) fn is_over(&self) -> bool {
+        lock(&self.table).is_over
+    }
+
     fn watch(&self, id: RequestId) -> State {
         let mut table = lock(&self.table);
         let is_cancelled = match table.unclaimed.iter().position(|other| *other == id) {

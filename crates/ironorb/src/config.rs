@@ -55,6 +55,16 @@ pub struct OrbConfig {
     /// messages are not in it: of requests that a manager holds (`held_requests_max`), and small ones of connections used
     /// both ways.
     pub receive_memory_max: Option<usize>,
+    /// Threads that serve this ORB's clients, over all connections and whatever the concurrency: those of connections and
+    /// pools, those that go on with a connection whose servant blocks, those that wait for a client to read, and those that
+    /// let in what a POA manager has held. Default 10,000, at least 1; `hybrid:N` bounds them by N where that is less. At
+    /// the bound requests wait in their connections until a thread is free, a thread that writes a reply waits for its client
+    /// itself, and a connection that needs a thread of its own
+    /// ([`ServerConcurrency::ThreadPerConnection`]) is closed at once. Not counted are threads that serve nothing: one for
+    /// each endpoint, and up to three that look after all connections. Two kinds are started beyond the bound: one for each
+    /// POA manager that lets held requests in and for each adapter that is destroyed while its requests are held, and one for a bidirectional connection until its next message comes.
+    /// Calls that this ORB makes have threads of their own (`errand_threads_max`, `callback_threads_max`).
+    pub server_threads_max: usize,
     /// Who may connect to Unix domain sockets that this ORB listens at, as of chmod(1): a client needs the right to write.
     /// Default: `None`, what the umask leaves of all rights, so mostly this user alone.
     pub unix_socket_mode: Option<u32>,
@@ -97,6 +107,12 @@ pub struct OrbConfig {
     /// of a peer that does not read its replies are left where they are. Default 4 MiB; the worst case is this and one
     /// message on top, in a pool one for each of its threads and each answer that comes later.
     pub transmit_bytes_max: usize,
+    /// Bytes of replies that clients have not read which all connections of this ORB's server may hold together. Default:
+    /// 1 GiB; `None` for as much as connections times `transmit_bytes_max` and a reply each. When they hold more, the
+    /// connection that holds the most is closed, and so on until they hold less: its clients get COMM_FAILURE, all others are
+    /// served as before. Counts what is waited for, not what the system's queues have taken; a reply that is being written
+    /// comes on top for each thread.
+    pub transmit_memory_max: Option<usize>,
     /// How long a peer may take no bytes of a reply before its connection is closed. Default 20 s. Until then the
     /// connection's thread waits with the reply; in a pool, a thread of its own.
     pub transmit_timeout: Duration,
@@ -193,6 +209,7 @@ impl Default for OrbConfig {
             client_connections_max: 1000,
             server_connections_max: 10_000,
             server_requests_max: None,
+            server_threads_max: 10_000,
             receive_memory_max: Some(1 << 30),
             unix_socket_mode: None,
             shared_memory_bytes: 256 << 10,
@@ -207,6 +224,7 @@ impl Default for OrbConfig {
             resends_max: 4,
             held_requests_max: 1024,
             transmit_bytes_max: 4 << 20,
+            transmit_memory_max: Some(1 << 30),
             transmit_timeout: Duration::from_secs(20),
             send_queue_bytes: None,
             receive_queue_bytes: None,
@@ -342,10 +360,16 @@ pub enum ServerConcurrency {
     /// until nothing has come for 100 ms. Connections at rest share one waiting thread and own no buffers, so ten
     /// thousand of them take less than 2 KiB each. A connection's first request after a rest costs a few microseconds more
     /// than the next. The first connections, up to one in 32 of `threads_max`, keep their threads for as long as they last: 128
-    /// of them where nobody says otherwise.
+    /// of them by default.
+    ///
+    /// A servant that waits for a call back needs another thread for it. Where all are taken the call back waits, as all
+    /// requests do. In a circle of calls over one connection (bidirectional GIOP) it would wait in vain: when no
+    /// servant has returned for a second, requests of clients for which servants wait are answered with TRANSIENT (OMG minor
+    /// code 1, COMPLETED_NO), and the circle ends. Over connections of their own, circles end by the calls' timeouts.
     Hybrid {
-        /// Threads, at least 1. When as many are busy, each serves one request at a time of whichever connection
-        /// has one. [`HYBRID_THREADS_MAX`](Self::HYBRID_THREADS_MAX) when nobody says.
+        /// Threads, at least 1: all that serve, those of the first connections, those that go on with a connection
+        /// whose servant blocks and those that wait for a client to read. When as many are busy, each serves one request at a
+        /// time of whichever connection has one. Default: [`HYBRID_THREADS_MAX`](Self::HYBRID_THREADS_MAX).
         threads_max: usize,
     },
 }

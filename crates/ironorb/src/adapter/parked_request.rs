@@ -71,6 +71,16 @@ impl ParkedRequest {
         self.client
     }
 
+    /// Whether its client waits for an answer and has closed the connection: nothing would read it. A oneway is carried
+    /// out all the same.
+    fn is_client_gone(&self) -> bool {
+        match &self.place {
+            Some(ReplyDestination::Request { later, .. }) => later.is_client_gone(),
+            Some(ReplyDestination::Locate(sink)) => sink.is_client_gone(),
+            None => false,
+        }
+    }
+
     /// Bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
         self.message.bytes().len()
@@ -88,6 +98,9 @@ impl ParkedRequest {
 
     /// Carries it out, or has it wait for what is in its way. `passed` is the manager that it has waited for.
     pub(crate) fn carry_out(mut self, passed: Option<&PoaManager>) {
+        if self.is_client_gone() {
+            return;
+        }
         while let Err(obstacle) = self.try_carry_out(passed) {
             match self.wait_for(obstacle, passed) {
                 Some(back) => self = back,

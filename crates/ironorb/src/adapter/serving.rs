@@ -67,6 +67,11 @@ pub(crate) trait ReplySink {
         drop(then);
     }
 
+    /// Whether the client has closed the connection. Only of places for [`later`](Self::later) answers.
+    fn is_client_gone(&self) -> bool {
+        false
+    }
+
     /// A number for whoever sends the requests, the same for all from one connection: they keep their order when they
     /// must wait. `None` for a caller in this process, whose thread waits itself.
     fn client(&self) -> Option<u64> {

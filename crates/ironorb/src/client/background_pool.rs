@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::server::threads::ServerThreads;
 use crate::sync::lock;
 
 /// Work that is done in the order in which it came, by a bounded number of threads.
@@ -16,6 +17,8 @@ pub(crate) struct BackgroundPool {
     state: Mutex<State>,
     more: Condvar,
     threads_max: usize,
+    /// Where its threads count among those of the server.
+    counted: Option<Arc<ServerThreads>>,
 }
 
 #[derive(Default)]
@@ -26,6 +29,8 @@ struct State {
     is_stopping: bool,
 }
 
+const NAME: &str = "ironorb-errands";
+
 type Task = Box<dyn FnOnce() + Send>;
 
 /// How long a thread waits for more.
@@ -34,11 +39,17 @@ const LINGER: Duration = Duration::from_secs(5);
 impl BackgroundPool {
     /// Uses at most so many threads at once.
     pub(crate) fn new(threads_max: usize) -> Arc<Self> {
-        Arc::new(BackgroundPool {
-            state: Mutex::default(),
-            more: Condvar::new(),
-            threads_max: threads_max.max(1),
-        })
+        BackgroundPool::with(threads_max, None)
+    }
+
+    /// Uses at most so many threads at once, and only where the server may have more of them.
+    pub(crate) fn counted(threads_max: usize, counted: &Arc<ServerThreads>) -> Arc<Self> {
+        BackgroundPool::with(threads_max, Some(counted.clone()))
+    }
+
+    fn with(threads_max: usize, counted: Option<Arc<ServerThreads>>) -> Arc<Self> {
+        let threads_max = threads_max.max(1);
+        Arc::new(BackgroundPool { state: Mutex::default(), more: Condvar::new(), threads_max, counted })
     }
 
     /// How many it uses at most.
@@ -46,7 +57,7 @@ impl BackgroundPool {
         self.threads_max
     }
 
-    /// Does something soon. An error when it never would be done, for the system has no thread.
+    /// Does something soon. An error when it never would be done, for there is no thread to be had.
     pub(crate) fn run(self: &Arc<Self>, errand: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = lock(&self.state);
         state.waiting.push_back(Box::new(errand));
@@ -57,11 +68,8 @@ impl BackgroundPool {
         }
         state.threads += 1;
         let background_pool = self.clone();
-        let spawned = std::thread::Builder::new()
-            .name("ironorb-errands".to_owned())
-            .spawn(move || background_pool.work());
-        match spawned {
-            Ok(_) => Ok(()),
+        match self.spawn(move || background_pool.work()) {
+            Ok(()) => Ok(()),
             Err(e) => {
                 state.threads -= 1;
                 if state.threads > 0 {
@@ -70,6 +78,13 @@ impl BackgroundPool {
                 state.waiting.pop_back();
                 Err(e)
             }
+        }
+    }
+
+    fn spawn(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        match &self.counted {
+            Some(counted) => counted.spawn(NAME, body),
+            None => std::thread::Builder::new().name(NAME.to_owned()).spawn(body).map(drop),
         }
     }
 

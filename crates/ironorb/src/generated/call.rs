@@ -617,6 +617,11 @@ impl Later {
         self.wanted
     }
 
+    /// Whether the client waits for an answer and has closed the connection.
+    pub(crate) fn is_client_gone(&self) -> bool {
+        self.wanted && self.sink.is_client_gone()
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
         self.wanted && self.sink.is_cancelled(self.id)
     }

@@ -31,6 +31,8 @@ use crate::net::{Address, Endpoint, unix};
 use crate::object::ObjectRef;
 use crate::poa::{ManagerState, Poa};
 use crate::server::in_flight::InFlight;
+use crate::server::threads::ServerThreads;
+use crate::server::unread::UnreadReplies;
 use crate::server::{self, Server};
 use crate::sync::{lock, write};
 
@@ -49,6 +51,10 @@ pub(crate) struct OrbCore {
     pub(crate) plain_bytes_max: usize,
     /// The requests of all clients, where only so many may be in flight.
     pub(crate) requests: Option<Arc<InFlight>>,
+    /// The threads that serve clients, which are bounded.
+    pub(crate) server_threads: Arc<ServerThreads>,
+    /// What clients do not read of their replies.
+    pub(crate) unread_replies: Option<UnreadReplies>,
     /// What the large messages of all clients may take.
     pub(crate) receive_memory: Option<Arc<ReceiveMemory>>,
     pub(super) initial: RwLock<BTreeMap<String, ObjectRef>>,
@@ -87,9 +93,10 @@ impl OrbCore {
             marshal_profile,
             ..
         } = settings;
+        let server_threads = ServerThreads::new(&config);
         Arc::new_cyclic(|this| OrbCore {
             this: this.clone(),
-            adapter: Adapter::new(fresh_nonce(), &config),
+            adapter: Adapter::new(fresh_nonce(), &config, &server_threads),
             connector: Connector::new(config.clone()),
             policies: OrbPolicies::default(),
             plain_bytes_max: match interceptors.server.is_empty()
@@ -100,6 +107,8 @@ impl OrbCore {
                 false => 0,
             },
             requests: config.server_requests_max.map(InFlight::new),
+            server_threads: server_threads.clone(),
+            unread_replies: config.transmit_memory_max.map(UnreadReplies::new),
             receive_memory: config.receive_memory_max.map(|bytes| Arc::new(ReceiveMemory::new(bytes))),
             config,
             initial: RwLock::default(),

@@ -28,6 +28,7 @@ use crate::waiting::Waits;
 
 use super::Shared;
 use super::connection_reaper::Activity;
+use super::unread::{UnreadPart, UnreadReplies};
 use super::work::{Other, Stop, Work};
 use answers::PendingReply;
 use bidirectional::Inbox;
@@ -57,6 +58,8 @@ pub(super) struct Connection {
     pub(super) served: AtomicU64,
     /// Threads that serve it now beside its own.
     pub(super) helpers: AtomicUsize,
+    /// A thread of the hybrid is to go on with it, beside the thread that keeps to it.
+    pub(super) wants_help: AtomicBool,
     /// Requests that have been taken and are not done, and those among them that have not been answered. They are counted
     /// under the lock of the place where they are taken from.
     progress: RequestCounter,
@@ -67,8 +70,12 @@ pub(super) struct Connection {
     on_stall: Option<OnStall>,
     /// A thread of its own waits for the peer to take bytes. Changes only under the lock of `sender`.
     stalled: AtomicBool,
+    /// Bytes of replies that the peer does not read.
+    pub(super) unread: UnreadPart,
     /// Bytes that have come of messages that are not complete, as whoever received saw it last.
     unfinished_bytes: AtomicUsize,
+    /// When a look was last taken whether the client is there, in [`CoarseInstant`](crate::coarse_instant::CoarseInstant) time.
+    client_seen: AtomicU64,
     /// Requests that the client no longer waits for.
     cancellations: Cancellations,
     /// Our calls to the client, where it says that it can be called.
@@ -128,11 +135,14 @@ impl SlowPathFlags {
     const CANCELLED: u8 = 8;
     /// Only so many requests may be in flight. Never changes, and does not concern receiving.
     const COUNTED: u8 = 16;
+    /// The client has closed the connection: requests that it would wait for are not carried out any more. Never ends.
+    const CLIENT_GONE: u8 = 32;
     /// All that concern receiving.
     const OF_RECEIVING: u8 = SlowPathFlags::STOPPING
         | SlowPathFlags::BIDIRECTIONAL
         | SlowPathFlags::CLOGGED
-        | SlowPathFlags::CANCELLED;
+        | SlowPathFlags::CANCELLED
+        | SlowPathFlags::CLIENT_GONE;
 }
 
 impl Connection {
@@ -162,12 +172,15 @@ impl Connection {
             slow_path_flags: AtomicU8::new(slow_path_flags),
             served: AtomicU64::new(0),
             helpers: AtomicUsize::new(0),
+            wants_help: AtomicBool::new(false),
             progress: RequestCounter::default(),
             coalescing: Coalescing::default(),
             ending: AtomicBool::new(false),
             on_stall,
             stalled: AtomicBool::new(false),
+            unread: UnreadPart::default(),
             unfinished_bytes: AtomicUsize::new(0),
+            client_seen: AtomicU64::new(0),
             cancellations: Cancellations::default(),
             calls: OnceLock::new(),
             inbox: OnceLock::new(),
@@ -214,6 +227,7 @@ impl Connection {
         current_request: &mut CurrentRequest,
         patience: Option<Duration>,
     ) -> Result<(), Nothing> {
+        self.look_for_client(&framer);
         loop {
             match self.next_arrived(&mut framer, current_request) {
                 Ok(true) => {
@@ -350,6 +364,7 @@ impl Connection {
 
     fn look(&self, framer: &mut Framer, current_request: &mut CurrentRequest) -> WorkLookup {
         current_request.give_to(framer);
+        self.look_for_client(framer);
         loop {
             match self.next_arrived(framer, current_request) {
                 Ok(true) => {
@@ -572,6 +587,13 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Write);
         self.drain();
         let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Ends it for the replies that its client does not read. They count no longer, though the thread that waits for the
+    /// client gives their memory back only when it sees the end.
+    pub(super) fn cut_off_reader(&self, account: &UnreadReplies) {
+        self.unread.set(0, account);
+        self.cut_off();
     }
 
     /// Takes what has come and will not be served: closing over it would reset the connection, and the reset could

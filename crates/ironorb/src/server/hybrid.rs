@@ -3,7 +3,10 @@
 //! Connections at rest lie in one `epoll` and own no buffers. A thread that finds one with bytes keeps to it: it receives,
 //! runs the servant and answers, as in `thread_per_connection`, until nothing has come for a while. Then the connection
 //! lies down again. One thread waits for all the others; when it leaves, another is started, up to a limit. At the limit
-//! threads serve one request and return to waiting, so that nobody starves behind those that are kept.
+//! threads serve one request and return to waiting, so that no connection starves behind those that are kept.
+//!
+//! The limit is that of `threads`: it counts all threads of the server, also those that help a connection whose servant
+//! blocks and those that wait for a client to read.
 //!
 //! The first connections, up to a part of that limit, have threads of their own while they last, as in
 //! `thread_per_connection`: where there are only few, to lie down and get up again saves nothing, and timers of sockets take a
@@ -17,7 +20,7 @@ use std::time::Duration;
 
 use super::connection::{Connection, CurrentRequest, Nothing};
 use super::pool::{self, Pool};
-use super::{Shared, spawn};
+use super::{Shared, blocked_servant_monitor};
 use crate::sync::lock;
 
 /// How long a thread keeps to a connection from which nothing comes.
@@ -34,37 +37,54 @@ pub(super) fn dedicated_max(threads_max: usize) -> usize {
 
 const DEDICATED_ONE_IN: usize = 32;
 
-/// The threads of a server.
+/// What the threads of a hybrid have in common that serve any connection.
+#[derive(Debug, Default)]
 pub(super) struct HybridPool {
-    threads_max: usize,
-    threads: AtomicUsize,
-    /// Those of them that wait for any connection, or are about to. Falls to nothing only at the limit.
+    /// Threads that wait for any connection, or are about to. Falls to nothing only at the limit.
     waiting: AtomicUsize,
-    /// Connections that have a thread, for the watcher.
-    kept: Mutex<HashMap<u64, Arc<Connection>>>,
+    /// Connections that have threads, and how many, for the watcher.
+    kept: Mutex<HashMap<u64, (Arc<Connection>, usize)>>,
 }
 
-pub(super) fn start(shared: &Arc<Shared>, threads_max: usize) -> io::Result<Arc<HybridPool>> {
-    let hybrid_pool = Arc::new(HybridPool {
-        threads_max: (threads_max - dedicated_max(threads_max)).max(1),
-        threads: AtomicUsize::new(1),
-        waiting: AtomicUsize::new(1),
-        kept: Mutex::default(),
-    });
-    hybrid_pool.start_thread(shared)?;
-    Ok(hybrid_pool)
+/// Starts the first thread. One of them is always there: a thread ends only when others wait.
+pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
+    let Some(hybrid_pool) = &shared.hybrid_pool else { return Ok(()) };
+    hybrid_pool.waiting.fetch_add(1, Ordering::SeqCst);
+    hybrid_pool.start_thread(shared)
 }
 
 impl HybridPool {
     /// Connections that have a thread.
     pub(super) fn kept(&self) -> impl Iterator<Item = Arc<Connection>> {
-        lock(&self.kept).values().cloned().collect::<Vec<_>>().into_iter()
+        lock(&self.kept).values().map(|(it, _)| it.clone()).collect::<Vec<_>>().into_iter()
     }
 
-    /// One that has been counted.
+    fn keep(&self, connection: &Arc<Connection>) {
+        lock(&self.kept).entry(connection.id).or_insert_with(|| (connection.clone(), 0)).1 += 1;
+    }
+
+    fn leave(&self, connection: &Connection) {
+        let mut kept = lock(&self.kept);
+        if let Some((_, threads)) = kept.get_mut(&connection.id) {
+            *threads -= 1;
+            if *threads == 0 {
+                kept.remove(&connection.id);
+            }
+        }
+    }
+
+    /// One that is counted among those that wait.
     fn start_thread(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
         let (hybrid_pool, shared) = (self.clone(), shared.clone());
-        spawn("ironorb-hybrid", move || hybrid_pool.run(&shared))
+        let threads = shared.orb.server_threads.clone();
+        threads.spawn("ironorb-hybrid", move || hybrid_pool.run(&shared))
+    }
+
+    /// Has a thread that has done something else wait for any connection, if too few do. Returns when it is to end.
+    pub(super) fn join(self: &Arc<Self>, shared: &Arc<Shared>) {
+        if self.wait_again() {
+            self.run(shared);
+        }
     }
 
     fn run(self: &Arc<Self>, shared: &Arc<Shared>) {
@@ -72,7 +92,12 @@ impl HybridPool {
         let mut current_request = CurrentRequest::default();
         while let Some(connection) = pool::next(shared, pool) {
             self.leave_waiting(shared);
-            self.keep_to(&connection, shared, pool, &mut current_request);
+            // A connection that is ready for another reason as well is found once more.
+            if connection.wants_help.swap(false, Ordering::SeqCst) {
+                blocked_servant_monitor::go_on_with_wanted(&connection, shared);
+            } else {
+                self.keep_to(&connection, shared, pool, &mut current_request);
+            }
             if !self.wait_again() {
                 return;
             }
@@ -84,29 +109,23 @@ impl HybridPool {
         if self.waiting.fetch_sub(1, Ordering::SeqCst) > 1 {
             return;
         }
-        let may_start = |threads: usize| (threads < self.threads_max).then_some(threads + 1);
-        if self.threads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may_start).is_err() {
+        if shared.orb.server_threads.is_at_bound() {
             return;
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);
         if self.start_thread(shared).is_err() {
             self.waiting.fetch_sub(1, Ordering::SeqCst);
-            self.threads.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
     /// False when enough others wait: this thread ends.
     fn wait_again(&self) -> bool {
         let may_wait = |waiting: usize| (waiting < WAITING_MAX).then_some(waiting + 1);
-        let waits = self.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may_wait).is_ok();
-        if !waits {
-            self.threads.fetch_sub(1, Ordering::SeqCst);
-        }
-        waits
+        self.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may_wait).is_ok()
     }
 
-    /// Nobody waits for the other connections.
-    fn is_needed(&self) -> bool {
+    /// No thread waits for the other connections.
+    pub(super) fn is_needed(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) == 0
     }
 
@@ -120,9 +139,9 @@ impl HybridPool {
         if connection.is_stalled() {
             return; // the thread that waits for the peer brings it back
         }
-        lock(&self.kept).insert(connection.id, connection.clone());
+        self.keep(connection);
         let disposition = self.serve(connection, current_request);
-        lock(&self.kept).remove(&connection.id);
+        self.leave(connection);
         connection.take_large_back(current_request);
         match disposition {
             Disposition::Stalled => {}

@@ -49,9 +49,18 @@ impl Drop for Permit {
     }
 }
 
-/// Answers a request for which there is no room, if anybody waits for that.
+/// Why there is no room for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// As many are in flight as may be.
+    Requests,
+    /// All threads are taken, and no servant returns.
+    Threads,
+}
+
+/// Answers a request for which there is no room, if its client waits for that.
 #[cold]
-pub(super) fn refuse(message: &Message, sink: &dyn ReplySink) {
+pub(super) fn refuse(message: &Message, sink: &dyn ReplySink, lack: Lack) {
     let Ok(request) = message.parse_request() else {
         return sink.with(&mut ServerConnection::protocol_error);
     };
@@ -59,7 +68,7 @@ pub(super) fn refuse(message: &Message, sink: &dyn ReplySink) {
         return;
     }
     let encoding = Encoding::native(request.version, TransmissionCodeSets::UNNEGOTIATED);
-    let refusal = too_many();
+    let refusal = too_many(lack);
     sink.with(&mut |connection| {
         // A system exception can always be written.
         let _ = connection.raise(encoding, request.id, EncodedContexts::EMPTY, &refusal);
@@ -67,10 +76,14 @@ pub(super) fn refuse(message: &Message, sink: &dyn ReplySink) {
 }
 
 /// CORBA 3.3 part 1, annex A: the minor code stands for requests that are discarded for want of resources.
-fn too_many() -> SystemException {
+fn too_many(lack: Lack) -> SystemException {
     let (kind, minor) = (SystemExceptionKind::Transient, MinorCode::TRANSIENT_DISCARDED);
-    SystemException::new(kind, minor, CompletionStatus::No)
-        .with_detail("the server carries out as many requests as it may (serverRequestsMax)")
+    SystemException::new(kind, minor, CompletionStatus::No).with_detail(match lack {
+        Lack::Requests => "the server carries out as many requests as it may (serverRequestsMax)",
+        Lack::Threads => {
+            "all threads of the server wait, perhaps for the caller (concurrency hybrid:N, serverThreadsMax)"
+        }
+    })
 }
 
 /// Where the reply of a request goes that is counted: by way of `S`, now or after the upcall.
@@ -124,6 +137,10 @@ where
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {
         self.sink.on_cancel(id, then);
+    }
+
+    fn is_client_gone(&self) -> bool {
+        self.sink.is_client_gone()
     }
 
     fn client(&self) -> Option<u64> {

@@ -7,14 +7,16 @@
 use std::io;
 use std::sync::Arc;
 
+use super::Shared;
 use super::connection::{Connection, CurrentRequest, WorkLookup};
 use super::pool::{self, Pool};
-use super::{Shared, spawn};
 
 pub(super) fn start(shared: &Arc<Shared>, threads: usize) -> io::Result<()> {
-    for _ in 0..threads.max(1) {
+    let threads = threads.min(shared.orb.config.server_threads_max).max(1);
+    for _ in 0..threads {
         let shared = shared.clone();
-        spawn("ironorb-pool", move || {
+        let counted = shared.orb.server_threads.clone();
+        counted.spawn_beyond("ironorb-pool", move || {
             if let Some(pool) = &shared.pool {
                 let mut current_request = CurrentRequest::default();
                 while let Some(connection) = pool::next(&shared, pool) {

@@ -10,6 +10,8 @@ mod pool;
 mod reactor;
 mod receiving;
 mod thread_per_connection;
+pub(crate) mod threads;
+pub(crate) mod unread;
 pub(crate) mod work;
 
 use std::collections::HashMap;
@@ -24,8 +26,10 @@ use crate::net::{Address, Endpoint, Listener, Stream};
 use crate::orb::OrbCore;
 use crate::sync::lock;
 use connection::Connection;
+use hybrid::HybridPool;
 use pool::{Delivery, Pool};
 use receiving::Receiving;
+use threads::ThreadPlace;
 
 /// The server's side of an ORB: its listening sockets and connections.
 pub(crate) struct Server {
@@ -49,6 +53,8 @@ struct Shared {
     dedicated: Mutex<HashMap<u64, Arc<Connection>>>,
     /// Who receives on connections that are used both ways.
     receiving: Arc<Receiving>,
+    /// The threads of a hybrid.
+    hybrid_pool: Option<Arc<HybridPool>>,
 }
 
 impl Server {
@@ -80,14 +86,20 @@ impl Server {
             pool,
             dedicated: Mutex::default(),
             receiving: Arc::default(),
+            hybrid_pool: match orb.config.concurrency {
+                ServerConcurrency::Hybrid { .. } => Some(Arc::default()),
+                ServerConcurrency::ThreadPerConnection
+                | ServerConcurrency::LeaderFollowers { .. }
+                | ServerConcurrency::Reactor => None,
+            },
         });
         match orb.config.concurrency {
-            ServerConcurrency::ThreadPerConnection => blocked_servant_monitor::start(&shared, None)?,
+            ServerConcurrency::ThreadPerConnection => blocked_servant_monitor::start(&shared)?,
             ServerConcurrency::LeaderFollowers { threads } => leader_followers::start(&shared, threads)?,
             ServerConcurrency::Reactor => reactor::start(&shared)?,
-            ServerConcurrency::Hybrid { threads_max } => {
-                let hybrid_pool = hybrid::start(&shared, threads_max)?;
-                blocked_servant_monitor::start(&shared, Some(hybrid_pool))?;
+            ServerConcurrency::Hybrid { .. } => {
+                hybrid::start(&shared)?;
+                blocked_servant_monitor::start(&shared)?;
             }
         }
         connection_reaper::start(&shared)?;
@@ -149,7 +161,8 @@ impl Shared {
     fn admit(self: &Arc<Self>, stream: Stream) -> io::Result<()> {
         stream.set_queues(&self.orb.config)?;
         let is_hybrid = matches!(self.orb.config.concurrency, ServerConcurrency::Hybrid { .. });
-        let has_own_thread = self.has_own_thread_to_give();
+        let own_thread = self.own_thread_to_give();
+        let has_own_thread = own_thread.is_some();
         if is_hybrid && !has_own_thread {
             stream.set_receive_timeout(Some(hybrid::KEPT_FOR))?;
         }
@@ -160,7 +173,10 @@ impl Shared {
         });
         {
             let mut connections = lock(&self.connections);
-            if self.is_stopping() || connections.len() >= self.orb.config.server_connections_max {
+            // Without a thread or a pool there is nothing that would serve it.
+            let has_room = connections.len() < self.orb.config.server_connections_max
+                && (has_own_thread || self.pool.is_some());
+            if self.is_stopping() || !has_room {
                 connection.close_now();
                 return Ok(());
             }
@@ -170,9 +186,10 @@ impl Shared {
         if is_hybrid && has_own_thread {
             lock(&self.dedicated).insert(id, connection.clone());
         }
-        let started = match self.pool_of(&connection) {
-            Some(pool) => pool.add(&connection),
-            None => thread_per_connection::start(self, &connection),
+        let started = match (own_thread, &self.pool) {
+            (Some(place), _) => thread_per_connection::start(self, &connection, place),
+            (None, Some(pool)) => pool.add(&connection),
+            (None, None) => Ok(()), // it has been closed
         };
         if started.is_err() {
             lock(&self.dedicated).remove(&id);
@@ -181,19 +198,36 @@ impl Shared {
         started
     }
 
-    fn has_own_thread_to_give(&self) -> bool {
-        match self.orb.config.concurrency {
+    /// Room for a thread that serves one connection alone, where connections have such threads.
+    fn own_thread_to_give(&self) -> Option<ThreadPlace> {
+        let is_for_each = match self.orb.config.concurrency {
             ServerConcurrency::ThreadPerConnection => true,
             ServerConcurrency::Hybrid { threads_max } => {
                 lock(&self.dedicated).len() < hybrid::dedicated_max(threads_max)
             }
             ServerConcurrency::LeaderFollowers { .. } | ServerConcurrency::Reactor => false,
-        }
+        };
+        if is_for_each { self.orb.server_threads.take() } else { None }
     }
 
     /// Where threads wait for this connection, unless it has one of its own.
     fn pool_of(&self, connection: &Connection) -> Option<&Pool> {
         self.pool.as_ref().filter(|_| !connection.has_own_thread())
+    }
+
+    /// Closes the connections that hold the most unread replies until all hold no more than they may. Must be called without
+    /// the lock of a connection's sending part.
+    #[cold]
+    fn close_worst_readers(&self) {
+        let Some(account) = &self.orb.unread_replies else { return };
+        let connections = lock(&self.connections);
+        while account.is_over() {
+            let worst = connections.values().max_by_key(|connection| connection.unread.bytes());
+            match worst.filter(|connection| connection.unread.bytes() > 0) {
+                Some(connection) => connection.cut_off_reader(account),
+                None => return,
+            }
+        }
     }
 
     /// Closes a connection for which nothing is being carried out any more.

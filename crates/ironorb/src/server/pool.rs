@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, Weak};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::Shared;
 use super::connection::{Connection, OnStall};
-use super::{Shared, spawn};
 use crate::probe::{self, Stage};
 use crate::sync::lock;
 
@@ -39,8 +39,8 @@ pub(super) enum Delivery {
 impl Delivery {
     fn flags(self) -> EventFlags {
         match self {
-            Delivery::Once => EventFlags::IN | EventFlags::ONESHOT,
-            Delivery::Always => EventFlags::IN,
+            Delivery::Once => EventFlags::IN | EventFlags::RDHUP | EventFlags::ONESHOT,
+            Delivery::Always => EventFlags::IN | EventFlags::RDHUP,
         }
     }
 }
@@ -154,6 +154,10 @@ pub(super) fn next(shared: &Shared, pool: &Pool) -> Option<Arc<Connection>> {
                 id => {
                     let found = lock(&shared.connections).get(&id).cloned();
                     if let Some(connection) = found {
+                        let flags = event.flags;
+                        if flags.contains(EventFlags::RDHUP) {
+                            connection.note_client_gone();
+                        }
                         return Some(connection);
                     }
                 }
@@ -170,12 +174,13 @@ pub(super) fn on_stall(shared: &Arc<Shared>, connection: Weak<Connection>) -> On
     let shared = Arc::downgrade(shared);
     Box::new(move || {
         let (Some(shared), Some(connection)) = (shared.upgrade(), connection.upgrade()) else { return false };
+        let threads = shared.orb.server_threads.clone();
         let waits = move || {
             connection.flush_stalled();
             if let Some(pool) = &shared.pool {
                 pool.bring_back(&connection);
             }
         };
-        spawn("ironorb-stalled", waits).is_ok()
+        threads.spawn("ironorb-stalled", waits).is_ok()
     })
 }

@@ -7,13 +7,14 @@
 use std::io;
 use std::sync::Arc;
 
+use super::Shared;
 use super::connection::{Connection, CurrentRequest, WorkLookup};
 use super::pool::{self, Pool};
-use super::{Shared, spawn};
 
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let shared = shared.clone();
-    spawn("ironorb-reactor", move || {
+    let counted = shared.orb.server_threads.clone();
+    counted.spawn_beyond("ironorb-reactor", move || {
         if let Some(pool) = &shared.pool {
             let mut current_request = CurrentRequest::default();
             while let Some(connection) = pool::next(&shared, pool) {

@@ -3,13 +3,18 @@
 use std::io;
 use std::sync::Arc;
 
+use super::Shared;
 use super::connection::{Connection, CurrentRequest};
-use super::{Shared, spawn};
+use super::threads::ThreadPlace;
 use crate::sync::lock;
 
-pub(super) fn start(shared: &Arc<Shared>, connection: &Arc<Connection>) -> io::Result<()> {
+pub(super) fn start(
+    shared: &Arc<Shared>,
+    connection: &Arc<Connection>,
+    place: ThreadPlace,
+) -> io::Result<()> {
     let (shared, served) = (shared.clone(), connection.clone());
-    spawn("ironorb-connection", move || {
+    place.spawn("ironorb-connection", move || {
         let connection = served;
         let mut current_request = CurrentRequest::default();
         while let Ok(()) = connection.wait_for_work(&mut current_request, None) {

@@ -6,7 +6,7 @@ use ironorb_giop::connection::{Incoming, ServerConnection};
 use ironorb_giop::framer::{Buffer, Framer, Refused};
 use ironorb_giop::message::{Message, RequestId, Response};
 
-use super::in_flight::{self, CountedSink};
+use super::in_flight::{self, CountedSink, Lack};
 use crate::adapter::{ReplySink, Session};
 use crate::orb::OrbCore;
 use crate::probe::{self, Stage};
@@ -120,8 +120,16 @@ impl Work {
             None => {
                 // It may be the one that says how to read the next.
                 self.take_note(orb, session, sink);
-                in_flight::refuse(message, sink);
+                in_flight::refuse(message, sink, Lack::Requests);
             }
+        }
+    }
+
+    /// Answers a request that waits for a thread while there is none to be had.
+    pub(crate) fn refuse_for_lack_of_threads(&self, orb: &OrbCore, session: &Session, sink: &dyn ReplySink) {
+        if let Work::Request(message) = self {
+            self.take_note(orb, session, sink);
+            in_flight::refuse(message, sink, Lack::Threads);
         }
     }
 

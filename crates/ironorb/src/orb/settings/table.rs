@@ -262,6 +262,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         |s, v| assign(&mut s.config.transmit_bytes_max, size(v)),
     ),
     once(
+        "transmitMemoryMax",
+        "SIZE | never",
+        "Unread replies of all clients; beyond it the largest holder is closed. Default: 1GiB; never for no limit.",
+        |s, v| assign(&mut s.config.transmit_memory_max, never_or(v, size)),
+    ),
+    once(
         "sendQueueBytes",
         "SIZE",
         "What the system queues of a connection to send. Default: its own choice.",
@@ -293,6 +299,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         "NUMBER | never",
         "Requests of all clients in flight; more get TRANSIENT. Default: never, no limit.",
         |s, v| assign(&mut s.config.server_requests_max, never_or(v, at_least_one)),
+    ),
+    once(
+        "serverThreadsMax",
+        "NUMBER",
+        "Threads that serve clients; at the bound requests wait. Default: 10000.",
+        |s, v| assign(&mut s.config.server_threads_max, at_least_one(v)),
     ),
     once(
         "receiveMemoryMax",

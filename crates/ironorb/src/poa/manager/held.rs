@@ -133,7 +133,8 @@ impl PoaManager {
         // The last first, since each that must wait again stands before the others. Where there is no thread for them they
         // are dropped, which answers them.
         let take_up = move || absent.into_iter().rev().for_each(|request| request.carry_out(Some(&manager)));
-        let _dropped = orb.adapter.threads_for_held().run(take_up);
+        // The bound of the server's threads does not refuse it, as there is one such thread for each adapter that goes.
+        let _dropped = orb.server_threads.spawn_beyond("ironorb-held", take_up);
     }
 
     /// Lets in what is held, as the state now says, if there is anything.
@@ -154,11 +155,15 @@ impl PoaManager {
         let manager = self.clone();
         let work = move || manager.work();
         let is_begun = match is_first {
-            true => std::thread::Builder::new().name("ironorb-held".to_owned()).spawn(work).is_ok(),
+            // The bound of the server's threads does not refuse it: they may all be in servants that wait for it.
+            true => orb.server_threads.spawn_beyond("ironorb-held", work).is_ok(),
             false => threads.run(work).is_ok(),
         };
-        if !is_begun {
-            self.work(); // late is worse than slow
+        match (is_begun, is_first) {
+            (true, _) => {}
+            (false, true) => self.work(), // late is worse than slow
+            // The threads that there are come to the rest.
+            (false, false) => lock(&self.0.held).workers -= 1,
         }
     }
 

@@ -9,10 +9,11 @@ use ironorb_giop::connection::ServerConnection;
 use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
-use super::Connection;
+use super::{Connection, SlowPathFlags};
 use crate::adapter::ReplySink;
 use crate::cancellations::{OnCancel, Watch};
 use crate::generated::call::Results;
+use crate::sync::lock;
 
 /// A request that is being carried out, as the place where its reply goes.
 pub(super) struct PendingReply<'c> {
@@ -89,6 +90,26 @@ impl ReplySink for PendingReply<'_> {
     }
 }
 
+/// A request that is refused while its connection's threads wait. What the peer does not take at once leaves with the next
+/// reply.
+pub(super) struct RefusedAtOnce<'c>(pub(super) &'c Connection);
+
+impl ReplySink for RefusedAtOnce<'_> {
+    fn with(&self, write: &mut dyn FnMut(&mut ServerConnection)) {
+        let mut sender = lock(&self.0.sender);
+        write(&mut sender);
+        self.0.send_what_goes(&mut sender);
+    }
+
+    fn later(&self) -> Option<Box<dyn ReplySink + Send>> {
+        None
+    }
+
+    fn use_bidirectional(&self, listen_points: &[ListenPoint]) {
+        self.0.use_bidirectional(listen_points);
+    }
+}
+
 /// A request whose answer comes after its upcall.
 struct DeferredReply {
     connection: Arc<Connection>,
@@ -132,6 +153,10 @@ impl ReplySink for DeferredReply {
 
     fn is_cancelled(&self, id: RequestId) -> bool {
         self.watch.is_cancelled(&self.connection.cancellations, id)
+    }
+
+    fn is_client_gone(&self) -> bool {
+        self.connection.is_on(SlowPathFlags::CLIENT_GONE) || self.connection.cancellations.is_over()
     }
 
     fn on_cancel(&self, id: RequestId, then: OnCancel) {

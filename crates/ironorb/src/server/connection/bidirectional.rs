@@ -12,12 +12,13 @@ use ironorb_giop::connection::{ConnectionConfig, ServerConnection};
 use ironorb_giop::message::{Message, RequestId};
 use ironorb_giop::service_context::ListenPoint;
 
+use super::answers::RefusedAtOnce;
 use super::progress::RequestCounter;
 use super::{Connection, CurrentRequest, SlowPathFlags, WorkLookup};
 use crate::client::{Acceptor, Backlog};
 use crate::net::{self, Moved};
 use crate::server::work::{Other, Stop, Work};
-use crate::server::{blocked_servant_monitor, spawn};
+use crate::server::{Shared, blocked_servant_monitor};
 use crate::sync::lock;
 
 /// Requests that have come and that no thread has taken.
@@ -80,10 +81,16 @@ impl Waiting {
     fn take(&mut self, config: &ConnectionConfig, progress: &RequestCounter) -> Option<(Work, bool)> {
         let work = self.requests.pop_front()?;
         progress.begin();
+        let resumes = self.has_given(&work, config);
+        Some((work, resumes))
+    }
+
+    /// A request has been taken out. Whether receiving is to go on.
+    fn has_given(&mut self, work: &Work, config: &ConnectionConfig) -> bool {
         self.backlog.remove(work.bytes());
         let resumes = self.is_paused && self.backlog.is_half_empty(config);
         self.is_paused &= !resumes;
-        Some((work, resumes))
+        resumes
     }
 
     /// Takes a request out that its client no longer waits for; false when it is not there.
@@ -96,6 +103,15 @@ impl Waiting {
             }
             None => false,
         }
+    }
+
+    /// Takes the first request out that its client waits for, to be refused, and whether receiving is to go on.
+    fn take_awaited(&mut self, config: &ConnectionConfig, progress: &RequestCounter) -> Option<(Work, bool)> {
+        let is_awaited = |work: &Work| matches!(work, Work::Request(_)) && work.wants_answer();
+        let work = self.requests.iter().position(is_awaited).and_then(|at| self.requests.remove(at))?;
+        progress.begin();
+        let resumes = self.has_given(&work, config);
+        Some((work, resumes))
     }
 
     /// Nobody is left to hear their answers, and their servants would call a client that is gone: threads that others need
@@ -167,7 +183,8 @@ impl Connection {
                 }
             }
         };
-        spawn("ironorb-handover", hands_over).is_ok()
+        // Else the call that is being made would never be answered.
+        self.orb.server_threads.spawn_beyond("ironorb-handover", hands_over).is_ok()
     }
 
     /// False when there is no thread to be had.
@@ -348,6 +365,24 @@ impl Connection {
         }
     }
 
+    /// Refuses the requests that wait for a thread, if servants wait for the client, which may itself wait for one of these.
+    /// Called where there is no thread to be had. Never waits for the peer.
+    pub(in crate::server) fn refuse_what_may_be_awaited(&self, server: &Shared) {
+        let Some(inbox) = self.inbox.get() else { return };
+        if !self.calls.get().is_some_and(|link| link.is_called()) {
+            return;
+        }
+        while lock(&self.sender).transmit().pending_bytes() == 0 {
+            let taken = lock(&inbox.state).take_awaited(&self.orb.config.connection, &self.progress);
+            let Some((work, resumes)) = taken else { return };
+            self.resume(resumes);
+            work.refuse_for_lack_of_threads(&self.orb, &self.session, &RefusedAtOnce(self));
+            if self.progress.end(false) && self.ending.load(Ordering::SeqCst) {
+                return server.close(self);
+            }
+        }
+    }
+
     fn resume(&self, resumes: bool) {
         if resumes && !self.receive_elsewhere() {
             self.fail();
@@ -390,7 +425,7 @@ impl Acceptor for Connection {
             let connection = self.itself.upgrade();
             let waits = move || connection.iter().for_each(|connection| connection.flush_stalled());
             // A pool has tried already.
-            if self.on_stall.is_some() || spawn("ironorb-stalled", waits).is_err() {
+            if self.on_stall.is_some() || self.orb.server_threads.spawn("ironorb-stalled", waits).is_err() {
                 self.give_up(&mut sender);
             }
         }

@@ -6,8 +6,10 @@ use std::sync::atomic::Ordering;
 use ironorb_giop::framer::Framer;
 use ironorb_giop::message::RequestId;
 
+use super::answers::PendingReply;
 use super::{Connection, NoWork, SlowPathFlags};
 use crate::cancellations::{Cancelled, OnCancel};
+use crate::coarse_instant::CoarseInstant;
 use crate::net;
 use crate::server::work::Work;
 use crate::sync::lock;
@@ -31,16 +33,52 @@ impl Connection {
     /// What has arrived where there is a [`SlowPathFlags`], counted.
     #[cold]
     pub(super) fn next_on_slow_path(&self, framer: &mut Framer) -> Result<Option<Work>, NoWork> {
-        if self.is_on(SlowPathFlags::OF_RECEIVING & !SlowPathFlags::CANCELLED) {
+        if self.is_on(SlowPathFlags::OF_RECEIVING & !(SlowPathFlags::CANCELLED | SlowPathFlags::CLIENT_GONE))
+        {
             return Err(NoWork::SlowPath);
         }
         let work = Work::next_or_reply(framer, |message| self.take_reply(message));
-        let work = work.map_err(|other| self.deal_with(other))?;
-        if let Some(work) = &work {
-            self.note_request(work);
-            self.progress.begin();
+        let Some(work) = work.map_err(|other| self.deal_with(other))? else { return Ok(None) };
+        if self.is_on(SlowPathFlags::CLIENT_GONE) && work.wants_answer() {
+            // It may tell how to read a oneway behind it.
+            work.take_note(&self.orb, &self.session, &PendingReply::of(self));
+            framer.recycle(work.into_buffer());
+            return Err(NoWork::Again);
         }
-        Ok(work)
+        self.note_request(&work);
+        self.progress.begin();
+        Ok(Some(work))
+    }
+
+    /// Looks whether the client has closed the connection, before a request is carried out that came with others: their
+    /// servants may have taken long. At most once in each tick of the system's clock, so that requests that are served
+    /// quickly do not pay for it.
+    #[inline]
+    pub(super) fn look_for_client(&self, framer: &Framer) {
+        if framer.holds_bytes() {
+            self.look_for_client_again();
+        }
+    }
+
+    #[cold]
+    fn look_for_client_again(&self) {
+        let CoarseInstant(now) = CoarseInstant::now();
+        if self.client_seen.swap(now, Ordering::Relaxed) != now && net::is_hung_up(&self.stream) {
+            self.note_client_gone();
+        }
+    }
+
+    /// The client has closed the connection: nothing would read the replies to requests that have come before, so they are
+    /// not carried out. Oneways are: their client may have ended on purpose.
+    pub(in crate::server) fn note_client_gone(&self) {
+        self.slow_path_flags.fetch_or(SlowPathFlags::CLIENT_GONE, Ordering::SeqCst);
+    }
+
+    /// Looks whether the client has closed the connection, where threads may be kept by servants for long.
+    pub(in crate::server) fn look_for_client_now(&self) {
+        if !self.is_on(SlowPathFlags::CLIENT_GONE) && net::is_hung_up(&self.stream) {
+            self.note_client_gone();
+        }
     }
 
     /// A request has come: what the client has said before is not about this one. Called under the lock of `receiver`.

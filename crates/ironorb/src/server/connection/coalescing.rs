@@ -220,6 +220,15 @@ impl Connection {
         }
     }
 
+    /// Has what the peer does not take at once sent when the upcall is over.
+    #[cold]
+    pub(super) fn hold_until_after_upcall(&self) {
+        let coalescing = &self.coalescing;
+        coalescing.held_since_ns.store(0, Ordering::Relaxed);
+        coalescing.state.fetch_and(!State::MORE, Ordering::Relaxed);
+        coalescing.state.fetch_or(State::HELD, Ordering::Relaxed);
+    }
+
     #[cold]
     fn send_held(&self) {
         self.with(|_| {});

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use ironorb_giop::connection::ServerConnection;
 
-use super::super::spawn;
 use super::{Connection, SlowPathFlags};
 use crate::net::{self, Moved, PIECES_MAX, Shutdown};
 use crate::sync::lock;
@@ -23,7 +22,7 @@ impl Connection {
         }
         write(&mut sender);
         self.note_sent();
-        drop(self.flush(sender));
+        drop(self.flush(sender, |sender| self.flush_slowly(sender)));
     }
 
     /// The same for a reply, which may wait for those of requests that have come with its own.
@@ -37,7 +36,7 @@ impl Connection {
         if self.holds(&mut sender) {
             return;
         }
-        drop(self.flush(sender));
+        drop(self.flush(sender, |sender| self.leave_for_after_upcall(sender)));
     }
 
     /// Sends what the peer takes now of what lies in pieces, for one who writes and so has the sending part.
@@ -95,21 +94,40 @@ impl Connection {
         if self.stalled.swap(true, Ordering::SeqCst) {
             return true; // it sends ours as well
         }
-        let started = spawn("ironorb-stalled", move || connection.flush_stalled()).is_ok();
+        let threads = self.orb.server_threads.clone();
+        let started = threads.spawn("ironorb-stalled", move || connection.flush_stalled()).is_ok();
         self.stalled.store(started, Ordering::SeqCst);
         started
     }
 
     /// Sends everything that waits, or what the peer takes now if the rest is left to another thread.
     #[inline(always)] // a step of every call
-    fn flush<'c>(&'c self, mut sender: MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection> {
+    fn flush<'c>(
+        &'c self,
+        mut sender: MutexGuard<'c, ServerConnection>,
+        slowly: impl FnOnce(MutexGuard<'c, ServerConnection>) -> MutexGuard<'c, ServerConnection>,
+    ) -> MutexGuard<'c, ServerConnection> {
         while sender.transmit().pending_bytes() > 0 {
             match net::send_now(&self.stream, sender.transmit().poll_transmit()) {
                 Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
-                Ok(Moved::Nothing | Moved::End) => return self.flush_slowly(sender),
+                Ok(Moved::Nothing | Moved::End) => return slowly(sender),
                 Err(_) => self.give_up(&mut sender),
             }
         }
+        sender
+    }
+
+    /// The peer does not take a whole reply now. The thread waits for it when the upcall is over and the results are gone
+    /// from which the reply was written, so that they do not take their memory twice.
+    #[cold]
+    fn leave_for_after_upcall<'c>(
+        &'c self,
+        mut sender: MutexGuard<'c, ServerConnection>,
+    ) -> MutexGuard<'c, ServerConnection> {
+        if self.on_stall.is_none() || !self.leave_to_another(&sender) {
+            self.hold_until_after_upcall();
+        }
+        self.note_clogged(&mut sender);
         sender
     }
 
@@ -121,6 +139,10 @@ impl Connection {
         if self.leave_to_another(&sender) {
             // Whoever waits may have seen less of it.
             self.note_clogged(&mut sender);
+            return sender;
+        }
+        if self.is_on_receivers_thread() {
+            self.give_up(&mut sender); // all threads are taken, and no peer may keep this one
             return sender;
         }
         self.send_down_to(sender, 0)
@@ -153,6 +175,7 @@ impl Connection {
                 Ok(Moved::Bytes(count)) => sender.transmit().transmitted(count),
                 Ok(Moved::Nothing | Moved::End) => {
                     self.note_clogged(&mut sender);
+                    self.note_unread(&mut sender);
                     // Others may send as well: what they get through counts.
                     let sent = sender.transmit().sent_position();
                     let since = match stuck {
@@ -161,6 +184,7 @@ impl Connection {
                     };
                     stuck = Some((sent, since));
                     drop(sender);
+                    self.keep_unread_within_limits();
                     let left = self.orb.config.transmit_timeout.saturating_sub(since.elapsed());
                     let _ = net::wait_writable(&self.stream, Some(left));
                     sender = lock(&self.sender);
@@ -172,7 +196,25 @@ impl Connection {
             }
         }
         self.note_clogged(&mut sender);
+        self.note_unread(&mut sender);
         sender
+    }
+
+    /// Counts what the peer does not read, in no more memory than it needs.
+    fn note_unread(&self, sender: &mut ServerConnection) {
+        let transmit = sender.transmit();
+        let bytes = if transmit.pending_bytes() > 0 { transmit.release_sent() } else { 0 };
+        if let Some(account) = &self.orb.unread_replies {
+            self.unread.set(bytes, account);
+        }
+    }
+
+    fn keep_unread_within_limits(&self) {
+        if self.orb.unread_replies.as_ref().is_some_and(|account| account.is_over())
+            && let Some(server) = self.server.upgrade()
+        {
+            server.close_worst_readers();
+        }
     }
 
     /// Tells the others whether to go on with requests. In a pool `stalled` tells it.

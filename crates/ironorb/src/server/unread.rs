@@ -1,0 +1,57 @@
+//! Replies that clients do not read, and the limit of what those of all connections take together. Knows no connection.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The account of all connections of a server.
+#[derive(Debug)]
+pub(crate) struct UnreadReplies {
+    bytes_max: usize,
+    bytes: AtomicUsize,
+}
+
+impl UnreadReplies {
+    pub(crate) fn new(bytes_max: usize) -> UnreadReplies {
+        UnreadReplies { bytes_max, bytes: AtomicUsize::new(0) }
+    }
+
+    /// Whether connections hold more than they may together.
+    pub(super) fn is_over(&self) -> bool {
+        self.bytes.load(Ordering::SeqCst) > self.bytes_max
+    }
+}
+
+/// One connection's part of it.
+#[derive(Debug, Default)]
+pub(super) struct UnreadPart(AtomicUsize);
+
+impl UnreadPart {
+    pub(super) fn bytes(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// The connection holds so many bytes from now on.
+    pub(super) fn set(&self, bytes: usize, account: &UnreadReplies) {
+        let before = self.0.swap(bytes, Ordering::SeqCst);
+        // Two steps, which concern different connections: the sum is never below what they hold.
+        account.bytes.fetch_add(bytes, Ordering::SeqCst);
+        account.bytes.fetch_sub(before, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up() {
+        let account = UnreadReplies::new(100);
+        let (one, other) = (UnreadPart::default(), UnreadPart::default());
+        one.set(60, &account);
+        other.set(40, &account);
+        assert!(!account.is_over());
+        other.set(41, &account);
+        assert!(account.is_over());
+        one.set(0, &account);
+        assert_eq!((account.is_over(), account.bytes.load(Ordering::SeqCst), other.bytes()), (false, 41, 41));
+    }
+}

@@ -1,0 +1,154 @@
+//! What replies take that clients do not read, by what is asked of the allocator.
+
+// A counting allocator cannot be written without it.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Read;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ironorb::{Orb, OrbConfig, ServerConcurrency, SystemException, TypedRef};
+use ironorb_tests::wires::{ExchangeRef, Listener, ListenerRef};
+use ironorb_tests::{eventually, raw};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+static BYTES: AtomicIsize = AtomicIsize::new(0);
+
+struct Counting;
+
+// SAFETY: all of it is the system's allocator; the counter is beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+const ALL: [ServerConcurrency; 5] = [
+    ServerConcurrency::ThreadPerConnection,
+    ServerConcurrency::LeaderFollowers { threads: 4 },
+    ServerConcurrency::Reactor,
+    // The first connections have threads of their own.
+    ServerConcurrency::Hybrid { threads_max: 4096 },
+    ServerConcurrency::Hybrid { threads_max: 24 },
+];
+
+/// Answers `filled` with so many bytes.
+struct Generous {
+    bytes: usize,
+    asked: AtomicUsize,
+}
+
+impl Listener for Generous {
+    fn heard(&self, _: Option<&ExchangeRef>, _: i32) -> Result<i32, SystemException> {
+        Ok(1)
+    }
+
+    fn told(&self, _: &str) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn filled(&self, _: &[u8]) -> Result<Vec<u8>, SystemException> {
+        let reply = vec![7; self.bytes];
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(reply)
+    }
+}
+
+fn server(
+    concurrency: ServerConcurrency,
+    bytes: usize,
+    settings: impl FnOnce(&mut OrbConfig),
+) -> (Orb, Arc<Generous>, ListenerRef) {
+    let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
+    // So that it is known what the system takes.
+    builder.config().send_queue_bytes = Some(64 << 10);
+    builder.config().transmit_timeout = Duration::from_secs(300);
+    settings(builder.config());
+    let server = builder.build().unwrap();
+    let generous = Arc::new(Generous { bytes, asked: AtomicUsize::new(0) });
+    let listener = server.root_poa().activate_shared(generous.clone()).unwrap();
+    (server, generous, listener)
+}
+
+fn ask(listener: &ListenerRef) -> TcpStream {
+    let port = listener.object().ior().iiop_profiles().next().unwrap().port();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    raw::write(&mut stream, &raw::request(listener.object(), "filled", &[0; 4]));
+    stream
+}
+
+/// One test, for it counts what all of the process takes.
+#[test]
+fn unread_replies_take_what_they_must() {
+    ALL.into_iter().for_each(takes_no_more_than_the_replies);
+    ALL.into_iter().for_each(takes_no_more_than_it_may);
+}
+
+fn takes_no_more_than_the_replies(concurrency: ServerConcurrency) {
+    const CONNECTIONS: usize = 10;
+    const REPLY_BYTES: usize = 8 << 20;
+    const SLACK_BYTES: isize = 1 << 20;
+    let (server, generous, listener) = server(concurrency, REPLY_BYTES, |_| {});
+    let before = BYTES.load(Ordering::Relaxed);
+    let streams: Vec<TcpStream> = (0..CONNECTIONS).map(|_| ask(&listener)).collect();
+    eventually("all are answered", || generous.asked.load(Ordering::SeqCst) == CONNECTIONS);
+    let taken = || BYTES.load(Ordering::Relaxed) - before;
+    let replies = (CONNECTIONS * REPLY_BYTES) as isize;
+    eventually("results are gone that have been written", || taken() <= replies + SLACK_BYTES);
+    println!("{concurrency:?}: {} KiB for each unread reply of 8 MiB", (taken() / 10) >> 10);
+    for mut stream in streams {
+        assert!(raw::read_message(&mut stream).len() > REPLY_BYTES);
+    }
+    eventually("nothing is kept", || taken() <= SLACK_BYTES);
+    server.shutdown(true).unwrap();
+}
+
+fn takes_no_more_than_it_may(concurrency: ServerConcurrency) {
+    const CONNECTIONS: usize = 12;
+    const REPLY_BYTES: usize = 2 << 20;
+    const LIMIT_BYTES: usize = 8 << 20;
+    let limit = |config: &mut OrbConfig| config.transmit_memory_max = Some(LIMIT_BYTES);
+    let (server, generous, listener) = server(concurrency, REPLY_BYTES, limit);
+    let before = BYTES.load(Ordering::Relaxed);
+    let streams: Vec<TcpStream> = (0..CONNECTIONS).map(|_| ask(&listener)).collect();
+    eventually("all are answered", || generous.asked.load(Ordering::SeqCst) == CONNECTIONS);
+    eventually("it is no more than there may be", || {
+        BYTES.load(Ordering::Relaxed) - before <= (LIMIT_BYTES + (1 << 20)) as isize
+    });
+    // Whether a reply comes whole tells whose connections have been closed.
+    let read_all = |mut stream: TcpStream| {
+        let (mut taken, mut space) = (0, vec![0; 1 << 20]);
+        while taken <= REPLY_BYTES
+            && let Ok(count @ 1..) = stream.read(&mut space)
+        {
+            taken += count;
+        }
+        taken > REPLY_BYTES
+    };
+    let whole = streams.into_iter().map(read_all).filter(|is_whole| *is_whole).count();
+    // The system has taken a part of each, but not a quarter.
+    assert!((1..=6).contains(&whole), "{whole} for {concurrency:?}");
+    // There is room again.
+    assert!(read_all(ask(&listener)), "{concurrency:?}");
+    server.shutdown(true).unwrap();
+}
