@@ -1,11 +1,39 @@
-//! IronORB: an object request broker.
+//! IronORB: a CORBA object request broker.
 //!
-//! A program makes an [`Orb`], activates servants in its [`Poa`] and calls others through typed references,
-//! which a build script generates from IDL with `ironorb-build`. Calls are synchronous and made by the
-//! calling thread itself; nothing here needs an async runtime, and there is no global state.
+//! A program makes an [`Orb`], activates servants in its [`Poa`] and calls objects through typed references, which a build
+//! script generates from IDL with `ironorb-build`. The calling thread makes its calls itself. Nothing here needs an async
+//! runtime, and there is no global state.
 //!
-//! Nothing here knows a particular service, and no public type belongs to another crate but those of the
-//! protocol core, [`ironorb_giop`].
+//! ```no_run
+//! use ironorb::Orb;
+//!
+//! fn main() -> Result<(), ironorb::Error> {
+//!     let orb = Orb::builder().arguments(&mut std::env::args().collect()).endpoint("iiop://:2810")?.build()?;
+//!     // With code generated from IDL: `orb.root_poa().activate(Servant)?` and `orb.resolve::<BankRef>(url)?`.
+//!     let object = orb.string_to_object("corbaloc::localhost:2809/NameService")?;
+//!     println!("{}", object.to_ior_string());
+//!     orb.run()?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Where to begin
+//!
+//! | to | see |
+//! |---|---|
+//! | make and configure an ORB | [`Orb::builder`], [`OrbBuilder`], [`settings`] |
+//! | serve objects | [`Poa::activate`], [`poa`] |
+//! | find and call objects | [`Orb::resolve`], [`TypedRef`], [`ObjectRef`], [`naming`] |
+//! | call without waiting, answer later | [`Pending`], [`Deferred`], [`Reply`] |
+//! | set timeouts and other policies of calls | [`with_timeout`], [`InvocationPolicies`] |
+//! | handle errors | [`Error`], [`SystemException`], [`MinorCode`] |
+//! | call and serve without generated code | [`dynamic`], [`Any`], [`dyn_any`], [`ifr`] |
+//! | see every request come and go | [`interceptor`] |
+//! | pass values by graph | [`Value`], [`Link`], [`ValueGraph`] |
+//! | bring another network | [`engine`] |
+//!
+//! Nothing here knows a particular service, and no public type belongs to another crate but those of the protocol core,
+//! [`ironorb_giop`].
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +49,8 @@ mod deadline;
 pub mod dynamic;
 mod endpoint;
 pub mod engine;
+mod error;
+#[doc(hidden)]
 pub mod generated;
 pub mod ifr;
 pub mod interceptor;
@@ -44,37 +74,47 @@ mod server;
 mod sync;
 mod waiting;
 
-pub use codec::Codec;
+// The ORB and its configuration.
 pub use config::{
     BadConcurrency, BareExceptions, Demultiplexing, ObjectLookup, OperationLookup, OrbConfig,
     ServerConcurrency, Transport, Waiting,
 };
-pub use context::Context;
-pub use deadline::{set_thread_timeout, with_timeout};
 pub use endpoint::BadAddress;
-pub use generated::{Call, Deferred, Replied, Reply};
-pub use ironorb_giop as giop;
-pub use ironorb_giop::any::{Any, ExtractError};
-pub use ironorb_giop::cdr::{LongDouble, WString};
-pub use ironorb_giop::dyn_any;
-pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
-pub use ironorb_giop::fixed::{Decimal, Fixed, FixedError};
-pub use ironorb_giop::minor::MinorCode;
-pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
-pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph};
-pub use ironorb_giop::version::Version;
-pub use messaging::{
-    InvocationPolicies, OnewayBatching, Rebind, SyncScope, set_thread_policies, thread_policies,
-};
 pub use net::Endpoint;
-pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use orb::{
     BuildError, CONFIG_FILE_VARIABLE, INIT_REF_VARIABLE, InitialReference, Orb, OrbBuilder, Setting,
     SettingError, settings,
 };
-pub use pending::Pending;
+
+// Objects and servants.
+pub use generated::{Call, Deferred, Replied, Reply};
+pub use object::{ObjectRef, TypedRef, WireProfile, nil_reference};
 pub use poa::{Poa, PoaPolicies};
 pub use servant::{Servant, servant};
+
+// Calls.
+pub use context::Context;
+pub use deadline::{set_thread_timeout, with_timeout};
+pub use messaging::{
+    InvocationPolicies, OnewayBatching, Rebind, SyncScope, set_thread_policies, thread_policies,
+};
+pub use pending::Pending;
+
+// Errors.
+pub use error::Error;
+pub use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
+pub use ironorb_giop::minor::MinorCode;
+
+// Data.
+pub use codec::Codec;
+pub use ironorb_giop as giop;
+pub use ironorb_giop::any::{Any, ExtractError};
+pub use ironorb_giop::cdr::{LongDouble, WString};
+pub use ironorb_giop::dyn_any;
+pub use ironorb_giop::fixed::{Decimal, Fixed, FixedError};
+pub use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef, Typed};
+pub use ironorb_giop::value::{Link, Value, ValueBase, ValueGraph, ValueId};
+pub use ironorb_giop::version::Version;
 
 /// Brings in what `ironorb-build` generated from `idl/NAME.idl`: `ironorb::include_idl!("bank");`
 #[macro_export]

@@ -1,6 +1,7 @@
 //! [`Value`], by which programs hold values, and [`Link`], by which values hold each other.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -48,6 +49,13 @@ impl<T: ?Sized> Value<T> {
     /// What is known of its most derived type.
     pub fn info(&self) -> &'static ValueInfo {
         self.base().info()
+    }
+
+    /// Which value it is: equal for all handles to one value, whatever their formal types, and for no two values that
+    /// live at the same time. May be used again for another value when the last handle to this one's graph has gone.
+    pub fn id(&self) -> ValueId {
+        let (owner, index) = self.node.identity();
+        ValueId { owner, index }
     }
 
     /// True when both are the same value, not merely equal ones.
@@ -99,6 +107,21 @@ impl<T: ?Sized> PartialEq for Value<T> {
 }
 
 impl<T: ?Sized> Eq for Value<T> {}
+
+/// By identity, as equality is: the hash of [`Value::id`]. It does not change with the state.
+impl<T: ?Sized> Hash for Value<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+/// Which value a handle leads to; made by [`Value::id`]. For tables of values that have been seen, such as the nodes of a
+/// graph that is walked. Keeps no value alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ValueId {
+    owner: usize,
+    index: u32,
+}
 
 /// The state; what it links to is only named, so that a cycle has an end.
 impl<T: ?Sized> fmt::Debug for Value<T> {

@@ -118,7 +118,7 @@ pub use abstract_interface::Abstract;
 pub use custom::{CustomMarshal, DataInput, DataOutput};
 pub use frame::OpenValue;
 pub use graph::{Place, ValueGraph};
-pub use handle::{Link, Value};
+pub use handle::{Link, Value, ValueId};
 pub use header::{ValueHeader, ValueStart};
 pub use ids::{VALUE_ID_BYTES_MAX, VALUE_IDS_MAX, ValueIds};
 pub use info::{

@@ -23,6 +23,16 @@ fn read(bytes: &[u8]) -> Result<Option<Value<Item>>, Malformed> {
 }
 
 #[test]
+fn handles_to_one_value_have_one_identity_and_hash() {
+    let (value, alike) = (Value::new(Item::default()), Value::new(Item::default()));
+    assert_eq!(value.clone().id(), value.id());
+    assert_ne!(value.id(), alike.id(), "equal states, but two values");
+    let seen: std::collections::HashSet<_> = [value.clone(), value.clone(), alike.clone()].into();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(value.downcast::<dyn ValueBase>().unwrap().id(), value.id(), "whatever its formal type");
+}
+
+#[test]
 fn null_single_shared_and_cyclic() {
     assert_eq!(read(&bytes_of(&None)).unwrap(), None);
 

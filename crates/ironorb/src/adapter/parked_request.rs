@@ -7,10 +7,9 @@ use ironorb_giop::message::Message;
 
 use super::ReplySink;
 use super::serving::{WaitCause, answer_locate, nobody_takes_it};
-use crate::Any;
 use crate::generated::Raised;
 use crate::generated::call::{Later, Responder};
-use crate::interceptor::FreshSlots;
+use crate::interceptor::{FreshSlots, SlotValue};
 use crate::orb::OrbCore;
 use crate::poa::{HoldMode, MainThreadRequest, PoaManager, Refusal};
 
@@ -29,7 +28,7 @@ enum ReplyDestination {
         later: Later,
         code_sets: TransmissionCodeSets,
         /// What interceptors have put into the slots.
-        slots: Option<Vec<Any>>,
+        slots: Option<Vec<SlotValue>>,
     },
     Locate(Box<dyn ReplySink + Send>),
 }

@@ -11,7 +11,7 @@
 //! | `ServerRequestInterceptor`, `ServerRequestInfo` | [`ServerInterceptor`], [`ServerRequestInfo`] |
 //! | `IORInterceptor`, `IORInfo` | [`IorInterceptor`], [`IorInfo`] |
 //! | raising a system exception, `ForwardRequest` | [`Interrupt`] |
-//! | `PICurrent` | [`PiCurrent`] |
+//! | `PICurrent` | [`PiCurrent`]; [`Slot`] for values of a Rust type |
 //!
 //! `send_poll` does not exist: a call that does not wait for its reply is an ordinary one whose end is seen by the thread
 //! that receives it.
@@ -24,8 +24,8 @@ mod server;
 
 pub(crate) use client::{Attempt, ClientChain};
 pub use client::{ClientInterceptor, ClientRequestInfo};
-pub(crate) use current::FreshSlots;
-pub use current::{PiCurrent, SlotId};
+pub(crate) use current::{FreshSlots, SlotValue};
+pub use current::{PiCurrent, Slot, SlotId};
 pub(crate) use ior::IorChain;
 pub use ior::{IorInfo, IorInterceptor};
 pub(crate) use outcome::Outcome;

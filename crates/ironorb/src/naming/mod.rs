@@ -236,6 +236,25 @@ impl From<cos_naming::NameComponent> for NameComponent {
     }
 }
 
+/// Says that it is the naming service that cannot be reached, where that is so, and which setting changes that: the caller
+/// has asked for a name and perhaps never gave an address.
+#[cold]
+fn without_service(e: SystemException) -> SystemException {
+    let is_unreachable = e.kind == SystemExceptionKind::Transient
+        && matches!(e.minor, MinorCode::CONNECT_REFUSED | MinorCode::CONNECT_TIMEOUT);
+    if !is_unreachable {
+        return e;
+    }
+    let what = "no naming service can be reached: start one (`ironorb naming serve`), or say where it is by the setting \
+                initRef, as in IRONORB_INIT_REF=\"NameService=corbaloc::host:2809/NameService\" or \
+                -ORBInitRef NameService=corbaloc::host:2809/NameService";
+    let detail = match e.detail() {
+        Some(detail) => format!("{what} ({detail})"),
+        None => what.to_owned(),
+    };
+    e.with_detail(detail)
+}
+
 /// The exceptions of CosNaming without their details.
 enum Fault {
     NotFound(NotFound),
@@ -252,7 +271,7 @@ fn fault(name: &str, fault: Fault) -> NamingError {
         Fault::CannotProceed => NamingError::CannotProceed { name },
         Fault::InvalidName => NamingError::Refused { name },
         Fault::AlreadyBound => NamingError::AlreadyBound { name },
-        Fault::System(e) => NamingError::System(e),
+        Fault::System(e) => NamingError::System(without_service(e)),
     }
 }
 

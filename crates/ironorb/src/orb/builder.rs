@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -232,6 +233,32 @@ impl OrbBuilder {
         self
     }
 
+    /// Where initial references are that nothing else names: `corbaloc::host`, to which `/` and the name are added. Default:
+    /// nowhere, but for the naming service.
+    pub fn default_initial_reference(mut self, url: &str) -> Self {
+        self.settings.default_initial = Some(url.to_owned());
+        self
+    }
+
+    /// The ORB's own name, which [`Orb::id`] gives. Default: empty.
+    pub fn id(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.settings.orb_id);
+        self
+    }
+
+    /// The server's name, which [`Orb::server_id`] gives. Default: empty.
+    pub fn server_id(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.settings.server_id);
+        self
+    }
+
+    /// The file to which is written what was marshalled, by code that was generated to record it, when the ORB stops serving;
+    /// see [`marshal_profile`](crate::marshal_profile). Default: none.
+    pub fn marshal_profile(mut self, file: impl Into<PathBuf>) -> Self {
+        self.settings.marshal_profile = Some(file.into());
+        self
+    }
+
     /// What `resolve_initial_references` gives for a name: the text of a reference.
     pub fn initial_reference(mut self, name: &str, url: &str) -> Self {
         self.settings.set_initial(name, url);
@@ -257,7 +284,7 @@ impl OrbBuilder {
         self
     }
 
-    /// All settings at once, for those that have no method of their own.
+    /// All settings of the configuration at once. Each has a method of its own as well.
     pub fn config(&mut self) -> &mut OrbConfig {
         &mut self.settings.config
     }

@@ -1,6 +1,7 @@
 //! The ORB: what a program makes first and shuts down last (CORBA 3.3 part 1, clause 8.5).
 
 mod builder;
+mod builder_settings;
 mod core;
 mod file_url;
 mod initial;

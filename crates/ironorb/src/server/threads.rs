@@ -94,7 +94,11 @@ mod tests {
             OrbConfig { concurrency: ServerConcurrency::Hybrid { threads_max: 2 }, ..OrbConfig::default() };
         let threads = ServerThreads::new(&config);
         let (end, ends) = mpsc::channel::<()>();
-        threads.spawn("ironorb-test", move || drop(ends.recv())).unwrap();
+        threads
+            .spawn("ironorb-test", move || {
+                let _ = ends.recv();
+            })
+            .unwrap();
         let place = threads.take().unwrap();
         assert!(threads.is_at_bound() && threads.take().is_none());
         assert_eq!(threads.spawn("ironorb-test", || {}).unwrap_err().kind(), io::ErrorKind::WouldBlock);
