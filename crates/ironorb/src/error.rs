@@ -30,7 +30,7 @@ use crate::poa::PoaError;
 /// fn main() -> Result<(), ironorb::Error> {
 ///     let orb = ironorb::Orb::init()?;
 ///     let object = orb.string_to_object("corbaloc::localhost:2810/Bank")?;
-///     println!("{}", object.repository_id());
+///     println!("{}", object.repository_id()?);
 ///     std::fs::write("bank.ior", orb.object_to_string(&object)?)?;
 ///     Ok(())
 /// }
