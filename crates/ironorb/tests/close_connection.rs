@@ -1,4 +1,4 @@
-//! A server once told its clients goodbye while a servant was at work. CloseConnection promises that what is
+//! A server once sent CloseConnection while a servant was at work. CloseConnection promises that what is
 //! not answered was not carried out (CORBA 3.3 part 2, 9.4.7), so the client asked again, and the call was
 //! refused as not carried out, or carried out twice.
 
@@ -6,38 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use ironorb::generated::{Call, LeasePlace, Operation, RefTo, Replied, SystemException, invoke};
-use ironorb::{CompletionStatus, ObjectRef, Orb, Servant, SystemExceptionKind, TypedRef};
-
-static WORK: Operation<'static> = Operation::twoway("work");
-
-trait Worker: Send + Sync {}
-
-#[derive(Clone)]
-struct WorkerRef(ObjectRef, LeasePlace<dyn Worker>);
-
-impl TypedRef for WorkerRef {
-    type Interface = dyn Worker;
-    const REPOSITORY_ID: &'static str = "IDL:ironorb.test/Worker:1.0";
-
-    fn object(&self) -> &ObjectRef {
-        &self.0
-    }
-
-    fn lease_place(&self) -> &LeasePlace<dyn Worker> {
-        &self.1
-    }
-
-    fn from_object(object: ObjectRef) -> Self {
-        WorkerRef(object, LeasePlace::new())
-    }
-}
-
-impl RefTo<dyn Worker> for WorkerRef {
-    fn widen<'s>(servant: &'s (dyn Worker + 'static)) -> &'s (dyn Worker + 'static) {
-        servant
-    }
-}
+use ironorb::dynamic::{DynamicError, OperationDescription, Request};
+use ironorb::generated::{Call, Replied, SystemException};
+use ironorb::{CompletionStatus, Orb, Servant, SystemExceptionKind};
 
 /// Says when it has begun, and goes on when it may.
 struct SlowWorker {
@@ -48,7 +19,7 @@ struct SlowWorker {
 
 impl Servant for SlowWorker {
     fn repository_ids(&self) -> &[&'static str] {
-        &[WorkerRef::REPOSITORY_ID]
+        &["IDL:ironorb.test/Worker:1.0"]
     }
 
     fn dispatch(&self, call: Call<'_>) -> Replied {
@@ -80,16 +51,17 @@ fn a_server_that_stops_while_a_servant_works_does_not_say_that_nothing_was_done(
     let ior = poa.id_to_reference(&id).unwrap().to_ior_string();
 
     let client = Orb::builder().no_endpoint().build().unwrap();
-    let worker = WorkerRef::from_object(client.string_to_object(&ior).unwrap());
+    let worker = client.string_to_object(&ior).unwrap();
     std::thread::scope(|scope| {
         let caller = scope.spawn(|| {
-            let local = |_: &(dyn Worker + 'static)| Ok(());
-            invoke::<dyn Worker, _, (), SystemException>(&worker, &WORK, local, |_| Ok(()), |_| Ok(()))
+            let mut request = Request::new(&worker, OperationDescription::new("work"));
+            request.invoke().map(|_| ())
         });
         has_begun.recv().unwrap();
         server.shutdown(false).unwrap();
-        let e = caller.join().unwrap().unwrap_err();
+        let outcome = caller.join().unwrap();
         end.send(()).unwrap();
+        let Err(DynamicError::System(e)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::Maybe), "{e}");
     });
     assert_eq!(calls.load(Ordering::SeqCst), 1);

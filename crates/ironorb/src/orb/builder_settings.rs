@@ -6,7 +6,7 @@ use ironorb_giop::CharSet;
 use ironorb_giop::message::AddressingDisposition;
 
 use super::OrbBuilder;
-use crate::config::{ObjectLookup, OperationLookup, Transport, Waiting};
+use crate::config::{BareExceptions, ObjectLookup, OperationLookup, Transport, Waiting};
 
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $type:ty => $($field:ident).+;)*) => {
@@ -82,8 +82,11 @@ settings! {
     callback_threads_max: usize => callback_threads_max;
     /// Code set of strings that references made here call native. Default UTF-8.
     native_char_set: CharSet => native_char_set;
-    /// Whether exceptions in an `any` go without their repository id, as omniORB 4.2 wants it. Default no.
-    bare_exceptions: bool => bare_exceptions;
+    /// How exceptions in an `any` are written. Default [`BareExceptions::Auto`]: as each peer writes them itself.
+    bare_exceptions: BareExceptions => bare_exceptions;
+    /// Whether a client sends strings in UTF-8 to a server that converts it, where the standard's order prefers the native code
+    /// set. Default: no.
+    prefer_utf8: bool => prefer_utf8;
     /// How requests of GIOP 1.2 must name their object. Default `None`, any way.
     addressing_demanded: Option<AddressingDisposition> => addressing_demanded;
     /// How the operation that a request names is found, for objects activated from then on. Default by perfect hash.
