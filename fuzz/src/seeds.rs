@@ -65,7 +65,19 @@ pub fn of(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
         }
         _ => {}
     }
+    seeds.extend(found(target, root)?);
     Ok(seeds)
+}
+
+/// Inputs in which a run has found a fault: each is kept, and so is a test from then on.
+fn found(target: &str, root: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let folder = root.join("fuzz/found").join(target);
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    with_extension(&files(&folder)?, "hex")
+        .map(|file| fs::read_to_string(file).map(|text| unhex(text.trim())))
+        .collect()
 }
 
 /// A reference that names two Unix sockets and shared memory.

@@ -11,6 +11,7 @@ pub mod constructs;
 pub mod names;
 pub mod ours;
 pub mod peer;
+pub mod peer_cache;
 pub mod process;
 pub mod results;
 pub mod samples;

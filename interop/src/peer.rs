@@ -1,12 +1,12 @@
 //! The ORBs that IronORB is tested against: their peers, built once for all tests, and their programs. Knows
 //! no case.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::process::{Process, programs};
+use crate::peer_cache::{Recipe, keep_only};
+use crate::process::Process;
 
 /// Another ORB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,32 +64,38 @@ impl Peer {
         BUILT[self as usize].get_or_init(|| self.build())
     }
 
-    /// Builds its peers where that has not been done, and gives their folder.
+    /// Builds its peers where that has not been done, and gives their folder, which lies outside of the tree.
     ///
     /// # Panics
     /// If the ORB is not installed, with the command that installs it, or if the peers cannot be built.
     pub fn build(self) -> PathBuf {
         self.assert_installed();
-        let (sources, folder) = match self {
-            Peer::OmniOrb => ("peers/omniorb", "omniorb-peers"),
-            Peer::JacOrb => ("peers/jacorb", "jacorb-peers"),
+        let this = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let (name, tools, kept): (&str, &[&[&str]], &[&str]) = match self {
+            Peer::OmniOrb => {
+                let tools: &[&[&str]] = &[&["omniidl", "-V"], &["g++", "--version"]];
+                ("omniorb", tools, &["server", "client", "repository"])
+            }
+            Peer::JacOrb => ("jacorb", &[&["javac", "-version"]], &["classpath", "classes"]),
         };
-        let build = programs().join(folder);
-        std::fs::create_dir_all(&build).expect("the target folder can be written");
-        // Tests are several processes, each of which may be the first.
-        let lock = File::create(build.join("lock")).expect("the target folder can be written");
-        lock.lock().expect("a file can be locked");
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
-        let mut make = Command::new("make");
-        make.arg("-j2").arg("-C").arg(&sources).arg(format!("BUILD={}", build.display()));
-        let made = make.output().expect("make has been found");
-        assert!(
-            made.status.success(),
-            "{make:?} failed:\n{}{}",
-            String::from_utf8_lossy(&made.stdout),
-            String::from_utf8_lossy(&made.stderr)
-        );
-        build
+        let peers = this.join("peers").join(name);
+        let recipe = Recipe { name, sources: &[this.join("idl"), peers.clone()], tools };
+        let is_whole = |folder: &Path| {
+            kept.iter().all(|name| folder.join(name).exists())
+                && (self != Peer::JacOrb || has_its_class_path(folder))
+        };
+        recipe.folder(is_whole, |folder| {
+            let mut make = Command::new("make");
+            make.arg("-j2").arg("-C").arg(&peers).arg(format!("BUILD={}", folder.display()));
+            let made = make.output().expect("make has been found");
+            assert!(
+                made.status.success(),
+                "{make:?} failed:\n{}{}",
+                String::from_utf8_lossy(&made.stdout),
+                String::from_utf8_lossy(&made.stderr)
+            );
+            keep_only(folder, kept);
+        })
     }
 
     /// Fails, and says how to mend it, where the ORB is missing: a test that is left out would pass for nothing.
@@ -122,6 +128,12 @@ impl Peer {
             missing.join(", ")
         );
     }
+}
+
+/// Whether all that the class path names is there: Maven's repository may have been emptied.
+fn has_its_class_path(folder: &Path) -> bool {
+    let path = std::fs::read_to_string(folder.join("classpath")).unwrap_or_default();
+    path.trim().split(':').all(|jar| Path::new(jar).exists())
 }
 
 /// Starts a Java program with JacORB and the peers in its class path.

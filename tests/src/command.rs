@@ -21,6 +21,10 @@ pub fn ironorb() -> &'static Path {
     PROGRAM.get_or_init(|| programs_of("ironorb-cli").join("ironorb"))
 }
 
+/// The variable by which `cargo xtask` says that it has built all programs. Cargo would only find that out again, one test
+/// after another.
+const BUILT: &str = "IRONORB_TEST_PROGRAMS_BUILT";
+
 /// The folder with the programs of a package of this workspace, which are built first.
 ///
 /// # Panics
@@ -29,6 +33,9 @@ pub fn programs_of(package: &str) -> PathBuf {
     let this = std::env::current_exe().expect("a test has a program file");
     // TARGET/PROFILE/deps/test-0123
     let profile_dir = this.ancestors().nth(2).expect("Cargo keeps tests two folders down");
+    if std::env::var_os(BUILT).is_some() {
+        return profile_dir.to_path_buf();
+    }
     let target_dir = profile_dir.parent().expect("Cargo keeps profiles in the target folder");
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--locked", "--package", package, "--target-dir"]).arg(target_dir);

@@ -22,12 +22,30 @@ use std::time::{Duration, Instant};
 /// Waits until something is so; a test that waits for ever tells nothing.
 ///
 /// # Panics
-/// After 20 s.
+/// After a minute, which only bounds a hang: on a busy machine anything may take long.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "never came true: {what}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "never came true: {what}");
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A thread of this process, as the system knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadNumber(i32);
+
+impl ThreadNumber {
+    /// Of the calling thread.
+    pub fn own() -> ThreadNumber {
+        ThreadNumber(rustix::thread::gettid().as_raw_nonzero().get())
+    }
+
+    /// Whether it waits for something, in the kernel.
+    pub fn is_asleep(self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.0));
+        // The state follows the name, which is in brackets.
+        stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S')))
     }
 }
 

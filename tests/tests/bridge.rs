@@ -125,10 +125,10 @@ fn calls_come_back_as_they_are_done() {
             other.with_timeout(Some(Duration::from_millis(50))).block().unwrap_err().kind,
             SystemExceptionKind::Timeout
         );
-        while !blocked.iter().all(|call| call.is_finished()) {
+        eventually("all are let go", || {
             probe.release().unwrap();
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            blocked.iter().all(|call| call.is_finished())
+        });
         blocked.into_iter().for_each(|call| call.join().unwrap().unwrap());
     });
     let e = through.raise_system(0x4242_0001).unwrap_err();

@@ -2,12 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use ironorb::{Orb, TypedRef as _};
 use ironorb_tests::command::{ServingProcess, ironorb, run};
 use ironorb_tests::testing::{Probe, ProbeRef};
-use ironorb_tests::{Probing, raw};
+use ironorb_tests::{Probing, eventually, raw};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PROBE_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
@@ -149,10 +148,10 @@ fn types_come_from_a_repository_when_it_is_there() {
         let first = told.find(|line| line.contains("add(")).unwrap();
         assert!(first.contains("add(…) -> …"), "{first}");
         let calling = scope.spawn(move || told.find(|line| line.contains("add(30, 3) -> 33")));
-        while !calling.is_finished() {
+        eventually("the bridge knows the operation", || {
             assert_eq!(through.add(30, 3).unwrap(), 33);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            calling.is_finished()
+        });
         calling.join().unwrap()
     });
     assert!(told.is_some());

@@ -14,7 +14,7 @@ use ironorb::{
 };
 use ironorb_tests::bulk::{Everything, Frame, Pixel, Sample, Store, StoreAsync, StoreRef};
 use ironorb_tests::relay::Relay;
-use ironorb_tests::{eventually, raw};
+use ironorb_tests::{ThreadNumber, eventually, raw};
 
 #[derive(Default)]
 struct Kept(Mutex<(Vec<u8>, Vec<f64>)>);
@@ -328,9 +328,15 @@ fn a_call_that_is_answered_does_not_wait_for_those_behind_it() {
         raw::write(stream, &raw::reply(raw::id_of(message), 0, &[0, 0, 0, 7]));
     };
     std::thread::scope(|scope| {
-        let short = scope.spawn(|| store.length(&late[..5]));
-        // Most likely behind it. If not, the peer meets it first, and there is nothing to see.
-        std::thread::sleep(Duration::from_millis(50));
+        let (thread, number) = std::sync::mpsc::channel();
+        let (store, late) = (&store, &late);
+        let short = scope.spawn(move || {
+            thread.send(ThreadNumber::own()).unwrap();
+            store.length(&late[..5])
+        });
+        // Its request cannot leave before the first, of which the peer has read nothing.
+        let number = number.recv().unwrap();
+        eventually("it waits", || number.is_asleep());
         let long = scope.spawn(|| store.length(&behind));
         assert!(request(&mut stream).ends_with(&late));
         let mut message = request(&mut stream);

@@ -43,7 +43,7 @@ fn converse(probe: &impl Probe) {
     assert_eq!(probe.label().unwrap(), "a label");
     let big: Vec<u8> = (0..3_000_000u32).map(|i| i as u8).collect();
     assert!(probe.reflect(&big).unwrap() == big);
-    assert_eq!(probe.reflect(&[]).unwrap(), []);
+    assert_eq!(probe.reflect(&[]).unwrap(), b"");
     match probe.refuse("no") {
         Err(testing::probe::RefuseError::Refused(e)) => assert_eq!(e.why, "no"),
         other => panic!("{other:?}"),

@@ -1,11 +1,18 @@
-//! Replies to requests that have come together: all of them, in order, and none of them waits for a servant that takes long.
+//! Replies to requests that have come together: they leave together, all of them, in order, and none of them waits for a
+//! servant that takes long.
+//!
+//! Replies wait for others only where servants are quick. Each test stops the clock by which that is told, so that they wait
+//! on a slow or busy machine as well; that is the process's, so these tests have one.
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ironorb::{Orb, ServerConcurrency, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
-use ironorb_tests::{Probing, raw};
+use ironorb_tests::{Hooked, Probing, eventually, raw};
+use rustix::net::{RecvFlags, recv};
 
 const MODELS: [ServerConcurrency; 4] = [
     ServerConcurrency::ThreadPerConnection,
@@ -15,9 +22,15 @@ const MODELS: [ServerConcurrency; 4] = [
 ];
 
 fn server(concurrency: ServerConcurrency) -> (Orb, ProbeRef) {
+    serving(concurrency, Probing::default())
+}
+
+fn serving(concurrency: ServerConcurrency, servant: impl Probe + 'static) -> (Orb, ProbeRef) {
+    #[cfg(debug_assertions)]
+    ironorb::testing::stop_clock_of_replies();
     let orb =
         Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency).build().unwrap();
-    let probe = orb.root_poa().activate(Probing::default()).unwrap();
+    let probe = orb.root_poa().activate(servant).unwrap();
     (orb, probe)
 }
 
@@ -54,6 +67,46 @@ fn exchange(stream: &mut TcpStream, probe: &ProbeRef, count: u32, is_ordered: bo
 
 fn is_ordered(model: ServerConcurrency) -> bool {
     !matches!(model, ServerConcurrency::LeaderFollowers { .. })
+}
+
+/// Bytes that a client has not read yet.
+fn unread(stream: &TcpStream) -> usize {
+    let mut bytes = [0; 65536];
+    recv(stream, &mut bytes[..], RecvFlags::PEEK | RecvFlags::DONTWAIT).map_or(0, |(_, count)| count)
+}
+
+/// The servant sees what of the replies before has come to the client: nothing, while they wait for its own.
+///
+/// In a build without debug assertions the clock cannot be stopped, and how quick servants are is up to the machine.
+#[cfg(debug_assertions)]
+#[test]
+fn replies_leave_together() {
+    const BATCH: u32 = 8;
+    for model in MODELS.into_iter().filter(|model| is_ordered(*model)) {
+        let client: Arc<Mutex<Option<TcpStream>>> = Arc::default();
+        let came_first = Arc::new(AtomicUsize::new(0));
+        let (seen, early) = (client.clone(), came_first.clone());
+        let servant = Hooked::new(move || {
+            if let Some(stream) = &*seen.lock().unwrap() {
+                early.store(unread(stream), Ordering::SeqCst);
+            }
+            Ok(())
+        });
+        let (_orb, probe) = serving(model, servant);
+        let mut stream = connect(&probe);
+        for _ in 0..40 {
+            exchange(&mut stream, &probe, 32, true);
+        }
+        *client.lock().unwrap() = Some(stream.try_clone().unwrap());
+        // The receiver thread comes by now and then and sends what waits. It does not each time.
+        let mut together = 0;
+        eventually("replies leave together three times in a row", || {
+            exchange(&mut stream, &probe, BATCH, true);
+            // What the last servant has seen.
+            together = if came_first.swap(usize::MAX, Ordering::SeqCst) == 0 { together + 1 } else { 0 };
+            together == 3
+        });
+    }
 }
 
 #[test]

@@ -46,13 +46,14 @@ fn a_server_closes_an_idle_connection_in_order_and_the_client_does_not_notice() 
         let remote: ProbeRef = client.resolve(&probe.object().to_ior_string()).unwrap();
         for _ in 0..3 {
             remote.ping().unwrap();
-            std::thread::sleep(Duration::from_millis(150)); // the server closes meanwhile
+            // The server closes what has been idle for longer, too.
+            assert_eq!(rest_of(TcpStream::connect(("127.0.0.1", port)).unwrap())[7], raw::CLOSE);
         }
         // A servant that takes its time is no idleness.
         std::thread::scope(|scope| {
             let blocked = scope.spawn(|| remote.block());
             eventually("the servant blocks", || probe.blocked().unwrap() == 1);
-            std::thread::sleep(Duration::from_millis(150));
+            assert_eq!(rest_of(TcpStream::connect(("127.0.0.1", port)).unwrap())[7], raw::CLOSE);
             probe.release().unwrap();
             blocked.join().unwrap().unwrap();
         });
@@ -67,6 +68,7 @@ fn a_client_closes_an_idle_connection_and_makes_another() {
     let client = builder.build().unwrap();
     let probe: ProbeRef =
         client.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
+    let (ended, has_ended) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..2 {
@@ -74,12 +76,14 @@ fn a_client_closes_an_idle_connection_and_makes_another() {
                 let request = raw::read_message(&mut stream);
                 raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[]));
                 // Nothing but the end comes, and it comes from the client.
-                assert_eq!(rest_of(stream), []);
+                assert_eq!(rest_of(stream), b"");
+                ended.send(()).unwrap();
             }
         });
-        probe.ping().unwrap();
-        std::thread::sleep(Duration::from_millis(200));
-        probe.ping().unwrap();
+        for _ in 0..2 {
+            probe.ping().unwrap();
+            has_ended.recv().unwrap();
+        }
     });
 }
 
@@ -95,14 +99,11 @@ fn a_message_that_never_ends_loses_its_connection() {
             });
             let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
             stream.write_all(begun).unwrap();
-            assert_eq!(rest_of(stream), [], "{begun:?}, {concurrency:?}");
+            assert_eq!(rest_of(stream), b"", "{begun:?}, {concurrency:?}");
             // One byte now and then does not help.
             let mut slow = TcpStream::connect(("127.0.0.1", port)).unwrap();
             slow.write_all(begun).unwrap();
-            eventually("the drip ends", || {
-                std::thread::sleep(Duration::from_millis(10));
-                slow.write_all(&[0]).is_err()
-            });
+            eventually("the drip ends", || slow.write_all(&[0]).is_err());
         }
     }
 }

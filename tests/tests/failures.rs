@@ -42,10 +42,6 @@ fn the_connection_is_lost_while_the_reply_is_awaited() {
             let (mut stream, _) = listener.accept().unwrap();
             let request = raw::read_message(&mut stream);
             drop(stream);
-            // The request must not come again.
-            listener.set_nonblocking(true).unwrap();
-            std::thread::sleep(Duration::from_millis(50));
-            assert!(listener.accept().is_err(), "sent again");
             request
         });
         assert_eq!(
@@ -53,6 +49,9 @@ fn the_connection_is_lost_while_the_reply_is_awaited() {
             (SystemExceptionKind::CommFailure, CompletionStatus::Maybe)
         );
         assert!(!server.join().unwrap().is_empty());
+        // The call is over, so nothing of it comes any more.
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "sent again");
     });
 }
 
@@ -77,17 +76,22 @@ fn a_server_that_closes_in_order_is_asked_again() {
 fn an_idle_connection_that_was_closed_is_made_anew() {
     let (listener, port) = raw::listen();
     let client = client();
+    let (closed, is_closed) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..2 {
                 let (mut stream, _) = listener.accept().unwrap();
                 let request = raw::read_message(&mut stream);
                 raw::write(&mut stream, &raw::reply(raw::id_of(&request), 0, &[]));
+                drop(stream);
+                closed.send(()).unwrap();
             }
         });
         let probe = at(&client, port);
         probe.ping().unwrap();
-        std::thread::sleep(Duration::from_millis(100)); // the connection lies idle and is closed meanwhile
+        is_closed.recv().unwrap();
+        // A client looks at a connection first that has been idle for so long, or for longer.
+        std::thread::sleep(Duration::from_millis(100));
         probe.ping().unwrap();
     });
 }

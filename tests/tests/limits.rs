@@ -169,7 +169,7 @@ fn the_engine_counts_them_too() {
         }
         sent
     };
-    assert_eq!(ask(&mut engine), []);
+    assert_eq!(ask(&mut engine), b"");
     assert_eq!(exception_of(&ask(&mut engine)).unwrap(), "IDL:omg.org/CORBA/TRANSIENT:1.0");
     let (sum, reply) = parked.lock().unwrap().remove(0);
     reply.send(Ok(sum));

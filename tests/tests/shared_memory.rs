@@ -1,6 +1,7 @@
 //! Calls by shared memory: the same as over TCP, and what is its own - its place in references, its settings, and peers that
 //! die. What peers do on purpose is in `shared_memory_abuse`.
 
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -357,20 +358,39 @@ fn idle_connections_are_closed_and_made_anew_and_there_may_be_many() {
         builder.config().server_idle_timeout = Some(Duration::from_millis(60));
         let server = builder.build().unwrap();
         let probe = served(&server);
+        // Connects, and is closed when it has been idle for as long as others before it.
+        let be_idle = || {
+            let mut witness = UnixStream::connect(at(&folder, "s")).unwrap();
+            witness.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            witness.read_to_end(&mut Vec::new()).unwrap();
+        };
         let clients: Vec<Orb> = (0..100).map(|_| client()).collect();
         let remotes: Vec<ProbeRef> = clients.iter().map(|client| seen_by(client, &probe)).collect();
         for round in 0..3 {
             remotes.iter().for_each(|remote| assert_eq!(remote.add(round, 1).unwrap(), round + 1));
-            std::thread::sleep(Duration::from_millis(150)); // the server closes meanwhile
+            be_idle();
         }
-        let mut builder = Orb::builder().no_endpoint();
-        builder.config().client_idle_timeout = Some(Duration::from_millis(40));
-        let client = builder.build().unwrap();
-        let remote = seen_by(&client, &probe);
-        for _ in 0..3 {
-            remote.ping().unwrap();
-            std::thread::sleep(Duration::from_millis(100)); // the client closes meanwhile
-        }
+    }
+}
+
+#[test]
+fn a_client_closes_an_idle_connection_and_makes_another() {
+    let folder = folder();
+    let mut builder = listening(&at(&folder, "s"));
+    builder.config().server_connections_max = 1;
+    let server = builder.build().unwrap();
+    let probe = served(&server);
+    let mut builder = Orb::builder().no_endpoint();
+    builder.config().client_idle_timeout = Some(Duration::from_millis(40));
+    let idle = builder.build().unwrap();
+    let remote = seen_by(&idle, &probe);
+    for round in 0..3 {
+        eventually("there is room again", || remote.add(round, 1).is_ok_and(|sum| sum == round + 1));
+        // Another has room when the first has closed.
+        let other = client();
+        let beside = seen_by(&other, &probe);
+        eventually("the client has closed", || beside.ping().is_ok());
+        other.shutdown(true).unwrap();
     }
 }
 

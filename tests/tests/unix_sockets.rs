@@ -15,7 +15,7 @@ use ironorb::{Orb, OrbBuilder, ServerConcurrency, Transport, TypedRef};
 use ironorb_tests::command::{ServingProcess, run};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::wires::{Exchange, ExchangeRef, ListenerRef};
-use ironorb_tests::{Exchanging, Listening, Probing, eventually, raw};
+use ironorb_tests::{Exchanging, Listening, Probing, ThreadNumber, eventually, raw};
 
 const ALL: [ServerConcurrency; 3] = [
     ServerConcurrency::ThreadPerConnection,
@@ -315,8 +315,15 @@ fn requests_in_progress_are_answered_at_shutdown_and_others_asked_again() {
             let stopping = scope.spawn(|| server.shutdown(true));
             eventually("nobody listens", || UnixStream::connect(&path).is_err());
             // On the same connection, which takes no more requests: not carried out, and nobody listens elsewhere.
-            let refused = scope.spawn(|| remote.add(1, 2));
-            std::thread::sleep(Duration::from_millis(30)); // that it comes before the end shows more, and is not needed
+            let (thread, number) = std::sync::mpsc::channel();
+            let remote = &remote;
+            let refused = scope.spawn(move || {
+                thread.send(ThreadNumber::own()).unwrap();
+                remote.add(1, 2)
+            });
+            // It has been sent and waits for its answer, or waits to be sent: the server must refuse it in either case.
+            let number = number.recv().unwrap();
+            eventually("it waits or is over", || refused.is_finished() || number.is_asleep());
             probe.release().unwrap();
             blocked.join().unwrap().unwrap();
             stopping.join().unwrap().unwrap();
@@ -337,7 +344,7 @@ fn an_idle_connection_is_closed_in_order_and_one_too_many_at_once() {
         let path = at(&folder, "s");
         let mut builder = listening(&path).concurrency(concurrency);
         builder.config().server_idle_timeout = Some(Duration::from_millis(60));
-        builder.config().server_connections_max = 2;
+        builder.config().server_connections_max = 3;
         let server = builder.build().unwrap();
         let probe = served(&server);
         let connect = || {
@@ -351,7 +358,7 @@ fn an_idle_connection_is_closed_in_order_and_one_too_many_at_once() {
             rest
         };
         assert_eq!(rest(connect())[7], raw::CLOSE, "{concurrency:?}");
-        let held = [connect(), connect()];
+        let held = [connect(), connect(), connect()];
         assert_eq!(rest(connect())[7], raw::CLOSE, "{concurrency:?}");
         drop(held);
         let client = client();
@@ -359,14 +366,18 @@ fn an_idle_connection_is_closed_in_order_and_one_too_many_at_once() {
         eventually("there is room again", || remote.ping().is_ok());
         for _ in 0..3 {
             remote.ping().unwrap();
-            std::thread::sleep(Duration::from_millis(150)); // the server closes meanwhile
+            // The server closes what has been idle for longer, too.
+            assert_eq!(rest(connect())[7], raw::CLOSE);
         }
         // Garbage ends its own connection, and no other.
-        let mut rude = connect();
-        std::io::Write::write_all(&mut rude, b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        let mut answer = Vec::new();
-        let _ = rude.read_to_end(&mut answer); // what was not read may reset it
-        assert!(answer.is_empty() || answer[7] == MESSAGE_ERROR, "{answer:?}");
+        eventually("it is told, and not that there are too many", || {
+            let mut rude = connect();
+            // What was not read may reset it.
+            let _ = std::io::Write::write_all(&mut rude, b"GET / HTTP/1.1\r\n\r\n");
+            let mut answer = Vec::new();
+            let _ = rude.read_to_end(&mut answer);
+            answer.is_empty() || answer[7] == MESSAGE_ERROR
+        });
         remote.ping().unwrap();
     }
 }

@@ -9,24 +9,7 @@ use ironorb::giop::Misuse;
 use ironorb::poa::PoaError;
 use ironorb::{CompletionStatus, Context, Orb, SystemException, SystemExceptionKind, TypedRef};
 
-mod operations {
-    include!("../testdata/emit/operations/out.rs");
-}
-mod bounds {
-    include!("../testdata/emit/bounds/out.rs");
-}
-mod any {
-    include!("../testdata/emit/any/out.rs");
-}
-mod local_native {
-    include!("../testdata/emit/local_native/out.rs");
-}
-mod many_results {
-    include!("../testdata/emit/many_results/out.rs");
-}
-mod inheritance {
-    include!("../testdata/emit/inheritance/out.rs");
-}
+use crate::compiled::{any, bounds, inheritance, local_native, many_results, operations};
 
 use any::dynamic::{Either, Property, Store, StoreRef, TC_PROPERTIES, TC_WORD, Unfit, store::TypeOfError};
 use bounds::bounds::{Checker, CheckerRef, Choice, Flags, Holder};

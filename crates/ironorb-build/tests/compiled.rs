@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 macro_rules! cases {
     ($($case:ident)*) => {$(
-        mod $case {
+        pub(crate) mod $case {
             include!(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/emit/", stringify!($case), "/out.rs"));
         }
     )*};

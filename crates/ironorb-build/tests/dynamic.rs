@@ -9,24 +9,7 @@ use ironorb::generated::{Any, Value, ValueBase, value::ValueGraph};
 use ironorb::giop::{Marshal, Unmarshal};
 use ironorb::{Orb, TcKind, TypeCode, Typed};
 
-mod any {
-    include!("../testdata/emit/any/out.rs");
-}
-mod building_blocks {
-    include!("../testdata/emit/building_blocks/out.rs");
-}
-mod boxes {
-    include!("../testdata/emit/boxes/out.rs");
-}
-mod fixed {
-    include!("../testdata/emit/fixed/out.rs");
-}
-mod unions {
-    include!("../testdata/emit/unions/out.rs");
-}
-mod values {
-    include!("../testdata/emit/values/out.rs");
-}
+use crate::compiled::{any, boxes, building_blocks, fixed, unions, values};
 
 use any::dynamic::{Either, Property, Unfit};
 use boxes::boxes::{Labels, Names, Place, Point, Text};

@@ -11,21 +11,7 @@ use ironorb::generated::{Abstract, Any, Link, Value, ValueBase};
 use ironorb::giop::{Malformed, Misuse};
 use ironorb::{CompletionStatus, MinorCode, Orb, SystemException, SystemExceptionKind, TypedRef};
 
-mod abstract_interfaces {
-    include!("../testdata/emit/abstract_interfaces/out.rs");
-}
-mod custom_values {
-    include!("../testdata/emit/custom_values/out.rs");
-}
-mod boxes {
-    include!("../testdata/emit/boxes/out.rs");
-}
-mod value_operations {
-    include!("../testdata/emit/value_operations/out.rs");
-}
-mod values {
-    include!("../testdata/emit/values/out.rs");
-}
+use crate::compiled::{abstract_interfaces, boxes, custom_values, value_operations, values};
 
 use abstract_interfaces::catalogue::{
     Bid, Describable, DescribableRef, Leaflet, Priced, PricedRef, Shelf, ShelfRef, Shop, ShopRef, Ticket,

@@ -241,10 +241,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-mod generated {
-    #![allow(dead_code)]
-    include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../ironorb-build/testdata/emit/inheritance/out.rs"));
-}
+use crate::static_types::generated::inheritance as generated;
 
 use generated::base::{Shape, shape};
 use generated::shapes::{Movable, MovableRef};

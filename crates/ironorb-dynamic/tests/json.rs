@@ -390,11 +390,7 @@ fn values_keep_their_graph() {
     refused("Label", json!("text"), "$: expected an object, found \"text\"");
 }
 
-/// Generated code that the ORB knows, and the same IDL at run time.
-mod generated {
-    #![allow(dead_code)]
-    include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../ironorb-build/testdata/emit/values/out.rs"));
-}
+use crate::static_types::generated::values as generated;
 
 #[test]
 fn values_behind_bases_need_an_orb_that_knows_them() {

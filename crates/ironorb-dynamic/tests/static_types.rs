@@ -1,6 +1,6 @@
 //! The TypeCodes that are made of IDL at run time are those of generated code, and so are the operations.
 
-mod generated {
+pub(crate) mod generated {
     // Not what is in it is tested here, but what it is described as.
     #![allow(dead_code)]
 

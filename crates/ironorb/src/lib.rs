@@ -72,6 +72,9 @@ mod route;
 mod servant;
 mod server;
 mod sync;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod testing;
 mod waiting;
 
 // The ORB and its configuration.

@@ -1,18 +1,16 @@
 //! A client engine and a server engine against each other, in virtual time: what an ORB promises about calls
 //! whatever the network does. No socket is opened and no clock is read; a failure prints the seed that
-//! repeats it, `IRONORB_TEST_SEED=7 cargo test -p ironorb --test virtual_time`.
-
-mod support;
+//! repeats it, `IRONORB_TEST_SEED=7 cargo test -p ironorb --test all virtual_time`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::support::counter::ADD;
+use crate::support::random::{Random, seeds};
+use crate::support::{CALL_TIMEOUT, Cut, Kind, Pair, Seen, Side, kinds_seen};
 use ironorb::engine::{CallNumber, ClientEngine, ClientEvent, ConnectionId, Time};
 use ironorb::giop::message::AddressingDisposition;
 use ironorb::{CompletionStatus, MinorCode, Orb, SystemExceptionKind};
-use support::counter::ADD;
-use support::random::{Random, seeds};
-use support::{CALL_TIMEOUT, Cut, Kind, Pair, Seen, Side, kinds_seen};
 
 const SECOND: Duration = Duration::from_secs(1);
 

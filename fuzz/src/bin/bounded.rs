@@ -122,11 +122,13 @@ fn run_target(target: &'static Target, options: &Options, seeds: &[Vec<u8>]) -> 
             }
         };
         if panic::catch_unwind(|| (target.run)(&input)).is_err() {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(target.name);
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("found").join(target.name);
             fs::create_dir_all(&folder)?;
-            let file = folder.join(format!("bounded-{}-{i}", options.seed));
-            fs::write(&file, &input)?;
-            eprintln!("finding: {}; the input is in {}", again(target.name, options.seed, i), file.display());
+            let file = folder.join(format!("bounded-{}-{i}.hex", options.seed));
+            let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+            fs::write(&file, hex + "\n")?;
+            let again = again(target.name, options.seed, i);
+            eprintln!("finding: {again}; commit {}, and every run begins with it", file.display());
             return Ok(false);
         }
     }

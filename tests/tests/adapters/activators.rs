@@ -8,7 +8,7 @@ use ironorb::{MinorCode, Orb, Poa, Servant, SystemExceptionKind, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Probing, eventually};
 
-use crate::{client, elsewhere, kind_of, server};
+use super::{client, elsewhere, kind_of, server};
 
 pub(crate) const ACTIVATED: PoaPolicies =
     PoaPolicies { request_processing: RequestProcessing::ServantManager, ..PoaPolicies::PERSISTENT };

@@ -9,7 +9,7 @@ use ironorb::{CompletionStatus, MinorCode, Orb, Poa, SystemException, SystemExce
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Probing, eventually};
 
-use crate::{client, elsewhere, kind_of, server};
+use super::{client, elsewhere, kind_of, server};
 
 /// Makes every adapter it is asked for, with an object in it and itself as the activator of its children.
 #[derive(Clone, Default)]

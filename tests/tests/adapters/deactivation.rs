@@ -7,8 +7,8 @@ use ironorb::{MinorCode, Poa, Servant, SystemExceptionKind};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
-use crate::activators::{ACTIVATED, reference};
-use crate::{Activating, GONE, client, elsewhere, kind_of, server};
+use super::activators::{ACTIVATED, reference};
+use super::{Activating, GONE, client, elsewhere, kind_of, server};
 
 const USER: PoaPolicies = PoaPolicies { id_assignment: IdAssignment::User, ..PoaPolicies::ROOT };
 

@@ -12,7 +12,7 @@ use ironorb::{
 use ironorb_tests::testing::{Derived, DerivedRef, Probe, ProbeRef, UnrelatedRef, probe::RefuseError};
 use ironorb_tests::{Deriving, Probing};
 
-use crate::{client, elsewhere, kind_of, server};
+use super::{client, elsewhere, kind_of, server};
 
 /// Knows what it needs of `Probe`, and no type of it.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::wires::{ExchangeRef, Listener, ListenerRef};
 use ironorb_tests::{Probing, eventually, raw};
 
-use crate::kind_of;
+use super::kind_of;
 
 const ALL: [ServerConcurrency; 4] = [
     ServerConcurrency::ThreadPerConnection,

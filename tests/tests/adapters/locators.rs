@@ -12,8 +12,8 @@ use ironorb::{
 use ironorb_tests::testing::{DeferredUnrelated, Probe, ProbeRef, Unrelated, UnrelatedRef};
 use ironorb_tests::{Probing, eventually};
 
-use crate::activators::reference;
-use crate::{client, elsewhere, kind_of, server};
+use super::activators::reference;
+use super::{client, elsewhere, kind_of, server};
 
 #[derive(Default)]
 struct Locating {

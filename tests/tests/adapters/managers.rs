@@ -7,8 +7,8 @@ use ironorb::{MinorCode, Orb, SystemExceptionKind};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
-use crate::activators::{ACTIVATED, reference};
-use crate::{Activating, client, elsewhere, kind_of, server};
+use super::activators::{ACTIVATED, reference};
+use super::{Activating, client, elsewhere, kind_of, server};
 
 #[test]
 fn a_factory_knows_managers_by_their_ids() {

@@ -11,7 +11,7 @@ use ironorb::{ObjectRef, Poa, Servant, SystemException, TypedRef};
 use ironorb_tests::Probing;
 use ironorb_tests::testing::{Probe, ProbeRef};
 
-use crate::{client, elsewhere, server};
+use super::{client, elsewhere, server};
 
 fn all() -> impl Iterator<Item = PoaPolicies> {
     (0..3 * 2 * 2 * 2 * 2 * 2 * 3).map(|mut n| {

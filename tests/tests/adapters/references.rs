@@ -7,7 +7,7 @@ use ironorb::{Orb, Servant, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, Probing};
 
-use crate::{client, elsewhere, server};
+use super::{client, elsewhere, server};
 
 fn probing() -> Arc<dyn Servant> {
     ironorb::servant::<ProbeRef, _>(Arc::new(Probing::default()))

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 
 use ironorb::poa::{IdAssignment, ManagerState, ObjectId, PoaCurrent, PoaPolicies};
-use ironorb::{MinorCode, Orb, Poa, SystemException, SystemExceptionKind, TypedRef};
+use ironorb::{Demultiplexing, MinorCode, Orb, Poa, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
-use crate::{GONE, client, elsewhere, kind_of, server};
+use super::{GONE, client, elsewhere, kind_of, server};
 
 /// So many calls that requests are known.
-const MANY: usize = 100;
+const MANY: usize = 300;
 
 fn ping_often(probe: &ProbeRef) {
     (0..MANY).for_each(|_| probe.ping().unwrap());
@@ -39,6 +39,37 @@ impl Calls {
                 fellow.ping().unwrap();
             }
         }
+    }
+}
+
+/// Else all of these tests would be about requests that are looked up each time.
+#[cfg(debug_assertions)]
+#[test]
+fn such_requests_are_known() {
+    for (calls, demultiplexing) in Calls::BOTH
+        .iter()
+        .flat_map(|calls| [(calls, Demultiplexing::Delayered), (calls, Demultiplexing::Layered)])
+    {
+        let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
+        builder.config().demultiplexing = demultiplexing;
+        let (server, client) = (builder.build().unwrap(), client());
+        let poa = user(&server.root_poa());
+        let known = Arc::new(AtomicUsize::new(0));
+        let count = known.clone();
+        let servant = Hooked::new(move || {
+            count.fetch_add(usize::from(ironorb::testing::is_request_known()), Ordering::SeqCst);
+            Ok(())
+        });
+        let probe: ProbeRef = poa.activate_with_id("object", servant).unwrap();
+        let (remote, fellow) = (elsewhere(&client, &probe), fellow(&client, &poa));
+        calls.make(&remote, &fellow);
+        let first = known.swap(0, Ordering::SeqCst);
+        calls.make(&remote, &fellow);
+        let expected = if demultiplexing == Demultiplexing::Delayered { MANY } else { 0 };
+        assert_eq!(known.load(Ordering::SeqCst), expected, "{calls:?}, {demultiplexing:?}, {first} before");
+        assert_eq!(first > 0, expected > 0, "often enough for the other tests: {calls:?}");
+        probe.ping().unwrap();
+        assert_eq!(known.load(Ordering::SeqCst), expected, "a call within the process is no request");
     }
 }
 

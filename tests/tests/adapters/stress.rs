@@ -11,8 +11,8 @@ use ironorb::{Orb, Poa, Servant, ServerConcurrency, SystemException, SystemExcep
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Hooked, Probing};
 
-use crate::activators::{ACTIVATED, reference};
-use crate::{client, elsewhere};
+use super::activators::{ACTIVATED, reference};
+use super::{client, elsewhere};
 
 /// Random numbers that a seed brings back.
 struct Random(u64);

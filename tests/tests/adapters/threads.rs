@@ -13,8 +13,8 @@ use ironorb::{
 use ironorb_tests::testing::{DeferredUnrelated, Probe, ProbeRef, Unrelated, UnrelatedRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
-use crate::activators::{ACTIVATED, reference};
-use crate::{client, elsewhere, server};
+use super::activators::{ACTIVATED, reference};
+use super::{client, elsewhere, server};
 
 const SINGLE: PoaPolicies = PoaPolicies { thread: ThreadModel::SingleThread, ..PoaPolicies::PERSISTENT };
 const MAIN: PoaPolicies = PoaPolicies { thread: ThreadModel::MainThread, ..PoaPolicies::PERSISTENT };

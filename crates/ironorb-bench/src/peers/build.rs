@@ -42,7 +42,7 @@ pub(super) fn omniorb_calls() -> Result<PathBuf, String> {
 
 fn omniorb(name: &str, source: Text, idl: &[Text]) -> Result<PathBuf, String> {
     needs(&OMNIORB_NEEDS)?;
-    let place = Place::of(name, &[idl, &[source]].concat())?;
+    let place = Place::of(name, &[idl, &[source]].concat(), &OMNIORB_NEEDS)?;
     let program = place.0.join(name);
     if program.exists() {
         return Ok(program);
@@ -81,7 +81,10 @@ impl Java {
 pub(super) fn jacorb_if_built() -> Result<Java, String> {
     needs(&JACORB_NEEDS)?;
     let place = jacorb_place()?;
-    match place.0.join(CLASSES).exists() {
+    let jars = std::fs::read_to_string(place.0.join(CLASS_PATH)).unwrap_or_default();
+    // Maven's repository may have been emptied since.
+    let has_jars = jars.trim().split(':').all(|jar| Path::new(jar).exists());
+    match place.0.join(CLASSES).exists() && has_jars {
         true => Ok(Java(place.0)),
         false => Err("not built; run: ironorb bench peers".to_owned()),
     }
@@ -94,6 +97,8 @@ pub(super) fn jacorb() -> Result<Java, String> {
     }
     needs(&JACORB_NEEDS)?;
     let place = jacorb_place()?;
+    // What has lost its class path, if anything.
+    let _nothing_there = std::fs::remove_dir_all(&place.0);
     let scratch = place.scratch(&[LATENCY_IDL, CUBIT_IDL, JACORB_CALLS, JACORB_POM])?;
     let folder = scratch.path();
     let output = format!("-Dmdep.outputFile={}", folder.join(CLASS_PATH).display());
@@ -114,7 +119,7 @@ pub(super) fn jacorb() -> Result<Java, String> {
 }
 
 fn jacorb_place() -> Result<Place, String> {
-    Place::of("jacorb_calls", &[LATENCY_IDL, CUBIT_IDL, JACORB_CALLS, JACORB_POM])
+    Place::of("jacorb_calls", &[LATENCY_IDL, CUBIT_IDL, JACORB_CALLS, JACORB_POM], &JACORB_NEEDS)
 }
 
 fn find_java(folder: &Path, sources: &mut Vec<String>) -> std::io::Result<()> {
@@ -142,16 +147,17 @@ fn needs(needed: &[(&str, &str)]) -> Result<(), String> {
 struct Place(PathBuf);
 
 impl Place {
-    /// In the target folder of Cargo, which all profiles share, or beside this program, so that no other user can have put
-    /// something there.
-    fn of(name: &str, texts: &[Text]) -> Result<Place, String> {
+    /// In the user's folder for caches, where no other user can have put something, or beside this program where the user
+    /// has no home. Another version of a tool has another place.
+    fn of(name: &str, texts: &[Text], tools: &[(&str, &str)]) -> Result<Place, String> {
         let mut hasher = DefaultHasher::new();
         texts.hash(&mut hasher);
-        let this = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
-        let is_target = |folder: &&Path| folder.join(".rustc_info.json").exists();
-        let beside = this.parent().ok_or("this program lies in no folder")?;
-        let folder = this.ancestors().skip(1).find(is_target).unwrap_or(beside);
-        Ok(Place(folder.join("bench-peers").join(format!("{name}-{:016x}", hasher.finish()))))
+        for (path, _) in tools {
+            let metadata = std::fs::metadata(path).map_err(|e| format!("{path} cannot be read: {e}"))?;
+            (metadata.len(), metadata.modified().ok()).hash(&mut hasher);
+        }
+        let place = format!("{name}-{:016x}", hasher.finish());
+        Ok(Place(cache()?.join("bench-peers").join(place)))
     }
 
     /// A folder beside it with the texts.
@@ -175,6 +181,19 @@ impl Place {
             Ok(()) => Ok(()),
         }
     }
+}
+
+/// `$IRONORB_BENCH_CACHE`, or `ironorb` in the folder that the system has for caches.
+fn cache() -> Result<PathBuf, String> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let found = set("IRONORB_BENCH_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("ironorb")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache/ironorb")));
+    if let Some(folder) = found {
+        return Ok(folder);
+    }
+    let this = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
+    Ok(this.parent().ok_or("this program lies in no folder")?.to_path_buf())
 }
 
 fn make(folder: &Path, program: &str, args: &[&str]) -> Result<(), String> {

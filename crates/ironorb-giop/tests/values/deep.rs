@@ -4,8 +4,8 @@ use ironorb_giop::cdr::{Reader, Writer};
 use ironorb_giop::value::{Link, Value, ValueGraph};
 use ironorb_giop::{Encoding, MalformedKind};
 
-use crate::graphs::encodings;
-use crate::types::{Bag, Deep, Item, Known, Named, alive};
+use super::graphs::encodings;
+use super::types::{Bag, Deep, Item, Known, Named, alive};
 
 /// Runs on a thread with a small stack: half of what Rust's threads have.
 fn on_small_stack(body: impl FnOnce() + Send + 'static) {

@@ -7,8 +7,8 @@ use ironorb_giop::cdr::{Reader, Writer};
 use ironorb_giop::value::{DerivesFrom, Value, ValueBase, ValueType};
 use ironorb_giop::{ByteOrder, Encoding};
 
-use crate::graphs::describe;
-use crate::types::{Deep, Item, Known, Named, Text};
+use super::graphs::describe;
+use super::types::{Deep, Item, Known, Named, Text};
 
 const LITTLE: Encoding = Encoding { order: ByteOrder::Little, ..Encoding::NATIVE };
 

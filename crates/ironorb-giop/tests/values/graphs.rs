@@ -6,7 +6,7 @@ use ironorb_giop::value::{DerivesFrom, Link, Place, Value, ValueBase, ValueGraph
 use ironorb_giop::{ByteOrder, Encoding, Misuse, Version};
 use proptest::prelude::*;
 
-use crate::types::{Bag, Deep, Item, Known, Named, Text, alive};
+use super::types::{Bag, Deep, Item, Known, Named, Text, alive};
 
 /// A value of a random graph: its type, and where its links lead, by number; `None` is null.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use ironorb_giop::cdr::Reader;
 use ironorb_giop::value::{Link, Value, ValueBase, ValueStart};
 use ironorb_giop::{ByteOrder, Encoding, Malformed, MalformedKind as K, Unmarshal};
 
-use crate::types::{Item, Known, Named, Text, alive};
+use super::types::{Item, Known, Named, Text, alive};
 
 const BIG: Encoding = Encoding { order: ByteOrder::Big, ..Encoding::NATIVE };
 

@@ -5,7 +5,7 @@ use ironorb::ifr::corba::DefinitionKind as K;
 use ironorb::ifr::corba::*;
 use ironorb::{TypeCode, TypedRef as _};
 
-use crate::support::{Session, member, names, refused, same};
+use super::support::{Session, member, names, refused, same};
 
 pub(crate) fn what_all_definitions_have(session: &Session) {
     let root = &session.root;

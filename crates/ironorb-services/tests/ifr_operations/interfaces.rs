@@ -4,7 +4,7 @@ use ironorb::SystemExceptionKind::BadParam;
 use ironorb::ifr::corba::*;
 use ironorb::{TcKind, TypeCode, TypedRef as _};
 
-use crate::support::{Session, names, parameter, refused};
+use super::support::{Session, names, parameter, refused};
 
 pub(crate) fn remote(session: &Session) {
     let module = session.module("Remote");

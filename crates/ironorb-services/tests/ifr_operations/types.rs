@@ -4,7 +4,7 @@ use ironorb::SystemExceptionKind::{BadParam, BadTypecode};
 use ironorb::ifr::corba::*;
 use ironorb::{Any, TcKind, TypeCode, TypeDef};
 
-use crate::support::{Session, member, refused, same};
+use super::support::{Session, member, refused, same};
 
 pub(crate) fn nameless(session: &Session) {
     let root = &session.root;

@@ -4,7 +4,7 @@ use ironorb::SystemExceptionKind::BadParam;
 use ironorb::ifr::corba::*;
 use ironorb::{TcKind, TypedRef as _};
 
-use crate::support::{Session, member, names, refused, same};
+use super::support::{Session, member, names, refused, same};
 
 fn value(
     session: &Session,

@@ -154,6 +154,8 @@ impl Adapter {
                 visiting.servant().get()
             }
         };
+        #[cfg(debug_assertions)]
+        let _known = crate::testing::RequestKnown::begin();
         carry_out(CachedUpcall { head, operation, servant }, message);
         Some(())
     }

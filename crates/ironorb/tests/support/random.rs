@@ -35,10 +35,18 @@ impl Random {
     }
 }
 
-/// The seeds to run: those given, or the one in `IRONORB_TEST_SEED`.
+/// The seeds to run: the one in `IRONORB_TEST_SEED`, or those given, or `IRONORB_TEST_SEEDS` times as many.
 pub fn seeds(given: Range<u64>) -> Vec<u64> {
-    match std::env::var("IRONORB_TEST_SEED") {
-        Ok(text) => vec![text.parse().expect("IRONORB_TEST_SEED is a number")],
-        Err(_) => given.collect(),
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u64>().unwrap_or_else(|_| panic!("{name} is no number")))
+    };
+    match number("IRONORB_TEST_SEED") {
+        Some(seed) => vec![seed],
+        None => {
+            let count = (given.end - given.start) * number("IRONORB_TEST_SEEDS").unwrap_or(1);
+            (given.start..given.start + count).collect()
+        }
     }
 }

@@ -1,0 +1,10 @@
+//! One program of all tests that can share a process: it is linked once, and its tests run side by side.
+
+mod any_properties;
+mod fragments;
+mod gather;
+mod golden;
+mod golden_types;
+mod properties;
+#[path = "values/main.rs"]
+mod values;

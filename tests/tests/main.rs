@@ -1,0 +1,43 @@
+//! One program of all tests that can share a process: it is linked once, and its tests run side by side.
+
+#[path = "adapters/main.rs"]
+mod adapters;
+mod async_calls;
+mod bidirectional;
+mod bridge;
+mod bridge_command;
+mod bridge_given_up;
+mod bulk;
+mod call_command;
+mod call_sources;
+mod calls;
+mod cancellation;
+mod commands;
+mod connections;
+mod deferred;
+mod demo;
+mod demultiplexing;
+mod dynamic;
+mod exported_definitions;
+mod failover;
+mod failures;
+mod interceptors;
+mod interface_repository;
+mod latency;
+mod leases;
+mod limits;
+mod naming_service;
+mod one_error;
+mod oneway_batching;
+mod readme;
+mod repository_types;
+mod serve_mock;
+mod shared_memory;
+mod shared_memory_abuse;
+mod start_up;
+mod suites;
+mod ttcp;
+mod unix_sockets;
+mod unread_replies;
+mod waiting;
+mod wide_text;

@@ -1,0 +1,380 @@
+//! The gate: everything that must hold.
+//!
+//! Two lanes run at once. One runs tests, which wait most of the time; the other has Cargo build and check, at a lower
+//! priority. They meet where tests need what Cargo builds.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use crate::cache::Stamp;
+use crate::interop::Interop;
+use crate::steps::Steps;
+use crate::tests::{self, Counts, Program};
+use crate::{cargo, packages, root, target};
+
+/// How much of the gate is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What needs no other ORB, and no counts.
+    Quick,
+    /// All but what has passed before with the same sources and takes long.
+    Changed,
+    /// All.
+    All,
+}
+
+/// Inputs of the cheapest fuzz target in the gate.
+pub(crate) const FUZZ_INPUTS: u64 = 20_000;
+
+/// The variable by which tests know that they need not build the programs that they start.
+const BUILT: &str = "IRONORB_TEST_PROGRAMS_BUILT";
+
+const END_TO_END: &str = "ironorb-tests::all";
+pub(crate) const INTEROP: &str = "ironorb-interop::all";
+
+/// What tests came to, and what went wrong.
+#[derive(Debug, Default)]
+struct Outcome {
+    counts: Counts,
+    problems: Vec<String>,
+}
+
+impl Outcome {
+    fn note<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        result.map_err(|why| self.problems.push(why)).ok()
+    }
+
+    fn add(&mut self, other: Outcome) {
+        self.counts += other.counts;
+        self.problems.extend(other.problems);
+    }
+}
+
+/// Runs the gate, and prints what each step took.
+pub(crate) fn run(extent: Extent) -> Result<(), String> {
+    let steps = Steps::new();
+    let ran = run_lanes(&steps, extent);
+    println!("\n{}", steps.table());
+    let outcome = ran?;
+    println!("{}", outcome.counts);
+    if outcome.problems.is_empty() { Ok(()) } else { Err(outcome.problems.join("; ")) }
+}
+
+fn run_lanes(steps: &Steps, extent: Extent) -> Result<Outcome, String> {
+    if extent != Extent::Quick {
+        packages::install_missing()?;
+    }
+    need_component("fmt", "rustfmt")?;
+    need_component("clippy", "clippy")?;
+    steps.run("formatting", cargo(&["fmt", "--all", "--check"]))?;
+    let built = tests::build(steps, "programs and tests", cargo(&EVERYTHING))?;
+    let interop = Interop::begin(extent)?;
+    let (later, from_cargo) = channel();
+    let mut outcome = Outcome::default();
+    thread::scope(|scope| {
+        let cargo_lane = scope.spawn(|| cargo_lane(steps, extent, later));
+        outcome.add(test_lane(steps, extent, built, &interop, from_cargo));
+        match cargo_lane.join() {
+            Ok(other) => outcome.add(other),
+            Err(_) => outcome.problems.push("a step ended in a panic".to_owned()),
+        }
+    });
+    Ok(outcome)
+}
+
+/// The command with its benchmarks, which tests run. It is built without them by default.
+pub(crate) const WITH_BENCHMARKS: &str = "--features=ironorb-cli/bench";
+
+/// Programs of the whole workspace.
+const EVERYTHING: [&str; 5] = ["build", "--workspace", "--all-targets", "--locked", WITH_BENCHMARKS];
+
+/// A set of tests that is built with other features than all others.
+struct Variant {
+    name: &'static str,
+    build: &'static [&'static str],
+    /// What is run of it: programs, and for each the words of which one is in the names of its tests.
+    run: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// The feature `probes` builds crates once more, so no more is tested with it than what is about it.
+///
+/// The command is among the packages of each variant although nothing of it is built: Cargo chooses the features of all
+/// dependencies by the packages that it is given, and builds with the features that it has chosen for everything.
+const PROBES: Variant = Variant {
+    name: "tests of the probes",
+    build: &[
+        "test",
+        "--no-run",
+        "--locked",
+        "--package=ironorb-giop",
+        "--package=ironorb-bench",
+        "--package=ironorb-cli",
+        "--features=ironorb-bench/probes",
+        WITH_BENCHMARKS,
+        "--lib",
+        "--test=probes",
+        "--test=no_allocation",
+        "--test=breakdown",
+    ],
+    run: &[
+        ("ironorb-giop::ironorb_giop", &["probe", "takes_no_memory"]),
+        ("ironorb-bench::ironorb_bench", &["probe", "takes_no_memory"]),
+        ("ironorb-bench::probes", &[]),
+        ("ironorb-bench::no_allocation", &[]),
+        ("ironorb-bench::breakdown", &[]),
+    ],
+};
+
+/// One peer, in both directions and all versions of GIOP, with the contract's types left to the interpreter. The matrix is
+/// about what users can do and not about how, so nothing of it is written down there.
+const INTERPRETED: Variant = Variant {
+    name: "interoperability of interpreted marshalling",
+    build: &[
+        "test",
+        "--no-run",
+        "--locked",
+        "--package=ironorb-interop",
+        "--package=ironorb-cli",
+        "--features=ironorb-interop/interpreted",
+        WITH_BENCHMARKS,
+        "--test=all",
+    ],
+    run: &[(INTEROP, &["omniorb_client::", "omniorb_server::"])],
+};
+
+impl Variant {
+    fn build(&self, steps: &Steps) -> Result<Vec<Program>, String> {
+        let built = tests::build_aside(steps, &format!("{}: build", self.name), cargo(self.build))?;
+        let chosen = built.into_iter().filter_map(|program| {
+            let (_, words) = self.run.iter().find(|(name, _)| *name == program.name)?;
+            Some(program.with(words).knowing(BUILT, Path::new("yes")))
+        });
+        Ok(chosen.collect())
+    }
+}
+
+/// Builds and checks what the tests do not wait for.
+fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Program>)>) -> Outcome {
+    let mut outcome = Outcome::default();
+    if extent != Extent::Quick {
+        outcome.note(steps.run_aside("peers of other ORBs", program("interop-peers")));
+    }
+    outcome.note(steps.run_aside("bounded fuzzing", bounded(FUZZ_INPUTS, 1)));
+    let variants: &[Variant] = if extent == Extent::Quick { &[PROBES] } else { &[PROBES, INTERPRETED] };
+    for variant in variants {
+        if let Some(programs) = outcome.note(variant.build(steps)) {
+            // The other lane listens until this end is dropped.
+            let _ = later.send((variant.name, programs));
+        }
+    }
+    drop(later);
+    for (name, command) in checks() {
+        outcome.note(steps.run_aside(name, command));
+    }
+    let documented =
+        steps.run_aside("tests in documentation", cargo(&["test", "--doc", "--workspace", "--locked"]));
+    let said = outcome.note(documented).unwrap_or_default();
+    outcome.counts += tests::counts_in(&said).unwrap_or_default();
+    if extent != Extent::Quick {
+        outcome.note(steps.run_aside("counts of a call", counts("check")));
+        outcome.add(model(steps, extent));
+    }
+    outcome
+}
+
+/// Runs all tests.
+fn test_lane(
+    steps: &Steps,
+    extent: Extent,
+    built: Vec<Program>,
+    interop: &Interop,
+    later: Receiver<(&'static str, Vec<Program>)>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut run = |name: &str, programs: Vec<Program>| {
+        let (counts, result) = tests::run(steps, name, programs);
+        outcome.counts += counts;
+        outcome.note(result).is_some()
+    };
+    let is_good = run("tests", in_order(built, extent, interop));
+    for (name, programs) in later {
+        run(name, programs);
+    }
+    if extent != Extent::Quick {
+        outcome.note(interop.settle(steps, is_good));
+        outcome.note(steps.run("the matrix of docs/interop.md", interop.matrix("check")));
+    }
+    outcome
+}
+
+/// The programs with what each is to know, those first that take longest.
+fn in_order(built: Vec<Program>, extent: Extent, interop: &Interop) -> Vec<Program> {
+    let mut programs = Vec::new();
+    for program in built {
+        match program.name.as_str() {
+            // These wait for each other's processes and connections most of the time.
+            END_TO_END => programs.push(program.with(&["--test-threads=6"])),
+            INTEROP if extent == Extent::Quick => {}
+            INTEROP => programs.extend(interop.programs(&program)),
+            _ => programs.push(program),
+        }
+    }
+    let rank =
+        |program: &Program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len());
+    programs.sort_by_key(rank);
+    programs.into_iter().map(|program| program.knowing(BUILT, Path::new("yes"))).collect()
+}
+
+/// What takes longest is begun first, so that nothing long is left at the end.
+const LONGEST: [&str; 3] = [INTEROP, END_TO_END, "ironorb-tests::abuse"];
+
+/// Lints and documentation. Clippy's check of a library also serves its documentation, which Cargo would else check
+/// again with the plain compiler.
+fn checks() -> [(&'static str, Command); 5] {
+    let deny = ["--", "-D", "warnings"];
+    // All packages are named, lest Cargo choose other features for their dependencies: only the command is checked anew.
+    let default_command = ["clippy", "--quiet", "--workspace", "--bin=ironorb", "--locked"];
+    let mut probes = cargo(&["clippy", "--quiet", "--lib", "--locked"]);
+    probes.args(WITH_PROBES).args(deny);
+    let mut doc_probes = cargo(&["doc", "--quiet", "--no-deps", "--locked"]);
+    doc_probes.args(WITH_PROBES);
+    [
+        (
+            "lints",
+            cargo(
+                &[
+                    &["clippy", "--quiet", "--workspace", "--all-targets", "--locked", WITH_BENCHMARKS],
+                    &deny[..],
+                ]
+                .concat(),
+            ),
+        ),
+        ("lints of the command without benchmarks", cargo(&[&default_command, &deny[..]].concat())),
+        ("lints with probes", probes),
+        // Before the documentation of all crates, which is what is to be found afterwards.
+        ("documentation with probes", documenting(doc_probes)),
+        ("documentation", documenting(cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--locked"]))),
+    ]
+}
+
+/// The crates in which the feature makes a difference.
+const WITH_PROBES: [&str; 3] = ["--package=ironorb-giop", "--package=ironorb", "--features=ironorb/probes"];
+
+/// What `cargo clippy -- -D warnings` hands to its driver in this variable; with another value nothing is shared.
+const CLIPPY_ARGUMENTS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+
+fn documenting(mut cargo: Command) -> Command {
+    cargo.env("RUSTDOCFLAGS", "-D warnings");
+    if let Some(driver) = clippy_driver() {
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", driver).env("CLIPPY_ARGS", CLIPPY_ARGUMENTS);
+    }
+    cargo
+}
+
+/// The program that `cargo clippy` has Cargo run instead of the compiler.
+fn clippy_driver() -> Option<PathBuf> {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let driver = Path::new(String::from_utf8(output.stdout).ok()?.trim()).join("bin/clippy-driver");
+    driver.exists().then_some(driver)
+}
+
+/// A program of ours, which has been built.
+pub(crate) fn program(name: &str) -> Command {
+    let mut command = Command::new(target().join("debug").join(name));
+    command.current_dir(root());
+    command
+}
+
+/// Builds one program, with the dependencies' features that everything is built with: see [`PROBES`].
+pub(crate) fn build_program(steps: &Steps, package: &str, name: &str) -> Result<(), String> {
+    let build =
+        ["build", "--locked", "--package=ironorb-cli", WITH_BENCHMARKS, "--package", package, "--bin", name];
+    steps.run(&format!("{name}: build"), cargo(&build))
+}
+
+/// What a call costs, beside the committed table. In a build of the profile `dist`: that is what the table is of.
+pub(crate) fn counts(mode: &str) -> Command {
+    let run = ["run", "--quiet", "--profile=dist", "--locked", "-p", "ironorb-guard", "--", mode];
+    cargo(&[&run[..], &["guard/counts.txt"]].concat())
+}
+
+/// The fuzz targets on inputs that a seed decides.
+pub(crate) fn bounded(inputs: u64, seed: u64) -> Command {
+    let mut run = program("bounded");
+    run.args([inputs.to_string(), "--seed".to_owned(), seed.to_string()]);
+    run
+}
+
+/// What another process does in memory that it shares with us comes in orders that no test would find. The models take
+/// long and depend on one crate alone, so each runs when that has changed since it has passed on this machine.
+fn model(steps: &Steps, extent: Extent) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut loom = cargo(&["test", "--release", "--locked", "-p", "ironorb-shm", "--lib"]);
+    loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target().join("loom"));
+    outcome.note(when_changed(steps, extent, "the model of shared memory", "loom", &SHARED_MEMORY, loom));
+    if !has_miri() {
+        let why = "there is no miri: `rustup toolchain install nightly --component miri,rust-src` adds it";
+        steps.leave_out("shared memory under miri", why);
+        return outcome;
+    }
+    // What maps memory of the system it does not know.
+    let mut miri = Command::new("rustup");
+    miri.args(["run", "nightly", "cargo", "miri", "test", "--locked", "-p", "ironorb-shm", "--lib", "--"]);
+    miri.args(["end::", "copy::"]).current_dir(root()).env("CARGO_TARGET_DIR", target().join("miri"));
+    // Those of the toolchain that runs this.
+    miri.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    outcome.note(when_changed(steps, extent, "shared memory under miri", "miri", &SHARED_MEMORY, miri));
+    outcome
+}
+
+/// Only the models, both of them.
+pub(crate) fn models() -> Result<(), String> {
+    let outcome = model(&Steps::new(), Extent::All);
+    if outcome.problems.is_empty() { Ok(()) } else { Err(outcome.problems.join("; ")) }
+}
+
+/// What the models cover.
+const SHARED_MEMORY: [&str; 2] = ["crates/ironorb-shm", "Cargo.lock"];
+
+fn when_changed(
+    steps: &Steps,
+    extent: Extent,
+    name: &str,
+    short: &str,
+    covered: &[&str],
+    command: Command,
+) -> Result<(), String> {
+    let stamp = Stamp::of(short, &root(), covered)?;
+    if extent != Extent::All && stamp.has_passed() {
+        steps.leave_out(name, HAS_PASSED);
+        return Ok(());
+    }
+    steps.run_aside(name, command)?;
+    stamp.pass(None);
+    Ok(())
+}
+
+const HAS_PASSED: &str = "what it covers is as it was when it passed here; `--all` runs it";
+
+fn has_miri() -> bool {
+    let mut version = Command::new("rustup");
+    version.args(["run", "nightly", "cargo", "miri", "--version"]).env_remove("RUSTUP_TOOLCHAIN");
+    version.output().is_ok_and(|output| output.status.success())
+}
+
+/// A minimal toolchain lacks these; rustup can add them.
+fn need_component(subcommand: &str, component: &str) -> Result<(), String> {
+    let present = |subcommand| {
+        Command::new("cargo").args([subcommand, "--version"]).output().is_ok_and(|o| o.status.success())
+    };
+    if present(subcommand) {
+        return Ok(());
+    }
+    let added = Command::new("rustup").args(["component", "add", component]).status();
+    if added.is_ok_and(|status| status.success()) && present(subcommand) {
+        return Ok(());
+    }
+    Err(format!("cargo {subcommand} is missing: run `rustup component add {component}`"))
+}

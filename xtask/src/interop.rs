@@ -1,0 +1,120 @@
+//! The tests against other ORBs: which of them run, and what they find, for the matrix of `docs/interop.md`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::cache::Stamp;
+use crate::gate::{Extent, program};
+use crate::steps::Steps;
+use crate::tests::Program;
+use crate::{root, target};
+
+/// The variable that names the folder for what tests find.
+const RESULTS: &str = "IRONORB_INTEROP_RESULTS";
+
+/// JacORB's matrix: each case in each version of GIOP and each way to come by a reference. It takes minutes of virtual
+/// machines, so it runs when something has changed that reaches the wire. Both directions in GIOP 1.2, and all
+/// circumstances other than versions, always run.
+const JACORB_MATRIX: [&str; 8] = [
+    "jacorb_client::all_cases_pass_in_giop_1_0",
+    "jacorb_client::all_cases_pass_in_giop_1_1",
+    "jacorb_client::all_cases_pass_in_giop_1_2_by_key",
+    "jacorb_client::all_cases_pass_with_replies_in_fragments",
+    "jacorb_server::all_cases_pass_in_giop_1_0",
+    "jacorb_server::all_cases_pass_in_giop_1_1",
+    "jacorb_server::all_cases_pass_in_giop_1_2_by_key",
+    "jacorb_server::all_cases_pass_with_requests_in_fragments",
+];
+
+/// What those tests cover.
+const REACHES_THE_WIRE: [&str; 8] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "crates/ironorb",
+    "crates/ironorb-build",
+    "crates/ironorb-giop",
+    "crates/ironorb-idl",
+    "crates/ironorb-shm",
+    "interop",
+];
+
+/// One run of these tests.
+pub(crate) struct Interop {
+    /// Where all tests write what they find, and JacORB's matrix in a folder in it.
+    folder: PathBuf,
+    jacorb: Stamp,
+    runs_jacorb: bool,
+}
+
+impl Interop {
+    /// Forgets every earlier run.
+    pub(crate) fn begin(extent: Extent) -> Result<Interop, String> {
+        let folder = target().join("interop-results");
+        let failed = |e| format!("{}: {e}", folder.display());
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(failed)?;
+        }
+        fs::create_dir_all(folder.join(JACORB)).map_err(failed)?;
+        let jacorb = Stamp::of(JACORB, &root(), &REACHES_THE_WIRE)?;
+        let runs_jacorb = extent == Extent::All || !jacorb.has_passed();
+        Ok(Interop { folder, jacorb, runs_jacorb })
+    }
+
+    /// The runs of the program with all of these tests.
+    pub(crate) fn programs(&self, program: &Program) -> Vec<Program> {
+        let skipped: Vec<&str> = JACORB_MATRIX.iter().flat_map(|name| ["--skip", name]).collect();
+        let most = program.clone().with(&["--exact", "--test-threads=4"]).with(&skipped);
+        let mut programs = vec![most.knowing(RESULTS, &self.folder)];
+        if self.runs_jacorb {
+            let matrix = program.clone().with(&["--exact", "--test-threads=2"]).with(&JACORB_MATRIX);
+            programs.push(matrix.knowing(RESULTS, &self.folder.join(JACORB)));
+        }
+        programs
+    }
+
+    /// After the tests: keeps what JacORB's matrix found if all is good, or brings what it found when it passed.
+    pub(crate) fn settle(&self, steps: &Steps, is_good: bool) -> Result<(), String> {
+        let found = self.folder.join(JACORB);
+        if !self.runs_jacorb {
+            steps.leave_out(
+                "JacORB's full matrix",
+                "nothing that reaches the wire has changed since it passed here; `--all` runs it",
+            );
+            return self.jacorb.bring(&found);
+        }
+        if is_good {
+            self.jacorb.pass(Some(&found));
+        }
+        Ok(())
+    }
+
+    /// Prints the matrix, and compares it with the document or writes it there.
+    pub(crate) fn matrix(&self, mode: &str) -> Command {
+        let mut run = program("interop-matrix");
+        run.arg(&self.folder).args([mode, "docs/interop.md"]);
+        run
+    }
+}
+
+/// The name of the stamp, and of the folder.
+const JACORB: &str = "jacorb";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else a test that is renamed would run twice, and its results be missed.
+    #[test]
+    fn the_tests_of_jacorb_s_matrix_exist() {
+        for name in JACORB_MATRIX {
+            let (file, test) = name.split_once("::").expect("a module and a test");
+            let path = root().join("interop/tests").join(file).with_extension("rs");
+            let text = fs::read_to_string(&path).expect("the tests are there");
+            assert!(text.contains(&format!("fn {test}(")), "{name}");
+        }
+        for path in REACHES_THE_WIRE {
+            assert!(root().join(path).exists(), "{path}");
+        }
+    }
+}
