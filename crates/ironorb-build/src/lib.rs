@@ -8,6 +8,22 @@
 //! }
 //! ```
 //!
+//! A program that has the text of the IDL itself asks for the Rust as text:
+//!
+//! ```
+//! use ironorb_build::{Config, generate_outcome};
+//! use ironorb_idl::{MapLoader, Options, compile_with};
+//!
+//! # fn main() -> Result<(), ironorb_build::Errors> {
+//! let files = MapLoader::new().with("hello.idl", "interface Hello { string greet(in string name); };");
+//! let outcome = compile_with("hello.idl".as_ref(), &Options::new(), &files);
+//! let rust = generate_outcome(&outcome, &Config::new())?;
+//! assert!(rust.contains("fn greet(&self, name: &str) -> Result<String, ::ironorb::generated::SystemException>;"));
+//! assert!(rust.contains("pub struct HelloRef("));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The way of a file is layout (facts about types), lowering (every decision about names and types, as a
 //! small tree in the shape of Rust) and printing (no decision at all). What the Rust looks like is told in
 //! `docs/mapping.md`.

@@ -152,6 +152,7 @@ macro_rules! __ironorb_interface {
             }
 
             impl $crate::generated::DeferredServant for dyn $deferred {
+                #[inline] // nothing of it where no servant answers later
                 fn own(
                     &self,
                     position: u16,

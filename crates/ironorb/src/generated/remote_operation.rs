@@ -315,6 +315,9 @@ pub mod stub {
     /// Calls a servant in this process. Where there are bounds, what is passed is checked as if it were sent.
     #[inline(always)]
     fn call_here<O: RemoteOperation>(servant: &O::Interface, arguments: Lent<'_, O>) -> Answer<O> {
+        if O::CONTEXT.is_none() && !O::IS_BOUNDED {
+            return O::call(servant, arguments);
+        }
         let _passed = O::CONTEXT.map(pass_context);
         if !O::IS_BOUNDED {
             return O::call(servant, arguments);
