@@ -49,6 +49,7 @@ fn files_that_include_a_common_one_are_one_set_of_types() {
         ),
         ("a.idl", "#include \"common.idl\"\nmodule shop { interface Seller { Item sell(); }; };\n"),
         ("b.idl", "#include \"common.idl\"\nmodule shop { interface Buyer { void buy(in Item it); }; };\n"),
+        ("near/b.idl", "module near { struct Near { long x; }; };\n"),
         ("far/b.idl", "module away { struct Far { long x; }; };\n"),
     ]);
     let both = "fn pass(seller: &shop::SellerRef, buyer: &shop::BuyerRef) -> Result<(), ironorb::SystemException> {\n    \
@@ -67,10 +68,10 @@ fn files_that_include_a_common_one_are_one_set_of_types() {
         both.replace("shop::BuyerRef", "y::shop::BuyerRef").replace("shop::SellerRef", "x::shop::SellerRef");
     idl.check(&[&*apart, &used.replace("use shop::{", "use x::shop::{")].concat()).unwrap();
 
-    let files = idl.compile(Config::new(), &["b.idl", "far/b.idl"]);
+    let files = idl.compile(Config::new(), &["near/b.idl", "far/b.idl"]);
     let names = files.unwrap();
-    assert!(names[0].ends_with("b.rs") && names[1].ends_with("far/b.rs"), "{names:?}");
-    idl.check(&[beside("b"), beside("far/b")].concat()).unwrap();
+    assert!(names[0].ends_with("near/b.rs") && names[1].ends_with("far/b.rs"), "{names:?}");
+    idl.check(&[beside("near/b"), beside("far/b")].concat()).unwrap();
 }
 
 #[test]

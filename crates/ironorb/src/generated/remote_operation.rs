@@ -351,7 +351,11 @@ pub mod skeleton {
         call.twoway(
             |r| {
                 let held = O::Arguments::hold(r)?;
-                let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
+                if O::CONTEXT.is_some() {
+                    let _received = get_context(r)?;
+                    let _probe = in_upcall();
+                    return Ok(O::call(view(servant), O::Arguments::lend(&held)));
+                }
                 let _probe = in_upcall();
                 Ok(O::call(view(servant), O::Arguments::lend(&held)))
             },
@@ -366,7 +370,11 @@ pub mod skeleton {
     {
         call.oneway(|r| {
             let held = O::Arguments::hold(r)?;
-            let _received = O::CONTEXT.map(|_| get_context(r)).transpose()?;
+            if O::CONTEXT.is_some() {
+                let _received = get_context(r)?;
+                let _probe = in_upcall();
+                return Ok(O::call(view(servant), O::Arguments::lend(&held)));
+            }
             let _probe = in_upcall();
             Ok(O::call(view(servant), O::Arguments::lend(&held)))
         })
