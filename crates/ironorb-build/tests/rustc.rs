@@ -49,7 +49,7 @@ fn files_that_include_a_common_one_are_one_set_of_types() {
         ),
         ("a.idl", "#include \"common.idl\"\nmodule shop { interface Seller { Item sell(); }; };\n"),
         ("b.idl", "#include \"common.idl\"\nmodule shop { interface Buyer { void buy(in Item it); }; };\n"),
-        ("near/b.idl", "module near { struct Near { long x; }; };\n"),
+        ("near/b.idl", "module around { struct Near { long x; }; };\n"),
         ("far/b.idl", "module away { struct Far { long x; }; };\n"),
     ]);
     let both = "fn pass(seller: &shop::SellerRef, buyer: &shop::BuyerRef) -> Result<(), ironorb::SystemException> {\n    \
