@@ -160,7 +160,7 @@ impl Printer {
     }
 
     fn broken_outcome(&mut self, before: &str, outcome: &Outcome<'_>, after: &str) {
-        self.put(&[before, &outcome.wrapper, "<"]);
+        self.put(&[before, outcome.wrapper, "<"]);
         self.indented(|out| {
             let results = [&*tuple(outcome.results), ","].concat();
             if !outcome.is_wide() && out.fits(&results) {
