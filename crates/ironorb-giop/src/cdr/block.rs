@@ -1,14 +1,15 @@
-//! Fixed blocks: values of types that always take the same bytes from the same place are put into and taken from one
-//! piece of bytes, at offsets that the compiler knows, with one look at how many bytes there are.
+//! Fixed blocks: types whose values always take the same number of bytes from a given alignment are
+//! marshalled as one run of bytes, at offsets that the compiler knows and after one bounds check.
 //!
-//! Nothing here refuses a value or finds an error. Where anything is not as it mostly is - the data is in pieces, or ends
-//! too early, an enumerator is none, notes are to be taken of where numbers lie - the members are marshalled one by one
-//! instead, and that decides. So bytes, limits and errors are those of that way.
+//! Blocks are a fast path only. They refuse no value and report no error. The general code marshals the
+//! members one by one where the data is in pieces or ends too early, where an ordinal names no enumerator, or
+//! where the writer notes the positions of numbers. So the bytes, limits and errors are always those of the
+//! general code.
 //!
-//! How a value lies depends on where it begins, modulo its largest alignment, since CDR aligns members and not structs.
-//! Where it ends does not, by the same modulus: all behind the member with the largest alignment is where that puts it.
-//! So from the second element of a sequence on all lie alike ([`BlockLayout::STEADY`](BlockLayout::steady_phase)), and of the first
-//! that can mostly be said too.
+//! CDR aligns members, not structs. The layout of a value therefore depends on its start, modulo its largest
+//! alignment. Its end does not: the member with the largest alignment fixes the position of everything after
+//! it. So all elements of a sequence have one layout from the second on ([`BlockLayout::steady_phase`]), and
+//! the first element often has it too.
 
 use std::marker::PhantomData;
 
@@ -16,38 +17,38 @@ use super::writer::Swap;
 use super::{Marshal, NESTING_MAX, Reader, Unmarshal, Writer};
 use crate::probe::{self, Stage};
 
-/// How values of one type lie in CDR, by where they begin; or that they are not all alike.
+/// How the values of one type are laid out in CDR, for each start modulo 8, or that their size varies.
 ///
-/// Computed at compile time, member by member.
+/// The compiler computes it, member by member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockLayout {
-    /// Bytes from where a value begins to where it ends, by the place of the former modulo 8. Nothing where values are
-    /// not alike.
+    /// Bytes from the start of a value to its end, indexed by the start modulo 8. `None` where the size
+    /// varies.
     sizes: Option<[u16; 8]>,
     /// The largest alignment of a member.
     alignment: u8,
-    /// That of the first number.
+    /// The alignment of the first number.
     first_alignment: u8,
-    /// Numbers.
+    /// How many numbers a value has.
     fields: u16,
-    /// How deep arrays of other things than numbers are nested.
+    /// How deeply arrays of anything but numbers are nested.
     levels: u16,
-    /// Whether it is that of a number.
+    /// Whether the type is a single number.
     is_number: bool,
 }
 
 impl BlockLayout {
-    /// Of values that differ in size, or that are too large for a block.
+    /// The layout of types whose values differ in size or are too large for a block.
     pub const VARIABLE: BlockLayout =
         BlockLayout { sizes: None, alignment: 1, first_alignment: 1, fields: 0, levels: 0, is_number: false };
 
-    /// Of values without bytes: what the layout of a struct starts from.
+    /// The layout of a value without bytes. The layout of a struct starts from it.
     pub const EMPTY: BlockLayout = BlockLayout { sizes: Some([0; 8]), ..BlockLayout::VARIABLE };
 
-    /// Of an enumerator.
+    /// The layout of an enumerator.
     pub const ENUMERATOR: BlockLayout = BlockLayout { is_number: false, ..BlockLayout::number(4) };
 
-    /// Of a number of `bytes` bytes, which are 1, 2, 4 or 8: aligned to its size.
+    /// The layout of a number of `bytes` bytes (1, 2, 4 or 8), aligned to its size.
     pub const fn number(bytes: usize) -> BlockLayout {
         let mut sizes = [0; 8];
         let mut phase = 0;
@@ -60,7 +61,7 @@ impl BlockLayout {
         BlockLayout { sizes: Some(sizes), alignment, first_alignment, fields: 1, levels: 0, is_number: true }
     }
 
-    /// Of a value of this layout and one of another behind it.
+    /// The layout of a value of this layout, followed by one of layout `next`.
     #[must_use]
     pub const fn then(self, next: BlockLayout) -> BlockLayout {
         let (Some(mut sizes), Some(next_sizes)) = (self.sizes, next.sizes) else { return Self::VARIABLE };
@@ -78,7 +79,7 @@ impl BlockLayout {
             .limited()
     }
 
-    /// Of an array of `count` elements.
+    /// The layout of an array of `count` elements.
     #[must_use]
     pub const fn times(self, count: usize) -> BlockLayout {
         if count == 0 || !self.is_fixed() {
@@ -93,12 +94,12 @@ impl BlockLayout {
             all = all.then(self);
             done += 1;
         }
-        // Arrays of numbers are read in bulk, others as sequences are.
+        // Arrays of numbers are read in bulk. Other arrays are read like sequences, which count as a level.
         let levels = if self.is_number { 0 } else { self.levels + 1 };
         BlockLayout { levels, is_number: false, ..all }
     }
 
-    /// Large values gain nothing by it: what they mostly consist of are arrays, which have blocks of their own.
+    /// Gives up on large values. They consist mostly of arrays, and those have blocks of their own.
     const fn limited(self) -> BlockLayout {
         match self.sizes {
             Some(sizes) if sizes[1] as usize > BLOCK_BYTES_MAX || self.fields as usize > FIELDS_MAX => {
@@ -108,24 +109,25 @@ impl BlockLayout {
         }
     }
 
-    /// Whether all values are alike.
+    /// Whether all values have one layout.
     #[inline]
     pub const fn is_fixed(self) -> bool {
         self.sizes.is_some()
     }
 
-    /// Whether all values are alike, and take bytes.
+    /// Whether all values have one layout and take bytes.
     #[inline]
     pub const fn has_blocks(self) -> bool {
         self.fields > 0 && self.sizes.is_some()
     }
 
-    /// Whether a single value is worth a block, of whose code there is some for each place where one may begin.
+    /// Whether a single value is worth a block. The compiler emits code for each possible start of such a
+    /// block.
     const fn is_small(self) -> bool {
         self.fields as usize <= SINGLE_FIELDS_MAX && self.size_at(1) <= SINGLE_BYTES_MAX
     }
 
-    /// How deep arrays of other things than numbers are nested.
+    /// How deeply arrays of anything but numbers are nested.
     pub(super) const fn levels(self) -> u16 {
         self.levels
     }
@@ -135,7 +137,7 @@ impl BlockLayout {
         self.alignment as usize
     }
 
-    /// Bytes of a value that begins at this place modulo 8; 0 where values are not alike.
+    /// Bytes of a value that starts at this phase (its position modulo 8); 0 where the size varies.
     pub const fn size_at(self, phase: usize) -> usize {
         match self.sizes {
             Some(sizes) => sizes[phase % 8] as usize,
@@ -143,17 +145,17 @@ impl BlockLayout {
         }
     }
 
-    /// Where each value ends, modulo the alignment, and so where the second of a sequence begins.
+    /// The end of each value modulo the alignment. The second element of a sequence starts there.
     pub const fn steady_phase(self) -> usize {
         self.size_at(0) % self.alignment()
     }
 
-    /// Bytes from one element to the next, from the second on. A multiple of the alignment.
+    /// Bytes from one element to the next, from the second on: a multiple of the alignment.
     pub const fn stride(self) -> usize {
         self.size_at(self.steady_phase())
     }
 
-    /// Elements of a sequence in so many bytes, at least one.
+    /// How many elements of a sequence fit into this many bytes, at least one.
     const fn elements_in(self, bytes: usize) -> usize {
         match self.stride() {
             stride @ 1.. if stride < bytes => bytes / stride,
@@ -162,29 +164,29 @@ impl BlockLayout {
     }
 }
 
-/// What is put and taken as one block.
+/// A group of members that is marshalled as one block.
 pub trait Block {
-    /// How it lies.
+    /// The layout of the group.
     const LAYOUT: BlockLayout;
 }
 
-/// A value by itself.
+/// A value as a block by itself.
 struct Whole<T>(PhantomData<T>);
 
 impl<T: Unmarshal> Block for Whole<T> {
     const LAYOUT: BlockLayout = T::LAYOUT;
 }
 
-/// Puts numbers where they belong in a block.
+/// Puts numbers at their offsets in a block.
 ///
-/// For code that the compiler sees through: then all places are constants.
+/// Meant for code that the compiler inlines completely, where all offsets become constants.
 #[derive(Debug)]
 pub struct BlockWriter<'o> {
-    /// Zeros.
+    /// The bytes of the block, zero before they are written.
     out: &'o mut [u8],
-    /// Where `out` begins modulo 8.
+    /// The start of `out` modulo 8.
     phase: usize,
-    /// Where the next number may begin, counted as the phase is.
+    /// Where the next number may start, counted from the same origin as `phase`.
     at: usize,
     is_swapped: bool,
 }
@@ -208,13 +210,13 @@ impl<'o> BlockWriter<'o> {
         self.at = at + N;
     }
 
-    /// The ordinal of an enumerator.
+    /// Puts the ordinal of an enumerator.
     #[inline(always)]
     pub fn ordinal(&mut self, ordinal: u32) {
         self.put(ordinal);
     }
 
-    /// Several as they lie in memory.
+    /// Puts several numbers with their bytes as they are in memory.
     #[inline(always)]
     fn put_run(&mut self, bytes: &[u8], alignment: usize) {
         let at = self.at.next_multiple_of(alignment);
@@ -225,7 +227,7 @@ impl<'o> BlockWriter<'o> {
     }
 }
 
-/// Takes numbers from where they belong in a block. As with [`BlockWriter`], all places are constants.
+/// Takes numbers from their offsets in a block. After inlining all offsets are constants.
 #[derive(Debug)]
 pub struct BlockReader<'a> {
     bytes: &'a [u8],
@@ -240,7 +242,7 @@ impl<'a> BlockReader<'a> {
         BlockReader { bytes, phase, at: phase, is_swapped }
     }
 
-    /// The next number aligned to its size.
+    /// Takes the next number, which is aligned to its size.
     #[inline(always)]
     pub(super) fn take<T, const N: usize>(&mut self) -> Option<T>
     where
@@ -253,7 +255,7 @@ impl<'a> BlockReader<'a> {
         Some(if self.is_swapped { number.unswapped() } else { number })
     }
 
-    /// An ordinal, which may be that of no enumerator.
+    /// Takes an ordinal, which may name no enumerator. `None` if the block has no more bytes.
     #[inline(always)]
     pub fn ordinal(&mut self) -> Option<usize> {
         self.take::<u32, 4>().map(|ordinal| ordinal as usize)
@@ -293,19 +295,21 @@ where
 }
 
 impl Writer<'_> {
-    /// Appends a value as a block, if it is worth that here; else nothing.
+    /// Appends a value as a block if a block pays off here. If not, returns false and appends at most the
+    /// padding of the first number.
     #[inline(always)]
     pub fn put_block<T: Marshal + Unmarshal>(&mut self, value: &T) -> bool {
         self.put_as_block::<Whole<T>>(|block| T::put_blocks(std::slice::from_ref(value), block))
     }
 
-    /// Appends what `put` puts, as a block, if it is worth that here; else no more than the padding of its first number.
+    /// Appends what `put` writes as a block if a block pays off here. If not, returns false and appends at
+    /// most the padding of the first number.
     #[inline(always)]
     pub fn put_as_block<B: Block>(&mut self, put: impl FnOnce(&mut BlockWriter<'_>)) -> bool {
         if const { !B::LAYOUT.has_blocks() || !B::LAYOUT.is_small() } || !self.is_plain() {
             return false;
         }
-        // What is behind something that varies begins anywhere.
+        // A value behind data of varying length may start anywhere, so align it first.
         if const { B::LAYOUT.first_alignment > 1 } {
             self.align(const { B::LAYOUT.first_alignment as usize });
         }
@@ -324,7 +328,7 @@ impl Writer<'_> {
         put(&mut BlockWriter::new(block, PHASE, false));
     }
 
-    /// Appends elements without a length, as blocks where that can be.
+    /// Appends elements without a length, as blocks where that is possible.
     #[inline]
     pub fn put_block_elements<T: Marshal + Unmarshal>(
         &mut self,
@@ -332,7 +336,7 @@ impl Writer<'_> {
     ) -> Result<(), crate::error::Misuse> {
         let mut rest = items;
         if const { T::LAYOUT.has_blocks() } && !self.notes_cuts() {
-            // No more than one.
+            // At most one element.
             while let Some((first, others)) = rest.split_first()
                 && self.position() & const { T::LAYOUT.alignment() - 1 } != const { T::LAYOUT.steady_phase() }
             {
@@ -348,12 +352,12 @@ impl Writer<'_> {
         rest.iter().try_for_each(|item| item.marshal(self))
     }
 
-    /// Elements of which the first begins where all others do.
+    /// Appends elements of which even the first has the steady layout.
     #[inline(never)]
     fn put_run_of_blocks<T: Marshal + Unmarshal, const IS_SWAPPED: bool>(&mut self, items: &[T]) {
         let (phase, stride) = const { (T::LAYOUT.steady_phase(), T::LAYOUT.stride()) };
         self.reserve(items.len() * stride);
-        // By pieces that stay in the nearest cache from when they are cleared until they are filled.
+        // Each piece stays in the L1 cache from the time it is cleared until it is filled.
         for items in items.chunks(const { T::LAYOUT.elements_in(PIECE_BYTES) }) {
             let blocks = self.append_zeros(items.len() * stride);
             for (item, block) in items.iter().zip(blocks.chunks_exact_mut(stride)) {
@@ -364,13 +368,15 @@ impl Writer<'_> {
 }
 
 impl Reader<'_> {
-    /// Reads a value as a block, if it is worth that here and there is one; else it stays where it is.
+    /// Reads a value as a block. `None`, without moving the reader, if a block does not pay off or the data
+    /// is not there.
     #[inline(always)]
     pub fn get_block<T: Unmarshal>(&mut self) -> Option<T> {
         self.get_as_block::<Whole<T>, T>(T::get_block)
     }
 
-    /// Reads what `get` takes from a block, if it is worth that here and there is one; else it stays where it is.
+    /// Reads what `get` takes from a block. `None`, without moving the reader, if a block does not pay off or
+    /// the data is not there.
     #[inline(always)]
     pub fn get_as_block<B: Block, T>(
         &mut self,
@@ -403,8 +409,8 @@ impl Reader<'_> {
         Some(value)
     }
 
-    /// Reads `count` elements, if all of them are there as blocks. Gives `None` where they must be read one by one, and
-    /// stays where it is.
+    /// Reads `count` elements if all of them are there as blocks. `None`, without moving the reader, where
+    /// they must be read one by one.
     #[inline]
     pub fn get_block_elements<T: Unmarshal>(&mut self, count: usize) -> Option<Vec<T>> {
         if const { !T::LAYOUT.has_blocks() } || count == 0 || !self.has_levels(const { T::LAYOUT.levels + 1 })
@@ -419,7 +425,7 @@ impl Reader<'_> {
         items
     }
 
-    /// For types of which none is ever borrowed: gives `None`.
+    /// Returns `None`: the default for types whose values are never borrowed.
     #[inline(always)]
     pub fn borrow_nothing<T>(&mut self, count: usize) -> Option<&'static [T]> {
         let _ = count;
@@ -432,7 +438,8 @@ impl Reader<'_> {
         let is_swapped = !self.encoding.order.is_native();
         let first = T::LAYOUT.size_at(self.at);
         let begins = self.at + first;
-        // Checked before memory is taken. One behind the other from the second on, whatever the first is like.
+        // The bounds check comes before the allocation. From the second element on, the stride is constant
+        // whatever the layout of the first.
         let bytes = self.bytes.get(begins..)?.get(..stride.checked_mul(count - 1)?)?;
         let mut items = {
             let _probe = probe::enter(Stage::Allocate);
@@ -448,14 +455,14 @@ impl Reader<'_> {
         Some(items)
     }
 
-    /// Whether arrays may nest so deep here.
+    /// Whether arrays may nest this deeply here.
     #[inline(always)]
     pub(super) fn has_levels(&self, levels: u16) -> bool {
         self.depth + levels <= NESTING_MAX
     }
 }
 
-/// Reads elements of which the first begins where all others do.
+/// Reads elements of which even the first has the steady layout.
 #[inline(always)]
 fn fill<T: Unmarshal, const IS_SWAPPED: bool>(bytes: &[u8], items: &mut Vec<T>) -> Option<()> {
     let (phase, stride) = const { (T::LAYOUT.steady_phase(), T::LAYOUT.stride()) };
@@ -465,16 +472,16 @@ fn fill<T: Unmarshal, const IS_SWAPPED: bool>(bytes: &[u8], items: &mut Vec<T>) 
     Some(())
 }
 
-/// What appended blocks start from.
+/// The initial bytes of appended blocks.
 static ZEROS: [u8; SINGLE_BYTES_MAX] = [0; SINGLE_BYTES_MAX];
 
 /// Bytes and numbers of the largest block.
 const BLOCK_BYTES_MAX: usize = 1024;
 const FIELDS_MAX: usize = 256;
 
-/// The same for one that is written and read by itself.
+/// Bytes and numbers of the largest block of a single value.
 const SINGLE_BYTES_MAX: usize = 256;
 const SINGLE_FIELDS_MAX: usize = 32;
 
-/// Bytes of blocks that are cleared and filled at a time: no more than what C libraries clear without further ado.
+/// Bytes of blocks that are cleared and filled at a time: C libraries have no special case for so few.
 const PIECE_BYTES: usize = 2048;

@@ -1,5 +1,5 @@
-//! [`Marshal`] and [`Unmarshal`] of what IDL 4.2 adds: `int8` and maps, which travel as sequences of pairs of a key and
-//! a value.
+//! [`Marshal`] and [`Unmarshal`] of the additions of IDL 4.2: `int8` and maps. A map travels as a sequence of
+//! key-value pairs.
 
 use std::collections::BTreeMap;
 
@@ -45,12 +45,12 @@ impl Unmarshal for i8 {
     }
 }
 
-/// CORBA's TypeCodes have no numbers of 8 bits: an octet with the same bits.
+/// CORBA has no TypeCode for 8-bit integers, so the TypeCode is that of an octet, which has the same bits.
 impl Typed for i8 {
     const TYPE: &'static TypeDef = &TypeDef::Octet;
 }
 
-/// A pair of a map.
+/// A key-value pair of a map.
 impl<K: Marshal, V: Marshal> Marshal for (K, V) {
     #[inline]
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
@@ -67,7 +67,7 @@ impl<K: Unmarshal, V: Unmarshal> Unmarshal for (K, V) {
     }
 }
 
-/// CORBA's TypeCodes have no maps either: a struct without a name.
+/// CORBA has no TypeCode for maps, so the TypeCode of a pair is a struct without a name.
 impl<K: Typed, V: Typed> Typed for (K, V) {
     const TYPE: &'static TypeDef =
         &TypeDef::Struct { id: "", name: "", members: &[("key", K::TYPE), ("value", V::TYPE)] };
@@ -83,7 +83,7 @@ impl<K: Marshal, V: Marshal> Marshal for BTreeMap<K, V> {
     }
 }
 
-/// Of two pairs with one key the later counts.
+/// Where two pairs have the same key, the later one counts.
 impl<K: Unmarshal + Ord, V: Unmarshal> Unmarshal for BTreeMap<K, V> {
     const BYTES_MIN: usize = 4;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {

@@ -238,7 +238,7 @@ impl<T: Unmarshal, const N: usize> Unmarshal for [T; N] {
     }
 }
 
-/// Recursive members are boxed in Rust; the box does not show on the wire.
+/// Recursive members are boxed in Rust. The box does not appear on the wire.
 impl<T: Marshal + ?Sized> Marshal for Box<T> {
     #[inline]
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
@@ -260,7 +260,7 @@ pub fn check_bound(length: usize, bound: u32) -> Result<(), Misuse> {
     if length > bound as usize { Err(Misuse::BoundExceeded { bound, length }) } else { Ok(()) }
 }
 
-/// Refuses a value longer than its IDL bound after it was read, at the reader's place.
+/// Refuses a value longer than its IDL bound after it was read. The error gives the reader's position.
 #[inline]
 pub fn bounded(r: &Reader<'_>, length: usize, bound: u32) -> Result<(), Malformed> {
     if length > bound as usize { Err(r.malformed(MalformedKind::BoundExceeded)) } else { Ok(()) }

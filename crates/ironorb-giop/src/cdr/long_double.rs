@@ -8,9 +8,9 @@ use super::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::version::ByteOrder;
 
-/// An IDL `long double`: IEEE 754 binary128, kept as its bits because Rust has no such number yet.
+/// An IDL `long double`: IEEE 754 binary128, stored as its bits because stable Rust has no such type.
 ///
-/// Aligned to 8 and 16 bytes long on the wire (CORBA 3.3 part 2, 9.3.1.4).
+/// On the wire it takes 16 bytes and is aligned to 8 (CORBA 3.3 part 2, 9.3.1.4).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct LongDouble(u128);
 
@@ -30,7 +30,7 @@ impl LongDouble {
         self.0
     }
 
-    /// The nearest `f64`, halves to the even one; infinite when out of its range.
+    /// The nearest `f64`. Ties go to the even one, and numbers out of range become infinite.
     pub fn to_f64(self) -> f64 {
         let sign = ((self.0 >> 127) as u64) << 63;
         let exponent = self.biased_exponent() - EXPONENT_BIAS;
@@ -39,12 +39,12 @@ impl LongDouble {
             EXPONENT_MAX if fraction != 0 => f64::NAN.to_bits(),
             EXPONENT_MAX => f64::INFINITY.to_bits(),
             _ if exponent > 1023 => f64::INFINITY.to_bits(),
-            // The leading one is added to the exponent, and so is a carry from rounding.
+            // The leading one adds one to the exponent, and so does a carry from rounding.
             _ if exponent >= -1022 => {
                 let significand = round_shift((1 << FRACTION_BITS) | fraction, FRACTION_BITS - 52);
                 (((exponent + 1022) as u64) << 52) + significand
             }
-            // Subnormal, down to nothing; what is subnormal here is far below.
+            // Subnormal or zero. Numbers that are subnormal as binary128 are far below this range.
             _ if exponent >= -1076 => {
                 let shift = FRACTION_BITS - 52 + (-1022 - exponent) as u32;
                 round_shift((1 << FRACTION_BITS) | fraction, shift)
@@ -54,12 +54,12 @@ impl LongDouble {
         f64::from_bits(sign | bits)
     }
 
-    /// True for what is no number.
+    /// Whether this is not a number (NaN).
     pub fn is_nan(self) -> bool {
         self.biased_exponent() == EXPONENT_MAX && self.0 & FRACTION != 0
     }
 
-    /// True for infinity of either sign.
+    /// Whether this is infinity, of either sign.
     pub fn is_infinite(self) -> bool {
         self.biased_exponent() == EXPONENT_MAX && self.0 & FRACTION == 0
     }
@@ -69,7 +69,7 @@ impl LongDouble {
     }
 }
 
-/// Shifts right and rounds, halves to the even one.
+/// Shifts right and rounds; ties go to the even number.
 fn round_shift(value: u128, shift: u32) -> u64 {
     if shift > 120 {
         return 0;
@@ -89,7 +89,7 @@ impl From<f64> for LongDouble {
         let magnitude = match exponent {
             0 if fraction == 0 => 0,
             0 => {
-                // Subnormal: shift the leading one up to the implicit place.
+                // Subnormal: shift the leading one to the position of the implicit one.
                 let shift = fraction.leading_zeros() - (128 - 53);
                 let exponent = (EXPONENT_BIAS - 1022 - shift as i32) as u128;
                 let fraction = (fraction << shift) & ((1 << 52) - 1);

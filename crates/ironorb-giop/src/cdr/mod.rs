@@ -1,7 +1,7 @@
 //! Common Data Representation (CORBA 3.3 part 2, 9.3): values to bytes and back.
 //!
-//! [`Writer`] and [`Reader`] know the primitive types, strings and encapsulations. [`Marshal`] and
-//! [`Unmarshal`] are what generated types implement; sequences of primitives go in bulk.
+//! [`Writer`] and [`Reader`] handle the primitive types, strings and encapsulations. Generated types
+//! implement [`Marshal`] and [`Unmarshal`]. Sequences of primitives are copied in bulk.
 
 mod block;
 mod cuts;
@@ -44,10 +44,11 @@ use crate::error::{Malformed, MalformedKind, Misuse};
     note = "`usize` is none of them, nor `&str`: say `u32` or `u64`, and `String`"
 )]
 pub trait Marshal {
-    /// Appends the value. After an error the writer's contents are meaningless and the caller drops them.
+    /// Appends the value. After an error the contents of the writer are meaningless, and the caller discards
+    /// them.
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse>;
 
-    /// Appends the elements of a slice without a length. Primitives override it by a bulk copy.
+    /// Appends the elements of a slice without a length. Primitives override it with a bulk copy.
     #[inline]
     fn marshal_elements(items: &[Self], w: &mut Writer<'_>) -> Result<(), Misuse>
     where
@@ -56,8 +57,8 @@ pub trait Marshal {
         items.iter().try_for_each(|item| item.marshal(w))
     }
 
-    /// The elements of a slice as they would be written in this processor's byte order at a multiple of their size,
-    /// where that is how they lie in memory: primitives do.
+    /// The elements of a slice as they are written in the processor's byte order at a multiple of their size,
+    /// if they have the same bytes in memory. Primitives do; the default is `None`.
     #[inline]
     fn elements_as_written(items: &[Self]) -> Option<&[u8]>
     where
@@ -67,8 +68,8 @@ pub trait Marshal {
         None
     }
 
-    /// Puts values into a block one behind the other. Never called for types whose [`Unmarshal::LAYOUT`] is variable,
-    /// of which alone this default is.
+    /// Puts values into a block, one after the other. Never called for types whose [`Unmarshal::LAYOUT`] is
+    /// variable; the default is for those.
     #[inline]
     fn put_blocks(items: &[Self], block: &mut BlockWriter<'_>)
     where
@@ -85,25 +86,25 @@ pub trait Marshal {
     note = "types that are generated from IDL can be received, and those that IDL's basic types, strings, sequences and arrays map to"
 )]
 pub trait Unmarshal: Sized {
-    /// A lower bound of the bytes that a value takes; 0 only where no value takes any. A sequence that announces
-    /// more elements than the rest of the message could hold is refused before memory is taken.
+    /// A lower bound of the bytes of a value; 0 only where no value takes any. A sequence that announces more
+    /// elements than the rest of the message can hold is refused before memory is allocated.
     const BYTES_MIN: usize = 1;
 
-    /// How values lie, for types whose values are all alike and that say so.
+    /// The layout of values, for types that always have the same size and say so.
     const LAYOUT: BlockLayout = BlockLayout::VARIABLE;
 
     /// Reads one value.
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed>;
 
-    /// Reads `count` elements. Primitives override it by a bulk copy. `count * BYTES_MIN` has been
-    /// checked against what is left.
+    /// Reads `count` elements. Primitives override it with a bulk copy. The caller has checked that `count *
+    /// BYTES_MIN` bytes are left.
     #[inline]
     fn unmarshal_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self>, Malformed> {
         r.get_elements(count)
     }
 
-    /// Borrows `count` elements where they lie as they would in memory; `None` where they must be read, and then none is.
-    /// Types of which that can be say so here.
+    /// Borrows `count` elements where their bytes are as in memory. `None`, without moving the reader, where
+    /// they must be read. Types that can be borrowed override it.
     #[inline]
     fn borrow_elements<'a>(r: &mut Reader<'a>, count: usize) -> Option<&'a [Self]> {
         let _ = (r, count);
@@ -115,12 +116,12 @@ pub trait Unmarshal: Sized {
     fn unmarshal_array<const N: usize>(r: &mut Reader<'_>) -> Result<[Self; N], Malformed> {
         let at = r.position();
         let items = Self::unmarshal_elements(r, N)?;
-        // Only a wrong override of `unmarshal_elements` could give another count.
+        // Only a wrong override of `unmarshal_elements` returns another count.
         items.try_into().map_err(|_| Malformed::new(MalformedKind::Truncated, at))
     }
 
-    /// Takes the next value of a block; `None` if there is none, for which reasons [`Unmarshal::unmarshal`] knows. Not
-    /// called where [`LAYOUT`](Self::LAYOUT) is variable.
+    /// Takes the next value of a block. `None` if there is none or it is invalid; [`Unmarshal::unmarshal`]
+    /// then reports the error. Never called where [`LAYOUT`](Self::LAYOUT) is variable.
     #[inline]
     fn get_block(block: &mut BlockReader<'_>) -> Option<Self> {
         let _ = block;

@@ -1,11 +1,11 @@
-//! Types that have a nil on the wire: object references and values. In Rust nil is `None`.
+//! Types that have a nil on the wire: object references and values. In Rust, nil is `None`.
 
 use super::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 
 /// A type whose `Option` can be written.
 pub trait MarshalNillable {
-    /// Appends a value that is there.
+    /// Appends a value that is not nil.
     fn marshal_some(&self, w: &mut Writer<'_>) -> Result<(), Misuse>;
 
     /// Appends nil.
@@ -14,7 +14,7 @@ pub trait MarshalNillable {
 
 /// A type whose `Option` can be read.
 pub trait UnmarshalNillable: Sized {
-    /// A lower bound of the bytes that nil takes; see [`Unmarshal::BYTES_MIN`].
+    /// A lower bound of the bytes of nil; see [`Unmarshal::BYTES_MIN`].
     const NIL_BYTES_MIN: usize;
 
     /// Reads a value or nil.

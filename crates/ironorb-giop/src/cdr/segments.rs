@@ -1,10 +1,10 @@
-//! Data that does not lie in one piece: the chunks of valuetypes (CORBA 3.3 part 2, 9.3.4.6), and the fragments
-//! of GIOP 1.1, each of which is aligned afresh (9.4.9).
+//! Data in several pieces: the chunks of valuetypes (CORBA 3.3 part 2, 9.3.4.6) and the fragments of GIOP
+//! 1.1, each of which has its own alignment (9.4.9).
 //!
-//! A [`Reader`] of such data sees nothing of it: whatever it wants to read runs into the end of no bytes, and so into
-//! the cold path, which is here and reads piece by piece. So whoever reads data in one piece pays nothing, not even
-//! by what the compiler must assume: with the pieces in the reader's own slice, which reading would then change, a
-//! struct took a fifth more instructions.
+//! A [`Reader`] of such data has an empty slice. Every read runs into the end of that slice and takes the
+//! cold path, which is here and reads piece by piece. So reading data in one piece costs nothing extra. With
+//! the pieces in the reader's own slice, the compiler must assume that each read changes the slice: a struct
+//! then took a fifth more instructions.
 
 use super::Reader;
 use super::reader::Number;
@@ -13,37 +13,37 @@ use crate::value::ReadState;
 use crate::version::{ByteOrder, Encoding};
 use std::borrow::Cow;
 
-/// What a reader needs beyond bytes in one piece. Made for a message with joints, or when the first value or the first
-/// sequence of elements without bytes is read.
+/// What a reader needs besides bytes in one piece. The reader allocates it for a message with joints, for the
+/// first value, and for the first sequence of elements without bytes.
 #[derive(Debug)]
 pub(crate) struct Beyond<'a> {
     pub(super) pieces: Pieces<'a>,
     pub(crate) values: ReadState,
-    /// Elements of sequences that were read without bytes.
+    /// How many elements without bytes have been read from sequences.
     pub(super) empty_read: usize,
 }
 
-/// Data, and the piece of it that is being read.
+/// All of the data, and the piece that is being read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pieces<'a> {
-    /// All pieces, with what lies between them.
+    /// All pieces and the bytes between them.
     whole: &'a [u8],
-    /// Where `whole` begins in the octet stream in which indirections count: not at 0 in an encapsulation.
+    /// The start of `whole` in the octet stream that indirections count in: not 0 in an encapsulation.
     origin: usize,
-    /// Where in `whole` fragments of GIOP 1.1 begin, in ascending order.
+    /// Where in `whole` fragments of GIOP 1.1 start, in ascending order.
     joints: &'a [u32],
     /// How many joints are before the next byte.
     joints_passed: usize,
-    /// Where in `whole` the chunk ends that is being read; `NO_CHUNK` outside of chunks.
+    /// Where in `whole` the current chunk ends; `NO_CHUNK` outside of chunks.
     chunk_end: usize,
-    /// The piece, from a place on that keeps the alignment, and where that is in `whole`.
+    /// The current piece, from a position that preserves the alignment, and that position in `whole`.
     piece: &'a [u8],
     base: usize,
     /// The next byte in `piece`.
     at: usize,
 }
 
-/// A place in a message, outside of values.
+/// A position in a message, outside of values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     whole: &'a [u8],
@@ -53,19 +53,19 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// A reader that goes on from here.
+    /// A reader that continues from here.
     #[inline]
     pub(crate) fn reader(self) -> Reader<'a> {
         Reader::of_joined(self.whole, self.joints, self.at, self.encoding)
     }
 
-    /// All of the data, and where in it fragments begin that are aligned afresh.
+    /// All of the data, and where in it fragments start that have their own alignment.
     pub(crate) fn whole(&self) -> (&'a [u8], &'a [u32]) {
         (self.whole, self.joints)
     }
 }
 
-/// Where a chunk ends when there is none.
+/// The end of a chunk when there is no chunk.
 pub(crate) const NO_CHUNK: usize = usize::MAX;
 
 /// GIOP 1.1 aligns the data of a fragment by its place after the fragment's own header of 12 bytes.
@@ -77,7 +77,7 @@ impl<'a> Beyond<'a> {
         Box::new(Beyond { pieces: Pieces::new(whole, at), values: ReadState::default(), empty_read: 0 })
     }
 
-    /// The same place, without what is known of values.
+    /// A copy of the position, without what is known of values.
     pub(super) fn without_values(&self) -> Self {
         Beyond { pieces: self.pieces, values: ReadState::default(), empty_read: self.empty_read }
     }
@@ -89,7 +89,7 @@ impl<'a> Pieces<'a> {
         Pieces { whole, origin: 0, joints, joints_passed: 0, chunk_end: NO_CHUNK, piece, base: 0, at }
     }
 
-    /// Whether the reader must not see the data.
+    /// Whether the reader's slice must stay empty.
     pub(super) fn is_split(&self) -> bool {
         self.chunk_end != NO_CHUNK || !self.joints.is_empty()
     }
@@ -143,7 +143,7 @@ impl<'a> Pieces<'a> {
         Ok(())
     }
 
-    /// Goes on after the piece, which cannot hold a number that is aligned to and as long as `alignment`.
+    /// Continues after the piece, which has no room for a number whose size and alignment are `alignment`.
     fn advance(&mut self, alignment: usize, order: ByteOrder) -> Result<(), Malformed> {
         let is_padding = self.aligned(alignment) >= self.piece.len();
         let end = self.base + self.piece.len();
@@ -164,7 +164,7 @@ impl<'a> Pieces<'a> {
         Ok(())
     }
 
-    /// Enters the next chunk of the same value.
+    /// Enters the next chunk of the current value.
     fn next_chunk(&mut self, order: ByteOrder) -> Result<(), Malformed> {
         let at = self.position();
         self.set_chunk_end(NO_CHUNK);
@@ -175,7 +175,7 @@ impl<'a> Pieces<'a> {
         };
         match length {
             1..0x7FFF_FF00 => self.enter_chunk(length),
-            // The state is shorter than its type, or a value stands where data should.
+            // The state is shorter than its type says, or a value stands where data should be.
             _ => Err(Malformed::new(MalformedKind::BadChunk, at)),
         }
     }
@@ -192,7 +192,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Bytes in one chunk; between fragments of GIOP 1.1 there is nothing, so they lie together.
+    /// Reads bytes from one chunk. Fragments of GIOP 1.1 are adjacent in the data, so they may span those.
     pub(super) fn bytes(&mut self, count: usize, order: ByteOrder) -> Result<&'a [u8], Malformed> {
         loop {
             let at = self.position();
@@ -211,7 +211,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Bytes in any number of chunks.
+    /// Reads bytes from any number of chunks.
     pub(super) fn split_bytes(&mut self, count: usize, order: ByteOrder) -> Result<Cow<'a, [u8]>, Malformed> {
         if count > self.remaining() {
             return Err(self.malformed(MalformedKind::LengthBeyondData));
@@ -234,7 +234,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Numbers in any number of pieces, of which none may be split.
+    /// Reads numbers from any number of pieces. No number may be split.
     pub(super) fn numbers<T: Number>(&mut self, count: usize, order: ByteOrder) -> Result<Vec<T>, Malformed> {
         let size = size_of::<T>();
         if count > self.remaining() / size {
@@ -257,7 +257,8 @@ impl<'a> Pieces<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at offset `at` of a message that may be joined of GIOP 1.1 fragments, which begin at these offsets.
+    /// A reader at offset `at` of a message that may be joined from GIOP 1.1 fragments, which start at the
+    /// offsets `joints`.
     #[inline]
     pub(crate) fn of_joined(bytes: &'a [u8], joints: &'a [u32], at: usize, encoding: Encoding) -> Self {
         if joints.is_empty() {
@@ -276,7 +277,7 @@ impl<'a> Reader<'a> {
         r
     }
 
-    /// Where this reader stands, as something that can be copied.
+    /// The reader's position, as a value that can be copied.
     #[inline]
     pub(crate) fn place(&self) -> Place<'a> {
         match &self.beyond {
@@ -288,20 +289,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is beyond bytes in one piece.
+    /// The state besides bytes in one piece.
     pub(crate) fn beyond(&mut self) -> &mut Beyond<'a> {
         let (whole, at) = (self.bytes, self.at);
         self.beyond.get_or_insert_with(|| Beyond::new(whole, at))
     }
 
-    /// What is known of the values in these bytes.
+    /// The state of the values in these bytes.
     pub(crate) fn values(&mut self) -> &mut ReadState {
         &mut self.beyond().values
     }
 
-    /// Reads what the reader does not see: an error unless the data is in pieces.
+    /// Reads what the reader's slice does not show. An error unless the data is in pieces.
     ///
-    /// The reader is not lent to it, so the compiler sees that its slice stays what it is.
+    /// The closure does not borrow the reader, so the compiler knows that its slice stays the same.
     #[inline(always)]
     pub(super) fn go_beyond<T>(
         &mut self,
@@ -314,12 +315,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where the next byte is in the stream in which indirections count.
+    /// The position of the next byte in the stream that indirections count in.
     pub(crate) fn stream_position(&self) -> usize {
         self.position() + self.beyond.as_ref().map_or(0, |beyond| beyond.pieces.origin)
     }
 
-    /// Where the next value with this alignment is, as long as the data goes on.
+    /// The position of the next value with this alignment, as far as the data continues.
     pub(crate) fn position_aligned(&self, alignment: usize) -> usize {
         match &self.beyond {
             Some(beyond) if beyond.pieces.is_split() => beyond.pieces.base + beyond.pieces.aligned(alignment),
@@ -327,7 +328,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes to a place in the data that has been read before, or that is known to be in it.
+    /// Moves to a position that has been read before or is known to be in the data.
     pub(crate) fn seek(&mut self, to: usize) {
         match self.beyond.as_deref_mut() {
             None => self.at = to.min(self.bytes.len()),
@@ -339,36 +340,36 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes to a place given in the stream in which indirections count.
+    /// Moves to a position in the stream that indirections count in.
     pub(crate) fn seek_stream(&mut self, to: usize) {
         let origin = self.stream_origin();
         self.seek(to.saturating_sub(origin));
     }
 
-    /// Where the stream in which indirections count has the start of these bytes.
+    /// The start of these bytes in the stream that indirections count in.
     pub(crate) fn stream_origin(&mut self) -> usize {
         self.beyond().pieces.origin
     }
 
-    /// Where the chunk ends that is being read.
+    /// The end of the current chunk.
     pub(crate) fn chunk_end(&mut self) -> usize {
         self.beyond().pieces.chunk_end
     }
 
-    /// Says where the chunk ends that the next byte is in: [`NO_CHUNK`] to read between chunks.
+    /// Sets the end of the chunk with the next byte: [`NO_CHUNK`] to read between chunks.
     pub(crate) fn set_chunk_end(&mut self, chunk_end: usize) {
         let at = self.position();
         self.beyond().pieces.chunk_end = chunk_end;
         self.seek(at);
     }
 
-    /// Between chunks at the next byte: whatever is read next must be in a chunk that starts here.
+    /// Requires that the next read enters a chunk, which starts at the next byte.
     pub(crate) fn expect_chunk(&mut self) {
         let at = self.position();
         self.set_chunk_end(at);
     }
 
-    /// Begins a chunk of `length` bytes at the next byte.
+    /// Starts a chunk of `length` bytes at the next byte.
     pub(crate) fn enter_chunk(&mut self, length: u32) -> Result<(), Malformed> {
         if length as usize > self.remaining() {
             return Err(self.malformed(MalformedKind::LengthBeyondData));
@@ -378,7 +379,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A reader at a place before this one, given in the stream in which indirections count, that knows no values.
+    /// A reader at an earlier position in the stream that indirections count in. It knows no values.
     pub(crate) fn look_back(&mut self, to: usize) -> Result<Reader<'a>, Malformed> {
         let at = self.stream_position();
         let mut beyond = self.beyond().without_values();
@@ -391,17 +392,17 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Levels that lie on the stack; see [`Reader::nested`].
+    /// How many levels are on the stack; see [`Reader::nested`].
     pub(crate) fn depth(&self) -> u16 {
         self.depth
     }
 
-    /// Says how many levels lie on the stack: for one who keeps them elsewhere.
+    /// Sets how many levels are on the stack, for callers that store levels elsewhere.
     pub(crate) fn set_depth(&mut self, depth: u16) {
         self.depth = depth;
     }
 
-    /// Reads bytes, borrowed unless they are split over chunks.
+    /// Reads bytes. Borrows them unless they are split over chunks, and allocates then.
     #[inline]
     pub fn read_bytes_split(&mut self, count: usize) -> Result<Cow<'a, [u8]>, Malformed> {
         match self.bytes[self.at..].get(..count) {
@@ -413,9 +414,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the frame of an encapsulation (9.3.3) and hands a reader for what is in it to `body`. Unlike
-    /// [`Reader::read_encapsulation`] this serves where chunks split it, and values inside may be referred to by
-    /// indirections outside.
+    /// Reads the frame of an encapsulation (9.3.3) and passes a reader of its contents to `body`. Unlike
+    /// [`Reader::read_encapsulation`] it accepts an encapsulation that is split over chunks, and indirections
+    /// outside may refer to values inside.
     pub fn within_encapsulation<T>(
         &mut self,
         body: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
@@ -440,7 +441,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What [`Reader::go_beyond`] does; `at` is where the reader is if the data lies in one piece.
+/// The cold path of [`Reader::go_beyond`]; `at` is the reader's position if the data is in one piece.
 #[cold]
 #[inline(never)]
 fn read_pieces<'a, T>(

@@ -1,22 +1,23 @@
-//! The first element of a sequence, moved in its message so that all elements lie as they would in memory and can be borrowed.
+//! The first element of a sequence, moved within its message so that the sequence can be borrowed.
 //!
-//! Of structs that lie as on the wire ([`wire`](super::wire)) the first element often lies otherwise than all others: it
-//! follows the length, which puts it at 4 modulo 8. But its bytes and the length's, which is not needed any more, are room
-//! enough for it as it is in memory, and there it is before the second. So a few bytes are moved instead of all being copied.
+//! Some structs have the same bytes in memory as on the wire ([`wire`](super::wire)). The first element of a
+//! sequence of them often has another layout than the rest: it follows the length and so starts at 4 modulo
+//! 8. The bytes of that element and of the length, which is no longer needed, have room for its image in
+//! memory, directly before the second element. So a few bytes are moved and the rest need not be copied.
 //!
-//! Nothing here changes what somebody has borrowed: a reader only takes note of what it would like to have moved, and gives
-//! up. Whoever has the message moves it when nobody reads, and has it read again. Weighed against it: a reader that can
-//! change its bytes, which all that has been borrowed before stands in the way of; and a function more for each operation,
-//! that says where its sequences are.
+//! A move never changes bytes that are borrowed. A reader only notes the move that it wants and fails. The
+//! owner of the message makes the move when there are no readers, and reads the message again. Two designs
+//! were weighed against it: a reader that changes its own bytes, which earlier borrows from the message
+//! forbid; and one more function per operation that says where its sequences are.
 
 use std::cell::Cell;
 
 use super::{Reader, WireImage};
 use crate::message::Message;
 
-/// What has been moved in a message, and what its reader would like to have moved.
+/// The moves that have been made in a message, and the move that its reader wants.
 ///
-/// One is made for a message that its owner would change, and given to each of its readers by
+/// The owner of a message that may be changed creates one and passes it to each reader by
 /// [`Reader::with_shifts`].
 #[derive(Debug, Default)]
 pub struct Shifts {
@@ -24,18 +25,19 @@ pub struct Shifts {
     done: Cell<[Option<Shift>; SHIFTS_MAX]>,
 }
 
-/// Sequences of a message that are moved; others are copied.
+/// The most sequences of a message that are moved. The others are copied.
 const SHIFTS_MAX: usize = 2;
 
-/// Bytes of an element that is moved. Of larger ones there are few in a message.
+/// The most bytes of an element that is moved. A message has few larger ones.
 const ELEMENT_BYTES_MAX: usize = 256;
 
 /// One move.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift {
-    /// Where the first element begins on the wire; its length ends there or, where it is aligned, before.
+    /// Where the first element starts on the wire. Its length ends there or, where the element is aligned,
+    /// before.
     pub(super) from: usize,
-    /// Where its image in memory is to begin.
+    /// Where its image in memory is to start.
     pub(super) to: usize,
     /// Elements of the sequence.
     pub(super) count: usize,
@@ -45,15 +47,15 @@ pub(super) struct Shift {
 }
 
 impl Shifts {
-    /// Moves what the last reader wanted. False when it wanted nothing; else the message is to be read again, from the
-    /// beginning of what the readers were for.
+    /// Makes the move that the last reader wanted. Returns false if it wanted none. Otherwise the caller
+    /// reads the message again, from the position where its readers started.
     pub fn apply(&self, message: &mut Message) -> bool {
         let Some(shift) = self.wanted.take() else { return false };
         let mut done = self.done.get();
         let free = done.iter_mut().find(|place| place.is_none());
         match free {
             Some(place) if shift.apply(message.bytes_mut()) => *place = Some(shift),
-            // Neither happens: it was looked at before it was asked for.
+            // Neither happens: the reader checked both before it asked.
             _ => return false,
         }
         self.done.set(done);
@@ -64,20 +66,20 @@ impl Shifts {
         self.done.get().iter().any(Option::is_none)
     }
 
-    /// The sequence that has been moved whose first element began here.
+    /// The move of the sequence whose first element started here.
     fn done_at(&self, from: usize) -> Option<Shift> {
         self.done.get().into_iter().flatten().find(|shift| shift.from == from)
     }
 }
 
 impl Shift {
-    /// Whether the element is there, in a message of so many bytes, and can be moved.
+    /// Whether the element is in a message of this many bytes and can be moved.
     fn is_possible(&self, bytes: usize) -> bool {
         let elements = self.count.checked_mul(self.size).and_then(|all| self.to.checked_add(all));
         self.size <= ELEMENT_BYTES_MAX && elements.is_some_and(|end| end <= bytes)
     }
 
-    /// The bytes behind the image of the first element stay what they are.
+    /// Moves the element. The bytes behind its image stay as they are.
     fn apply(&self, bytes: &mut [u8]) -> bool {
         let mut value = [0; ELEMENT_BYTES_MAX];
         let mut at = self.from;
@@ -101,8 +103,8 @@ impl Shift {
 }
 
 impl<'a> Reader<'a> {
-    /// The same reader of a message that is changed where that lets sequences be borrowed: what it wants to have moved is
-    /// noted there, and reading fails until it has been.
+    /// This reader, for a message that may be changed so that its sequences can be borrowed. The reader notes
+    /// the move it wants in `shifts`, and fails until the owner has made it.
     #[inline]
     #[must_use]
     pub fn with_shifts(mut self, shifts: &'a Shifts) -> Self {
@@ -110,19 +112,20 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// Asks for no more moves: for whoever may not read again.
+    /// Asks for no more moves. For callers that cannot read the message again.
     #[inline]
     pub fn forgo_shifts(&mut self) {
         self.shifts = None;
     }
 
-    /// Whether reading has failed only since something is to be moved, see [`Shifts::apply`].
+    /// Whether reading has failed only because a move is wanted; see [`Shifts::apply`].
     #[inline]
     pub fn wants_shift(&self) -> bool {
         self.shifts.is_some_and(|shifts| shifts.wanted.get().is_some())
     }
 
-    /// The elements of the sequence that begins here, if its first has been moved; then its length cannot be read any more.
+    /// The length of the sequence that starts here, if its first element has been moved. The move has
+    /// overwritten that length in the message.
     #[inline]
     pub(super) fn take_shifted_length(&mut self) -> Option<usize> {
         if self.shifts.is_none() { None } else { self.find_shifted_length() }
@@ -130,14 +133,15 @@ impl<'a> Reader<'a> {
 
     #[inline(never)]
     fn find_shifted_length(&mut self) -> Option<usize> {
-        // What is moved is no longer aligned than to the length's end: see `want_shift`.
+        // Moved elements are not aligned beyond the end of the length: see `begin_of_shifted`.
         let from = self.at.next_multiple_of(4) + 4;
         let shift = self.shifts?.done_at(from)?;
         self.at = from;
         Some(shift.count)
     }
 
-    /// Where the image of the first element has been moved to; if it has not, that it should be is noted, where it can be.
+    /// Where the image of the first element has been moved to. If it has not been moved and can be, notes
+    /// that it should be.
     #[inline(never)]
     pub(super) fn shifted_or_wanted(&self, shift: Shift, alignment: usize) -> Option<usize> {
         let shifts = self.shifts?;

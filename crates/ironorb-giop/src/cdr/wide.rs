@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// An IDL `wstring`: the same text as a [`String`], but sent as UTF-16.
+/// An IDL `wstring`: text like a [`String`], but sent as UTF-16.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WString(pub String);
 

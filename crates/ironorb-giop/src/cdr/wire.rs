@@ -1,16 +1,17 @@
-//! Types whose values lie in memory as they do on the wire, from the second element of a sequence on, but for what is in
-//! the padding: sequences of them are copied as they are, or not at all.
+//! Types whose values have the same bytes in memory as on the wire, from the second element of a sequence on
+//! and apart from padding. Sequences of them are copied in bulk or borrowed.
 //!
-//! Nothing here believes what it is told of a type's layout: it is compared, when the program is compiled, with what CDR
-//! says, and where they differ the type goes by [blocks](super::block). So the worst that a wrong description of a type
-//! does is to cost time.
+//! This module does not trust a type's description of its layout. The compiler compares it with the CDR
+//! rules. Where they differ, the type is marshalled as [blocks](super::block). So a wrong description costs
+//! time at worst.
 //!
-//! CDR aligns members and not structs. So the first element of a sequence may lie otherwise than all others, and then goes
-//! by itself; and the padding at the end of a struct is before the next on the wire, and not behind the last.
+//! CDR aligns members and not structs. So the first element of a sequence may have another layout than the
+//! rest, and is then marshalled by itself. The padding at the end of a struct precedes the next struct on the
+//! wire and does not follow the last.
 //!
-//! What is unsafe here is that padding is copied, which may be any bytes and so is no number to Rust, before it is
-//! cleared. Weighed against it: members of the struct for the padding, which everybody who makes one would have to name;
-//! and numbers that are copied one by one, which takes twice the instructions.
+//! The unsafe code copies padding before it clears it. Padding may be uninitialised, which no Rust number may
+//! be. Two designs were weighed against it: struct members for the padding, which every constructor would
+//! have to name; and copying number by number, which takes twice the instructions.
 
 #![allow(unsafe_code)] // `images_of`, `append_images`, `append_masked` and the marker trait; each says why it may
 
@@ -27,15 +28,15 @@ use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::probe::{self, Stage};
 use masked::{Mask, STEP_BYTES};
 
-/// Where in memory the numbers of a value lie, in the order of the IDL.
+/// Where in memory the numbers of a value are, in the order of the IDL.
 #[derive(Debug, Clone, Copy)]
 pub struct WireImage {
     runs: [Run; RUNS_MAX],
-    /// How many of them there are; more than [`RUNS_MAX`] when there was no room for some.
+    /// How many runs there are. More than [`RUNS_MAX`] where some found no room.
     count: usize,
 }
 
-/// Numbers of one size, one behind the other.
+/// Adjacent numbers of one size.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     at: usize,
@@ -43,11 +44,11 @@ struct Run {
     count: usize,
 }
 
-/// Runs of numbers in a type. Those with more go by blocks.
+/// The most runs of numbers in a type. Types with more are marshalled as blocks.
 const RUNS_MAX: usize = 32;
 
 impl WireImage {
-    /// Of no numbers: what the image of a struct starts from.
+    /// The image without numbers. The image of a struct starts from it.
     pub const EMPTY: WireImage =
         WireImage { runs: [Run { at: 0, number_bytes: 1, count: 0 }; RUNS_MAX], count: 0 };
 
@@ -63,7 +64,7 @@ impl WireImage {
         self
     }
 
-    /// The same with a member at an offset.
+    /// This image, extended by a member at an offset.
     #[must_use]
     pub const fn with(mut self, offset: usize, member: WireImage) -> WireImage {
         let mut index = 0;
@@ -76,7 +77,7 @@ impl WireImage {
         self
     }
 
-    /// Of an array of such values, of which each takes `stride` bytes.
+    /// The image of an array of such values, each of which takes `stride` bytes.
     const fn times(self, count: usize, stride: usize) -> WireImage {
         if self.count == 1 && self.runs[0].number_bytes * self.runs[0].count == stride {
             let run = self.runs[0];
@@ -91,8 +92,8 @@ impl WireImage {
         all
     }
 
-    /// Whether CDR puts the numbers of one value behind the other there, if the first value begins at a multiple of 8; and
-    /// whether values in memory begin where their first number does.
+    /// Whether CDR gives a value that starts at a multiple of 8 the layout that it has in memory, and whether
+    /// the value in memory starts with its first number.
     const fn is_as_on_the_wire(&self, size: usize, alignment: usize) -> bool {
         if self.count == 0 || self.count > RUNS_MAX || self.runs[0].at != 0 {
             return false;
@@ -112,7 +113,7 @@ impl WireImage {
         at.next_multiple_of(self.runs[0].number_bytes) == size && alignment <= largest
     }
 
-    /// The runs: where each is in memory, the bytes of a number, and how many there are.
+    /// The runs: the offset of each in memory, the bytes of a number, and how many numbers there are.
     pub(super) fn numbers(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let runs = self.runs.get(..self.count).unwrap_or_default();
         runs.iter().map(|run| (run.at, run.number_bytes, run.count))
@@ -126,7 +127,7 @@ impl WireImage {
         }
     }
 
-    /// The padding in a value of `size` bytes, of an image that is as on the wire: places and lengths.
+    /// The padding in a value of `size` bytes whose image is as on the wire: offsets and lengths.
     const fn gaps(&self, size: usize) -> Gaps {
         let mut gaps = Gaps { gaps: [(0, 0); RUNS_MAX], count: 0 };
         let (mut index, mut at) = (0, 0);
@@ -154,14 +155,14 @@ struct Gaps {
     count: usize,
 }
 
-/// A type whose image is known.
+/// A type whose image in memory is known.
 ///
 /// # Safety
 ///
-/// The bytes that [`IMAGE`](Self::IMAGE) names are initialised in every value; and a value is any pattern of bits, of
-/// which it holds no reference to anything.
+/// The bytes that [`IMAGE`](Self::IMAGE) names are initialised in every value. Every pattern of bits is a
+/// value, and a value holds no reference.
 pub unsafe trait WireLayout: Copy + 'static {
-    /// Where its numbers are.
+    /// Where its numbers are in memory.
     const IMAGE: WireImage;
 }
 
@@ -176,34 +177,34 @@ macro_rules! number {
 
 number! { u8 i8 i16 u16 i32 u32 i64 u64 f32 f64 }
 
-// SAFETY: as its elements are.
+// SAFETY: an array of such elements has the properties of its elements.
 unsafe impl<T: WireLayout, const N: usize> WireLayout for [T; N] {
     const IMAGE: WireImage = T::IMAGE.times(N, size_of::<T>());
 }
 
-/// What is known of a type at compile time. A trait of its own for its constants.
+/// What the compiler knows of a type. A separate trait, because it needs associated constants.
 trait Facts: WireLayout + Unmarshal {
-    /// Whether values lie in memory as on the wire.
+    /// Whether values have the same bytes in memory as on the wire.
     const IS_AS_ON_THE_WIRE: bool =
         Self::LAYOUT.has_blocks() && Self::IMAGE.is_as_on_the_wire(size_of::<Self>(), align_of::<Self>());
     const GAPS: Gaps = match Self::IS_AS_ON_THE_WIRE {
         true => Self::IMAGE.gaps(size_of::<Self>()),
         false => WireImage::EMPTY.gaps(0),
     };
-    /// Whether they can be copied by steps of [`masked`].
+    /// Whether [`masked`] can copy them in steps.
     const HAS_STEPS: bool = Self::IS_AS_ON_THE_WIRE && STEP_BYTES.is_multiple_of(Self::SIZE);
     const MASK: Mask = Mask::without(&Self::GAPS.gaps, Self::GAPS.count, Self::SIZE);
-    /// Bytes of a value; 1 where it has none.
+    /// Bytes of a value; 1 where a value has none.
     const SIZE: usize = if size_of::<Self>() > 0 { size_of::<Self>() } else { 1 };
     /// Bytes of the first number, and so its alignment.
     const FIRST_BYTES: usize = Self::IMAGE.runs[0].number_bytes;
-    /// Bytes behind the last number, which are not on the wire behind the last value.
+    /// Bytes behind the last number. They are not on the wire behind the last value.
     const TAIL_BYTES: usize = match Self::IS_AS_ON_THE_WIRE {
         true => size_of::<Self>() - Self::IMAGE.end(),
         false => 0,
     };
 
-    /// Where a value begins in which all lies as in memory, if the next may be at `at`.
+    /// The start of a value with the layout of memory, if the next number may start at `at`.
     #[inline(always)]
     fn begin(at: usize) -> Option<usize> {
         let begin = at.next_multiple_of(Self::FIRST_BYTES);
@@ -213,12 +214,12 @@ trait Facts: WireLayout + Unmarshal {
 
 impl<T: WireLayout + Unmarshal> Facts for T {}
 
-/// The elements of a sequence: where they came in if they can be used there, else in a vector.
+/// The elements of a sequence: borrowed from the message where that is possible, in a vector where not.
 #[derive(Debug)]
 pub enum Elements<'a, T> {
-    /// In the message.
+    /// Elements in the message itself.
     Borrowed(&'a [T]),
-    /// Elsewhere.
+    /// Elements in memory of their own.
     Owned(Vec<T>),
 }
 
@@ -235,7 +236,7 @@ impl<T> Deref for Elements<'_, T> {
 }
 
 impl Writer<'_> {
-    /// Appends elements without a length, as they are in memory where that can be.
+    /// Appends elements without a length, copied from memory in bulk where that is possible.
     #[inline]
     pub fn put_wire_elements<T>(&mut self, items: &[T]) -> Result<(), Misuse>
     where
@@ -245,7 +246,7 @@ impl Writer<'_> {
             return self.put_block_elements(items);
         }
         let mut rest = items;
-        // No more than one.
+        // At most one element.
         while let Some((first, others)) = rest.split_first()
             && T::begin(self.position()).is_none()
         {
@@ -272,13 +273,13 @@ impl Writer<'_> {
     }
 }
 
-/// The bytes of values without padding.
+/// The bytes of values without padding. `None` where values have padding.
 fn images_of<T: WireLayout + Unmarshal>(items: &[T]) -> Option<&[u8]> {
     if const { !T::IS_AS_ON_THE_WIRE || T::GAPS.count > 0 } {
         return None;
     }
-    // SAFETY: there are so many bytes, and as there are no gaps between the numbers, all of them are initialised.
-    // Nothing changes them while they are borrowed, for there is nothing in them that could be changed.
+    // SAFETY: the slice has this many bytes. There are no gaps between the numbers, so all bytes are
+    // initialised. Nothing changes them while they are borrowed, because values have no interior mutability.
     Some(unsafe { slice::from_raw_parts(items.as_ptr().cast::<u8>(), size_of_val(items)) })
 }
 
@@ -286,10 +287,10 @@ fn images_of<T: WireLayout + Unmarshal>(items: &[T]) -> Option<&[u8]> {
 fn append_images<T: WireLayout + Unmarshal>(buf: &mut Vec<u8>, items: &[T]) {
     buf.reserve(size_of_val(items));
     let items = items.get(append_masked(buf, items)..).unwrap_or_default();
-    // By pieces that stay in the nearest cache until their padding is cleared.
+    // Each piece stays in the L1 cache until its padding is cleared.
     for items in items.chunks(const { images_in(PIECE_BYTES, size_of::<T>()) }) {
         let bytes = size_of_val(items);
-        // SAFETY: there are so many bytes. They need not be initialised to be looked at as what need not be.
+        // SAFETY: the slice has this many bytes, and `MaybeUninit` needs no initialised ones.
         let images = unsafe { slice::from_raw_parts(items.as_ptr().cast::<MaybeUninit<u8>>(), bytes) };
         let Some(space) = buf.spare_capacity_mut().get_mut(..bytes) else { return }; // never: it was reserved
         space.copy_from_slice(images);
@@ -299,13 +300,15 @@ fn append_images<T: WireLayout + Unmarshal>(buf: &mut Vec<u8>, items: &[T]) {
             }
         }
         let length = buf.len() + bytes;
-        // SAFETY: the vector has room for them. Of each value the bytes between the gaps are those of its numbers, which
-        // are initialised by the contract of `WireLayout`, and the others have just been written.
+        // SAFETY: the vector has reserved the bytes. The bytes of each value between the gaps are those of
+        // its numbers, which the contract of `WireLayout` says are initialised. The loop has just written the
+        // gaps.
         unsafe { buf.set_len(length) };
     }
 }
 
-/// The same for as many as make up whole steps of [`masked`]; gives their number. There is room for all.
+/// Appends as many values as make up whole steps of [`masked`], and returns how many. The caller has reserved
+/// room for all.
 fn append_masked<T: WireLayout + Unmarshal>(buf: &mut Vec<u8>, items: &[T]) -> usize {
     if const { !T::HAS_STEPS } || !masked::is_there() {
         return 0;
@@ -313,19 +316,20 @@ fn append_masked<T: WireLayout + Unmarshal>(buf: &mut Vec<u8>, items: &[T]) -> u
     let steps = size_of_val(items) / STEP_BYTES;
     let bytes = steps * STEP_BYTES;
     let Some(space) = buf.spare_capacity_mut().get_mut(..bytes) else { return 0 }; // never: it was reserved
-    // SAFETY: so many bytes are in the values and in the space, which is another's. A step is a number of whole values, and
-    // the mask keeps what is not in their gaps: the bytes of numbers, which are initialised by the contract of `WireLayout`.
+    // SAFETY: the values and the spare capacity, which do not overlap, have this many bytes. A step is a
+    // number of whole values. The mask keeps the bytes outside of the gaps: those of numbers, which the
+    // contract of `WireLayout` says are initialised.
     unsafe {
         masked::copy_steps(items.as_ptr().cast(), space.as_mut_ptr().cast(), steps, const { &T::MASK });
     }
     let length = buf.len() + bytes;
-    // SAFETY: the vector has room for them, and all have just been written.
+    // SAFETY: the vector has reserved the bytes, and `copy_steps` has just written all of them.
     unsafe { buf.set_len(length) };
     steps * const { STEP_BYTES / T::SIZE }
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `count` elements, if all of them are there in one piece; see [`Reader::get_block_elements`].
+    /// Reads `count` elements if all of them are in one piece; see [`Reader::get_block_elements`].
     #[inline]
     pub fn get_wire_elements<T>(&mut self, count: usize) -> Option<Vec<T>>
     where
@@ -346,11 +350,12 @@ impl<'a> Reader<'a> {
     where
         T: WireLayout + bytemuck::AnyBitPattern + Unmarshal,
     {
-        // The first where it lies otherwise than all others, which then begin where they should.
+        // The first element may have another layout than the rest. The rest then starts where it should.
         let first_bytes = if T::begin(self.at).is_some() { 0 } else { T::LAYOUT.size_at(self.at) };
         let rest = count - usize::from(first_bytes > 0);
         let begin = T::begin(self.at + first_bytes)?;
-        // Checked before memory is taken. No tail is behind the last; and without a value there is none.
+        // The bounds check comes before the allocation. No padding follows the last value, and without values
+        // there is none.
         let bytes = rest.checked_mul(size_of::<T>())?.saturating_sub(T::TAIL_BYTES);
         let end = if rest > 0 { begin.checked_add(bytes)? } else { self.at + first_bytes };
         let images = if rest > 0 { self.bytes.get(begin..end)? } else { &[] };
@@ -375,7 +380,8 @@ impl<'a> Reader<'a> {
         Some(items)
     }
 
-    /// Borrows `count` elements, if they lie in one piece as they would in memory. Else nothing is read.
+    /// Borrows `count` elements if they are in one piece with the layout of memory. `None`, without moving
+    /// the reader, if not.
     #[inline]
     pub fn borrow_wire_elements<T>(&mut self, count: usize) -> Option<&'a [T]>
     where
@@ -394,20 +400,21 @@ impl<'a> Reader<'a> {
         Some(items)
     }
 
-    /// Where elements begin of which the first lies otherwise than all others, once it has been moved.
+    /// The start of the elements once the first, which has another layout, has been moved.
     fn begin_of_shifted<T: WireLayout + Unmarshal>(&self, count: usize) -> Option<usize> {
         if self.shifts.is_none() || const { T::FIRST_BYTES > 4 || size_of::<T>() < 8 } {
             return None;
         }
-        // Those behind begin where they should, and end where there is no padding.
+        // The elements behind it start where they should, and end where there is no padding.
         let second = T::begin(self.at + T::LAYOUT.size_at(self.at))?;
         let to = second.checked_sub(size_of::<T>()).filter(|to| to + 4 >= self.at)?;
         let shift = Shift { from: self.at, to, count, size: size_of::<T>(), image: const { &T::IMAGE } };
         self.shifted_or_wanted(shift, align_of::<T>())
     }
 
-    /// Reads a sequence, borrowed where its type says that it can be. With [`Reader::with_shifts`] an error may only say
-    /// that it is to be read again: see [`Reader::wants_shift`].
+    /// Reads a sequence, and borrows its elements where its type permits. With [`Reader::with_shifts`] an
+    /// error may only mean that the message must be read again: see [`Reader::wants_shift`]. Allocates where
+    /// it cannot borrow.
     #[inline]
     pub fn read_elements<T: Unmarshal>(&mut self) -> Result<Elements<'a, T>, Malformed> {
         let count = match self.take_shifted_length() {
@@ -422,12 +429,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Values in so many bytes, at least one.
+/// How many values fit into this many bytes, at least one.
 const fn images_in(bytes: usize, size: usize) -> usize {
     if size == 0 || size > bytes { 1 } else { bytes / size }
 }
 
-/// Bytes that are copied before their padding is cleared: no more than what C libraries copy without further ado.
+/// Bytes that are copied before their padding is cleared: C libraries have no special case for so few.
 const PIECE_BYTES: usize = 2048;
 
 #[cfg(test)]

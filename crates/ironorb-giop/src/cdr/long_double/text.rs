@@ -1,15 +1,16 @@
 //! `long double` as decimal text and back, without losing a bit.
 //!
-//! A number is at most 2^16384, or a multiple of 2^-16494: integers of a few thousand digits, which are multiplied and
-//! divided by small numbers only. Nothing here is fast; nothing here is on the way of a call.
+//! A number is at most 2^16384, or a multiple of 2^-16494. As integers these have a few thousand digits,
+//! which are multiplied and divided by small numbers only. The code is simple and slow, because no call needs
+//! it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{EXPONENT_BIAS, EXPONENT_MAX, FRACTION, FRACTION_BITS, LongDouble};
 
-/// As many of 33 to 36 significant digits as it takes to name this number and no other; zeros at the end left out. From
-/// 10^21 on, and below 10^-6, with an exponent.
+/// Writes 33 to 36 significant digits: as many as it takes to name this number and no other, without trailing
+/// zeros. Numbers from 10^21 on, and below 10^-6, have an exponent.
 impl fmt::Display for LongDouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_positive = self.0 >> 127 == 0;
@@ -48,11 +49,11 @@ impl fmt::Debug for LongDouble {
     }
 }
 
-/// Fewer name several numbers, more are never needed to name one.
+/// Fewer digits may name several numbers. More are never needed to name one.
 const DIGITS: &[usize] = &[33, 34, 35, 36];
 
 impl LongDouble {
-    /// All digits, and where the point is: `0.DIGITS * 10^point`.
+    /// All digits, and the position of the decimal point: the number is `0.DIGITS * 10^point`.
     fn decimal(self) -> (String, i32) {
         let exponent = self.biased_exponent();
         let leading = if exponent == 0 { 0 } else { 1 << FRACTION_BITS };
@@ -70,7 +71,7 @@ impl LongDouble {
     }
 }
 
-/// The same with at most `count` digits, halves to the even one, and no zeros at the end.
+/// Rounds a decimal to at most `count` digits, ties to the even one, without trailing zeros.
 fn rounded((digits, point): &(String, i32), count: usize) -> (String, i32) {
     let (mut kept, mut point) = (digits.clone().into_bytes(), *point);
     if kept.len() > count {
@@ -97,7 +98,7 @@ fn rounded((digits, point): &(String, i32), count: usize) -> (String, i32) {
     (kept.into_iter().map(char::from).collect(), point)
 }
 
-/// Text that is no `long double`.
+/// The error for text that is not a `long double`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotALongDouble;
 
@@ -109,8 +110,9 @@ impl fmt::Display for NotALongDouble {
 
 impl std::error::Error for NotALongDouble {}
 
-/// The nearest number, halves to the even one. Digits with at most one point, an exponent after `e`, a sign before
-/// each; `inf` and `NaN`. What is too large is infinite, what is too small is zero.
+/// Reads the nearest number; ties go to the even one. The text has digits with at most one point, and may
+/// have an exponent after `e` and a sign before each. `inf` and `NaN` are accepted. Numbers that are too
+/// large become infinite, and numbers that are too small become zero.
 impl FromStr for LongDouble {
     type Err = NotALongDouble;
 
@@ -137,7 +139,7 @@ impl FromStr for LongDouble {
         }
         let digits = digits.trim_start_matches('0');
         let power = exponent.saturating_sub(fraction.len() as i64);
-        // The place of the first digit; beyond these the number is neither.
+        // The position of the first digit. Beyond these limits the number is zero or infinite.
         let place = power.saturating_add(digits.len() as i64);
         if digits.is_empty() || place < -5000 {
             return Ok(LongDouble(sign));
@@ -145,7 +147,7 @@ impl FromStr for LongDouble {
         if place > 5000 {
             return Ok(infinite);
         }
-        // Digits behind the 12,000th cannot be told from a single one there: they only break ties.
+        // Digits behind the 12,000th only break ties, and a single sticky digit does that as well.
         let (kept, cut) = digits.split_at(digits.len().min(12_000));
         let mut number = Big::from_decimal(kept);
         let sticky = cut.bytes().any(|digit| digit != b'0');
@@ -163,13 +165,13 @@ fn parse_exponent(text: &str) -> Result<i64, NotALongDouble> {
     Ok(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
-/// The bits of the number nearest to `number * 10^power`, or to something a little above if `sticky`.
+/// The bits of the number nearest to `number * 10^power`, or to a slightly larger number if `sticky`.
 fn nearest(number: &mut Big, power: i32, mut sticky: bool) -> u128 {
     let mut binary = power;
     if power >= 0 {
         number.times_power(5, power as u32);
     } else {
-        // Enough bits that the quotient has all 113 and two to round by.
+        // Enough bits for a quotient with all 113 and two more to round by.
         let wanted = power.unsigned_abs() * 7 / 3 + 120;
         let shift = wanted.saturating_sub(number.bits());
         number.shift_left(shift);
@@ -177,7 +179,8 @@ fn nearest(number: &mut Big, power: i32, mut sticky: bool) -> u128 {
         sticky |= number.divide_power(5, power.unsigned_abs());
     }
     let bits = number.bits();
-    // The exponent of the leading one, and with it how many bits the number keeps: fewer when it is subnormal.
+    // The exponent of the leading one. It determines how many bits the number keeps: fewer when it is
+    // subnormal.
     let exponent = binary + bits as i32 - 1;
     let lowest = (exponent - FRACTION_BITS as i32).max(1 - EXPONENT_BIAS - FRACTION_BITS as i32);
     let drop = lowest - binary;
@@ -192,12 +195,12 @@ fn nearest(number: &mut Big, power: i32, mut sticky: bool) -> u128 {
     if biased >= EXPONENT_MAX {
         return (EXPONENT_MAX as u128) << FRACTION_BITS;
     }
-    // The leading one adds one to the exponent, which a subnormal lacks; a carry from rounding does the same.
+    // The leading one adds one to the exponent; a subnormal has none. A carry from rounding adds one too.
     let all = (((biased - 1) as u128) << FRACTION_BITS) + significand;
     all.min((EXPONENT_MAX as u128) << FRACTION_BITS)
 }
 
-/// An integer of any size, the least 32 bits first; no zeros at the end.
+/// An integer of any size, the least significant 32 bits first, without leading zeros.
 struct Big(Vec<u32>);
 
 impl Big {
@@ -244,7 +247,7 @@ impl Big {
         }
     }
 
-    /// Divides and gives the rest.
+    /// Divides, and returns the remainder.
     fn divide(&mut self, divisor: u32) -> u32 {
         let mut rest = 0u64;
         for limb in self.0.iter_mut().rev() {
@@ -260,7 +263,7 @@ impl Big {
         powers(base, power, |factor| self.multiply_add(factor, 0));
     }
 
-    /// Divides by a power, and tells whether anything was left over.
+    /// Divides by a power, and returns whether there was a remainder.
     fn divide_power(&mut self, base: u32, power: u32) -> bool {
         let mut rest = false;
         powers(base, power, |divisor| rest |= self.divide(divisor) != 0);
@@ -282,7 +285,8 @@ impl Big {
         self.0.iter().take(4).rev().fold(0, |value, limb| value << 32 | u128::from(*limb))
     }
 
-    /// The number above `bits` bits, the highest of these, and whether any other of these is set.
+    /// The number above the lowest `bits` bits, the highest of those bits, and whether any of the rest is
+    /// set.
     fn split(&self, bits: u32) -> (u128, bool, bool) {
         let bit = |at: u32| self.0.get(at as usize / 32).is_some_and(|limb| limb >> (at % 32) & 1 == 1);
         let kept = (bits..self.bits()).rev().fold(0, |value, at| value << 1 | u128::from(bit(at)));
@@ -290,7 +294,7 @@ impl Big {
     }
 }
 
-/// Calls `step` with factors that make up `base^power`, each as large as fits.
+/// Calls `step` with factors whose product is `base^power`, each as large as fits into 32 bits.
 fn powers(base: u32, mut power: u32, mut step: impl FnMut(u32)) {
     let most = u32::MAX.ilog(base);
     while power > 0 {
@@ -315,7 +319,7 @@ mod tests {
     fn known_numbers() {
         check("1", 0x3FFF << 112);
         check("-2.5", 0xC000_4000 << 96);
-        // GCC's binary128 of the same text.
+        // The bits that GCC gives its binary128 for this text.
         check("0.1", 0x3FFB_9999_9999_9999_9999_9999_9999_999A);
         check("3.14159265358979323846264338327950288", 0x4000_921F_B544_42D1_8469_898C_C517_01B8);
         check("1.18973149535723176508575932662800702e4932", 0x7FFE_FFFF_FFFF_FFFF_FFFF_FFFF_FFFF_FFFF);
@@ -324,7 +328,7 @@ mod tests {
         check("1e-4970", 0);
         check("1e4933", 0x7FFF << 112);
         check("-0", 1 << 127);
-        // Halfway between two: to the even one; a little more, up.
+        // Halfway between two numbers rounds to the even one; a little more rounds up.
         check("10384593717069655257060992658440193", 0x4070 << 112); // 2^113 + 1
         check("10384593717069655257060992658440193.0000000001", 0x4070 << 112 | 1);
     }
@@ -341,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn text_that_is_not_a_number_is_refused() {
         for text in ["", "-", ".", "1.2.3", "1e", "e5", "0x1", "1 ", "--1", "1e+-2", "infinity"] {
             assert_eq!(text.parse::<LongDouble>(), Err(NotALongDouble), "{text:?}");
         }
@@ -355,7 +359,7 @@ mod tests {
         for number in [0.1, 1.0 / 3.0, 5e-324, 2.3e-308, f64::MAX, 1e300, -7.25e-310, 1e22] {
             assert_eq!(LongDouble::from(number).to_f64(), number);
             assert_eq!(LongDouble::from(number).to_string().parse(), Ok(LongDouble::from(number)));
-            // Text is read to the nearest by both, and what is nearest to the nearest is the same here.
+            // Both conversions round to nearest, and rounding twice gives the same number here.
             assert_eq!(number.to_string().parse::<LongDouble>().unwrap().to_f64(), number);
         }
         let above_half = LongDouble::from_bits(0x3FFF_0000_0000_0000_0800_0000_0000_0001);

@@ -6,7 +6,7 @@ use crate::framer::{Framer, FramerLimits};
 use crate::message::{HEADER_BYTES, MessageHeader, MessageType};
 use crate::version::{ByteOrder, Encoding, Version};
 
-/// A request of which only the body matters, as a framer gives it.
+/// A request of which only the body matters, as a framer returns it.
 fn message(encoding: Encoding, body: impl Fn(&mut Writer<'_>)) -> Message {
     let mut bytes = vec![0; HEADER_BYTES + 4];
     body(&mut Writer::continuing(&mut bytes, 0, encoding));
@@ -23,7 +23,7 @@ fn message(encoding: Encoding, body: impl Fn(&mut Writer<'_>)) -> Message {
     framer.next().unwrap().unwrap()
 }
 
-/// Reads as a server does; how often something was moved, and what was read last.
+/// Reads as a server does. Returns how often something was moved, and the last outcome.
 fn read<T>(
     message: &mut Message,
     mut read: impl for<'a> FnMut(&mut Reader<'a>) -> Result<T, Malformed>,
@@ -39,7 +39,7 @@ fn read<T>(
             return (moves, outcome);
         }
         moves += 1;
-        assert!(moves < 10, "for ever");
+        assert!(moves < 10, "the reader never stops asking for moves");
     }
 }
 
@@ -58,10 +58,10 @@ fn put<T: Marshal>(w: &mut Writer<'_>, items: &[T]) {
     T::marshal_elements(items, w).unwrap();
 }
 
-/// Under miri a few tell the same, sooner.
+/// A few elements test the same code under miri, in less time.
 const MANY: usize = if cfg!(miri) { 9 } else { 500 };
 
-/// At 0 modulo 8 it is the length that stands in the way, and at 4 nothing does.
+/// Where the first element starts at 0 modulo 8, the length is in the way. At 4 modulo 8 nothing is.
 #[test]
 fn sequences_are_borrowed_wherever_they_begin() {
     for lead in 0..12 {
@@ -79,7 +79,7 @@ fn sequences_are_borrowed_wherever_they_begin() {
                 Ok((elements.to_vec(), r.read_str()?.into_owned(), r.remaining()))
             });
             assert_eq!(outcome, Ok((items, "behind".to_owned(), 0)), "{count} behind {lead}");
-            // The body begins at 0 modulo 8.
+            // The body starts at 0 modulo 8.
             let length_at = (4 + lead).next_multiple_of(4);
             assert_eq!(moves, usize::from(length_at % 8 == 0), "{count} behind {lead}");
         }
@@ -88,7 +88,7 @@ fn sequences_are_borrowed_wherever_they_begin() {
 
 #[test]
 fn a_first_element_that_takes_more_on_the_wire_is_moved_forward() {
-    // `l` at 4 and 8, then `d` not before 16.
+    // `l` is at 4 and 8, and `d` not before 16.
     let items: Vec<Full> = (0..100).map(|at| Full { l: [at, -at], d: f64::from(at) }).collect();
     let mut whole = message(Encoding::NATIVE, |w| put(w, &items));
     let (moves, outcome) = read(&mut whole, |r| {
@@ -140,7 +140,7 @@ fn the_other_byte_order_and_pieces_are_copied() {
 }
 
 #[test]
-fn one_that_is_not_whole_is_refused_as_without() {
+fn a_truncated_sequence_is_refused_with_the_same_error() {
     for missing in [1, 8, 23, 24, 1180] {
         let mut whole = message(Encoding::NATIVE, |w| put(w, &bins(50)));
         whole.len -= missing;
@@ -149,7 +149,7 @@ fn one_that_is_not_whole_is_refused_as_without() {
         assert_eq!((moves, outcome), (0, expected));
         assert!(outcome.is_err());
     }
-    // More than there can be.
+    // More elements than there can be.
     let mut whole = message(Encoding::NATIVE, |w| {
         w.write_u32(u32::MAX);
         w.write_bytes(&[0; 400]);
@@ -159,7 +159,7 @@ fn one_that_is_not_whole_is_refused_as_without() {
 }
 
 #[test]
-fn an_error_behind_what_was_moved_stays_one() {
+fn an_error_behind_a_moved_element_is_still_reported() {
     let mut whole = message(Encoding::NATIVE, |w| put(w, &bins(50)));
     let (moves, outcome) = read(&mut whole, |r| {
         r.read_elements::<Bin>()?;
@@ -169,7 +169,7 @@ fn an_error_behind_what_was_moved_stays_one() {
 }
 
 #[test]
-fn who_forgoes_it_copies() {
+fn a_reader_that_forgoes_shifts_copies() {
     let mut whole = message(Encoding::NATIVE, |w| put(w, &bins(50)));
     let (moves, outcome) = read(&mut whole, |r| {
         r.forgo_shifts();

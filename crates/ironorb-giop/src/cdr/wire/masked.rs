@@ -1,18 +1,18 @@
-//! Copies values and clears their padding in one go, by wide registers: a third of the time that a copy takes of which the
-//! padding is cleared afterwards.
+//! Copies values and clears their padding in one pass through wide registers. This takes a third of the time
+//! of a copy whose padding is cleared afterwards.
 //!
-//! In assembly, since padding may be any bytes, which to Rust are no numbers that anything could be done with; to the
-//! processor they are. Where there is no such processor, and under miri, nothing is copied here.
+//! The code is in assembly because padding may be uninitialised. Rust allows no operation on such bytes, but
+//! the processor does. On other processors, and under miri, this module copies nothing.
 
-/// Bytes of a step: three registers, and values of 8, 12, 16, 24, 32 or 48 bytes.
+/// Bytes of a step: three registers, or a whole number of values of 8, 12, 16, 24, 32 or 48 bytes.
 pub(super) const STEP_BYTES: usize = 96;
 
-/// What of a step is kept.
-#[cfg_attr(any(not(target_arch = "x86_64"), miri), allow(dead_code))] // nobody looks at it there
+/// The bytes of a step that are copied. The rest become zero.
+#[cfg_attr(any(not(target_arch = "x86_64"), miri), allow(dead_code))] // unused there
 pub(super) struct Mask([u8; STEP_BYTES]);
 
 impl Mask {
-    /// Of values of `size` bytes, of which those at these places, each so long, are padding.
+    /// The mask for values of `size` bytes whose padding is in `gaps`: offsets and lengths.
     pub(super) const fn without(gaps: &[(usize, usize)], count: usize, size: usize) -> Mask {
         let mut mask = [0xFF; STEP_BYTES];
         let mut begin = 0;
@@ -33,7 +33,7 @@ impl Mask {
     }
 }
 
-/// Whether steps can be copied here.
+/// Whether the processor has the instructions that steps need.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 pub(super) fn is_there() -> bool {
@@ -46,23 +46,23 @@ pub(super) fn is_there() -> bool {
     false
 }
 
-/// Copies so many steps, and puts zeros where the mask has them.
+/// Copies this many steps, and writes zeros where the mask has them.
 ///
 /// # Safety
 ///
-/// [`is_there`] has said so; `from` can be read and `to` written for that many steps, they do not overlap, and what the mask
-/// keeps is initialised.
+/// [`is_there`] has returned true. `from` is readable and `to` is writable for that many steps, and they do
+/// not overlap. The bytes that the mask keeps are initialised.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx")]
-#[inline(never)] // `vzeroupper` clears halves of all wide registers, in which a caller that is built for them may have something
+#[inline(never)] // `vzeroupper` clears the upper halves of all wide registers, which a caller built for AVX may use
 pub(super) unsafe fn copy_steps(from: *const u8, to: *mut u8, steps: usize, mask: &'static Mask) {
     if steps == 0 {
         return;
     }
-    // SAFETY: it reads and writes what the caller says it may, and the mask, each for its length: all pointers move by 96
-    // bytes a turn, for as many turns as there are steps, of which there is one. It writes initialised bytes alone: those
-    // that are, and zeros. The stack is not used, no flag is relied on, and of registers that are not named only the upper
-    // halves of wide ones are changed, which every function may.
+    // SAFETY: the code reads and writes what the caller says it may, and the mask, each for its length. All
+    // pointers advance by 96 bytes per iteration, and there is one iteration per step, at least one. It
+    // writes only initialised bytes: copied ones, and zeros. It uses no stack and relies on no flag. Apart
+    // from the registers it names, it changes only upper halves of wide registers, which every function may.
     unsafe {
         std::arch::asm!(
             "vmovups {m0}, ymmword ptr [{mask}]",
@@ -98,5 +98,5 @@ pub(super) unsafe fn copy_steps(from: *const u8, to: *mut u8, steps: usize, mask
 
 #[cfg(any(not(target_arch = "x86_64"), miri))]
 pub(super) unsafe fn copy_steps(_: *const u8, _: *mut u8, _: usize, _: &'static Mask) {
-    unreachable!("`is_there` has said that it is not");
+    unreachable!("callers ask `is_there` first");
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::version::{ByteOrder, Encoding};
 
-/// As generated code has it: seven bytes of padding, and one.
+/// A struct as the IDL compiler generates it: seven bytes of padding, and one more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub(crate) struct Bin {
@@ -12,7 +12,7 @@ pub(crate) struct Bin {
     pub(crate) d: f64,
 }
 
-/// Its padding is at the end, where there is none on the wire behind the last.
+/// The padding is at the end. On the wire there is none behind the last element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 struct Tail {
@@ -28,7 +28,7 @@ pub(crate) struct Full {
     pub(crate) d: f64,
 }
 
-/// In memory the inner struct begins at a multiple of 8, on the wire at one of 4.
+/// In memory the inner struct starts at a multiple of 8, on the wire at a multiple of 4.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 struct Apart {
@@ -38,11 +38,11 @@ struct Apart {
 
 macro_rules! wire {
     ($($name:ident { $($member:ident: $ty:ty),* })*) => {$(
-        // SAFETY: numbers and structs of them.
+        // SAFETY: a struct of numbers, for which all-zero bytes are a value.
         unsafe impl bytemuck::Zeroable for $name {}
-        // SAFETY: as above.
+        // SAFETY: a struct of numbers, for which every pattern of bits is a value.
         unsafe impl bytemuck::AnyBitPattern for $name {}
-        // SAFETY: as above.
+        // SAFETY: `IMAGE` lists the members, which are numbers and so initialised.
         unsafe impl WireLayout for $name {
             const IMAGE: WireImage = WireImage::EMPTY
                 $(.with(std::mem::offset_of!($name, $member), <$ty as WireLayout>::IMAGE))*;
@@ -85,7 +85,7 @@ macro_rules! wire {
     )*};
 }
 
-/// In each step of 96 bytes, eight of them.
+/// Each step of 96 bytes has eight of these.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 struct Small {
@@ -103,7 +103,7 @@ wire! {
 }
 
 #[test]
-fn what_lies_as_on_the_wire_is_found() {
+fn types_with_the_layout_of_the_wire_are_found() {
     const { assert!(Bin::IS_AS_ON_THE_WIRE && Tail::IS_AS_ON_THE_WIRE && Full::IS_AS_ON_THE_WIRE) };
     const { assert!(Small::HAS_STEPS && Bin::HAS_STEPS && !Apart::HAS_STEPS) };
     const { assert!(!Apart::IS_AS_ON_THE_WIRE) };
@@ -117,7 +117,7 @@ fn what_lies_as_on_the_wire_is_found() {
     const { assert!(<[[u16; 40]; 40]>::IMAGE.count == 1) };
 }
 
-/// The same, element by element.
+/// The bytes that the general code writes, element by element.
 fn one_by_one<T: Marshal>(items: &[T], lead: usize, encoding: Encoding) -> Vec<u8> {
     let mut bytes = vec![0xEE; lead];
     let mut w = Writer::continuing(&mut bytes, 0, encoding);
@@ -129,7 +129,7 @@ fn check<T>(item: impl Fn(usize) -> T)
 where
     T: WireLayout + bytemuck::AnyBitPattern + Marshal + Unmarshal + PartialEq + std::fmt::Debug,
 {
-    // Under miri a few tell the same, sooner.
+    // A few elements test the same code under miri, in less time.
     for count in [0, 1, 2, 3, if cfg!(miri) { 5 } else { 200 }] {
         let items: Vec<T> = (0..count).map(&item).collect();
         for order in [ByteOrder::Little, ByteOrder::Big] {
@@ -139,7 +139,7 @@ where
                 let mut bytes = vec![0xEE; lead];
                 T::marshal_elements(&items, &mut Writer::continuing(&mut bytes, 0, encoding)).unwrap();
                 assert_eq!(bytes, expected, "{count} from {lead}");
-                // From memory that is aligned for them, and from such as is not.
+                // From memory that is aligned for the elements, and from memory that is not.
                 for shift in [0, 1] {
                     let mut space = vec![0u64; bytes.len() / 8 + 2];
                     let space: &mut [u8] = bytemuck::cast_slice_mut(&mut space);
@@ -160,7 +160,7 @@ where
 }
 
 #[test]
-fn sequences_are_the_same_in_every_way() {
+fn all_ways_to_marshal_a_sequence_agree() {
     check(|at| Bin { s: at as i16, c: 0xC0, l: -(at as i32), o: at as u8, d: at as f64 / 3.0 });
     check(|at| Tail { d: at as f64, o: [at as u8, 2, 3] });
     check(|at| Full { l: [at as i32, -1], d: at as f64 });
@@ -179,22 +179,22 @@ fn sequences_are_borrowed_where_they_can_be() {
         let mut r = Reader::at(&message[..bytes.len()], lead, Encoding::NATIVE);
         assert_eq!(Full::borrow_elements(&mut r, 5).is_some(), is_borrowed);
         let mut r = Reader::at(&message[..bytes.len() - 1], lead, Encoding::NATIVE);
-        assert_eq!(Full::borrow_elements(&mut r, 5), None, "the last is not whole");
+        assert_eq!(Full::borrow_elements(&mut r, 5), None, "the last element is truncated");
         assert_eq!(r.position(), lead);
         assert!(Full::unmarshal_elements(&mut r, 5).is_err());
     }
 }
 
-/// By steps, and what is left over, for each size that goes by them.
+/// Covers whole steps and the elements left over, for each size that is copied in steps.
 #[test]
 fn padding_is_cleared_in_any_number() {
     for count in 1..if cfg!(miri) { 5 } else { 40 } {
         let mut items = vec![Bin { s: -1, c: 0xFF, l: -1, o: 0xFF, d: f64::from_bits(u64::MAX) }; count];
-        // As memory may look.
+        // Padding may have any bytes, so fill it with some.
         for item in &mut items {
             let image = std::ptr::from_mut(item).cast::<MaybeUninit<u8>>();
             for at in [3, 9, 10, 11, 12, 13, 14, 15] {
-                // SAFETY: it is in the value, and padding.
+                // SAFETY: the offset is within the value, in its padding.
                 unsafe { image.add(at).write(MaybeUninit::new(0xAA)) };
             }
         }
@@ -213,7 +213,7 @@ fn padding_is_cleared_in_any_number() {
 
 #[test]
 fn padding_is_cleared() {
-    // What was in the memory of these is not on the wire, whatever it was.
+    // The padding of these values has arbitrary bytes, none of which may appear on the wire.
     let mut items = vec![Bin { s: -1, c: 0xFF, l: -1, o: 0xFF, d: f64::from_bits(u64::MAX) }; 3];
     items.iter_mut().for_each(|item| item.o = 0x55);
     let mut bytes = Vec::new();
