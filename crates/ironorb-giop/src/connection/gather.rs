@@ -1,9 +1,9 @@
-//! Messages of which long runs of bytes stay where their owner has them until they are sent.
+//! Messages whose long runs of bytes stay in the caller's memory until they are sent.
 //!
-//! What writes a message's body can be run more than once. The first time everything is written but those runs, whose
-//! places are noted; so the message's size is known and nothing has been copied that is long. The second time each run
-//! is handed over as it is reached, with what was written before it. The alternative, a list of runs that generated code
-//! gives, would have been one function more for each operation, and would not have reached into structs.
+//! The body of such a message is written more than once. The first pass writes everything but the long runs
+//! and notes their positions. So the size of the message is known, and nothing long has been copied. The
+//! second pass hands over each run when it reaches it, with the bytes before it. The alternative is a list of
+//! runs from generated code. It would take one more function per operation, and would not reach into structs.
 
 use std::fmt;
 
@@ -12,26 +12,26 @@ use crate::error::Misuse;
 use crate::message::MessageStart;
 use crate::probe::{self, Stage};
 
-/// What writes a body, more than once.
+/// A function that writes a body, and that may be called more than once.
 pub type WriteBody<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>;
 
-/// A message that is whole but for runs of bytes that were left out.
+/// A message that is complete but for the long runs of bytes.
 #[derive(Debug)]
 pub struct GatherMessage {
-    /// What was waiting before the message, and the message without its runs.
+    /// The bytes that waited before the message, and the message without its runs.
     buf: Vec<u8>,
-    /// Where in the buffer begins what has not been sent.
+    /// Where in the buffer the unsent bytes start.
     from: usize,
     message: MessageStart,
     runs: Vec<Run>,
-    /// Bytes that have been sent before it was lent.
+    /// Bytes that were sent before this value was made.
     left: usize,
 }
 
-/// A message at the end of a connection's buffer that is whole but for one run of bytes: not lent yet, since mostly the system
-/// takes it at once.
+/// A message at the end of a connection's buffer that is complete but for one run of bytes. It is not a
+/// [`GatherMessage`] yet, because the system usually accepts all of it at once.
 #[derive(Debug)]
-#[must_use = "the message that is in the buffer lacks something"]
+#[must_use = "the message in the buffer is not complete"]
 pub struct SparseMessage {
     pub(super) message: MessageStart,
     pub(super) run: Run,
@@ -42,14 +42,15 @@ impl GatherMessage {
         GatherMessage { buf, from, message, runs, left }
     }
 
-    /// Bytes that are to leave of the message, and of what was waiting before it.
+    /// Bytes still to be sent: those of the message and those that waited before it.
     pub fn length(&self) -> usize {
         self.buf.len() - self.from + self.runs.iter().map(|run| run.length).sum::<usize>() - self.left
     }
 
-    /// Hands over everything in order that has not left, in up to three pieces at a time, which are gone when `hand_over` returns.
-    /// `body` is what has written the message. What it writes is not compared, but its runs must be where they were; if
-    /// not ([`Misuse::Unsteady`]) the connection is to be ended, for the stream can carry nothing else.
+    /// Hands over all unsent bytes in order, in up to three pieces at a time. The pieces are borrowed only
+    /// while `hand_over` runs. `body` is the function that wrote the message. Its new output is not compared
+    /// with the old one, but its runs must be at the same positions. If they are not ([`Misuse::Unsteady`]),
+    /// the caller must close the connection, because the message in the stream cannot be completed.
     pub fn hand_over(
         &mut self,
         body: WriteBody<'_>,
@@ -77,12 +78,12 @@ impl GatherMessage {
 }
 
 struct Taker<'r> {
-    /// Those that have not come.
+    /// The runs that the second pass has not reached.
     runs: std::slice::Iter<'r, Run>,
-    /// What of the message has not been handed over.
+    /// Where in the message the bytes start that have not been handed over.
     from: usize,
     end: usize,
-    /// What of the next pieces has left.
+    /// How many bytes of the next pieces have been sent already.
     left: usize,
     hand_over: &'r mut dyn FnMut(&[&[u8]]),
 }
@@ -112,7 +113,7 @@ impl TakeRun for Taker<'_> {
                     self.give(&mut [before, bytes]);
                 }
             }
-            // Nothing that follows fits: the message stays unfinished, unless it is finished already.
+            // A run is out of place. The message stays unfinished, unless it is finished already.
             _ => self.runs = [].iter(),
         }
     }
@@ -125,8 +126,9 @@ impl fmt::Debug for Taker<'_> {
 }
 
 impl SparseMessage {
-    /// Writes the body once more; `send` is given the message, from so far before it in the buffer, when its run is there.
-    /// What it tells, or 0 where there is no such run any more.
+    /// Writes the body once more. When it reaches the run, calls `send` with the message around the run,
+    /// including the bytes of the buffer from `from` on. Returns what `send` returns, or 0 if the body has no
+    /// such run any more.
     pub(super) fn send_around(
         &self,
         buf: &mut Vec<u8>,
@@ -137,7 +139,7 @@ impl SparseMessage {
         let _probe = probe::enter(Stage::Marshal);
         let end = buf.len();
         let mut around = Around { run: self.run, from, end, sent: None, send };
-        // What else it writes this time, or whether it fails, is of no concern.
+        // It does not matter what else the body writes this time, or whether it fails.
         let _ = body(&mut Writer::replayed(
             buf,
             self.message.body_position(),
@@ -154,7 +156,7 @@ struct Around<'r> {
     run: Run,
     from: usize,
     end: usize,
-    /// Once it has come.
+    /// What `send` returned, once the run has been reached.
     sent: Option<usize>,
     send: &'r mut dyn FnMut(&[&[u8]; 3]) -> usize,
 }

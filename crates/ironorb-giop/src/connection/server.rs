@@ -1,4 +1,4 @@
-//! The server's side of a connection: requests out of bytes, replies into bytes.
+//! The server side of a connection: turns bytes into requests and replies into bytes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,26 +16,26 @@ use crate::probe::{self, Stage};
 use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
-/// What has come from the client.
+/// A message or event from the client.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A Request to serve. Give its buffer back with [`Framer::recycle`].
+    /// A Request to serve. The driver returns its buffer with [`Framer::recycle`].
     Request(Message),
     /// A LocateRequest to answer.
     LocateRequest(Message),
-    /// A Reply or LocateReply to what we asked over this connection: an error unless it is bidirectional (9.8), for
-    /// else we have asked nothing.
+    /// A Reply or LocateReply to a request of ours. An error unless the connection is bidirectional (9.8):
+    /// otherwise we have sent no request.
     Reply(Message),
-    /// The client no longer waits for this reply; it may be left out.
+    /// The client no longer waits for this reply. The server may omit it.
     CancelRequest(RequestId),
-    /// A Request that is larger than we accept. Its bytes are dropped; the client is told by
-    /// [`refuse`](ServerConnection::refuse).
+    /// A Request larger than the limit, or one for which memory is lacking. Its bytes are dropped.
+    /// [`refuse`](ServerConnection::refuse) answers it.
     TooLarge(Refused),
-    /// The client says goodbye or did not understand us: close.
+    /// The client closes the connection, or did not understand us. The driver closes it.
     CloseConnection,
 }
 
-/// The server's side of a connection.
+/// The server side of a connection.
 #[derive(Debug)]
 pub struct ServerConnection {
     config: ConnectionConfig,
@@ -44,25 +44,27 @@ pub struct ServerConnection {
 }
 
 impl ServerConnection {
-    /// A connection just accepted, and the part of it that receives: the driver keeps the two apart, so that
-    /// one thread can wait for requests while others write replies.
+    /// An accepted connection and its receiving part. The driver keeps the two apart, so that one thread can
+    /// wait for requests while others write replies.
     pub fn new(config: ConnectionConfig) -> (ServerConnection, Framer) {
         (ServerConnection::sending(config), Framer::new(config.framer))
     }
 
-    /// Only the sending part: for replies on a connection that we have made ourselves and on which the peer asks.
+    /// Only the sending part: for replies on a connection that this process opened and on which the peer
+    /// sends requests.
     pub fn sending(config: ConnectionConfig) -> ServerConnection {
         ServerConnection { config, transmit: Transmit::default(), ended: false }
     }
 
-    /// Gives up its buffer where nothing waits to be sent: the connection is at rest.
+    /// Frees the send buffer if nothing waits to be sent, because the connection is idle.
     pub fn rest(&mut self) {
         self.transmit.rest();
     }
 
-    /// The next thing that has arrived, or `None` when more bytes are needed.
+    /// The next message or event that has arrived, or `None` if more bytes are needed.
     ///
-    /// After an error: [`protocol_error`](Self::protocol_error), send what is left, close.
+    /// After an error the driver calls [`protocol_error`](Self::protocol_error), sends the pending bytes and
+    /// closes.
     #[inline(always)] // a step of every call
     pub fn poll_incoming(framer: &mut Framer) -> Result<Option<Incoming>, Malformed> {
         let _probe = probe::enter(Stage::Frame);
@@ -85,12 +87,12 @@ impl ServerConnection {
         }))
     }
 
-    /// Tells a client that its request is larger than we accept: IMP_LIMIT.
+    /// Answers a request that was refused: IMP_LIMIT if it is too large, NO_MEMORY if memory is lacking.
     #[cold]
     pub fn refuse(&mut self, refused: Refused) {
         if refused.wants_answer {
             let encoding = Encoding::native(refused.version, TransmissionCodeSets::UNNEGOTIATED);
-            // A system exception can always be written.
+            // Writing a system exception cannot fail.
             let _ = self.raise(encoding, refused.id, EncodedContexts::EMPTY, &refused.exception());
         }
     }
@@ -112,7 +114,7 @@ impl ServerConnection {
         }))
     }
 
-    /// Writes a reply. On an error nothing of it has been written.
+    /// Writes a reply. On an error, no byte of it remains.
     #[inline]
     pub fn reply(
         &mut self,
@@ -124,7 +126,7 @@ impl ServerConnection {
         self.reply_with(encoding, id, status, EncodedContexts::EMPTY, body)
     }
 
-    /// Writes a reply with service contexts. On an error nothing of it has been written.
+    /// Writes a reply with service contexts. On an error, no byte of it remains.
     #[inline]
     pub fn reply_with(
         &mut self,
@@ -137,7 +139,7 @@ impl ServerConnection {
         self.write(|buf| MessageStart::reply_with(buf, encoding, id, status, contexts), body)
     }
 
-    /// Writes a reply whose body is another's, as it came. On an error nothing of it has been written.
+    /// Writes a reply whose body comes unchanged from another message. On an error, no byte of it remains.
     pub fn reply_raw(
         &mut self,
         version: Version,
@@ -147,7 +149,7 @@ impl ServerConnection {
         body: RawBody<'_>,
     ) -> Result<(), Misuse> {
         if self.ended {
-            return Ok(()); // nobody reads it
+            return Ok(()); // the peer reads nothing more
         }
         let bytes_max = self.config.framer.message_bytes_max;
         let buf = self.transmit.buffer();
@@ -159,11 +161,12 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Writes a reply whose body can be written more than once. Long runs of bytes in it are given to `send` with what is
-    /// before them, in up to three pieces at a time; it says how many bytes of them the peer has taken. The rest is
-    /// copied, and waits like everything else. On an error nothing of it has been written.
+    /// Writes a reply whose body can be written more than once. Passes long runs of bytes and the bytes
+    /// before them to `send`, in up to three pieces at a time. `send` returns how many of those bytes the
+    /// peer has taken. The rest is copied and waits like any reply. On an error, no byte of the reply
+    /// remains.
     ///
-    /// After [`Misuse::Unsteady`] the connection has ended and is to be closed at once.
+    /// After [`Misuse::Unsteady`] the connection has ended, and the driver must close it at once.
     #[inline(always)] // a step of every call
     pub fn reply_gather(
         &mut self,
@@ -175,7 +178,7 @@ impl ServerConnection {
         send: impl FnMut(&[&[u8]]) -> usize,
     ) -> Result<(), Misuse> {
         if self.ended {
-            return Ok(()); // nobody reads it
+            return Ok(()); // the peer reads nothing more
         }
         let _probe = probe::enter(Stage::Marshal);
         let buf = self.transmit.buffer();
@@ -207,7 +210,8 @@ impl ServerConnection {
             && !self.transmit.is_lending()
         {
             let message = self.transmit.finish_sparse(message, run, &self.config)?;
-            // A body that panics the second time must not leave the connection to other replies as it is.
+            // If the body panics the second time, the connection must not be left to other replies in this
+            // state.
             let sent = catch_unwind(AssertUnwindSafe(|| {
                 self.transmit.send_sparse(message, body, &mut |pieces| send(pieces))
             }));
@@ -245,14 +249,14 @@ impl ServerConnection {
                 sent -= of_piece;
             }
         };
-        // As in `lend`.
+        // A body that panics counts as one that has changed: the connection ends.
         let handed_over = catch_unwind(AssertUnwindSafe(|| message.hand_over(body, &mut hand_over)))
             .unwrap_or(Err(Misuse::Unsteady));
         self.transmit.end_gather(message, unsent);
         handed_over.inspect_err(|_| self.handle_end())
     }
 
-    /// Writes a system exception, with its words for people where [`ConnectionConfig::exception_details`] says so.
+    /// Writes a system exception. Includes its text where [`ConnectionConfig::exception_details`] is set.
     #[cold]
     pub fn raise(
         &mut self,
@@ -270,7 +274,7 @@ impl ServerConnection {
         self.reply_with(encoding, id, ReplyStatus::SystemException, contexts, |w| w.put(exception))
     }
 
-    /// Writes a LocateReply. On an error nothing of it has been written.
+    /// Writes a LocateReply. On an error, no byte of it remains.
     pub fn locate_reply(
         &mut self,
         encoding: Encoding,
@@ -288,20 +292,20 @@ impl ServerConnection {
         body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
     ) -> Result<(), Misuse> {
         if self.ended {
-            return Ok(()); // nobody reads it
+            return Ok(()); // the peer reads nothing more
         }
         let _probe = probe::enter(Stage::Marshal);
         let message = start(self.transmit.buffer());
         self.transmit.complete(message, &self.config, body)
     }
 
-    /// Bytes to send.
+    /// The bytes to send.
     #[inline]
     pub fn transmit(&mut self) -> &mut Transmit {
         &mut self.transmit
     }
 
-    /// The client's bytes made no sense: writes MessageError and ends.
+    /// Writes MessageError and ends the connection: the client's bytes are malformed.
     #[cold]
     pub fn protocol_error(&mut self) {
         if !self.ended {
@@ -310,7 +314,8 @@ impl ServerConnection {
         }
     }
 
-    /// Writes CloseConnection and ends: requests that have arrived but are not answered will not be.
+    /// Writes CloseConnection and ends the connection. Requests that have arrived and have no reply yet get
+    /// none.
     pub fn close(&mut self, version: Version) {
         if !self.ended {
             self.ended = true;
@@ -318,13 +323,13 @@ impl ServerConnection {
         }
     }
 
-    /// The stream has ended; replies written from now on are dropped.
+    /// Ends the connection because the stream has ended. Replies written from now on are dropped.
     pub fn handle_end(&mut self) {
         self.ended = true;
         self.transmit.clear();
     }
 
-    /// True when nothing more will be sent.
+    /// Whether nothing more will be sent.
     pub fn is_ended(&self) -> bool {
         self.ended
     }

@@ -1,5 +1,5 @@
-//! Messages that come in fragments (CORBA 3.3 part 2, 9.4.9): joined as they come, and given up where there is no memory for
-//! them.
+//! Messages in fragments (CORBA 3.3 part 2, 9.4.9). The framer joins them as they arrive and gives them up
+//! where memory is lacking.
 
 use super::memory::{Account, Charge, Whether};
 use super::refused::{refused, too_large};
@@ -11,22 +11,22 @@ use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, RequestI
 use crate::probe;
 use crate::version::{TransmissionCodeSets, Version};
 
-/// A message whose last fragment has not come.
+/// A message whose last fragment has not arrived.
 #[derive(Debug)]
 pub(super) struct Assembly {
-    /// `None` in GIOP 1.1, whose fragments carry no id and so cannot be interleaved.
+    /// `None` in GIOP 1.1, whose fragments carry no id and therefore cannot be interleaved.
     id: Option<RequestId>,
     header: MessageHeader,
     pub(super) bytes: Vec<u8>,
-    /// Where fragments begin, from the first on whose alignment its place in the joined bytes does not tell.
+    /// Where fragments start, from the first whose position in the joined bytes does not give its alignment.
     joints: Vec<u32>,
-    /// For both.
+    /// Covers `bytes` and `joints`.
     charge: Charge,
-    /// The peer has cancelled it, or we have given it up: what still comes of it is dropped.
+    /// The peer has cancelled the message, or the framer has given it up. Further fragments are dropped.
     pub(super) cancelled: bool,
-    /// The request id, once somebody wanted to know it.
+    /// The request id, once it has been looked for and found.
     request_id: Option<RequestId>,
-    /// Bytes that were searched for the request id in vain.
+    /// How many bytes have been searched for the request id in vain.
     pub(super) searched_bytes: usize,
 }
 
@@ -44,12 +44,12 @@ impl Assembly {
         }
     }
 
-    /// Bytes held.
+    /// Bytes held in memory.
     pub(super) fn held_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(self.joints.as_slice())
     }
 
-    /// Adds what has come; false when there is no memory for it.
+    /// Adds a fragment's data. False if memory is lacking.
     fn append(&mut self, data: &[u8], account: &Account) -> bool {
         let needed = self.bytes.len() + data.len();
         let capacities = match self.bytes.capacity() {
@@ -67,8 +67,9 @@ impl Assembly {
         true
     }
 
-    /// The request id, if it has come. In GIOP 1.1 it stands behind service contexts, as many as the peer likes: they
-    /// are not looked through for each message that asks, of which the peer may send as many again.
+    /// The request id, if it has arrived. In GIOP 1.1 it follows the service contexts, of which the peer may
+    /// send any number. A peer may also send any number of messages that ask for the id, so not each of them
+    /// searches the contexts.
     pub(super) fn request_id(&mut self) -> Option<RequestId> {
         let length = self.bytes.len();
         if self.request_id.is_none() && self.searched_bytes <= SEARCHES_MAX * length {
@@ -78,7 +79,8 @@ impl Assembly {
         self.request_id
     }
 
-    /// Gives up what has come. Its fixed header stays, as the place that its size would go to.
+    /// Drops the bytes that have arrived. The fixed header stays, because the size of the message would be
+    /// written there.
     fn cancel(&mut self) {
         self.cancelled = true;
         self.bytes.truncate(HEADER_BYTES);
@@ -89,7 +91,8 @@ impl Assembly {
 }
 
 impl Framer {
-    /// Adds the next `length` bytes, a fragment, to their message, or begins one. Gives the message when it is whole.
+    /// Adds the next `length` bytes, a fragment, to their message, or starts a message. Returns the message
+    /// when it is complete.
     #[cold]
     pub(super) fn join(
         &mut self,
@@ -101,11 +104,11 @@ impl Framer {
         let index = self.assembly_of(header)?;
         let assembly = &mut self.assemblies[index];
         let data_at = data_at(header);
-        // In 1.1 data is aligned by its place in its own fragment.
+        // In GIOP 1.1, data is aligned by its position in its own fragment.
         let joint = assembly.bytes.len();
         if data_at == HEADER_BYTES && (joint % 8 != data_at % 8 || !assembly.joints.is_empty()) {
             let joint = u32::try_from(joint).map_err(|_| bad(8))?;
-            // A fragment without data begins where the next does.
+            // A fragment without data starts where the next one does.
             assembly.joints.pop_if(|last| *last == joint);
             assembly.joints.push(joint);
         }
@@ -135,8 +138,8 @@ impl Framer {
         Ok(Some(Message { header, code_sets, joints: joints.into(), len, buf }))
     }
 
-    /// The message to which the fragment belongs that comes next, or a new one if it is the first. Of the fragment a good
-    /// part must have come.
+    /// The message that the next fragment belongs to, or a new one if the fragment is its first. At least the
+    /// header and request id of the fragment must have arrived.
     fn assembly_of(&mut self, header: MessageHeader) -> Result<usize, Malformed> {
         let bad = |at| Malformed::new(MalformedKind::BadFragment, at);
         let length = HEADER_BYTES.saturating_add(header.body_bytes as usize);
@@ -165,7 +168,7 @@ impl Framer {
                 found,
             ) => {
                 match found {
-                    // The peer need not send the rest of what it has cancelled, and may use its id again.
+                    // The peer need not send the rest of a cancelled message, and may use its id again.
                     Some(index) if self.assemblies[index].cancelled => drop(self.assemblies.remove(index)),
                     Some(_) => return Err(bad(7)),
                     None => {}
@@ -192,7 +195,7 @@ impl Framer {
         Ok(())
     }
 
-    /// There is no memory for a fragment of which only a part has come.
+    /// Refuses a fragment of which only a part has arrived, because memory is lacking.
     #[cold]
     pub(super) fn refuse_fragment(
         &mut self,
@@ -203,8 +206,8 @@ impl Framer {
         self.give_up(index, header, length)
     }
 
-    /// Gives a message up, for there is no memory for the fragment that comes next: what has come and what still comes of
-    /// it is dropped. Who waits for an answer is told once.
+    /// Gives up a message because memory for its next fragment is lacking. The bytes that have arrived are
+    /// dropped, and so are later ones. A caller that waits for an answer is told once.
     fn give_up(
         &mut self,
         index: usize,
@@ -214,24 +217,25 @@ impl Framer {
         let is_first = header.kind != MessageType::Fragment;
         let arrived = self.taken..self.filled;
         let assembly = &self.assemblies[index];
-        let was_told = assembly.cancelled;
+        let is_reported = assembly.cancelled;
         let head = if is_first { &self.buf[arrived] } else { &assembly.bytes[..] };
-        let told = refused(assembly.header, head, RefusalReason::NoMemory);
+        let refusal = refused(assembly.header, head, RefusalReason::NoMemory);
         if header.more_fragments {
             self.assemblies[index].cancel();
         } else {
             self.assemblies.swap_remove(index);
         }
         self.drop_next(length);
-        if was_told {
+        if is_reported {
             return Ok(None);
         }
-        // Nobody can be told of one that does not say in time whose it is.
-        self.refused = Some(told.map_err(|_| too_large())?);
+        // The message does not carry its request id early enough, so no caller can be told.
+        self.refused = Some(refusal.map_err(|_| too_large())?);
         Err(too_large())
     }
 
-    /// Drops what has arrived, and what may still come, of a fragmented message that the peer has cancelled (9.4.9).
+    /// Drops a fragmented message that the peer has cancelled (9.4.9): the fragments that have arrived and
+    /// those that may follow.
     pub fn cancel(&mut self, id: RequestId) {
         for assembly in &mut self.assemblies {
             if !assembly.cancelled && assembly.request_id() == Some(id) {
@@ -241,8 +245,8 @@ impl Framer {
         self.give_back();
     }
 
-    /// Gives back what the receive buffer has grown to, as fragments are copied out of it: messages that come whole
-    /// take it with them.
+    /// Shrinks the receive buffer after fragments have been copied out of it. Messages in one piece take
+    /// their buffer with them instead.
     fn give_back(&mut self) {
         let rest = self.filled - self.taken;
         let keep_bytes_max = if self.is_memory_tight() { BUFFER_BYTES } else { KEEP_BYTES_MAX };
@@ -254,7 +258,8 @@ impl Framer {
     }
 }
 
-/// Where the data of a fragment begins. 9.4.9: in 1.2 each but the first repeats the request id before its data.
+/// Where the data of a fragment starts. 9.4.9: in GIOP 1.2, each fragment but the first repeats the request
+/// id before its data.
 fn data_at(header: MessageHeader) -> usize {
     match (header.kind, header.version) {
         (MessageType::Fragment, Version::V1_2) => HEADER_BYTES + 4,

@@ -1,5 +1,5 @@
-//! Receive buffers, and the account of what those of many connections take together. Waits for nothing: memory that is not
-//! to be had is refused.
+//! Receive buffers, and the account of the memory that the buffers of many connections take together. Nothing
+//! here waits: a request for memory that is not available is refused.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::BUFFER_BYTES;
 
-/// What messages that come over many connections may take together, beyond the [`BUFFER_BYTES`] that each connection has for
-/// small ones.
+/// The limit on memory for messages that arrive over many connections together. It comes on top of the
+/// [`BUFFER_BYTES`] that each connection has for small messages.
 ///
-/// What a buffer takes counts from when it grows until it is dropped, wherever it is meanwhile: with a framer, in a message
-/// that a servant reads, kept for the next message. Fragments count from the first byte.
+/// A buffer counts from the time it grows until it is dropped, wherever it is: in a framer, in a message that
+/// a servant reads, or kept for the next message. Fragments count from their first byte.
 #[derive(Debug)]
 pub struct ReceiveMemory {
     bytes_max: usize,
@@ -20,18 +20,18 @@ pub struct ReceiveMemory {
 }
 
 impl ReceiveMemory {
-    /// An account of so many bytes.
+    /// An account of `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
         ReceiveMemory { bytes_max, taken: AtomicUsize::new(0) }
     }
 
-    /// Bytes that are taken now.
+    /// Bytes in use now.
     pub fn taken_bytes(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// True when so much is taken that nothing more should be kept for later. So most of it is left for what comes, however
-    /// many connections keep something.
+    /// Whether so much is in use that nothing more should be kept for later. So most of the memory is left
+    /// for arriving messages, however many connections keep something.
     pub(super) fn is_tight(&self) -> bool {
         self.taken_bytes() > self.bytes_max / KEPT_PART
     }
@@ -45,22 +45,22 @@ impl ReceiveMemory {
     }
 }
 
-/// What is kept for later is about a quarter at most.
+/// At most about a quarter of the account is kept for later.
 const KEPT_PART: usize = 4;
 
-/// Whether memory is taken that is not to be had.
+/// How to charge memory that may exceed the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whether {
-    /// Only where there is some left.
+    /// Only if the account has enough left.
     IfThereIs,
-    /// For bytes that have arrived already, in a buffer that has been paid for.
+    /// In any case: for bytes that have arrived already, in a buffer that has been charged.
     InAnyCase,
 }
 
-/// What a connection's buffers are charged to; nothing where there is no limit.
+/// The account that a connection's buffers are charged to; `None` where there is no limit.
 pub(super) type Account = Option<Arc<ReceiveMemory>>;
 
-/// What has been taken from an account. Given back when it is dropped.
+/// The bytes charged to an account. Dropping it returns them.
 #[derive(Default)]
 pub(super) struct Charge(Option<Box<Taken>>);
 
@@ -70,7 +70,7 @@ struct Taken {
 }
 
 impl Charge {
-    /// Takes more, if it is less than `bytes`. False when that is not to be had.
+    /// Raises the charge to `bytes`, if it is less. False if the account has not enough left.
     pub(super) fn raise(&mut self, bytes: usize, account: &Account, whether: Whether) -> bool {
         let Some(account) = account else { return true };
         let more = bytes.saturating_sub(self.bytes());
@@ -104,7 +104,7 @@ impl fmt::Debug for Charge {
     }
 }
 
-/// A receive buffer: bytes that are all initialised. What it has been charged goes with it, and back when it is dropped.
+/// A receive buffer. All its bytes are initialised. Dropping it returns its charge to the account.
 #[derive(Default)]
 pub struct Buffer {
     bytes: Box<[u8]>,
@@ -112,12 +112,12 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// One for small messages, of [`BUFFER_BYTES`].
+    /// A buffer of [`BUFFER_BYTES`] for small messages.
     pub(super) fn small() -> Buffer {
         Buffer::from(vec![0; BUFFER_BYTES])
     }
 
-    /// Bytes that have been charged before.
+    /// A buffer of bytes that have been charged before.
     pub(super) fn charged(bytes: Vec<u8>, charge: Charge) -> Buffer {
         Buffer { bytes: bytes.into_boxed_slice(), charge }
     }
@@ -131,7 +131,7 @@ impl Buffer {
         buffer
     }
 
-    /// Makes it as long as this, if it is not. False when the memory is not to be had: then it stays as it is.
+    /// Grows the buffer to `length` bytes, if it is shorter. False, and unchanged, if memory is lacking.
     #[inline]
     pub(super) fn grow(&mut self, length: usize, account: &Account, whether: Whether) -> bool {
         length <= self.len() || self.grow_by_some(length, account, whether)
@@ -143,7 +143,8 @@ impl Buffer {
             return false;
         }
         if self.is_empty() {
-            // The system's pages are zero until somebody writes to them, and small messages write to one.
+            // The system's pages are zero until they are written, and a small message writes to one page
+            // only.
             self.bytes = vec![0; length].into_boxed_slice();
             return true;
         }
@@ -155,7 +156,7 @@ impl Buffer {
     }
 }
 
-/// Memory that is charged to nobody.
+/// The memory of such a buffer is charged to no account.
 impl From<Vec<u8>> for Buffer {
     fn from(bytes: Vec<u8>) -> Buffer {
         Buffer { bytes: bytes.into_boxed_slice(), charge: Charge::default() }
@@ -189,13 +190,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_buffer_takes_goes_back_with_it() {
+    fn dropping_a_buffer_returns_its_charge() {
         let memory = Arc::new(ReceiveMemory::new(100_000));
         let account = Some(memory.clone());
         let mut buffer = Buffer::small();
         assert!(buffer.grow(BUFFER_BYTES + 60_000, &account, Whether::IfThereIs));
         assert_eq!((memory.taken_bytes(), buffer.len()), (60_000, BUFFER_BYTES + 60_000));
-        assert!(buffer.grow(1, &account, Whether::IfThereIs), "it is as long already");
+        assert!(buffer.grow(1, &account, Whether::IfThereIs), "the buffer is long enough already");
         let mut other = Buffer::default();
         assert!(!other.grow(BUFFER_BYTES + 40_001, &account, Whether::IfThereIs));
         assert_eq!((memory.taken_bytes(), other.len()), (60_000, 0));
@@ -214,6 +215,10 @@ mod tests {
         let mut buffer = Buffer::default();
         assert!(buffer.grow(1 << 20, &None, Whether::IfThereIs));
         assert_eq!((buffer.len(), buffer.charge.bytes()), (1 << 20, 0));
-        assert_eq!(size_of::<Option<Buffer>>(), size_of::<Vec<u8>>(), "messages are moved in every call");
+        assert_eq!(
+            size_of::<Option<Buffer>>(),
+            size_of::<Vec<u8>>(),
+            "every call moves messages, so a buffer must stay small"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Framers that share memory for large messages: whatever comes over how many connections, no more is taken.
+//! Framers that share memory for large messages. However many connections receive whatever messages, the
+//! limit holds.
 
 use super::memory::Charge;
 use super::*;
@@ -30,7 +31,7 @@ fn in_fragments(message: &[u8], fragment_bytes: usize) -> Vec<u8> {
         transmit.fragment(0, fragment_bytes);
         return transmit.take_all();
     }
-    // GIOP 1.1, of which nothing is read here that would be aligned.
+    // GIOP 1.1 messages. Nothing that these tests read from them has an alignment.
     let (header, body) = message.split_at(HEADER_BYTES);
     let header = MessageHeader::parse(header.first_chunk().unwrap()).unwrap();
     let mut parts = body.chunks(fragment_bytes - HEADER_BYTES).peekable();
@@ -44,12 +45,12 @@ fn in_fragments(message: &[u8], fragment_bytes: usize) -> Vec<u8> {
     stream
 }
 
-/// What came of bytes that a driver receives in pieces.
+/// The outcome of bytes that a driver receives in pieces.
 #[derive(Default)]
 struct Came {
     messages: Vec<Message>,
     refused: Vec<Refused>,
-    /// At most, meanwhile.
+    /// The most bytes in use meanwhile.
     taken_bytes: usize,
 }
 
@@ -79,7 +80,7 @@ fn framers(count: usize) -> (Arc<ReceiveMemory>, Vec<Framer>) {
     ((memory.clone()), (0..count).map(|_| framer()).collect())
 }
 
-/// Each connection begins a large message in this form, and ends it when all have.
+/// Each connection starts a large message in this form. Once all have started, each ends its message.
 fn check_many(form: impl Fn(&[u8]) -> Vec<u8>, version: Version) {
     let (memory, mut framers) = framers(60);
     let large = form(&request(version, 5, 200_000));
@@ -92,13 +93,13 @@ fn check_many(form: impl Fn(&[u8]) -> Vec<u8>, version: Version) {
         assert!(came.messages.is_empty());
         refused.push(came.refused);
     }
-    let told = refused.iter().filter(|refused| !refused.is_empty()).count();
-    assert!((50..60).contains(&told), "{told}");
+    let refusals = refused.iter().filter(|refused| !refused.is_empty()).count();
+    assert!((50..60).contains(&refusals), "{refusals}");
     for (framer, refused) in framers.iter_mut().zip(&mut refused) {
         let came = receive(framer, &[end, &small].concat(), &memory);
         assert!(came.taken_bytes <= MEMORY_BYTES, "{}", came.taken_bytes);
         refused.extend(came.refused);
-        assert!(refused.len() <= 1, "told once");
+        assert!(refused.len() <= 1, "refused once");
         let lengths: Vec<usize> = came.messages.iter().map(|message| message.bytes().len()).collect();
         assert_eq!(lengths.last(), Some(&small.len()), "the connection goes on");
         assert_eq!(lengths.len(), 2 - refused.len());
@@ -131,9 +132,9 @@ fn messages_in_fragments_share_it_too() {
     }
 }
 
-/// Where a message goes its memory goes along, and counts until it is dropped.
+/// A message's memory is in use until the message is dropped.
 #[test]
-fn what_a_servant_reads_counts() {
+fn a_message_that_a_servant_reads_counts() {
     let large = request(Version::V1_2, 5, 100_000);
     for form in [large.clone(), in_fragments(&large, 4096)] {
         let (memory, mut framers) = framers(3);
@@ -143,13 +144,13 @@ fn what_a_servant_reads_counts() {
         drop(framers.remove(0));
         let of_one = memory.taken_bytes();
         assert!((80_000..=220_000).contains(&of_one), "{of_one}");
-        // Others find less, until nothing is left.
+        // Other messages find less memory, until none is left.
         while memory.taken_bytes() + of_one <= MEMORY_BYTES {
             held.extend(receive(&mut framers[0], &form, &memory).messages);
         }
         let came = receive(&mut framers[1], &form, &memory);
         assert_eq!((came.messages.len(), came.refused.len()), (0, 1));
-        // What comes back is not kept while others may want it, and what is kept still counts.
+        // A returned buffer is not kept while memory is tight, and a kept buffer still counts.
         for message in held {
             framers[0].recycle(message.into_buffer());
         }
@@ -160,9 +161,9 @@ fn what_a_servant_reads_counts() {
     }
 }
 
-/// Buffers that are kept for later give way to a message that needs the memory now.
+/// Buffers kept for later give way to a message that needs the memory now.
 #[test]
-fn what_is_kept_gives_way() {
+fn kept_buffers_give_way() {
     let (memory, mut framers) = framers(1);
     let framer = &mut framers[0];
     let came = receive(framer, &request(Version::V1_2, 5, 60_000), &memory);
@@ -174,9 +175,10 @@ fn what_is_kept_gives_way() {
     assert!(came.taken_bytes <= MEMORY_BYTES);
 }
 
-/// A driver that receives without asking for messages is given room all the same: what has arrived must go somewhere.
+/// A driver may receive without asking for messages. The framer still makes room, because arrived bytes need
+/// a place.
 #[test]
-fn bytes_that_have_come_are_taken_in_any_case() {
+fn arrived_bytes_are_taken_in_any_case() {
     let (memory, mut framers) = framers(1);
     let large = request(Version::V1_2, 5, 2 * MEMORY_BYTES);
     framers[0].push(&large[..large.len() - 1]);

@@ -1,4 +1,5 @@
-//! The messages of nearly every call, recognised by what they must look like. Decides nothing about any other.
+//! Recognises the messages of nearly every call by their bytes. All other messages are left to the general
+//! path.
 
 use super::{BUFFER_BYTES, Framer};
 use crate::cdr::Reader;
@@ -6,11 +7,11 @@ use crate::message::{HEADER_BYTES, Message, MessageHeader, MessageType, PLAIN_RE
 use crate::probe::{self, Stage};
 use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 
-/// Where the results of a plain reply begin: one of GIOP 1.2 in this processor's order, with results and without service
-/// contexts.
+/// Where the results of a plain reply start. A plain reply is a Reply of GIOP 1.2 in this processor's byte
+/// order, with results and without service contexts.
 pub const PLAIN_RESULTS_AT: usize = PLAIN_REPLY_BYTES;
 
-/// A place for a reply so short that copying it is less than changing buffers.
+/// Space for a reply so short that copying it is cheaper than exchanging buffers.
 #[derive(Debug)]
 pub struct ShortReply {
     bytes: Aligned,
@@ -18,21 +19,21 @@ pub struct ShortReply {
     code_sets: TransmissionCodeSets,
 }
 
-/// As receive buffers are, so that what borrows from them can from this.
+/// Aligned like receive buffers, so that values can be borrowed from it in the same way.
 #[derive(Debug)]
 #[repr(align(8))]
 struct Aligned([u8; SHORT_BYTES]);
 
-/// Bytes of the longest reply that is copied out.
+/// Bytes of the longest reply that is copied.
 const SHORT_BYTES: usize = 64;
 
-/// How every plain request begins, but for its byte order.
+/// The first bytes of every plain request, but for its byte order.
 const REQUEST: [u8; 8] = [b'G', b'I', b'O', b'P', 1, 2, 0, MessageType::Request as u8];
 
-/// The bit that tells it.
+/// The bit that gives the byte order.
 const ORDER: [u8; 8] = [0, 0, 0, 0, 0, 0, 1, 0];
 
-/// How every plain reply begins.
+/// The first bytes of every plain reply.
 const START: [u8; 8] =
     [b'G', b'I', b'O', b'P', 1, 2, cfg!(target_endian = "little") as u8, MessageType::Reply as u8];
 
@@ -45,13 +46,13 @@ impl Default for ShortReply {
 }
 
 impl ShortReply {
-    /// Says which code sets hold on the connection.
+    /// Sets the code sets of the connection.
     #[inline]
     pub fn set_code_sets(&mut self, code_sets: TransmissionCodeSets) {
         self.code_sets = code_sets;
     }
 
-    /// A reader for its results.
+    /// A reader for the results.
     #[inline]
     pub fn results(&self) -> Reader<'_> {
         let bytes = self.bytes.0.get(..self.length).unwrap_or_default();
@@ -60,7 +61,8 @@ impl ShortReply {
 }
 
 impl Framer {
-    /// Takes the reply to this request, if it is what comes next, has arrived as a whole, and is plain and short.
+    /// Copies the reply to this request, if it is the next message, has arrived completely, and is plain and
+    /// short. False, with no effect, if not.
     #[inline(always)] // a step of every call
     pub fn take_short_reply(&mut self, id: RequestId, short: &mut ShortReply) -> bool {
         let _probe = probe::enter(Stage::Frame);
@@ -74,7 +76,8 @@ impl Framer {
         true
     }
 
-    /// The same for a plain one of any length, which leaves with its buffer.
+    /// Takes the reply to this request with its buffer, if it is the next message, has arrived completely and
+    /// is plain. It may have any length.
     #[inline(never)]
     pub fn take_plain_reply(&mut self, id: RequestId) -> Option<Message> {
         let length = self.plain_reply_length(id)?;
@@ -88,7 +91,7 @@ impl Framer {
         Some(self.detach(header, length))
     }
 
-    /// The length of what comes next, if it is the reply to this request, whole and plain.
+    /// The length of the next message, if it is the reply to this request, complete and plain.
     #[inline(always)] // a step of every call
     fn plain_reply_length(&self, id: RequestId) -> Option<usize> {
         let arrived = &self.buf[self.taken..self.filled];
@@ -102,8 +105,9 @@ impl Framer {
         (is_plain && is_whole && length <= self.limits.message_bytes_max).then_some(length)
     }
 
-    /// Takes the next message, if it has arrived as a whole, and is a Request of GIOP 1.2 that came in one piece. It is put
-    /// in the place of one that is done with, whose buffer the framer goes on with. False when nothing has been done.
+    /// Takes the next message, if it has arrived completely and is a Request of GIOP 1.2 in one piece. It
+    /// replaces the message in `place`, which is no longer needed and whose buffer the framer uses next.
+    /// False, with no effect, if there is no such message.
     #[inline(always)] // a step of every call
     pub fn take_plain_request(&mut self, place: &mut Message) -> bool {
         let _probe = probe::enter(Stage::Frame);
@@ -127,7 +131,7 @@ impl Framer {
             kind: MessageType::Request,
             body_bytes,
         };
-        // Alone in a small buffer, as messages are that are waited for.
+        // The message is alone in a small buffer, as usual when a thread waits for it.
         if self.filled == length
             && length <= BUFFER_BYTES
             && place.buf.len() >= BUFFER_BYTES

@@ -1,4 +1,4 @@
-//! Messages taken by what they must look like are those that are found by looking at what they are.
+//! The fast path takes exactly the messages that the general path takes, with the same outcome.
 
 use super::*;
 use crate::message::ReplyStatus;
@@ -39,12 +39,12 @@ fn replies_of_any_length_are_taken_and_what_follows_stays() {
         };
         for cut in [1, 12, 23, first.len() - 1] {
             let mut framer = push(&first[..cut]);
-            assert!(!framer.take_short_reply(RequestId(5), &mut short), "not all of it has come");
+            assert!(!framer.take_short_reply(RequestId(5), &mut short), "the reply is not complete");
             assert!(framer.take_plain_reply(RequestId(5)).is_none());
         }
         let both = [first.clone(), second.clone()].concat();
         let mut framer = push(&both);
-        assert!(!framer.take_short_reply(RequestId(6), &mut short), "it is not the next");
+        assert!(!framer.take_short_reply(RequestId(6), &mut short), "it is not the next message");
         assert!(framer.take_plain_reply(RequestId(6)).is_none());
         let is_short = framer.take_short_reply(RequestId(5), &mut short);
         assert_eq!(is_short, length <= 40);
@@ -66,7 +66,8 @@ fn only_plain_replies_are_taken() {
     let (plain, mut short) = (reply(5, 8), ShortReply::default());
     for at in 0..24 {
         for change in [1, 2, 0x80] {
-            // What is longer than it was announced is left for the next message, which is not looked at here.
+            // A message whose announced size is too small leaves bytes to the next message, which this test
+            // does not check.
             if (8..12).contains(&at) {
                 continue;
             }
@@ -81,13 +82,13 @@ fn only_plain_replies_are_taken() {
     let limits = FramerLimits { message_bytes_max: plain.len() - 1, ..FramerLimits::default() };
     let mut framer = Framer::new(limits);
     framer.push(&plain);
-    assert!(!framer.take_short_reply(RequestId(5), &mut short), "it is refused");
+    assert!(!framer.take_short_reply(RequestId(5), &mut short), "the reply is refused");
     assert!(framer.take_plain_reply(RequestId(5)).is_none());
     assert!(framer.next().is_err());
 }
 
 #[test]
-fn plain_requests_are_taken_as_they_would_be_found() {
+fn plain_requests_are_taken_as_on_the_general_path() {
     let stream = [request("one"), request("two"), request("a longer one")].concat();
     for has_spare in [false, true] {
         for cut in 0..=stream.len() {

@@ -1,6 +1,6 @@
-//! Messages that are larger than we accept, or for which there is no memory left: whoever waits for an answer hears of it, their bytes are dropped as they come,
-//! and the connection goes on. A connection that was closed instead would take the other calls on it along, and say
-//! nothing to anybody.
+//! Messages that are larger than the limit, or for which memory is lacking. The framer drops their bytes as
+//! they arrive, and the caller that waits for an answer gets an exception. The connection continues. Closing
+//! it instead would fail the other calls on it without telling their callers why.
 
 use super::{BUFFER_BYTES, Buffer, Framer};
 use crate::error::{Malformed, MalformedKind};
@@ -15,35 +15,35 @@ use crate::version::{ByteOrder, Encoding, TransmissionCodeSets, Version};
 /// Why a message is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// It is larger than [`message_bytes_max`](super::FramerLimits::message_bytes_max).
+    /// The message is larger than [`message_bytes_max`](super::FramerLimits::message_bytes_max).
     TooLarge,
-    /// Others have taken the [memory](super::ReceiveMemory) that there is for large messages.
+    /// The [memory](super::ReceiveMemory) for large messages is in use.
     NoMemory,
 }
 
-/// A message that was too large, or too large for now.
+/// A message that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// A Request or a Reply.
+    /// The kind of the message: Request or Reply.
     pub kind: MessageType,
-    /// The request, or the one that is answered.
+    /// The id of the request, or of the request that the reply answers.
     pub id: RequestId,
-    /// GIOP version, in which the answer must be.
+    /// The GIOP version, which the answer must have too.
     pub version: Version,
-    /// Whether somebody waits for an answer.
+    /// Whether the sender waits for an answer.
     pub wants_answer: bool,
-    /// What is wrong with it.
+    /// Why the message is refused.
     pub why: RefusalReason,
 }
 
 impl Refused {
-    /// What is wrong, for the client.
+    /// The exception for the caller.
     pub fn exception(&self) -> SystemException {
         let completed = match self.kind {
             MessageType::Request => CompletionStatus::No,
             _ => CompletionStatus::Yes,
         };
-        // IMP_LIMIT is for what will not do next time either.
+        // IMP_LIMIT is for requests that will not succeed the next time either.
         let (kind, minor) = match (self.why, self.kind) {
             (RefusalReason::NoMemory, _) => (SystemExceptionKind::NoMemory, MinorCode::RECEIVE_MEMORY_TAKEN),
             (_, MessageType::Request) => (SystemExceptionKind::ImpLimit, MinorCode::REQUEST_TOO_LARGE),
@@ -52,12 +52,12 @@ impl Refused {
         SystemException::new(kind, minor, completed)
     }
 
-    /// The reply that takes the place of one that is too large.
+    /// A reply with the exception, in place of the reply that was refused.
     pub(crate) fn reply(&self) -> Message {
         let encoding = Encoding::native(self.version, TransmissionCodeSets::UNNEGOTIATED);
         let mut buf = Vec::new();
         let start = MessageStart::reply(&mut buf, encoding, self.id, ReplyStatus::SystemException);
-        // Neither can fail: an exception without words is short.
+        // Neither can fail: an exception without text is short.
         let _ = start.body(&mut buf).put(&self.exception());
         let _ = start.finish(&mut buf, usize::MAX);
         let header = MessageHeader {
@@ -72,16 +72,18 @@ impl Refused {
     }
 }
 
-/// In GIOP before 1.2 the request id stands behind the service contexts: it is waited for until so many bytes are there.
+/// Before GIOP 1.2, the request id follows the service contexts. The framer waits for it until this many
+/// bytes have arrived.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
 impl Framer {
-    /// What the last error of [`next`](Framer::next) was about, if the stream can go on behind it.
+    /// The message that caused the last error of [`next`](Framer::next), if the stream can continue behind
+    /// it.
     pub fn take_refused(&mut self) -> Option<Refused> {
         self.refused.take()
     }
 
-    /// Refuses the message that begins with what has arrived, once it is known whose it is.
+    /// Refuses the message that has started to arrive, once its request id is known.
     #[cold]
     pub(super) fn refuse(
         &mut self,
@@ -92,25 +94,25 @@ impl Framer {
         let refused = match self.refusal(header, why) {
             Some(refused) => refused?,
             None if why == RefusalReason::TooLarge => return Ok(None),
-            None => return Err(too_large()), // for what tells whose it is there is no memory either
+            None => return Err(too_large()), // memory is lacking even for its header
         };
         self.refused = Some(refused);
         self.drop_next(length);
         Err(too_large())
     }
 
-    /// Drops a message of so many bytes, those that have arrived and those that are still to come.
+    /// Drops a message of `length` bytes: those that have arrived and those still to come.
     pub(super) fn drop_next(&mut self, length: usize) {
         let there = length.min(self.filled - self.taken);
         (self.dropped, self.to_drop) = (there, length - there);
         self.take(there);
         if self.filled == 0 && self.buf.len() > BUFFER_BYTES {
-            self.buf = Buffer::default(); // what is dropped needs no large one
+            self.buf = Buffer::default(); // dropped bytes need no large buffer
         }
     }
 
-    /// Whose the too large message is that begins with what has arrived; `None` until enough has come to tell. One in
-    /// fragments is an error: its sender need not have announced how large it is.
+    /// The refusal of the too large message that has started to arrive; `None` until its request id has
+    /// arrived. A fragmented message is an error: its sender did not need to announce the size.
     #[cold]
     pub(super) fn refusal(
         &self,
@@ -127,7 +129,7 @@ impl Framer {
         }
     }
 
-    /// Drops what has come of a refused message; false when more of it is to come.
+    /// Drops the arrived bytes of a refused message. False if more of it is to come.
     #[cold]
     pub(super) fn drop_arrived(&mut self) -> bool {
         let there = self.to_drop.min(self.filled - self.taken);
@@ -142,7 +144,7 @@ pub(super) fn too_large() -> Malformed {
     Malformed::new(MalformedKind::TooLarge, 8)
 }
 
-/// Whose the message is that begins so.
+/// The refusal of the message that starts with these bytes.
 pub(super) fn refused(header: MessageHeader, head: &[u8], why: RefusalReason) -> Result<Refused, Malformed> {
     let mut r = header.reader(head);
     let id = read_request_id(header.kind, r.clone())?;
@@ -161,7 +163,7 @@ pub(super) fn refused(header: MessageHeader, head: &[u8], why: RefusalReason) ->
     Ok(Refused { kind: header.kind, id, version: header.version, wants_answer, why })
 }
 
-/// Set in the response flags of a Request that is answered (9.4.2).
+/// The response flag of a Request that expects a reply (9.4.2).
 const RESPONSE_EXPECTED: u8 = 1;
 
 #[cfg(test)]
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_large_is_told_and_dropped() {
+    fn a_message_that_is_too_large_is_reported_and_dropped() {
         for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
             for (response, wants_answer) in [(Response::SyncWithTarget, true), (Response::None, false)] {
                 let large = request(version, 5, response, 100_000);
@@ -208,14 +210,14 @@ mod tests {
                         assert!(framer.buf.len() <= 600_000 && !framer.has_message());
                     }
                     assert_eq!(taken, [&small[..], &small]);
-                    let told = Refused {
+                    let expected = Refused {
                         kind: MessageType::Request,
                         id: RequestId(5),
                         version,
                         wants_answer,
                         why: RefusalReason::TooLarge,
                     };
-                    assert_eq!(refused, [told, told]);
+                    assert_eq!(refused, [expected, expected]);
                     assert!(!framer.is_mid_message() && framer.unfinished_bytes() == 0);
                 }
             }
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_takes_no_memory_and_counts_as_progress() {
+    fn dropped_bytes_take_no_memory_and_count_as_progress() {
         let large = request(Version::V1_2, 1, Response::SyncWithTarget, 1 << 20);
         let mut framer = Framer::new(LIMITS);
         let mut came = 0;
@@ -237,8 +239,8 @@ mod tests {
     }
 
     #[test]
-    fn whose_it_is_must_be_told_in_time() {
-        // A list of service contexts that goes on and on.
+    fn the_request_id_must_arrive_in_time() {
+        // A list of service contexts without an end.
         let mut bytes =
             b"GIOP\x01\x00\x01\x00\xff\xff\xff\x7f\x01\x00\x00\x00\x09\x00\x00\x00\xff\xff\xff\x3f".to_vec();
         bytes.resize(1 << 20, 0);

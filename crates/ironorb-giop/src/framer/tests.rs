@@ -83,7 +83,7 @@ fn an_announced_size_takes_no_memory() {
     let mut framer = Framer::new(FramerLimits::default());
     framer.push(&header);
     assert!(framer.next().unwrap().is_none() && !framer.has_message());
-    // Now it is known whose it is.
+    // The request id has arrived now.
     framer.push(&[0; 4]);
     assert!(framer.has_message());
     assert_eq!(framer.next().unwrap_err().kind, MalformedKind::TooLarge);
@@ -112,7 +112,7 @@ fn a_large_message_arrives_in_a_growing_buffer() {
     assert_eq!(all(&mut framer), [large, reply(2, b"x")]);
 }
 
-/// Hands over what a socket would: at most what there is room for. Gives the number of receives.
+/// Hands over bytes as a socket does: at most as many as there is room for. Returns the number of receives.
 fn receive(framer: &mut Framer, mut stream: &[u8]) -> usize {
     let mut receives = 0;
     while !stream.is_empty() {
@@ -130,7 +130,7 @@ fn receive(framer: &mut Framer, mut stream: &[u8]) -> usize {
     receives
 }
 
-/// Messages as long as the one before come with one receive each, into a buffer that is used again and again.
+/// Messages as long as the previous one arrive with one receive each, into a buffer that is reused.
 #[test]
 fn large_messages_come_into_the_same_buffer() {
     for length in [20_000, 64 << 10, 300_000, 8 << 20] {
@@ -142,14 +142,14 @@ fn large_messages_come_into_the_same_buffer() {
             assert_eq!(receive(&mut framer, &large.repeat(4)), 4, "{length}");
             assert_eq!(framer.buf.as_ptr(), place, "{length}");
         }
-        // A small one first, and then two at once.
+        // A small message first, then two at once.
         let small = reply(5, b"");
         assert!(receive(&mut framer, &[&small[..], &large, &small, &large].concat()) <= 6, "{length}");
         assert!(framer.buf.len() < length + 2 * BUFFER_BYTES);
     }
 }
 
-/// What is kept for large messages is given back: when asked, and after a while without any.
+/// The framer frees memory kept for large messages: on request, and after a while without any.
 #[test]
 fn memory_for_large_messages_is_given_back() {
     let (large, small) = (reply(5, &vec![5; 4 << 20]), reply(5, b""));
@@ -165,14 +165,14 @@ fn memory_for_large_messages_is_given_back() {
     assert!(!framer.holds_spare_memory() && kept(&framer) < few);
     receive(&mut framer, &large);
     receive(&mut framer, &large);
-    assert!(kept(&framer) < 5 << 20, "one is enough");
+    assert!(kept(&framer) < 5 << 20, "one kept buffer is enough");
     for _ in 0..=WAITS_MAX {
         assert!(kept(&framer) > 4 << 20);
         framer.holds_spare_memory();
         receive(&mut framer, &small);
     }
     assert!(!framer.holds_spare_memory() && kept(&framer) < few);
-    // Nor is what is larger than everything kept, or what comes back late.
+    // A buffer larger than the limit for kept buffers is not kept either, nor is one that is returned late.
     receive(&mut framer, &reply(5, &vec![5; KEEP_LARGE_BYTES_MAX]));
     assert!(kept(&framer) < few);
     framer.push(&large);
@@ -182,8 +182,8 @@ fn memory_for_large_messages_is_given_back() {
     assert!(framer.holds_spare_memory());
 }
 
-/// A peer that fills a buffer grown by one large message with small ones must not make each of them move
-/// all the others: a buffer that moves has another address.
+/// A peer may fill the large buffer of an earlier message with small messages. Taking one of them must not
+/// move the rest. A buffer that moves has another address.
 #[test]
 fn small_messages_behind_a_large_one_are_not_moved_for_each_other() {
     let mut framer = Framer::new(FramerLimits::default());
@@ -207,8 +207,8 @@ fn small_messages_behind_a_large_one_are_not_moved_for_each_other() {
     assert!(framer.next().unwrap().is_none() && !framer.is_mid_message());
 }
 
-/// A hundred answers that wait to be read must not hold a receive buffer each; and whoever gives each back before he
-/// takes the next costs the heap nothing.
+/// A hundred answers that wait to be read must not take a receive buffer each. A caller that returns each
+/// buffer before it takes the next message allocates nothing.
 #[test]
 fn small_messages_that_come_together_take_no_more_than_their_bytes() {
     const COUNT: usize = 100;
@@ -235,7 +235,8 @@ fn all_messages(framer: &mut Framer) -> Vec<Message> {
     std::iter::from_fn(|| framer.next().unwrap()).collect()
 }
 
-/// 9.4.9: what a fragment of GIOP 1.1 holds is aligned by its place behind the fragment's own header of 12 bytes.
+/// 9.4.9: data in a fragment of GIOP 1.1 is aligned by its position behind the fragment's own header of 12
+/// bytes.
 #[test]
 fn data_of_giop_1_1_fragments_is_aligned_afresh() {
     let part = |kind: u8, flags: u8, body: &[u8]| {
@@ -246,7 +247,7 @@ fn data_of_giop_1_1_fragments_is_aligned_afresh() {
         bytes
     };
     for first_bytes in 24..32usize {
-        // In the first part the end of an array of octets, in the second numbers, in the third the rest of them.
+        // The first part ends an array of octets, the second has numbers, and the third has the rest of them.
         let mut second = Vec::new();
         second.extend(7u32.to_be_bytes()); // at 12
         second.extend(1.5f64.to_be_bytes()); // at 16
@@ -272,12 +273,13 @@ fn data_of_giop_1_1_fragments_is_aligned_afresh() {
         assert_eq!(r.clone().read_octets().unwrap(), b"abc");
         assert_eq!(r.remaining(), 10);
         r.read_u32().unwrap();
-        assert_eq!(r.read_bytes(6).unwrap(), b"abcdef", "bytes go over joints");
+        assert_eq!(r.read_bytes(6).unwrap(), b"abcdef", "a run of bytes may cross joints");
         assert!(r.read_u8().is_err() && r.remaining() == 0);
     }
 }
 
-/// 9.4.9: after a CancelRequest in the middle of a message the rest of it may come or not; both are dropped.
+/// 9.4.9: after a CancelRequest in the middle of a message, its rest may arrive or not. The framer drops both
+/// parts.
 #[test]
 fn a_message_cancelled_between_its_fragments_is_dropped() {
     let parts = fragmented(&reply(1, &[1; 300]), 128);
@@ -291,10 +293,10 @@ fn a_message_cancelled_between_its_fragments_is_dropped() {
     assert!(framer.is_mid_message());
     framer.cancel(RequestId(1));
     assert!(!framer.is_mid_message() && framer.held_bytes() <= HEADER_BYTES);
-    // The same id for a new message, before any of the rest.
+    // A new message with the same id, before any of the rest.
     framer.push(&parts);
     assert_eq!(all(&mut framer), [reply(1, &[1; 300])]);
-    // The rest comes nevertheless.
+    // The rest arrives nevertheless.
     framer.push(first);
     assert!(framer.next().unwrap().is_none());
     framer.cancel(RequestId(1));
@@ -305,9 +307,9 @@ fn a_message_cancelled_between_its_fragments_is_dropped() {
     assert_eq!(framer.held_bytes(), 0);
 }
 
-/// Cancelled messages whose rest never comes make room for others.
+/// Cancelled messages whose rest never arrives make room for other messages.
 #[test]
-fn what_was_cancelled_does_not_count() {
+fn cancelled_messages_do_not_count() {
     let first = |id| fragmented(&reply(id, &[0; 300]), 200)[..200].to_vec();
     let mut framer = Framer::new(FramerLimits { assemblies_max: 2, ..FramerLimits::default() });
     for id in 1..100 {
@@ -338,7 +340,7 @@ fn a_large_message_in_small_fragments_takes_memory_in_proportion() {
     assert!(whole.unwrap().bytes() == large);
 }
 
-/// A message of GIOP 1.1 whose service contexts are many.
+/// A message of GIOP 1.1 with many service contexts.
 fn many_contexts(count: u32, complete: bool) -> Vec<u8> {
     let mut body = count.to_be_bytes().to_vec();
     body.resize(4 + 8 * count as usize, 0);
@@ -354,8 +356,8 @@ fn many_contexts(count: u32, complete: bool) -> Vec<u8> {
     bytes
 }
 
-/// Who sends a long list of contexts in GIOP 1.1 and then cancels one request after the other, must not make us look
-/// through the list for each of them.
+/// A peer may send a long list of contexts in GIOP 1.1 and then many CancelRequests. The framer must not
+/// search the list for each of them.
 #[test]
 fn cancellations_do_not_search_for_ids_without_end() {
     for complete in [true, false] {
@@ -367,19 +369,19 @@ fn cancellations_do_not_search_for_ids_without_end() {
         }
         let assembly = &framer.assemblies[0];
         assert!(!assembly.cancelled && assembly.searched_bytes <= (SEARCHES_MAX + 1) * assembly.bytes.len());
-        // It is known, though, once it has come; and found when the rest comes later.
+        // Still, the id is known once it has arrived, and it is found when the rest arrives later.
         if !complete {
             let rest = b"GIOP\x01\x01\x02\x07\0\0\0\x0c\0\0\0\0\0\0\0\0\0\0\0\x4d";
             (0..20_000).for_each(|_| framer.push(&[&rest[..11], &[16, 0, 0, 0, 0], &rest[12..]].concat()));
             while framer.next().unwrap().is_some() {}
         }
-        let id = framer.assemblies[0].request_id().expect("it has come");
+        let id = framer.assemblies[0].request_id().expect("the request id has arrived");
         framer.cancel(id);
         assert!(framer.assemblies[0].cancelled && framer.held_bytes() == HEADER_BYTES);
     }
 }
 
-/// One large fragment does not leave its buffer behind on a connection that idles then.
+/// A large fragment does not leave its buffer behind on a connection that is idle afterwards.
 #[test]
 fn the_buffer_of_a_large_fragment_is_given_back() {
     let large = reply(1, &vec![5; 3 << 20]);
@@ -404,7 +406,7 @@ fn the_buffer_of_a_large_fragment_is_given_back() {
     }
 }
 
-/// Where fragments of GIOP 1.1 begin is kept, too, and counts.
+/// The list of joints in GIOP 1.1 is in memory too, and counts.
 #[test]
 fn joints_count_as_bytes_held() {
     let limits = FramerLimits { message_bytes_max: 10_000, ..FramerLimits::default() };

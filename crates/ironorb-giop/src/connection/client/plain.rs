@@ -1,5 +1,5 @@
-//! The requests and replies of nearly every call: whatever else a request may have to carry is left to the ways that
-//! write it piece by piece, before anything of it has been written.
+//! The requests and replies of nearly every call. A request that must carry anything more is left to the
+//! general path, before any byte of it has been written.
 
 use super::{BeginError, CallId, ClientConnection, NotWhole, RequestOptions, SlotState};
 use crate::cdr::Runs;
@@ -13,14 +13,14 @@ use crate::service_context::EncodedContexts;
 use crate::version::{Encoding, TransmissionCodeSets};
 
 impl<W> ClientConnection<W> {
-    /// True when nobody sends or receives, and nothing is in the way of either.
+    /// Whether the connection is idle: no thread sends or receives, and nothing prevents either.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.transmit.pending_bytes() == 0 && self.framer.is_some() && self.end.is_none()
     }
 
-    /// Writes a request without service contexts, as [`begin_gather`](Self::begin_gather) does. Compiled once, for all
-    /// operations.
+    /// Writes a request without service contexts, as [`begin_gather`](Self::begin_gather) does. Not generic,
+    /// so that it is compiled once for all operations.
     #[inline(never)]
     pub fn begin_plain(
         &mut self,
@@ -53,7 +53,7 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// The same for one that wants no reply.
+    /// Writes a oneway request without service contexts.
     #[inline]
     pub fn begin_plain_oneway(
         &mut self,
@@ -63,7 +63,7 @@ impl<W> ClientConnection<W> {
     ) -> Result<(), NotWhole<()>> {
         match self.begin_plain(target, operation, Response::None, arguments) {
             Ok(call) => {
-                self.release(call); // its slot lent its next id
+                self.release(call); // it only used the slot's next id
                 Ok(())
             }
             Err(NotWhole::Failed(e)) => Err(NotWhole::Failed(e)),
@@ -78,8 +78,8 @@ impl<W> ClientConnection<W> {
         }
     }
 
-    /// What the arguments of a request are written in that says nothing beside them; `None` if it has to say more, or to
-    /// leave in pieces.
+    /// The encoding of the arguments, if the request has a plain header and is sent in one piece; `None` if
+    /// not.
     #[inline(always)] // a step of every call
     fn plain_encoding(&self, target: &RequestTarget, operation: OperationName<'_>) -> Option<Encoding> {
         if !target.is_plain(operation) || self.announcement.is_some() || self.config.fragment_bytes.is_some()
@@ -138,8 +138,8 @@ impl<W> ClientConnection<W> {
         BeginError::Misuse(super::wide_misuse(misuse, target)).into()
     }
 
-    /// Puts the receiving part back after its driver, who waits for nobody else, has itself taken the answer to this call
-    /// from it: the call is over. Gives the code sets of the answer.
+    /// Puts back the receiving part after its driver has taken the answer to this call from it. No other
+    /// caller waits for that driver. The call is over. Returns the code sets of the answer.
     #[inline(always)] // a step of every call
     pub fn handle_answer(&mut self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
         self.framer = Some(framer);
