@@ -217,7 +217,7 @@ impl Framer {
         let is_first = header.kind != MessageType::Fragment;
         let arrived = self.taken..self.filled;
         let assembly = &self.assemblies[index];
-        let is_reported = assembly.cancelled;
+        let was_cancelled = assembly.cancelled;
         let head = if is_first { &self.buf[arrived] } else { &assembly.bytes[..] };
         let refusal = refused(assembly.header, head, RefusalReason::NoMemory);
         if header.more_fragments {
@@ -226,10 +226,10 @@ impl Framer {
             self.assemblies.swap_remove(index);
         }
         self.drop_next(length);
-        if is_reported {
+        if was_cancelled {
             return Ok(None);
         }
-        // The message does not carry its request id early enough, so no caller can be told.
+        // If the request id has not arrived in time, no caller can be told.
         self.refused = Some(refusal.map_err(|_| too_large())?);
         Err(too_large())
     }

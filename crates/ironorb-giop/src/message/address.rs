@@ -1,18 +1,19 @@
-//! How a request names its target (CORBA 3.3 part 2, 9.4.2.1): by the object key alone, by a profile, or by the
-//! whole reference. GIOP 1.0 and 1.1 know the key only.
+//! How a request names its target (CORBA 3.3 part 2, 9.4.2.1): by the object key alone, by a profile, or by
+//! the whole reference. GIOP 1.0 and 1.1 have only the key.
 
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::ior::{Ior, Profile, TAG_INTERNET_IOP};
 
-/// What a request carries of the reference. A server may ask for more than the key by NEEDS_ADDRESSING_MODE.
+/// Which part of the reference a request carries. A server may ask for more than the key with
+/// NEEDS_ADDRESSING_MODE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressingDisposition {
-    /// The object key: what clients begin with.
+    /// The object key. Clients start with it.
     Key,
     /// One profile.
     Profile,
-    /// The reference, and which of its profiles was chosen.
+    /// The whole reference, and which of its profiles the client chose.
     Reference,
 }
 
@@ -22,7 +23,7 @@ impl AddressingDisposition {
         self as u16
     }
 
-    /// The disposition of a number.
+    /// The disposition with this number on the wire. `None` if there is none.
     pub fn from_number(number: u16) -> Option<AddressingDisposition> {
         match number {
             0 => Some(AddressingDisposition::Key),
@@ -49,7 +50,7 @@ impl Unmarshal for AddressingDisposition {
     }
 }
 
-/// The target of requests as they shall carry it.
+/// The target of requests, in the form in which they carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetAddress<'a> {
     /// The object key.
@@ -58,15 +59,15 @@ pub enum TargetAddress<'a> {
     Profile(&'a Profile),
     /// A reference.
     Reference {
-        /// The whole of it.
+        /// The whole reference.
         ior: &'a Ior,
-        /// Which profile requests go to.
+        /// The index of the profile that requests go to.
         selected: u32,
     },
 }
 
 impl TargetAddress<'_> {
-    /// How it will look.
+    /// The disposition that requests to this target have.
     pub fn disposition(&self) -> AddressingDisposition {
         match self {
             TargetAddress::Key(_) => AddressingDisposition::Key,
@@ -75,7 +76,7 @@ impl TargetAddress<'_> {
         }
     }
 
-    /// The object key; `None` when the profile is not one of IIOP, or is not there.
+    /// The object key. `None` if the profile is missing or is not an IIOP profile.
     pub(super) fn object_key(&self) -> Option<&[u8]> {
         let profile = match *self {
             TargetAddress::Key(key) => return Some(key),
@@ -91,7 +92,7 @@ impl TargetAddress<'_> {
     }
 }
 
-/// As GIOP 1.2 has it: the disposition, then what it says. Needs no alignment beyond 4.
+/// The GIOP 1.2 form: the disposition, then the key, profile or reference. Needs no alignment beyond 4.
 impl Marshal for TargetAddress<'_> {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         w.put(&self.disposition())?;
@@ -106,7 +107,7 @@ impl Marshal for TargetAddress<'_> {
     }
 }
 
-/// The disposition and the object key of a target of GIOP 1.2.
+/// Reads the disposition and the object key of a GIOP 1.2 target.
 #[inline(always)] // a step of every call
 pub(super) fn read_target<'a>(r: &mut Reader<'a>) -> Result<(AddressingDisposition, &'a [u8]), Malformed> {
     match r.read_u16()? {
@@ -144,7 +145,7 @@ fn read_long_target<'a>(
     }
 }
 
-/// The object key inside a TAG_INTERNET_IOP profile (9.7.2).
+/// The object key in a TAG_INTERNET_IOP profile (9.7.2).
 fn profile_key<'a>(outer: &Reader<'a>, tag: u32, data: &'a [u8]) -> Result<&'a [u8], Malformed> {
     if tag != TAG_INTERNET_IOP {
         return Err(outer.malformed(MalformedKind::BadAddressing));

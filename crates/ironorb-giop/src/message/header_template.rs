@@ -1,5 +1,6 @@
-//! Requests that say the same as one before, but for their numbers and arguments, and perhaps for the object: recognised by
-//! their bytes, and not read again. Clients write the same header for each call of an operation of an object.
+//! Recognises requests whose header equals that of an earlier request, except for the request id and perhaps
+//! the object. Clients write equal headers for all calls of one operation of an object, so the server
+//! compares bytes instead of parsing the header again.
 
 use std::ops::Range;
 
@@ -8,24 +9,24 @@ use super::{Message, MessageHeader, RequestId, Response};
 use crate::cdr::Reader;
 use crate::version::{Encoding, Version};
 
-/// What a request has said that had no more than it must, as a [`PlainRequest`] tells it.
+/// The constant part of a plain request's header; see [`PlainRequest`].
 #[derive(Debug)]
 pub struct HeaderTemplate {
     header: MessageHeader,
     response: Response,
-    /// From the response flags to the end of the list of service contexts.
+    /// The bytes from the response flags to the end of the list of service contexts.
     bytes: Box<[u8]>,
-    /// Where in it is what others may say in another way: the end of the object key.
+    /// The part of `bytes` that may differ: the end of the object key.
     open: Range<usize>,
     operation: Box<[u8]>,
-    /// Where in the message it ends, and where the arguments begin if there are any.
+    /// Where in the message the header ends, and where the arguments start if there are any.
     end: usize,
     body_at: usize,
 }
 
 impl HeaderTemplate {
-    /// What a message says, in whose object key so many octets at the end tell objects apart. `None` when it is not a plain
-    /// request, or is longer than is worth keeping.
+    /// The template of a message whose object key has `open` octets at its end that tell objects apart.
+    /// `None` if the message is not a plain request, or if its header is too long to be worth keeping.
     pub fn of(message: &Message, open: usize) -> Option<HeaderTemplate> {
         let PlainRequest { response, operation, object_key, .. } = message.plain_request()?;
         let begin = operation.as_ptr().addr() - message.bytes().as_ptr().addr();
@@ -38,13 +39,14 @@ impl HeaderTemplate {
         Some(HeaderTemplate { header, response, bytes, open, operation, end, body_at })
     }
 
-    /// Whether a message is a request that says the same.
+    /// Whether a message is a request with this header, to the same object.
     #[inline(always)] // a step of every call
     pub fn is_of(&self, message: &Message) -> bool {
         self.said_by(message).is_some_and(|said| said == &*self.bytes)
     }
 
-    /// Whether a message is a request that says the same, perhaps of another object; gives what it says of that.
+    /// The object's octets in the key, if the message is a request with this header, perhaps to another
+    /// object. `None` if it is not.
     #[inline(always)] // a step of every call
     pub fn object_of<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
         let (said, known) = (self.said_by(message)?, &*self.bytes);
@@ -53,7 +55,7 @@ impl HeaderTemplate {
         said.get(start..end).filter(|_| is_like)
     }
 
-    /// What a message has where the head is, if its header is like that of this.
+    /// The bytes in place of the header, if the message's fixed header matches.
     #[inline(always)] // a step of every call
     fn said_by<'m>(&self, message: &'m Message) -> Option<&'m [u8]> {
         let MessageHeader { version, order, kind, .. } = message.header;
@@ -61,7 +63,7 @@ impl HeaderTemplate {
         message.bytes().get(FLAGS_AT..self.end).filter(|_| is_like)
     }
 
-    /// What the caller wants to hear.
+    /// The response that the client expects.
     #[inline]
     pub fn response(&self) -> Response {
         self.response
@@ -73,36 +75,37 @@ impl HeaderTemplate {
         &self.operation
     }
 
-    /// The number of a request that says the same.
+    /// The request id of a request with this header.
     #[inline(always)] // a step of every call
     pub fn id_of(&self, message: &Message) -> RequestId {
         let id = message.bytes().get(FLAGS_AT - 4..).and_then(|id| id.first_chunk());
         RequestId(self.header.order.number(id.copied().unwrap_or_default()))
     }
 
-    /// A reader for the arguments of a request that says the same.
+    /// A reader of the arguments of a request with this header.
     #[inline(always)] // a step of every call
     pub fn arguments_of<'m>(&self, message: &'m Message, encoding: Encoding) -> Reader<'m> {
-        // No message of GIOP 1.2 has joints.
+        // Messages of GIOP 1.2 have no joints.
         Reader::at(message.bytes(), self.body_at, Encoding { order: self.header.order, ..encoding })
     }
 }
 
-/// Longer ones are read each time.
+/// Longer headers are parsed each time.
 const HEAD_BYTES_MAX: usize = 512;
 
-/// Numbers by which requests that say the same are found; those of others are seldom the same.
+/// Numbers that find requests with the same header. Requests with other headers seldom have the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestFingerprint {
-    /// Of all but the object's own part of the key.
+    /// Covers everything but the object's own part of the key.
     pub shape: u64,
-    /// Of the end of the key.
+    /// Covers the end of the key.
     pub object: u64,
 }
 
 impl Message {
-    /// The print of a request; `None` of what is too short to be one of an object of ours. It is made of the bytes in which
-    /// keys of IronORB have the adapter, and of the operation; those of other keys may be alike for many objects.
+    /// The fingerprint of a request. `None` if the message is too short for a request to an IronORB object.
+    /// It covers the operation and the bytes where IronORB keys have the adapter. Requests with keys of other
+    /// ORBs may have the same fingerprint for many objects.
     #[inline(always)] // a step of every call
     pub fn fingerprint(&self) -> Option<RequestFingerprint> {
         let bytes = self.bytes();
@@ -113,7 +116,7 @@ impl Message {
         let (_, size) = fixed.first_chunk::<KEY_AT>()?.split_last_chunk::<4>()?;
         let key_end = KEY_AT + self.header.order.number(*size) as usize;
         let object = bytes.get(key_end.checked_sub(8)?..key_end)?.first_chunk()?;
-        // Behind the name are four more, so eight are there and none is an argument's.
+        // Four more bytes follow the name. So these eight exist, and none belongs to an argument.
         let named = bytes.get(key_end.next_multiple_of(4)..)?.first_chunk::<12>()?;
         let [n0, n1, n2, n3, o0, o1, o2, o3, o4, o5, o6, o7] = *named;
         let operation = u64::from_ne_bytes([o0, o1, o2, o3, o4, o5, o6, o7])
@@ -123,5 +126,5 @@ impl Message {
     }
 }
 
-/// Where in a request to an object of ours its key begins to tell the adapter.
+/// The offset in a request of the bytes of an IronORB key that identify the adapter.
 const ADAPTER_AT: usize = KEY_AT + 3;

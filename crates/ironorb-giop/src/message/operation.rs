@@ -1,8 +1,9 @@
-//! Names of operations as requests carry them.
+//! Operation names as requests carry them.
 
 use super::write::PIECE_BYTES;
 
-/// The name of an operation, and with it what requests have from there on, where somebody has worked that out.
+/// An operation name, and with it the constant bytes that follow in a request header, where they have been
+/// computed.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationName<'o> {
     pub(super) text: &'o str,
@@ -10,7 +11,7 @@ pub struct OperationName<'o> {
 }
 
 impl<'o> OperationName<'o> {
-    /// A name with its own tail.
+    /// A name with the tail computed for it.
     #[inline]
     pub fn with_tail(text: &'o str, tail: &'o OperationTail) -> Self {
         OperationName { text, tail }
@@ -30,23 +31,24 @@ impl<'o> From<&'o str> for OperationName<'o> {
     }
 }
 
-/// The second half of a request header of GIOP 1.2 without service contexts: the operation, which begins at a multiple
-/// of 4 whatever the target is, and an empty list. In this processor's order. A constant for operations that are one.
+/// The second half of a GIOP 1.2 request header without service contexts: the operation, which starts at a
+/// multiple of 4 for every target, and an empty list. In this processor's byte order. A constant for the
+/// operations of generated code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationTail {
-    /// With zeros behind it, enough for the padding before the arguments.
+    /// The bytes, followed by zeros for the padding before the arguments.
     pub(super) bytes: [u8; TAIL_BYTES],
-    /// 0 when the name is too long: then it is written piece by piece.
+    /// 0 if the name is too long. The header is then written field by field.
     pub(super) length: usize,
 }
 
 const TAIL_BYTES: usize = PIECE_BYTES + 8;
 
 impl OperationTail {
-    /// Says nothing.
+    /// A tail without bytes.
     pub const NONE: OperationTail = OperationTail { bytes: [0; TAIL_BYTES], length: 0 };
 
-    /// The tail of a name. Names of more than 55 octets have none.
+    /// The tail of a name. Names of more than 55 bytes have none.
     pub const fn new(name: &str) -> OperationTail {
         let name = name.as_bytes();
         let length = 4 + (name.len() + 1).next_multiple_of(4) + 4;

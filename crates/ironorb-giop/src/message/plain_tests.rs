@@ -1,4 +1,4 @@
-//! What nearly every message is takes a way of its own: it must give what the other gives.
+//! Nearly all messages take the fast path, whose outcome must equal that of the general path.
 
 use super::*;
 use crate::service_context::{EncodedContexts, ServiceContext, ServiceContextList};
@@ -36,7 +36,7 @@ fn headers_of_two_halves_are_those_written_piece_by_piece() {
 }
 
 #[test]
-fn requests_are_read_alike_whatever_is_changed_in_them() {
+fn changed_requests_are_read_alike_on_both_paths() {
     let mut list = ServiceContextList::default();
     list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
     for contexts in [EncodedContexts::EMPTY, list.encoded()] {
@@ -56,10 +56,10 @@ fn requests_are_read_alike_whatever_is_changed_in_them() {
     }
 }
 
-/// Whatever is changed, a request that is taken for one before says the same, but for its number and its arguments, and but
-/// for the object where that is left open.
+/// Whatever byte is changed, a request that matches the template has the same header, but for its id, its
+/// arguments, and the object where the template leaves that open.
 #[test]
-fn requests_are_known_by_what_they_say() {
+fn templates_match_requests_with_the_same_header() {
     for (key_length, name) in [(27, "ping"), (27, "a_long_name_of_an_operation"), (3, "x"), (60, "ping")] {
         for open in [0, 2, key_length, 100] {
             check_known(key_length, name, open);
@@ -109,7 +109,7 @@ fn check_known(key_length: usize, name: &str, open: usize) {
 }
 
 #[test]
-fn prints_tell_adapters_operations_and_objects() {
+fn fingerprints_tell_adapters_operations_and_objects_apart() {
     let fingerprint = |key: &[u8], name: &str, body: &[u8]| {
         message(request(key, name.into(), EncodedContexts::EMPTY, body)).fingerprint()
     };
@@ -121,7 +121,7 @@ fn prints_tell_adapters_operations_and_objects() {
     for (key, name) in [(b"IO\x01 adapter... object 1", "pong"), (b"IO\x01 adaptor... object 1", "ping")] {
         assert_ne!(fingerprint(key, name, b"one").unwrap().shape, first.shape);
     }
-    // Whatever the length of a key is said to be.
+    // The message may announce any length of key.
     for size in [0_u32, 1, 7, 24, 200, 1 << 31, u32::MAX] {
         let mut lying = request(b"IO\x01 adapter... object 1", "ping".into(), EncodedContexts::EMPTY, b"");
         lying[24..28].copy_from_slice(&size.to_ne_bytes());
@@ -130,7 +130,7 @@ fn prints_tell_adapters_operations_and_objects() {
 }
 
 #[test]
-fn requests_that_say_more_or_are_long_are_not_kept() {
+fn requests_with_contexts_or_long_headers_have_no_template() {
     let mut list = ServiceContextList::default();
     list.push(ServiceContext { id: 7, data: b"seven" }).unwrap();
     let more = request(b"the key", "ping".into(), list.encoded(), &[]);

@@ -1,4 +1,4 @@
-//! Headers of incoming messages, parsed completely and borrowed from the message.
+//! Headers of incoming messages. They are parsed completely and borrow from the message.
 
 use super::{AddressingDisposition, HEADER_BYTES, Message, MessageHeader, MessageType, RequestId, address};
 use crate::cdr::Reader;
@@ -6,12 +6,12 @@ use crate::error::{Malformed, MalformedKind};
 use crate::service_context::ServiceContexts;
 use crate::version::{Encoding, TransmissionCodeSets, Version};
 
-/// What the caller wants to hear (9.4.2.1).
+/// The response that the client expects (9.4.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {
     /// Nothing: a oneway without synchronisation.
     None,
-    /// A reply as soon as the server has the request.
+    /// A reply as soon as the server has received the request.
     SyncWithServer,
     /// The reply of the operation.
     SyncWithTarget,
@@ -36,7 +36,7 @@ impl Response {
     }
 }
 
-/// Where the values after a header begin.
+/// Where the values after a header start.
 #[derive(Debug, Clone, Copy)]
 pub struct Body<'a> {
     pub(super) message: &'a Message,
@@ -45,19 +45,19 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// A reader for the values, aligned as the message is.
+    /// A reader of the values, with the alignment of the message.
     #[inline]
     pub fn reader(&self) -> Reader<'a> {
         Reader::of_joined(self.message.bytes(), &self.message.joints, self.at, self.encoding)
     }
 
-    /// Where the first value is, from the start of the message; see [`Reader::position`].
+    /// The offset of the first value from the start of the message; see [`Reader::position`].
     #[inline]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The same values under other code sets.
+    /// This body, read with other code sets.
     #[inline]
     pub fn with_code_sets(self, code_sets: TransmissionCodeSets) -> Self {
         Body { encoding: self.encoding.with_code_sets(code_sets), ..self }
@@ -67,15 +67,15 @@ impl<'a> Body<'a> {
 /// A Request header (9.4.2).
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// To be repeated in the reply.
+    /// The request id, which the reply repeats.
     pub id: RequestId,
-    /// GIOP version, in which the reply must be.
+    /// The GIOP version, which the reply must have too.
     pub version: Version,
-    /// What the caller wants to hear.
+    /// The response that the client expects.
     pub response: Response,
     /// How the client named the object.
     pub addressing: AddressingDisposition,
-    /// The object asked.
+    /// The key of the target object.
     pub object_key: &'a [u8],
     /// The operation, without the final NUL.
     pub operation: &'a [u8],
@@ -85,27 +85,28 @@ pub struct Request<'a> {
     pub body: Body<'a>,
 }
 
-/// A Request header of GIOP 1.2 that says no more than it must.
+/// A GIOP 1.2 Request header with nothing optional: the key names the object, and there are no service
+/// contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlainRequest<'a> {
-    /// To be repeated in the reply.
+    /// The request id, which the reply repeats.
     pub id: RequestId,
-    /// What the caller wants to hear.
+    /// The response that the client expects.
     pub response: Response,
-    /// The object asked.
+    /// The key of the target object.
     pub object_key: &'a [u8],
     /// The operation, without the final NUL.
     pub operation: &'a [u8],
-    /// Where in the message the arguments begin.
+    /// Where in the message the arguments start.
     pub body_at: usize,
 }
 
 /// A Reply header (9.4.3).
 #[derive(Debug)]
 pub struct Reply<'a> {
-    /// The request that this answers.
+    /// The id of the request that this answers.
     pub id: RequestId,
-    /// What the body is.
+    /// What the body contains.
     pub status: ReplyStatus,
     /// Service contexts.
     pub contexts: ServiceContexts<'a>,
@@ -113,7 +114,7 @@ pub struct Reply<'a> {
     pub body: Body<'a>,
 }
 
-/// What the body of a reply is (9.4.3.1).
+/// What the body of a reply contains (9.4.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyStatus {
     /// Results.
@@ -122,9 +123,9 @@ pub enum ReplyStatus {
     UserException,
     /// A system exception.
     SystemException,
-    /// An IOR to be used instead.
+    /// An IOR to use for this and later calls, until it fails.
     LocationForward,
-    /// An IOR to be used instead for good.
+    /// An IOR to use permanently.
     LocationForwardPerm,
     /// A 16-bit addressing disposition.
     NeedsAddressingMode,
@@ -133,37 +134,37 @@ pub enum ReplyStatus {
 /// A LocateRequest header (9.4.5).
 #[derive(Debug)]
 pub struct LocateRequest<'a> {
-    /// To be repeated in the reply.
+    /// The request id, which the reply repeats.
     pub id: RequestId,
     /// GIOP version.
     pub version: Version,
     /// How the client named the object.
     pub addressing: AddressingDisposition,
-    /// The object asked for.
+    /// The key of the target object.
     pub object_key: &'a [u8],
 }
 
 /// A LocateReply header (9.4.6).
 #[derive(Debug)]
 pub struct LocateReply<'a> {
-    /// The request that this answers.
+    /// The id of the request that this answers.
     pub id: RequestId,
-    /// What is known.
+    /// The answer.
     pub status: LocateStatus,
     /// The reference or exception, if the status has one.
     pub body: Body<'a>,
 }
 
-/// What a LocateReply says.
+/// The answer of a LocateReply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocateStatus {
-    /// No such object here.
+    /// The server does not know the object.
     UnknownObject,
-    /// The object is here.
+    /// The server has the object.
     ObjectHere,
-    /// An IOR follows.
+    /// An IOR follows, to use until it fails.
     ObjectForward,
-    /// An IOR follows, for good.
+    /// An IOR follows, to use permanently.
     ObjectForwardPerm,
     /// A system exception follows.
     SystemException,
@@ -172,13 +173,13 @@ pub enum LocateStatus {
 }
 
 impl Message {
-    /// A reader after the fixed header.
+    /// A reader that starts after the fixed header.
     #[inline]
     pub(super) fn reader(&self) -> Reader<'_> {
         self.reader_at(HEADER_BYTES)
     }
 
-    /// Refuses a message of another kind: a peer may answer a Request by a LocateReply.
+    /// Refuses a message of another kind. For example, a peer may answer a Request with a LocateReply.
     #[inline]
     fn expect_kind(&self, kind: MessageType) -> Result<(), Malformed> {
         if self.header().kind != kind {
@@ -208,8 +209,8 @@ impl Message {
         }
     }
 
-    /// What nearly every request is: one of GIOP 1.2 that names its object by the key and has no service contexts. `None`
-    /// when it is another one, or is malformed.
+    /// Parses the header of nearly every request: a GIOP 1.2 Request that names its object by the key and has
+    /// no service contexts. `None` if the message is something else or malformed.
     #[inline(always)] // a step of every call
     pub fn plain_request(&self) -> Option<PlainRequest<'_>> {
         let MessageHeader { version, order, kind, .. } = self.header;
@@ -261,7 +262,7 @@ impl Message {
             }
             let object_key = r.read_octets()?;
             let operation = read_operation(&mut r)?;
-            r.read_octets()?; // the principal, which nobody uses
+            r.read_octets()?; // the principal, which is obsolete
             let (addressing, body) = (AddressingDisposition::Key, self.body(&r));
             Ok(Request { id, version, response, addressing, object_key, operation, contexts, body })
         }
@@ -277,8 +278,8 @@ impl Message {
         }
     }
 
-    /// What nearly every reply is: one of GIOP 1.2 without service contexts that ends the call. Its header has always
-    /// the same size, after which the body is aligned. `None` when it is another one, or is malformed.
+    /// Parses nearly every reply: a GIOP 1.2 Reply without service contexts that ends the call. Its header has
+    /// a constant size, after which the body is aligned. `None` if the message is something else or malformed.
     #[inline(always)] // a step of every call
     fn plain_reply(&self) -> Option<Reply<'_>> {
         let MessageHeader { version, order, .. } = self.header();
@@ -328,7 +329,7 @@ impl Message {
         Ok(LocateRequest { id, version, addressing, object_key })
     }
 
-    /// Parses a LocateReply. Its body follows without alignment.
+    /// Parses a LocateReply. Its body follows the header without padding.
     pub fn parse_locate_reply(&self) -> Result<LocateReply<'_>, Malformed> {
         self.expect_kind(MessageType::LocateReply)?;
         let mut r = self.reader();
@@ -357,25 +358,25 @@ impl Message {
     }
 }
 
-/// Where in a request of GIOP 1.2 the response flags are, behind its id.
+/// The offset of the response flags, after the id, in a GIOP 1.2 request.
 pub(super) const FLAGS_AT: usize = HEADER_BYTES + 4;
 
-/// Where in a request of GIOP 1.2 the object key is that names its object.
+/// The offset of the object key in a GIOP 1.2 request that names its object by the key.
 pub(super) const KEY_AT: usize = HEADER_BYTES + 16;
 
-/// A header of GIOP 1.2 with a request id, a status and no service contexts.
+/// The size in bytes of a GIOP 1.2 header with a request id, a status and no service contexts.
 pub(crate) const PLAIN_REPLY_BYTES: usize = HEADER_BYTES + 12;
 
-/// The request id at the start of a message body; `r` stands after the fixed header.
+/// The request id at the start of a message body. The reader `r` is after the fixed header.
 pub fn read_request_id(kind: MessageType, mut r: Reader<'_>) -> Result<RequestId, Malformed> {
-    // Before 1.2 the contexts of requests and replies come first.
+    // Before GIOP 1.2, the service contexts of requests and replies come first.
     if r.encoding().version < Version::V1_2 && matches!(kind, MessageType::Request | MessageType::Reply) {
         ServiceContexts::read(&mut r)?;
     }
     r.read_u32().map(RequestId)
 }
 
-/// The operation as bytes, so that only a name that is found need be text.
+/// The operation as bytes. Only a name that matches an operation needs to be text.
 #[inline(always)] // a step of every call
 fn read_operation<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     match r.read_octets()?.split_last() {

@@ -1,8 +1,9 @@
-//! Messages that are passed on: a header of our own before a body that stays as it came, in the byte order of whoever
-//! wrote it.
+//! Messages that are passed on: a new header before a body that stays unchanged, in the byte order of its
+//! sender.
 //!
-//! Nothing here looks into a body. So it must begin, modulo 8, where it began in the message that it came in: CDR aligns
-//! by the message. GIOP 1.2 has all bodies at multiples of 8; before, the header is padded.
+//! Nothing here looks into a body. CDR aligns values by their position in the message, so the body must start
+//! at the same position modulo 8 as in its original message. GIOP 1.2 has all bodies at multiples of 8. For
+//! older versions the header is padded.
 
 use super::read::{Body, ReplyStatus, Response};
 use super::write::{RequestTarget, write_operation};
@@ -12,23 +13,23 @@ use crate::error::Misuse;
 use crate::service_context::ServiceContext;
 use crate::version::{ByteOrder, Encoding, Version};
 
-/// The bytes of a body, and what they depend on.
+/// The bytes of a body, with their byte order and alignment.
 #[derive(Debug, Clone, Copy)]
 pub struct RawBody<'a> {
-    /// Order of the numbers in it.
+    /// The byte order of its numbers.
     pub order: ByteOrder,
-    /// Where its first byte was in its message, modulo 8.
+    /// The position of its first byte in its message, modulo 8.
     pub phase: usize,
-    /// The bytes, to the end of the message.
+    /// The bytes up to the end of the message.
     pub bytes: &'a [u8],
 }
 
 impl<'a> RawBody<'a> {
-    /// No results, or no arguments.
+    /// An empty body: no results, or no arguments.
     pub const EMPTY: RawBody<'static> = RawBody { order: ByteOrder::NATIVE, phase: 0, bytes: &[] };
 
-    /// Whether these bytes mean the same when they begin elsewhere. They do at the same place modulo 8; and, as long as
-    /// no number of 8 bytes has room among them, at the same modulo 4.
+    /// Whether these bytes have the same meaning at this position. They do at the same position modulo 8. If
+    /// they have no room for a number of 8 bytes, the same position modulo 4 is enough.
     pub fn fits_at(&self, phase: usize) -> bool {
         // From the first multiple of 8 on there must be fewer than 8 bytes.
         let has_no_wide_number = self.bytes.len() < (self.phase.wrapping_neg() & 7) + 8;
@@ -37,7 +38,8 @@ impl<'a> RawBody<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// The body as it came; `None` where the message was cut, in GIOP 1.1, so that what follows a cut is aligned afresh.
+    /// The body without changes. `None` if GIOP 1.1 fragments cut the message, because the data behind each
+    /// cut has its own alignment.
     pub fn raw(&self) -> Option<RawBody<'a>> {
         let (message, at) = (self.message, self.at);
         message.joints.is_empty().then(|| RawBody {
@@ -48,9 +50,10 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Appends a whole Request with the body of another. On an error nothing is left of it.
+/// Appends a whole Request with the body of another message. On an error, no byte of it remains.
 ///
-/// Refuses a body that would have to be aligned otherwise ([`Misuse::MovedBody`]); before GIOP 1.2 there is none.
+/// Refuses a body that would need another alignment ([`Misuse::MovedBody`]). Before GIOP 1.2 there is no such
+/// error.
 #[allow(clippy::too_many_arguments)] // the parts of a request
 pub fn write_raw_request(
     buf: &mut Vec<u8>,
@@ -67,7 +70,7 @@ pub fn write_raw_request(
     Ok(())
 }
 
-/// The same but for the body's bytes, which are to follow.
+/// Appends a Request without the bytes of its body, which the caller sends after it.
 #[allow(clippy::too_many_arguments)] // the parts of a request
 pub(crate) fn write_raw_request_head(
     buf: &mut Vec<u8>,
@@ -102,7 +105,7 @@ pub(crate) fn write_raw_request_head(
             }
             w.write_octets(target.object_key())?;
             write_operation(w, operation)?;
-            // The principal, which nobody uses, brings the body to its place.
+            // The principal, which is obsolete, serves as padding before the body.
             w.align(4);
             let length = body.phase.wrapping_sub(w.position() + 4) % 8;
             w.write_octets(&[0; 8][..length])?;
@@ -111,9 +114,9 @@ pub(crate) fn write_raw_request_head(
     })
 }
 
-/// Appends a whole Reply with the body of another. On an error nothing is left of it.
+/// Appends a whole Reply with the body of another message. On an error, no byte of it remains.
 ///
-/// Refuses a body that would have to be aligned otherwise ([`Misuse::MovedBody`]).
+/// Refuses a body that would need another alignment ([`Misuse::MovedBody`]).
 pub fn write_raw_reply(
     buf: &mut Vec<u8>,
     version: Version,
@@ -145,7 +148,8 @@ pub fn write_raw_reply(
     Ok(())
 }
 
-/// A context of ours that says nothing: those who do not know it pass it over, as the standard wants.
+/// The tag of a service context without meaning, used as padding. The standard requires that receivers skip
+/// contexts that they do not know.
 pub const PADDING: u32 = 0x494F_5044;
 
 /// Appends everything before the body.
