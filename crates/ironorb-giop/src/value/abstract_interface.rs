@@ -1,15 +1,16 @@
-//! Abstract interfaces: an object reference or a value, decided for each one sent (CORBA 3.3 part 1, 10.3; on the
-//! wire part 2, 9.3.7).
+//! Abstract interfaces: each parameter or member is an object reference or a value (CORBA 3.3 part 1, 10.3;
+//! on the wire part 2, 9.3.7).
 
 use super::{DerivesFrom, FormalValue, Link, Value, ValueBase};
 use crate::cdr::{Marshal, MarshalNillable, Reader, Unmarshal, UnmarshalNillable, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::typecode::{TypeDef, Typed, TypedNillable};
 
-/// What a parameter or member of an abstract interface type holds: a reference of type `O`, or a value seen as `V`.
+/// A parameter or member whose type is an abstract interface: a reference of type `O`, or a value seen as
+/// `V`.
 #[derive(Debug, Default)]
 pub enum Abstract<O, V: ?Sized + 'static = dyn ValueBase> {
-    /// Neither.
+    /// Neither a reference nor a value.
     #[default]
     Nil,
     /// A reference to an object.
@@ -19,7 +20,7 @@ pub enum Abstract<O, V: ?Sized + 'static = dyn ValueBase> {
 }
 
 impl<O, V: ?Sized> Abstract<O, V> {
-    /// True for neither a reference nor a value.
+    /// Whether this is neither a reference nor a value.
     pub fn is_nil(&self) -> bool {
         match self {
             Abstract::Nil => true,
@@ -28,7 +29,7 @@ impl<O, V: ?Sized> Abstract<O, V> {
         }
     }
 
-    /// The reference, if it holds one.
+    /// The reference, if this is one.
     pub fn object(&self) -> Option<&O> {
         match self {
             Abstract::Object(object) => Some(object),
@@ -36,7 +37,7 @@ impl<O, V: ?Sized> Abstract<O, V> {
         }
     }
 
-    /// The value, if it holds one; see [`Link::get`].
+    /// The value, if this is one; see [`Link::get`].
     pub fn value(&self) -> Option<Value<V>> {
         match self {
             Abstract::Value(link) => link.get(),
@@ -55,7 +56,7 @@ impl<O: Clone, V: ?Sized> Clone for Abstract<O, V> {
     }
 }
 
-/// The same reference, or the same value.
+/// Equal references, or one and the same value.
 impl<O: PartialEq, V: ?Sized> PartialEq for Abstract<O, V> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -66,7 +67,7 @@ impl<O: PartialEq, V: ?Sized> PartialEq for Abstract<O, V> {
     }
 }
 
-/// A boolean, true before a reference; nil is a null value.
+/// A boolean, true before a reference. Nil is sent as a null value.
 impl<O: MarshalNillable, V: ?Sized> Marshal for Abstract<O, V> {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         w.write_bool(self.object().is_some());

@@ -3,33 +3,35 @@
 use crate::cdr::{Marshal, Reader, Unmarshal, WString, Writer};
 use crate::error::{Malformed, Misuse};
 
-/// What a program writes for a `custom` valuetype: how its state travels.
+/// The code that a program writes for a `custom` valuetype: how its state travels.
 ///
-/// What one side writes the other must read in the same order. A reader may leave a rest unread: the state is framed.
+/// The receiver must read what the sender wrote, in the same order. A reader may leave a rest unread, because
+/// the state is framed.
 pub trait CustomMarshal: Sized {
     /// Writes the state.
     fn marshal(&self, out: &mut DataOutput<'_, '_>) -> Result<(), Misuse>;
 
-    /// Reads the state. Links that it reads can be followed only when the whole graph has arrived. Called twice for one
-    /// value where values are nested very deep.
+    /// Reads the state. Links in it cannot be followed before the whole graph has arrived. Called twice for
+    /// one value where values are nested very deeply.
     fn unmarshal(input: &mut DataInput<'_, '_>) -> Result<Self, Malformed>;
 }
 
 /// Where a custom valuetype writes its state: IDL's `CORBA::DataOutputStream`.
 ///
-/// What has no method of its own (sequences of constructed types, object references, values, abstract interfaces, any
-/// and TypeCode) is written with [`DataOutput::write`].
+/// Types without a method of their own (sequences of constructed types, object references, values, abstract
+/// interfaces, any and TypeCode) are written with [`DataOutput::write`].
 #[derive(Debug)]
 pub struct DataOutput<'w, 'b>(&'w mut Writer<'b>);
 
 /// Where a custom valuetype reads its state: IDL's `CORBA::DataInputStream`.
 ///
-/// Values are read as [`Link`](super::Link)s; see [`DataInput::read`] for what has no method of its own.
+/// Values are read as [`Link`](super::Link)s. Types without a method of their own are read with
+/// [`DataInput::read`].
 #[derive(Debug)]
 pub struct DataInput<'r, 'a>(&'r mut Reader<'a>);
 
 impl<'w, 'b> DataOutput<'w, 'b> {
-    /// An output for one state; generated code makes it.
+    /// An output for one state. Generated code creates it.
     pub fn new(w: &'w mut Writer<'b>) -> Self {
         DataOutput(w)
     }
@@ -39,14 +41,14 @@ impl<'w, 'b> DataOutput<'w, 'b> {
         self.0.put(value)
     }
 
-    /// Writes elements without their number, as the `_array` operations do; see [`DataInput::read_array`].
+    /// Writes elements without their number, like the `_array` operations; see [`DataInput::read_array`].
     pub fn write_array<T: Marshal>(&mut self, items: &[T]) -> Result<(), Misuse> {
         T::marshal_elements(items, self.0)
     }
 }
 
 impl<'r, 'a> DataInput<'r, 'a> {
-    /// An input for one state; generated code makes it.
+    /// An input for one state. Generated code creates it.
     pub fn new(r: &'r mut Reader<'a>) -> Self {
         DataInput(r)
     }
@@ -56,8 +58,8 @@ impl<'r, 'a> DataInput<'r, 'a> {
         self.0.get()
     }
 
-    /// Reads `count` elements, as the `_array` operations do. A number that the data cannot hold is refused before
-    /// memory is taken.
+    /// Reads `count` elements, like the `_array` operations. A count that the data cannot hold is refused
+    /// before memory is allocated.
     pub fn read_array<T: Unmarshal>(&mut self, count: usize) -> Result<Vec<T>, Malformed> {
         self.0.check_length(count, T::BYTES_MIN)?;
         T::unmarshal_elements(self.0, count)

@@ -1,6 +1,7 @@
-//! Writing the frame of a value: its tag, its type information, its chunks and its end (CORBA 3.3 part 2, 9.3.4).
+//! Writes the frame of a value: its tag, its type information, its chunks and its end (CORBA 3.3 part 2,
+//! 9.3.4).
 //!
-//! Nothing here knows the type of a value.
+//! Nothing here depends on the type of a value.
 
 use std::collections::HashMap;
 
@@ -11,26 +12,26 @@ use crate::error::Misuse;
 /// What a writer remembers of frames.
 #[derive(Default)]
 pub(super) struct Frames {
-    /// Where each repository id was written.
+    /// Where each repository id has been written.
     ids: WrittenIdTable,
-    /// Chunked values around the next byte.
+    /// How many chunked values surround the next byte.
     pub(super) level: u32,
-    /// Where the length stands of the chunk that is being written. There is one whenever the next byte belongs to the
-    /// state of a chunked value, so that writing it needs no look at what is here.
+    /// Where the length of the current chunk is. There is a chunk whenever the next byte belongs to the state
+    /// of a chunked value, so writing that byte needs no check here.
     chunk: Option<usize>,
     /// Where the last end tag ends.
     ended: usize,
 }
 
-/// Where each repository id was written. The first few, which in most messages are all, are found by looking at each:
-/// that takes less than a hash.
+/// Where each repository id has been written. The first few, which are all in most messages, are compared one
+/// by one: this is faster than a hash.
 #[derive(Default)]
 struct WrittenIdTable {
     first: Vec<(String, usize)>,
     others: HashMap<String, usize>,
 }
 
-/// How many ids are looked at.
+/// How many ids are compared one by one.
 const IDS_FIRST: usize = 8;
 
 impl WrittenIdTable {
@@ -50,7 +51,7 @@ impl WrittenIdTable {
     }
 }
 
-/// A value whose state is being written; to be given to [`Writer::end_value`].
+/// A value whose state is being written. The caller passes it to [`Writer::end_value`].
 #[derive(Debug)]
 #[must_use = "a value that is not ended cannot be read"]
 pub struct OpenValue {
@@ -58,20 +59,21 @@ pub struct OpenValue {
     chunked: bool,
 }
 
-/// Where ids were written, to be written again by indirections.
+/// Where ids have been written, so that indirections can repeat them.
 #[derive(Debug)]
 pub(crate) struct WrittenIds {
-    /// Their list, if there are several.
+    /// Where their list is, if there are several.
     list_at: usize,
     ids: Vec<usize>,
 }
 
-/// Up to so many ids are listed for each value, each by an indirection, since JacORB does not know indirections to lists.
-/// Longer lists, which no real inheritance has, are written once: pointing at a list costs a peer eight bytes.
+/// Up to this many ids are listed for each value, each as an indirection, because JacORB does not support
+/// indirections to lists. Longer lists, which no real inheritance has, are written once: otherwise a peer
+/// that sends eight bytes to point at a list could make us write all of it.
 const IDS_IN_FULL_MAX: usize = 8;
 
 impl OpenValue {
-    /// Where the value starts in the octet stream, for indirections to it.
+    /// The position of the value in the octet stream, for indirections to it.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -83,11 +85,12 @@ impl OpenValue {
 }
 
 impl Writer<'_> {
-    /// Begins a value whose state the caller then writes without a Rust type for it.
+    /// Starts a value whose state the caller writes without a Rust type for it.
     ///
-    /// `ids` are its repository id and those of the bases that a receiver may truncate it to, the most derived first;
-    /// with none the receiver is left to assume the type that it expects. The state is written in chunks if there
-    /// are several, if `chunked` says so (which values that marshal themselves need), and inside of chunked values.
+    /// `ids` are its repository id and those of the bases that a receiver may truncate it to, the most
+    /// derived first. If there is none, the receiver assumes the type that it expects. The state is written
+    /// in chunks if there are several ids, if `chunked` is true (which values that marshal themselves need),
+    /// and inside of chunked values.
     pub fn begin_value(&mut self, ids: &[&str], chunked: bool) -> Result<OpenValue, Misuse> {
         let type_info = match ids {
             [] => 0,
@@ -104,15 +107,16 @@ impl Writer<'_> {
         Ok(open)
     }
 
-    /// Where the ids stand that a value was begun with.
+    /// The positions of the ids that a value was started with.
     pub(crate) fn written_ids(&mut self, value: &OpenValue, ids: &[&str]) -> WrittenIds {
         let list_at = value.position + 4;
         let places = ids.iter().map(|id| self.frames().ids.get(id).unwrap_or(list_at)).collect();
         WrittenIds { list_at, ids: places }
     }
 
-    /// The same as [`Writer::begin_value`] with ids that a value was begun with before. They are not looked at again,
-    /// and take eight bytes each, but never more than those of [`IDS_IN_FULL_MAX`] ids.
+    /// Starts a value like [`Writer::begin_value`], with ids that have been written before. They are not
+    /// compared again. Each takes eight bytes, but together they never take more than [`IDS_IN_FULL_MAX`] ids
+    /// do.
     pub(crate) fn begin_value_like(&mut self, like: &WrittenIds) -> Result<OpenValue, Misuse> {
         match &like.ids[..] {
             [id] => {
@@ -158,9 +162,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Says that a member of a state has been written that is more than one number, and may end in an array or a string.
-    /// In a chunked value another chunk begins, which costs four bytes: omniORB 4.2 reads an array that does not lie in
-    /// one of its buffers up to the end of the chunk, over the end of its memory, so that has to be the array's end.
+    /// Notes the end of a member that is more than one number and may end in an array or a string. In a
+    /// chunked value it starts another chunk, which costs four bytes. omniORB 4.2 needs this: if an array is
+    /// not in one of its buffers, it reads up to the end of the chunk, beyond the end of its memory. So the
+    /// chunk must end where the array ends.
     #[inline]
     pub fn end_long_member(&mut self) -> Result<(), Misuse> {
         if self.is_in_chunked_value() { self.next_chunk() } else { Ok(()) }
@@ -170,7 +175,7 @@ impl Writer<'_> {
     fn next_chunk(&mut self) -> Result<(), Misuse> {
         let position = self.position();
         match self.frames().chunk {
-            // A value that was the member has ended, or nothing was written.
+            // The member was a value that has ended, or nothing was written.
             Some(length_at) if length_at + 4 == position => Ok(()),
             Some(_) => {
                 self.leave_chunk()?;
@@ -181,7 +186,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends an indirection to a value that starts at this position: what [`OpenValue::position`] gave.
+    /// Appends an indirection to a value that starts at this position, which [`OpenValue::position`]
+    /// returned.
     pub fn write_value_indirection(&mut self, position: usize) -> Result<(), Misuse> {
         self.write_u32(tag::INDIRECTION);
         let distance = i32::try_from(self.position() - position).map_err(|_| Misuse::TooLarge)?;
@@ -189,12 +195,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Appends what stands for no value.
+    /// Appends a null value.
     pub fn write_null_value(&mut self) {
         self.write_u32(tag::NULL);
     }
 
-    /// Ends a value, and leaves it to the caller to go on in the one around it.
+    /// Ends a value, without continuing in the surrounding one.
     pub(super) fn close_value(&mut self, value: &OpenValue) -> Result<(), Misuse> {
         if !value.chunked {
             return Ok(());
@@ -202,7 +208,7 @@ impl Writer<'_> {
         self.leave_chunk()?;
         let level = self.frames().level;
         let end_tag = level.wrapping_neg();
-        // 9.3.4.6: one tag ends all values that end at the same place.
+        // 9.3.4.6: one tag ends all values that end at the same position.
         if self.frames().ended == self.position() && level > 0 {
             self.patch_u32(self.position() - 4, end_tag);
         } else {
@@ -215,14 +221,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Goes on in the state of the value around the one that has ended.
+    /// Continues in the state of the value around the one that has ended.
     pub(super) fn resume_chunk(&mut self) {
         if self.frames().level > 0 {
             self.enter_chunk();
         }
     }
 
-    /// The same after a value that ended where the writer is now, with or without an end tag.
+    /// Notes that a value ends at the writer's position, with or without an end tag.
     pub(super) fn set_ended(&mut self, by_tag: bool) {
         let position = self.position();
         let frames = self.frames();
@@ -230,13 +236,13 @@ impl Writer<'_> {
         frames.ended = if by_tag { position } else { 0 };
     }
 
-    /// Forgets the chunk that is being written, and goes to a level.
+    /// Forgets the current chunk, and sets the level.
     pub(super) fn set_level(&mut self, level: u32) {
         let frames = self.frames();
         (frames.level, frames.chunk, frames.ended) = (level, None, 0);
     }
 
-    /// Where a value would start that is written next.
+    /// The position where the next value would start.
     pub(super) fn next_value_position(&mut self) -> usize {
         let position = self.position();
         match self.frames().chunk {
@@ -248,16 +254,16 @@ impl Writer<'_> {
     fn enter_chunk(&mut self) {
         self.align(4);
         let length_at = self.position();
-        self.write_u32(0); // no chunk has this length: an interrupted encode is never valid
+        self.write_u32(0); // no chunk has this length, so an interrupted encode is never valid
         self.frames().chunk = Some(length_at);
     }
 
-    /// Ends the chunk that is being written, if there is one; takes it back when it is empty.
+    /// Ends the current chunk, if there is one. An empty chunk is removed.
     fn leave_chunk(&mut self) -> Result<(), Misuse> {
         let Some(length_at) = self.frames().chunk.take() else { return Ok(()) };
         let length = self.position() - (length_at + 4);
         if length == 0 {
-            // It stands behind a header or an end tag, so what it leaves is no padding that matters.
+            // The chunk follows a header or an end tag, so removing it leaves no padding that matters.
             self.truncate(length_at);
             return Ok(());
         }
@@ -272,7 +278,7 @@ impl Writer<'_> {
         self.align(4);
         let at = self.position();
         match self.frames().ids.get(id) {
-            // At this very place when it is written anew.
+            // The position is the same when the id is written anew.
             Some(earlier) if earlier != at => self.write_value_indirection(earlier),
             earlier => {
                 if earlier.is_none() {
@@ -286,7 +292,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Each id by an indirection where it can be, but not the list: JacORB does not know that.
+    /// Writes each id as an indirection where possible, but not the list: JacORB does not support
+    /// indirections to lists.
     fn write_id_list(&mut self, ids: &[&str]) -> Result<(), Misuse> {
         self.write_length(ids.len())?;
         ids.iter().try_for_each(|id| self.write_id(id))

@@ -1,4 +1,4 @@
-//! [`ValueGraph`]: building values that refer to each other in circles.
+//! [`ValueGraph`]: builds values that refer to each other in cycles.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::node::{Graph, Node, Nodes, WeakNode};
 use super::{DerivesFrom, Link, Value, ValueBase, ValueType};
 use crate::error::Misuse;
 
-/// Builds a graph of values, cyclic if need be.
+/// Builds a graph of values, which may have cycles.
 ///
 /// ```
 /// # use ironorb_giop::value::*;
@@ -40,7 +40,7 @@ pub struct ValueGraph {
     nodes: Vec<Option<Box<dyn ValueBase>>>,
 }
 
-/// The place of a value of type `T` in the [`ValueGraph`] that gave it out.
+/// The place of a value of type `T` in the [`ValueGraph`] that created it.
 pub struct Place<T: ?Sized>(u32, PhantomData<fn() -> T>);
 
 impl<T: ?Sized> Clone for Place<T> {
@@ -63,7 +63,7 @@ impl ValueGraph {
         Self::default()
     }
 
-    /// A place for a value whose state comes later with [`fill`](ValueGraph::fill).
+    /// A place for a value whose state [`fill`](ValueGraph::fill) adds later.
     pub fn reserve<T: ValueType>(&mut self) -> Place<T> {
         self.nodes.push(None);
         Place(self.nodes.len() as u32 - 1, PhantomData)
@@ -86,14 +86,14 @@ impl ValueGraph {
         }
     }
 
-    /// A link to a value of this graph, for the state of a value of this graph.
+    /// A link to a value of this graph. It belongs in the state of such a value.
     pub fn link<B: ?Sized, T: DerivesFrom<B> + ?Sized>(&self, place: Place<T>) -> Link<B> {
         let graph: Arc<dyn Nodes> = self.graph.clone();
         Link::within(WeakNode::new(Arc::downgrade(&graph), place.0))
     }
 
-    /// The graph, by one of its values. [`Misuse::UnfinishedGraph`] if a reserved place is empty, or if this is
-    /// not a place of this graph.
+    /// Finishes the graph and returns one of its values. [`Misuse::UnfinishedGraph`] if a reserved place is
+    /// empty, or if `place` is not a place of this graph.
     pub fn finish<T: ValueType>(self, place: Place<T>) -> Result<Value<T>, Misuse> {
         let nodes = self.nodes.into_iter().collect::<Option<Vec<_>>>().ok_or(Misuse::UnfinishedGraph)?;
         self.graph.fill(nodes);

@@ -1,4 +1,4 @@
-//! [`Value`], by which programs hold values, and [`Link`], by which values hold each other.
+//! [`Value`], the handle of programs to values, and [`Link`], the reference of values to each other.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,27 +10,27 @@ use super::node::{Node, Single, WeakNode};
 use super::{DerivesFrom, ValueBase, ValueInfo, ValueType};
 use crate::error::Misuse;
 
-/// A value, held: a shared owner of a state of type `T`, or of a type derived from `T`.
+/// A handle to a value: a shared owner of a state of type `T`, or of a type derived from `T`.
 ///
-/// Cheap to clone; all clones are the same value. As long as one handle to any value of a graph lives, so does
-/// the whole graph; with the last one all of it is freed, cyclic or not.
+/// Cheap to clone; all clones are the same value. A handle keeps the whole graph of its value alive. When the
+/// last handle to any value of a graph is dropped, the whole graph is freed, with or without cycles.
 ///
-/// It dereferences to the state as a `T`: for a value of a derived type, to the base inside of it.
+/// It dereferences to the state as a `T`. For a value of a derived type, this is the base inside of it.
 pub struct Value<T: ?Sized + 'static> {
     node: Node,
     view: View<T>,
 }
 
 impl<T: ValueType> Value<T> {
-    /// A new value. Links in its state keep what they lead to alive; to build cycles see
-    /// [`ValueGraph`](super::ValueGraph).
+    /// A new value. Links in its state keep their targets alive. [`ValueGraph`](super::ValueGraph) builds
+    /// cycles.
     pub fn new(state: T) -> Self {
         Value { node: Node::new(Arc::new(Single(state)), 0), view: View(super::state::<T>) }
     }
 }
 
 impl<T: ?Sized> Value<T> {
-    /// The value as a `T`, if its type is that or derived from it.
+    /// The value as a `T`, if its type is `T` or derived from it.
     pub(super) fn from_node(node: Node) -> Option<Self> {
         let view = node.state()?.info().view::<T>()?;
         Some(Value { node, view })
@@ -40,45 +40,45 @@ impl<T: ?Sized> Value<T> {
         &self.node
     }
 
-    /// The state as what it really is.
+    /// The state as its own, most derived type.
     pub fn base(&self) -> &dyn ValueBase {
-        // A `Value` is made only of a node whose graph is whole.
+        // A `Value` is created only from a node whose graph is complete.
         self.node.state().unwrap_or_else(|| unreachable!("a value without a state"))
     }
 
-    /// What is known of its most derived type.
+    /// Information about its most derived type.
     pub fn info(&self) -> &'static ValueInfo {
         self.base().info()
     }
 
-    /// Which value it is: equal for all handles to one value, whatever their formal types, and for no two values that
-    /// live at the same time. May be used again for another value when the last handle to this one's graph has gone.
+    /// The identity of the value. Handles to one value have equal ids, whatever their formal types, and no two values that live at
+    /// the same time do. Once the last handle to the value's graph is dropped, a later value may have its id.
     pub fn id(&self) -> ValueId {
         let (owner, index) = self.node.identity();
         ValueId { owner, index }
     }
 
-    /// True when both are the same value, not merely equal ones.
+    /// Whether both are one and the same value, not merely equal.
     pub fn ptr_eq<U: ?Sized>(&self, other: &Value<U>) -> bool {
         self.node.identity() == other.node.identity()
     }
 
-    /// The same value as one of a base of its formal type.
+    /// This value, seen as a base of its formal type.
     pub fn upcast<B: ?Sized + 'static>(&self) -> Value<B>
     where
         T: DerivesFrom<B>,
     {
-        // A wrong `DerivesFrom` is the generator's fault, and only that can come here without a view.
+        // Only a wrong `DerivesFrom` from the code generator could leave a value without this view.
         self.downcast().unwrap_or_else(|| unreachable!("{} lacks the view of its base", self.info().id))
     }
 
-    /// The same value as one of another type, if it is one: of a derived type, of a base, or of an abstract one.
+    /// This value, seen as another type that it has: a derived type, a base, or an abstract type.
     pub fn downcast<D: ?Sized + 'static>(&self) -> Option<Value<D>> {
         Value::from_node(self.node.clone())
     }
 
     /// The state seen as another type: the struct of the value's own type or of a base, or a trait that it
-    /// implements, such as the one of its operations.
+    /// implements, such as the trait of its operations.
     pub fn view<V: ?Sized + 'static>(&self) -> Option<&V> {
         let base = self.base();
         (base.info().view::<V>()?.0)(base)
@@ -99,7 +99,7 @@ impl<T: ?Sized> Clone for Value<T> {
     }
 }
 
-/// The same value; see [`Value::ptr_eq`]. Compare states with `*a == *b`.
+/// Equal if both are one value; see [`Value::ptr_eq`]. Compare states with `*a == *b`.
 impl<T: ?Sized> PartialEq for Value<T> {
     fn eq(&self, other: &Self) -> bool {
         self.ptr_eq(other)
@@ -108,22 +108,22 @@ impl<T: ?Sized> PartialEq for Value<T> {
 
 impl<T: ?Sized> Eq for Value<T> {}
 
-/// By identity, as equality is: the hash of [`Value::id`]. It does not change with the state.
+/// Hashes [`Value::id`], as equality compares it. The hash does not depend on the state.
 impl<T: ?Sized> Hash for Value<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.id().hash(state);
     }
 }
 
-/// Which value a handle leads to; made by [`Value::id`]. For tables of values that have been seen, such as the nodes of a
-/// graph that is walked. Keeps no value alive.
+/// The identity of a value, from [`Value::id`]. It is a key for tables, such as that of the nodes seen while a graph is walked. It keeps
+/// no value alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValueId {
     owner: usize,
     index: u32,
 }
 
-/// The state; what it links to is only named, so that a cycle has an end.
+/// Shows the state. Links in it are only named, so that the output of a cycle ends.
 impl<T: ?Sized> fmt::Debug for Value<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.base().fmt(f)
@@ -136,11 +136,11 @@ impl<T: ValueType> From<T> for Value<T> {
     }
 }
 
-/// A member or element of value type: leads to a value or is null.
+/// A member or element of a value type: leads to a value or is null.
 ///
-/// In states that a program makes it shares in the ownership of its target. Inside a graph that was received, or
-/// built with [`ValueGraph`](super::ValueGraph), it does not: the graph is owned from outside, so that cycles are
-/// freed. A clone of such a link shares in the ownership of the whole graph, so that a state may be
+/// In states that a program creates, a link shares the ownership of its target. Inside a graph that was
+/// received, or built with [`ValueGraph`](super::ValueGraph), it does not: handles outside own the graph, so
+/// that cycles are freed. A clone of such a link shares the ownership of the whole graph, so a state may be
 /// cloned out of its graph and used in another.
 pub struct Link<T: ?Sized + 'static>(Target<T>);
 
@@ -151,29 +151,29 @@ enum Target<T: ?Sized + 'static> {
 }
 
 impl<T: ?Sized> Link<T> {
-    /// Leads nowhere.
+    /// A null link.
     pub const fn null() -> Self {
         Link(Target::Null)
     }
 
-    /// To a value whose graph is whole.
+    /// A link to a value whose graph is complete.
     pub(super) fn held(value: Value<T>) -> Self {
         Link(Target::Held(value))
     }
 
-    /// Within the graph whose state this is.
+    /// A link within the graph that its state belongs to.
     pub(super) fn within(node: WeakNode) -> Self {
         Link(Target::Within(node))
     }
 
-    /// True when it leads nowhere.
+    /// Whether the link is null.
     pub fn is_null(&self) -> bool {
         matches!(self.0, Target::Null)
     }
 
-    /// The value it leads to; `None` when it is null. `None` also as long as the graph is being built or
-    /// received, which a factory or a custom unmarshalling may see, and after its graph is gone, which only a link
-    /// that was moved out of its state can be.
+    /// The value that the link leads to; `None` if it is null. `None`, too, while the graph is being built or
+    /// received, when a factory or a custom unmarshalling may see it, and after the graph is gone, which
+    /// needs a link that was moved out of its state.
     pub fn get(&self) -> Option<Value<T>> {
         match &self.0 {
             Target::Null => None,
@@ -182,7 +182,7 @@ impl<T: ?Sized> Link<T> {
         }
     }
 
-    /// The value it leads to, however it is held; an error when it should lead somewhere but its graph is not whole.
+    /// The target, whoever owns it. An error if the link is not null but its graph is not complete.
     pub(super) fn target(&self) -> Result<Option<Node>, Misuse> {
         match &self.0 {
             Target::Null => Ok(None),
@@ -214,7 +214,7 @@ impl<T: ?Sized> Default for Link<T> {
     }
 }
 
-/// Both are null, or both lead to the same value.
+/// Equal if both are null, or both lead to one value.
 impl<T: ?Sized> PartialEq for Link<T> {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -231,7 +231,7 @@ impl<T: ?Sized> PartialEq for Link<T> {
 
 impl<T: ?Sized> Eq for Link<T> {}
 
-/// Where it leads by name only: graphs may be cyclic.
+/// Shows the target by name only, because graphs may be cyclic.
 impl<T: ?Sized> fmt::Debug for Link<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.0, self.get()) {

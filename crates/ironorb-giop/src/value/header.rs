@@ -1,6 +1,7 @@
-//! The frame of a value: its tag, its type information, its chunks and its end (CORBA 3.3 part 2, 9.3.4).
+//! Reads the frame of a value: its tag, its type information, its chunks and its end (CORBA 3.3 part 2,
+//! 9.3.4).
 //!
-//! Nothing here knows the type of a value.
+//! Nothing here depends on the type of a value.
 
 use super::ids::ValueIds;
 use super::known::{End, Nesting};
@@ -8,31 +9,31 @@ use super::tag;
 use crate::cdr::{NO_CHUNK, Reader};
 use crate::error::{Malformed, MalformedKind};
 
-/// What stands where a value may stand.
+/// What the data has in place of a value.
 #[derive(Debug)]
 pub enum ValueStart {
-    /// No value.
+    /// A null value.
     Null,
-    /// The value that starts at this position of the octet stream, which has been read or skipped before.
+    /// The value that starts at this position of the octet stream, and that has been read or skipped before.
     Indirection(usize),
-    /// A value; its state follows.
+    /// A value, whose state follows.
     Value(ValueHeader),
 }
 
 /// The header of a value.
 #[derive(Debug)]
 pub struct ValueHeader {
-    /// Where the value starts in the octet stream; indirections lead there.
+    /// The position of the value in the octet stream, for indirections to it.
     pub position: usize,
-    /// Its repository ids, the most derived first; empty when the sender left them out because the value is of
-    /// exactly the type that is expected.
+    /// Its repository ids, the most derived first. Empty if the sender omitted them because the value has
+    /// exactly the expected type.
     pub ids: ValueIds,
-    /// Whether the state comes in chunks, so that it can be skipped.
+    /// Whether the state is in chunks, so that it can be skipped.
     pub chunked: bool,
     pub(super) spot: Spot,
 }
 
-/// Where a reader was before it went back to a value.
+/// Where a reader was before it returned to a value.
 #[derive(Debug)]
 pub(crate) struct Bookmark {
     at: usize,
@@ -45,17 +46,17 @@ pub(crate) struct Bookmark {
 pub(super) struct Spot {
     /// Position of its tag in the octet stream.
     pub(super) at: usize,
-    /// Chunked values around it.
+    /// How many chunked values surround it.
     pub(super) level: u32,
-    /// Where the chunk ends that it starts in, as some ORBs have it; else `NO_CHUNK`.
+    /// The end of the chunk that it starts in, as some ORBs send it; else `NO_CHUNK`.
     pub(super) chunk_end: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads what comes before the state of a value, for one who will read the state without a Rust type for it,
-    /// and give the header to [`Reader::end_value`] afterwards.
+    /// Reads everything before the state of a value, for a caller that reads the state without a Rust type
+    /// for it and then passes the header to [`Reader::end_value`].
     ///
-    /// The value can be the target of indirections from then on, whoever reads them.
+    /// From then on, the value may be the target of indirections.
     pub fn begin_value(&mut self) -> Result<ValueStart, Malformed> {
         let (spot, tag) = self.value_tag()?;
         match tag {
@@ -81,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends a value after its state, or after as much of it as is wanted if it is chunked: the rest is skipped.
+    /// Ends a value after its state. A chunked value may be ended earlier: the rest of its state is skipped.
     pub fn end_value(&mut self, header: ValueHeader) -> Result<(), Malformed> {
         self.end_state(&header.spot, header.chunked)?;
         let end = self.stream_position();
@@ -90,18 +91,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Ends a value after its state. False if some of it was left.
+    /// Ends a value after its state. Returns false if some of the state was unread.
     pub(crate) fn end_whole_value(&mut self, header: ValueHeader) -> Result<bool, Malformed> {
         let in_chunk = self.chunk_end() != NO_CHUNK && self.position() < self.chunk_end();
         let left = header.chunked && in_chunk && self.values().nesting().ended.is_none();
         let before = self.stream_position();
         self.end_value(header)?;
-        // At most padding and the tag that ends it: another chunk has a length, an octet and then that tag.
+        // At most padding and the end tag of the value. Another chunk would have a length, an octet and then
+        // that tag.
         Ok(!left && self.stream_position() - before < 8)
     }
 
-    /// Goes on behind a value of which only the header was read now, but all of it before. Returns how many bytes were
-    /// not looked at.
+    /// Continues behind a value of which only the header was read this time, but all of it before. Returns
+    /// the number of bytes skipped.
     pub(crate) fn pass_value(&mut self, header: ValueHeader) -> Result<usize, Malformed> {
         match self.values().end(header.position) {
             Some(end) => {
@@ -114,7 +116,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes on after a value whose end is known.
+    /// Continues after a value whose end is known.
     pub(super) fn step_over(&mut self, spot: &Spot, end: End) {
         let state = self.values();
         let level = state.nesting().level;
@@ -124,7 +126,8 @@ impl<'a> Reader<'a> {
         self.after_value(spot);
     }
 
-    /// Goes back to the start of a value that was read or skipped before: what [`ValueStart::Indirection`] gave.
+    /// Returns to the start of a value that was read or skipped before, as given by
+    /// [`ValueStart::Indirection`].
     pub(crate) fn go_back_to_value(&mut self, position: usize) -> Result<Bookmark, Malformed> {
         let origin = self.stream_origin();
         let start = self.values().place_of(position).filter(|start| start.origin == origin);
@@ -139,13 +142,13 @@ impl<'a> Reader<'a> {
         Ok(bookmark)
     }
 
-    /// Where the reader is, among the chunks of values.
+    /// The reader's position among the chunks of values.
     pub(super) fn bookmark(&mut self) -> Bookmark {
         let (at, chunk_end) = (self.position(), self.chunk_end());
         Bookmark { at, chunk_end, nesting: self.values().nesting() }
     }
 
-    /// Goes to where the reader was before it went back to a value.
+    /// Moves to the position before the reader returned to a value.
     pub(crate) fn return_to(&mut self, bookmark: &Bookmark) {
         self.values().set_nesting(bookmark.nesting);
         self.set_chunk_end(NO_CHUNK);
@@ -153,7 +156,8 @@ impl<'a> Reader<'a> {
         self.set_chunk_end(bookmark.chunk_end);
     }
 
-    /// A reader at the start of a value that was read or skipped before: what [`ValueStart::Indirection`] gave.
+    /// A reader at the start of a value that was read or skipped before, as given by
+    /// [`ValueStart::Indirection`].
     pub fn reader_at_value(&mut self, position: usize) -> Result<Reader<'a>, Malformed> {
         let bad = self.malformed(MalformedKind::BadIndirection);
         let origin = self.stream_origin();
@@ -166,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Reads the tag where a value may stand, and where it stands.
+    /// Reads the tag of a value, and notes its position.
     pub(super) fn value_tag(&mut self) -> Result<(Spot, u32), Malformed> {
         let Some(level) = self.chunk_level() else {
             let tag = self.read_u32()?;
@@ -196,27 +200,27 @@ impl<'a> Reader<'a> {
 
     fn checked_tag(&self, spot: Spot, tag: u32) -> Result<(Spot, u32), Malformed> {
         match tag {
-            // 9.3.4.6: null and indirections are part of chunks. Where one stands between chunks nothing else can
-            // be meant, since a value is expected.
+            // 9.3.4.6: null and indirections are part of chunks. Between chunks they can mean nothing else
+            // either, because a value is expected.
             tag::NULL | tag::INDIRECTION | tag::VALUE..=tag::VALUE_MAX => Ok((spot, tag)),
             _ => Err(Malformed::new(MalformedKind::BadValueTag, spot.at)),
         }
     }
 
-    /// Chunked values around the next byte, if any.
+    /// How many chunked values surround the next byte, if any.
     fn chunk_level(&mut self) -> Option<u32> {
         let level = self.values().nesting().level;
         (level > 0).then_some(level)
     }
 
-    /// Goes on after null or an indirection.
+    /// Continues after null or an indirection.
     pub(super) fn after_nothing(&mut self, spot: &Spot) {
         if spot.level > 0 && spot.chunk_end == NO_CHUNK {
             self.expect_chunk();
         }
     }
 
-    /// Goes on in the surrounding value.
+    /// Continues in the surrounding value.
     pub(super) fn after_value(&mut self, spot: &Spot) {
         let ended = self.values().nesting().ended;
         self.values().set_nesting(Nesting { level: spot.level, ended });
@@ -229,7 +233,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where an indirection leads whose tag has been read: before the tag.
+    /// The target of an indirection whose tag has been read. It must be before the tag.
     pub(super) fn indirection(&mut self) -> Result<usize, Malformed> {
         let offset = self.read_i32()?;
         let at = self.stream_position() - 4;
@@ -240,12 +244,13 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| Malformed::new(MalformedKind::BadIndirection, at))
     }
 
-    /// Goes between chunks for what follows a tag.
+    /// Leaves the chunk to read what follows a tag.
     pub(super) fn begin_header(&mut self, spot: &Spot, tag: u32) -> Result<(), Malformed> {
         if tag & tag::CHUNKED != 0 {
             self.set_chunk_end(NO_CHUNK);
         } else if spot.level > 0 && spot.chunk_end == NO_CHUNK {
-            // All values in a chunked one must be chunked. One that is part of a chunk can be read all the same.
+            // All values in a chunked one must be chunked. Even so, a value that is part of a chunk can be
+            // read.
             return Err(Malformed::new(MalformedKind::BadChunk, spot.at));
         }
         let origin = self.stream_origin();
@@ -265,7 +270,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Leaves the state; skips what is left of it when it is chunked.
+    /// Leaves the state. If it is chunked, skips the rest.
     pub(super) fn end_state(&mut self, spot: &Spot, chunked: bool) -> Result<(), Malformed> {
         if !chunked {
             return Ok(());
@@ -275,14 +280,14 @@ impl<'a> Reader<'a> {
         if ended.is_none() {
             ended = self.skip_to_end(level)?;
         }
-        // Ended further out by the same tag, or just here.
+        // Ended by the tag of a value further out, or exactly here.
         let ended = ended.filter(|outermost| *outermost < level);
         self.values().set_nesting(Nesting { level: spot.level, ended });
         Ok(())
     }
 
-    /// Skips chunks and values up to the end tag of the value at `level`, or of one further out, whose level it
-    /// returns.
+    /// Skips chunks and values up to the end tag of the value at `level`, or of a value further out, whose
+    /// level it returns.
     fn skip_to_end(&mut self, level: u32) -> Result<Option<u32>, Malformed> {
         let mut inner = level;
         loop {

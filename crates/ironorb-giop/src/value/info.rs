@@ -1,4 +1,4 @@
-//! What is known of a valuetype besides its members: ids, bases, and as which Rust types it can be seen.
+//! What is known of a valuetype besides its members: ids, bases, and the Rust types that it can be seen as.
 
 use std::any::Any;
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::cdr::{Reader, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::typecode::{TypeDef, Typed, TypedNillable, ValueModifier};
 
-/// The state of a value, whichever its type: IDL's `ValueBase`.
+/// The state of a value of any type: IDL's `ValueBase`.
 ///
 /// Implemented by the state structs of valuetypes. `Value<dyn ValueBase>` is a value of any type.
 pub trait ValueBase: Any + fmt::Debug + Send + Sync {
@@ -19,26 +19,26 @@ pub trait ValueBase: Any + fmt::Debug + Send + Sync {
     fn marshal_state(&self, w: &mut Writer<'_>) -> Result<(), Misuse>;
 }
 
-/// A valuetype with state: what its struct must say.
+/// A valuetype with state: the constants and functions that its struct has.
 pub trait ValueType: ValueBase + Sized {
-    /// What is known of the type.
+    /// Information about the type.
     const INFO: &'static ValueInfo;
 
     /// Reads what [`ValueBase::marshal_state`] writes.
     fn unmarshal_state(r: &mut Reader<'_>) -> Result<Self, Malformed>;
 }
 
-/// What may stand between the brackets of [`Value`](super::Value) and [`Link`](super::Link): the struct of a
-/// valuetype, `dyn ValueBase`, or the trait of an abstract valuetype.
+/// A type parameter of [`Value`](super::Value) and [`Link`](super::Link): the struct of a valuetype, `dyn
+/// ValueBase`, or the trait of an abstract valuetype.
 pub trait FormalValue: 'static {
     /// Its repository id.
     const ID: &'static str;
 
-    /// Makes a value whose type information was left out because it is exactly this type; `None` for a type
+    /// Creates a value whose type information was omitted because it has exactly this type. `None` for a type
     /// that has no state of its own.
     const FACTORY: Option<&'static dyn ValueFactory>;
 
-    /// Its description.
+    /// The description of the type.
     const TYPE: &'static TypeDef;
 }
 
@@ -61,7 +61,7 @@ impl FormalValue for dyn ValueBase {
     };
 }
 
-/// Of `Option<Value<T>>`, null being `None`.
+/// The type of `Option<Value<T>>`, where null is `None`.
 impl<T: FormalValue + ?Sized> TypedNillable for Value<T> {
     const TYPE: &'static TypeDef = T::TYPE;
 }
@@ -70,7 +70,7 @@ impl<T: FormalValue + ?Sized> Typed for Link<T> {
     const TYPE: &'static TypeDef = T::TYPE;
 }
 
-/// `Self` is `B` or inherits from it, so that a value of `Self` is one of `B`.
+/// `Self` is `B` or inherits from it, so a value of `Self` is a value of `B`.
 ///
 /// Every valuetype implements it for itself, for each of its bases, concrete or abstract, and for
 /// `dyn ValueBase`.
@@ -78,12 +78,12 @@ pub trait DerivesFrom<B: ?Sized>: FormalValue {}
 
 impl DerivesFrom<dyn ValueBase> for dyn ValueBase {}
 
-/// Makes values of one type from their state on the wire (CORBA 3.3 part 1, 9.4).
+/// Creates values of one type from their state on the wire (CORBA 3.3 part 1, 9.4).
 pub trait ValueFactory: Send + Sync {
-    /// The type of the values it makes.
+    /// The type of the values.
     fn info(&self) -> &'static ValueInfo;
 
-    /// Reads the state of one value. Called twice for one value where values are nested very deep.
+    /// Reads the state of one value. Called twice for one value where values are nested very deeply.
     fn unmarshal_state(&self, r: &mut Reader<'_>) -> Result<Box<dyn ValueBase>, Malformed>;
 }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for dyn ValueFactory {
     }
 }
 
-/// The factory of a valuetype that needs nothing but its state.
+/// The factory of a valuetype that needs only its state.
 pub struct StateFactory<T>(std::marker::PhantomData<fn() -> T>);
 
 impl<T: ValueType> StateFactory<T> {
@@ -125,24 +125,24 @@ impl<T: ValueType> ValueFactory for StateFactory<T> {
     }
 }
 
-/// What is known of a concrete valuetype.
+/// Information about a concrete valuetype.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueInfo {
     /// Repository id.
     pub id: &'static str,
     /// Repository ids of the concrete bases, the nearest first.
     pub bases: &'static [&'static str],
-    /// To how many of `bases` a receiver that does not know the type may cut a value down.
+    /// To how many of `bases` a receiver that does not know the type may truncate a value.
     pub truncatable: usize,
     /// How the state travels.
     pub kind: ValueKind,
-    /// The type's description.
+    /// The description of the type.
     pub type_def: &'static TypeDef,
-    /// Makes values of the type from nothing but their state, for what is read where none is registered:
+    /// Creates values of the type from their state alone, where the program has registered no factory:
     /// `&StateFactory::<Self>::new()`.
     pub factory: &'static dyn ValueFactory,
-    /// Each Rust type that a value can be seen as, a [`View`] each: the struct itself, the structs of its bases, the
-    /// traits of its abstract bases and of its operations.
+    /// One [`View`] for each Rust type that a value can be seen as: the struct itself, the structs of its bases,
+    /// and the traits of its abstract bases and of its operations.
     pub views: &'static [&'static (dyn Any + Send + Sync)],
 }
 
@@ -159,7 +159,7 @@ impl ValueInfo {
 pub enum ValueKind {
     /// Member by member.
     Plain,
-    /// As the program writes it; see [`CustomMarshal`](super::CustomMarshal).
+    /// As the program marshals it; see [`CustomMarshal`](super::CustomMarshal).
     Custom,
     /// A value box: its one member.
     Boxed,

@@ -8,55 +8,57 @@ use super::read::{Place, Resolved};
 use super::{ValueBase, ValueInfo};
 use crate::error::{Malformed, MalformedKind};
 
-/// Values that one message may hold. Default and only value: 4 Mi; a value that is empty on the wire takes about 200
-/// bytes in memory, so at worst they take 800 MiB, and only when 16 MiB of them have come.
+/// The most values in one message. Not configurable: 4 Mi. A value that is empty on the wire takes about 200
+/// bytes in memory, so the values take 800 MiB at worst, and only after 16 MiB of them have arrived.
 pub const VALUES_MAX: usize = 4 << 20;
 
-/// How deep custom values may be nested of which each is in an `any` in the state of the one around it. Each is read, and
-/// then written to be kept, which is twice the work of the one inside of it. A default and only value.
+/// How deeply custom values may be nested, each in an `any` in the state of the next one. Each is read and
+/// then written to be stored, which is twice the work of the value inside it. Not configurable.
 pub(crate) const CUSTOM_VALUES_DEEP: u8 = 4;
 
 /// What a reader remembers of the values in its message.
 #[derive(Default)]
 pub(crate) struct ReadState {
-    /// Where values start, in ascending order.
+    /// Where values start, in ascending order of position.
     starts: Vec<(u32, Start)>,
-    /// Which of them was looked for last: it is mostly the one before or after that is looked for next.
+    /// The start that was looked up last. The next lookup is mostly for its neighbour.
     recent_start: usize,
-    /// Those that were found when later ones were known already.
+    /// Starts that were found after later ones.
     late: BTreeMap<u32, Start>,
     graphs: Vec<Arc<Graph>>,
-    /// The values of the last of `graphs`, as long as it is being read.
+    /// The values of the last of `graphs`, while it is being read.
     pub(super) building: Option<Vec<Slot>>,
     nesting: Nesting,
-    /// The values that are being read now, the outermost first.
+    /// The values that are being read, the outermost first.
     pub(super) active: Vec<Place>,
-    /// The value from which reading has to begin anew because the stack is deep; see `read.rs`.
+    /// The value from which reading must start again because the stack is deep; see `read.rs`.
     pub(super) suspended: Option<Place>,
-    /// How many times values were begun, and bytes that were stepped over since they had been read; see `read.rs`.
+    /// How many times values were started, and how many bytes were skipped that had been read before; see
+    /// `read.rs`.
     pub(super) begun: usize,
     pub(super) stepped_over: usize,
-    /// Bytes that were read again because an `any` refers to a value before it.
+    /// Bytes that were read again because an `any` refers to an earlier value.
     pub(crate) read_again: usize,
-    /// How deep custom values in an `any` in a value are around what is read; see [`CUSTOM_VALUES_DEEP`].
+    /// How many custom values, each in an `any` in a value, surround the reader; see [`CUSTOM_VALUES_DEEP`].
     pub(crate) custom_depth: u8,
-    /// Repository ids that stand elsewhere, by place; see `ids.rs`.
+    /// Repository ids that indirections refer to, by position; see `ids.rs`.
     pub(super) ids: BTreeMap<usize, Arc<str>>,
-    /// Lists of them, and how many ids are in these.
+    /// Lists of such ids by position, and how many ids they have together.
     pub(super) id_lists: BTreeMap<usize, Arc<[Arc<str>]>>,
     pub(super) ids_listed: usize,
-    /// Types that were found by indirections, by place and formal type.
+    /// Types that were found through indirections, by position and formal type.
     pub(super) types: BTreeMap<(usize, usize), Resolved>,
-    /// The type that was found last, by repository id and formal type.
+    /// The type that was found last, with its repository id and formal type.
     pub(super) recent: Option<(String, usize, Resolved)>,
 }
 
-/// How the next byte lies in chunked values.
+/// The position of the next byte in chunked values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Nesting {
-    /// Chunked values around it.
+    /// How many chunked values surround it.
     pub(super) level: u32,
-    /// An end tag that ended several values at once: the level of the outermost of them, until it is left.
+    /// The level of the outermost value that one end tag has ended together with others, until that value is
+    /// left.
     pub(super) ended: Option<u32>,
 }
 
@@ -66,19 +68,19 @@ pub(super) enum Slot {
     Read(Box<dyn ValueBase>),
 }
 
-/// A place where a value starts.
+/// The start of a value.
 #[derive(Clone, Copy)]
 struct Start {
-    /// The value, once its type is known: index of its graph, and in it.
+    /// The value, once its type is known.
     found: Option<Found>,
-    /// What it takes to read it: chunked values around it, and where the octet stream begins that it is in.
+    /// For reading it: how many chunked values surround it, and where its octet stream starts.
     level: u32,
     origin: u32,
-    /// Where it ends, once that is known.
+    /// Where it ends, once known.
     end: Option<End>,
 }
 
-/// A value that has been met in the message.
+/// A value that the reader has found: the index of its graph, and its own index in the graph.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     graph: u32,
@@ -92,8 +94,8 @@ pub(super) struct End {
     pub(super) ended: Option<u32>,
 }
 
-/// What it takes to read a value that starts at a place that is known: chunked values around it, and where the octet
-/// stream begins that it is in.
+/// What a reader needs in order to read a value at a known position: how many chunked values surround it, and
+/// where its octet stream starts.
 #[derive(Clone, Copy)]
 pub(super) struct Skipped {
     pub(super) level: u32,
@@ -149,7 +151,7 @@ impl ReadState {
         Some(index)
     }
 
-    /// Notes that a value starts here, of a type that need not be known.
+    /// Notes that a value starts here. Its type need not be known.
     pub(super) fn note_start(&mut self, at: usize, level: u32, origin: usize) -> Result<(), Malformed> {
         if self.start(at).is_some() {
             return Ok(());
@@ -171,22 +173,22 @@ impl ReadState {
         Ok(())
     }
 
-    /// The place of a value whose start has been noted, in the graph that is being read.
+    /// Reserves a place in the current graph for a value whose start has been noted.
     pub(super) fn reserve(&mut self, at: usize, info: &'static ValueInfo) -> Option<Found> {
         if let Some(found) = self.start(at)?.found {
-            return Some(found); // it is being read anew
+            return Some(found); // it is being read again
         }
         let graph = u32::try_from(self.graphs.len().checked_sub(1)?).ok()?;
         let slots = self.building.as_mut()?;
         let found = Found { graph, index: u32::try_from(slots.len()).ok()? };
         slots.push(Slot::Reading(info));
         let start = self.start(at)?;
-        // Where it ended when it was read without its type says nothing of how far it is read now.
+        // The end of an earlier reading without the type does not say how far this reading has got.
         (start.found, start.end) = (Some(found), None);
         Some(found)
     }
 
-    /// Takes the state of a value that has been read, and where it ended.
+    /// Stores the state of a value that has been read, and its end.
     pub(super) fn complete(&mut self, at: usize, found: Found, value: Box<dyn ValueBase>, end: usize) {
         if let Some(slot) = self.building.as_mut().and_then(|slots| slots.get_mut(found.index as usize)) {
             *slot = Slot::Read(value);
@@ -197,13 +199,13 @@ impl ReadState {
         }
     }
 
-    /// The value that starts here, and where it ends, if it has been read to its end.
+    /// The value that starts here, and its end, if it has been read completely.
     pub(super) fn completed(&mut self, at: usize) -> Option<(Found, End)> {
         let start = self.start(at)?;
         Some((start.found?, start.end?))
     }
 
-    /// Notes where a value ends that was read without its type.
+    /// Notes the end of a value that was read without its type.
     pub(super) fn note_end(&mut self, at: usize, end: usize) {
         let Ok(end) = u32::try_from(end) else { return };
         let end = End { at: end, ended: self.nesting.ended };
@@ -212,7 +214,7 @@ impl ReadState {
         }
     }
 
-    /// Where the value that starts here ends, if it has been read to its end, whether with its type or without.
+    /// The end of the value that starts here, if it has been read completely, with its type or without.
     pub(super) fn end(&mut self, at: usize) -> Option<End> {
         self.start(at)?.end
     }
@@ -223,13 +225,13 @@ impl ReadState {
         self.info(found)
     }
 
-    /// The value that starts here: known, or skipped so far.
+    /// The value that starts here: either known or skipped.
     pub(super) fn lookup(&mut self, at: usize) -> Option<Result<Found, Skipped>> {
         let start = self.start(at)?;
         Some(start.found.ok_or(Skipped { level: start.level, origin: start.origin as usize }))
     }
 
-    /// What it takes to read the value that starts here.
+    /// What a reader needs in order to read the value that starts here.
     pub(super) fn place_of(&mut self, at: usize) -> Option<Skipped> {
         let start = self.start(at)?;
         Some(Skipped { level: start.level, origin: start.origin as usize })
@@ -246,13 +248,13 @@ impl ReadState {
         })
     }
 
-    /// Begins a graph.
+    /// Starts a graph.
     pub(super) fn begin_graph(&mut self) {
         self.graphs.push(Arc::default());
         self.building = Some(Vec::new());
     }
 
-    /// Ends the graph that is being read. False when a value is missing.
+    /// Ends the current graph. False if a value is missing.
     pub(super) fn end_graph(&mut self) -> bool {
         let slots = self.building.take().into_iter().flatten();
         let nodes = slots.map(|slot| match slot {
@@ -268,14 +270,14 @@ impl ReadState {
         }
     }
 
-    /// A handle to a value whose graph is whole.
+    /// A handle to a value whose graph is complete.
     pub(super) fn node(&self, found: Found) -> Option<Node> {
         let graph = self.graphs.get(found.graph as usize)?;
         graph.node(found.index)?;
         Some(Node::new(graph.clone(), found.index))
     }
 
-    /// What a value in the same graph holds of a value whose graph is being read.
+    /// The weak reference of a value to another value of the graph that is being read.
     pub(super) fn weak_node(&self, found: Found) -> Option<WeakNode> {
         let graph = Arc::downgrade(self.graphs.get(found.graph as usize)?);
         Some(WeakNode::new(graph, found.index))

@@ -1,14 +1,14 @@
 //! Valuetypes: graphs of values with sharing and cycles, in memory and on the wire (CORBA 3.3 part 1, clause 9;
 //! part 2, 9.3.4).
 //!
-//! Nothing here leaks, and nothing here recurses without bound, whatever the shape of a graph.
+//! Nothing here leaks or recurses without bound, whatever the shape of a graph.
 //!
-//! A valuetype is a plain struct. A program holds values by [`Value`], a handle that dereferences to the struct;
-//! the structs refer to each other by [`Link`]. Values that a program makes with [`Value::new`] own what they
-//! link to. Values that arrive, and those built with [`ValueGraph`], form a graph that is owned by the handles
-//! outside of it and by none of its links; so cycles are freed when the last handle goes.
+//! A valuetype is a plain struct. A program holds values by [`Value`], a handle that dereferences to the
+//! struct. The structs refer to each other by [`Link`]. Values that a program creates with [`Value::new`] own
+//! the targets of their links. Values that arrive, and values built with [`ValueGraph`], form a graph. The
+//! handles outside own the graph and its links do not, so cycles are freed when the last handle is dropped.
 //!
-//! What generated code says of a valuetype is this much:
+//! Generated code describes a valuetype like this:
 //!
 //! ```
 //! use ironorb_giop::value::{

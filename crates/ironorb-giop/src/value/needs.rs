@@ -1,6 +1,7 @@
-//! What bytes that are kept need to be read again: the types of the values in them.
+//! What is needed to read stored bytes again: the types of the values in them.
 //!
-//! Nothing here knows a type that was not written: what arrives is read with what its receiver has registered.
+//! Only types that were written are known here. Values that arrive are read with the types that the receiver
+//! has registered.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use crate::typecode::TypeCode;
 
 /// The types of the values that were written, and the environment of the references among them.
 ///
-/// A program may put a value into an `any` before it has an ORB, and its ORB need not know a type that it only sends.
-/// But the `any` cannot be sent without the type: the state of a custom value is opaque, and what stands under a base
-/// or an abstract interface is described by no TypeCode.
+/// A program may put a value into an `any` before it has an ORB, and its ORB need not know a type that it
+/// only sends. But the `any` cannot be sent without the type. The state of a custom value is opaque, and no
+/// TypeCode describes a value that is seen as a base or as an abstract interface.
 #[derive(Clone, Default)]
 pub(crate) struct Needs {
-    /// Each once. Few: one for each type, not for each value.
+    /// Each type once. There are few: one per type, not one per value.
     types: Vec<&'static ValueInfo>,
     environment: Option<Arc<dyn Environment>>,
 }
@@ -30,8 +31,8 @@ impl Needs {
         }
     }
 
-    /// Notes what references were written from, or what an `any` needs that is written into what is kept. Of several
-    /// ORBs the first is kept.
+    /// Notes the environment of references, or what an `any` needs that is written into stored bytes. If
+    /// there are several ORBs, the first counts.
     pub(crate) fn note(&mut self, environment: &Arc<dyn Environment>) {
         match (&**environment as &dyn Any).downcast_ref::<Needs>() {
             Some(needs) => {
@@ -46,19 +47,19 @@ impl Needs {
         }
     }
 
-    /// Whether references have still to tell what they were written from.
+    /// Whether the environment of references is still unknown.
     pub(crate) fn lacks_environment(&self) -> bool {
         self.environment.is_none()
     }
 
-    /// What to read with; `None` if bytes are enough.
+    /// The environment to read with; `None` if the bytes suffice.
     pub(crate) fn into_environment(self) -> Option<Arc<dyn Environment>> {
         if self.types.is_empty() { self.environment } else { Some(Arc::new(self)) }
     }
 }
 
 impl Environment for Needs {
-    /// What is registered comes first: it may make states that the program has given more than their members.
+    /// Registered factories come first: their states may have more than the members.
     fn value_factory(&self, repository_id: &str) -> Option<Arc<dyn ValueFactory>> {
         let registered =
             self.environment.as_ref().and_then(|environment| environment.value_factory(repository_id));
@@ -82,7 +83,7 @@ impl Environment for Needs {
     }
 }
 
-/// The factory that a type names itself.
+/// The factory in a type's own description.
 struct OfType(&'static ValueInfo);
 
 impl ValueFactory for OfType {

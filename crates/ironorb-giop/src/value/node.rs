@@ -1,17 +1,17 @@
-//! Who owns the states of values: groups of them, each freed as a whole.
+//! Ownership of the states of values: groups of values, each freed as a whole.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::ValueBase;
 
-/// Values that live and die together: one that a program made, or all that came in one graph.
+/// Values with a common lifetime: one that a program created, or all values of one graph.
 pub(crate) trait Nodes: Send + Sync {
     /// The value at an index; `None` while the graph is being built.
     fn node(&self, index: u32) -> Option<&dyn ValueBase>;
 }
 
-/// A value that a program made.
+/// A value that a program created.
 pub(crate) struct Single<T>(pub(crate) T);
 
 impl<T: ValueBase> Nodes for Single<T> {
@@ -20,14 +20,14 @@ impl<T: ValueBase> Nodes for Single<T> {
     }
 }
 
-/// The values of a graph. Its links to itself are weak, so that whoever holds it from outside owns it alone.
+/// The values of a graph. Its links to itself are weak, so only handles outside own it.
 #[derive(Default)]
 pub(crate) struct Graph {
     nodes: OnceLock<Box<[Box<dyn ValueBase>]>>,
 }
 
 impl Graph {
-    /// Puts the values in, once.
+    /// Adds the values, once.
     pub(crate) fn fill(&self, nodes: Vec<Box<dyn ValueBase>>) {
         let filled = self.nodes.set(nodes.into_boxed_slice());
         debug_assert!(filled.is_ok(), "a graph is filled once");
@@ -40,10 +40,10 @@ impl Nodes for Graph {
     }
 }
 
-/// One value, with a share in what owns it.
+/// One value, with a share in its owner.
 #[derive(Clone)]
 pub(crate) struct Node {
-    /// `None` only while it is dropped.
+    /// `None` only during the drop.
     owner: Option<Arc<dyn Nodes>>,
     index: u32,
 }
@@ -58,22 +58,22 @@ impl Node {
         self.owner.as_ref()?.node(self.index)
     }
 
-    /// The same for the same value, and for no other that lives.
+    /// A number that is the same for one value, and different for any two live values.
     pub(crate) fn identity(&self) -> (usize, u32) {
         let address = self.owner.as_ref().map_or(0, |owner| Arc::as_ptr(owner).cast::<()>() as usize);
         (address, self.index)
     }
 }
 
-/// Lists of values can be long, so that dropping one from within another would exhaust the stack: those that
-/// are set free while another is being dropped wait for their turn.
+/// Lists of values can be long. Dropping one value from within the drop of another would exhaust the stack.
+/// So values that are freed while another is being dropped wait in a queue.
 impl Drop for Node {
     fn drop(&mut self) {
         let Some(owner) = self.owner.take() else { return };
         if Arc::strong_count(&owner) > 1 {
             return;
         }
-        // At the end of a thread its queue may be gone; then it is dropped here.
+        // At the end of a thread its queue may be gone. The value is then dropped here.
         let _ = RELEASED.try_with(|released| released.take_over(owner));
     }
 }
@@ -106,7 +106,7 @@ impl Released {
         while let Some(owner) = self.next() {
             drop(owner);
         }
-        // A long list leaves a short queue, a wide tree a long one.
+        // A long list leaves a short queue, and a wide tree a long one.
         *self.waiting.borrow_mut() = Vec::new();
     }
 
@@ -115,7 +115,7 @@ impl Released {
     }
 }
 
-/// A value that does not keep its graph alive.
+/// A reference to a value that does not keep its graph alive.
 #[derive(Clone)]
 pub(crate) struct WeakNode {
     owner: Weak<dyn Nodes>,
@@ -127,7 +127,7 @@ impl WeakNode {
         WeakNode { owner, index }
     }
 
-    /// `None` when the graph is gone.
+    /// `None` if the graph is gone.
     pub(crate) fn upgrade(&self) -> Option<Node> {
         Some(Node { owner: Some(self.owner.upgrade()?), index: self.index })
     }

@@ -1,10 +1,10 @@
 //! Typed values from bytes (CORBA 3.3 part 2, 9.3.4).
 //!
-//! The state of a value lies in the midst of the state that refers to it, so reading recurses. Real data has lists of
-//! any length; the stack has not. When values are nested [`VALUES_DEEP`] deep on the stack, reading is given up
-//! back to the outermost one, a value half way down is read first, on a fresh stack, and then reading begins
-//! anew and steps over what has been read. In a list each value is begun three times so; a message that makes it
-//! more than [`REREAD_MAX`] times on average is refused.
+//! The state of a value is nested in the state that refers to it, so reading recurses. Real data has lists of
+//! any length, but the stack is limited. When values are nested [`VALUES_DEEP`] levels on the stack, the
+//! reader unwinds to the outermost value. It reads a value half way down first, on a fresh stack. Then it
+//! starts again from the outermost value and skips what has been read. So each value of a list is started
+//! three times. A message whose values are started more than [`REREAD_MAX`] times on average is refused.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use super::{FormalValue, Link, Value, ValueBase, ValueFactory, ValueHeader, Valu
 use crate::cdr::{NO_CHUNK, Reader, Unmarshal, UnmarshalNillable};
 use crate::error::{Malformed, MalformedKind};
 
-/// Levels on the stack, of values and of sequences in them, from which on values are read on a fresh stack.
+/// Levels on the stack, of values and of sequences in them, after which values are read on a fresh stack.
 pub const VALUES_DEEP: u16 = 64;
-/// How many times a value of a message may be begun, and its bytes be read, on average, because values are nested deeper
-/// than [`VALUES_DEEP`].
+/// How many times the values of a message may be started, and their bytes read, on average, where values are
+/// nested deeper than [`VALUES_DEEP`].
 pub const REREAD_MAX: usize = 16;
 
-/// What the type of a parameter or member says of the values that may stand there.
+/// The values that the type of a parameter or member admits.
 #[derive(Clone, Copy)]
 pub(super) struct Formal {
     id: &'static str,
@@ -33,7 +33,7 @@ impl Formal {
         Formal { id: T::ID, factory: T::FACTORY, admits: |info| info.view::<T>().is_some() }
     }
 
-    /// What tells it from others in caches: two that share it admit the same.
+    /// Identifies the formal type in caches. Two formal types with one key admit the same values.
     fn key(&self) -> usize {
         self.id.as_ptr() as usize
     }
@@ -43,16 +43,16 @@ impl Formal {
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     spot: Spot,
-    /// Where the octet stream begins that it is in.
+    /// Where its octet stream starts.
     origin: usize,
     formal: Formal,
 }
 
-/// How to make a value.
+/// How to create a value.
 #[derive(Clone)]
 pub(super) struct Resolved {
     factory: Factory,
-    /// It is made as one of its bases.
+    /// Whether it is created as one of its bases.
     truncates: bool,
 }
 
@@ -104,7 +104,7 @@ fn check_type(r: &mut Reader<'_>, found: Found, formal: Formal, at: usize) -> Re
     }
 }
 
-/// Reads a value that was skipped as part of a state that was truncated.
+/// Reads a value that was skipped as part of a truncated state.
 fn read_skipped(r: &mut Reader<'_>, at: usize, skipped: Skipped, formal: Formal) -> Result<Found, Malformed> {
     let origin = r.stream_origin();
     if skipped.origin != origin {
@@ -118,7 +118,7 @@ fn read_skipped(r: &mut Reader<'_>, at: usize, skipped: Skipped, formal: Formal)
     Ok(found)
 }
 
-/// Goes to the start of a value, and reads its tag again.
+/// Moves to the start of a value, and reads its tag again.
 fn go_to(r: &mut Reader<'_>, place: &Place) -> Result<u32, Malformed> {
     r.values().set_nesting(Nesting { level: place.spot.level, ended: None });
     r.set_chunk_end(NO_CHUNK);
@@ -147,14 +147,14 @@ fn read_new(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malform
     read_one(r, place, tag)
 }
 
-/// Reads an outermost value and all that belongs to it.
+/// Reads an outermost value and everything that belongs to it.
 fn read_graph(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
     let depth = r.depth();
     r.set_depth(0);
     r.values().begin_graph();
     let found = read_tasks(r, place, tag);
     r.set_depth(depth);
-    // Whole or broken, the graph ends with its outermost value.
+    // Complete or not, the graph ends with its outermost value.
     let is_whole = r.values().end_graph();
     let found = found?;
     if !is_whole {
@@ -163,7 +163,7 @@ fn read_graph(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malfo
     Ok(found)
 }
 
-/// Reads a value, and before it those inside of it that are too deep for the stack.
+/// Reads a value, and before it the values inside it that are too deep for the stack.
 fn read_tasks(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
     let mut result = read_one(r, place, tag);
     if r.values().suspended.is_none() {
@@ -196,18 +196,18 @@ fn read_tasks(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malfo
     }
 }
 
-/// Picks the value from which to read on a fresh stack: half way down to the one that is too deep.
+/// Picks the value to read on a fresh stack: half way down to the value that is too deep.
 fn suspend(r: &mut Reader<'_>, place: Place) -> Malformed {
     let state = r.values();
     let half = state.active.len() / 2;
-    // Only what lies in the same octet stream as the outermost value can be read from there.
+    // Only values in the octet stream of the outermost value can be read from there.
     let origin = state.active.first().map(|outermost| outermost.origin);
     let candidates = state.active.iter().skip(half.max(1)).chain([&place]);
     state.suspended = candidates.copied().find(|place| Some(place.origin) == origin);
     Malformed::new(MalformedKind::TooDeep, place.spot.at)
 }
 
-/// Reads a value whose tag has been read, and what it refers to, in the graph that is being read.
+/// Reads a value whose tag has been read, and everything it refers to, into the current graph.
 fn read_one(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malformed> {
     let Place { spot, formal, .. } = place;
     let chunked = tag & tag::CHUNKED != 0;
@@ -230,7 +230,7 @@ fn read_one(r: &mut Reader<'_>, place: Place, tag: u32) -> Result<Found, Malform
     let value = r.nested(|r| resolved.factory().unmarshal_state(r));
     r.values().active.pop();
     if r.values().suspended.is_some() {
-        // Whatever the factory made of the error.
+        // Report this error even if the factory has changed it.
         return Err(Malformed::new(MalformedKind::TooDeep, spot.at));
     }
     let value = value?;
@@ -269,7 +269,8 @@ fn resolve(r: &mut Reader<'_>, formal: Formal, tag: u32) -> Result<Option<Resolv
     }
 }
 
-/// The same for type information that stands elsewhere; once for each place, as it may be long.
+/// Finds out how to create a value whose type information is elsewhere. Once for each position, because it
+/// may be long.
 fn resolve_indirectly<'a>(
     r: &mut Reader<'a>,
     formal: Formal,
@@ -287,7 +288,7 @@ fn resolve_indirectly<'a>(
     Ok(resolved)
 }
 
-/// The first of a list that is known: the type itself, or the nearest base that it may be truncated to.
+/// The first known type of a list: the type itself, or the nearest base that it may be truncated to.
 fn resolve_list(r: &mut Reader<'_>, formal: Formal, ids: &[Arc<str>]) -> Option<Resolved> {
     let known = ids.iter().enumerate().find_map(|(index, id)| Some((index, resolve_id(r, formal, id)?)));
     known.map(|(index, resolved)| Resolved { truncates: index > 0, ..resolved })
@@ -301,7 +302,7 @@ fn resolve_id(r: &mut Reader<'_>, formal: Formal, id: &str) -> Option<Resolved> 
     {
         return Some(resolved.clone());
     }
-    // What the program has registered comes before what the signature implies.
+    // The factories that the program has registered precede those of the signature.
     let registered = r.environment().and_then(|environment| environment.value_factory(id));
     let factory = match (registered, formal.factory) {
         (Some(factory), _) => Factory::Registered(factory),
@@ -314,7 +315,7 @@ fn resolve_id(r: &mut Reader<'_>, formal: Formal, id: &str) -> Option<Resolved> 
 }
 
 impl Reader<'_> {
-    /// Reads a value after all of which only the header was read, and goes on behind it.
+    /// Reads a value after its header and then everything else have been read, and continues behind it.
     pub(crate) fn value_again(&mut self, header: ValueHeader) -> Result<Value<dyn ValueBase>, Malformed> {
         let not_whole = Malformed::new(MalformedKind::ValueNotWhole, header.position);
         if self.values().building.is_none() {
@@ -324,7 +325,8 @@ impl Reader<'_> {
             let found = read_new(self, place, tag)?;
             return self.values().node(found).and_then(Value::from_node).ok_or(not_whole);
         }
-        // In the state of a value that is not whole itself: a graph of its own, which refers to nothing around it.
+        // The value is in the state of a value that is not complete, so it gets a graph of its own that
+        // refers to nothing outside.
         let depth = self.values().custom_depth + 1;
         if depth > CUSTOM_VALUES_DEEP {
             return Err(Malformed::new(MalformedKind::TooDeep, header.position));
@@ -343,7 +345,7 @@ impl Reader<'_> {
 impl<T: FormalValue + ?Sized> UnmarshalNillable for Value<T> {
     const NIL_BYTES_MIN: usize = 4;
 
-    /// Not for members of values, which are [`Link`]s: their graph is not whole yet.
+    /// Not for members of values, which are [`Link`]s: their graph is not complete yet.
     fn unmarshal_nillable(r: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
         let at = r.position();
         match read_value(r, Formal::of::<T>())? {

@@ -15,7 +15,7 @@ pub(crate) struct Item {
     pub(crate) number: i32,
     pub(crate) left: Link<Item>,
     pub(crate) right: Link<Item>,
-    /// Counts how many states are alive; nobody else looks at it.
+    /// Counts how many states are alive. Only its drop matters.
     #[allow(dead_code)]
     pub(crate) alive: Option<Alive>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Noted {
     pub(crate) extra: Any,
 }
 
-/// custom valuetype Secret { private long number; private Item inside; }; the number travels negated.
+/// custom valuetype Secret { private long number; private Item inside; }; the number is negated on the wire.
 #[derive(Debug, Default)]
 pub(crate) struct Secret {
     pub(crate) number: i32,
@@ -173,7 +173,7 @@ impl DerivesFrom<Item> for Named {}
 impl DerivesFrom<Item> for Tail {}
 impl DerivesFrom<Item> for Noted {}
 
-/// Takes one off a count when the state that it is in is gone.
+/// Decrements a counter when the state that contains it is dropped.
 #[derive(Debug)]
 pub(crate) struct Alive(Arc<AtomicUsize>);
 
@@ -196,7 +196,7 @@ impl Drop for Alive {
     }
 }
 
-/// Knows all types but the custom one, which programs often do not register.
+/// Knows all types but the custom one, which programs often leave unregistered.
 pub(crate) struct Known;
 
 impl Environment for Known {

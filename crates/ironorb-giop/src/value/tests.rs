@@ -189,7 +189,7 @@ fn chunks_close_before_values_and_end_tags_collapse() {
     );
 }
 
-/// An array is the last of its chunk where its writer says so; what is read is the same.
+/// Where the writer says so, an array ends its chunk. The value that is read is the same.
 #[test]
 fn a_chunk_ends_with_a_long_member() {
     let named = Named { base: Item { number: 7, ..Item::default() }, name: "name".into() };
@@ -225,5 +225,5 @@ fn a_chunk_ends_with_a_long_member() {
         let read = read(&bytes).unwrap().unwrap();
         assert_eq!((read.number, &*read.downcast::<Named>().unwrap().name), (7, "name"));
     }
-    assert_eq!(write(false, true), write(false, false), "without chunks it is nothing");
+    assert_eq!(write(false, true), write(false, false), "it has no effect without chunks");
 }

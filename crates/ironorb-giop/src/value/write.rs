@@ -1,8 +1,8 @@
 //! Typed values to bytes (CORBA 3.3 part 2, 9.3.4).
 //!
-//! Lists of values can be longer than the stack is deep; see `read.rs`. Writing is given up likewise, a value half way
-//! down is written first, and what surrounds it is then written again into a buffer that is thrown away, up to where
-//! that value stands.
+//! Lists of values can be longer than the stack is deep; see `read.rs`. The writer unwinds in the same
+//! situation and writes a value half way down first. Then it writes the surrounding values again into a
+//! buffer that is discarded, up to the position of that value.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -15,51 +15,52 @@ use super::{Link, Value, ValueInfo, ValueKind};
 use crate::cdr::{Cuts, Marshal, MarshalNillable, Run, Writer};
 use crate::error::Misuse;
 
-/// What a writer remembers of the values in its message. Made when the first value is written.
+/// What a writer remembers of the values in its message. Allocated for the first value.
 #[derive(Default)]
 pub(crate) struct WriteState {
-    /// The values that have been begun, and which is which.
+    /// The values that have been started, and the number of each.
     written: Vec<Written>,
     numbers: HashMap<(usize, u32), usize, BuildHasherDefault<IdentityHasher>>,
     pub(super) frames: Frames,
-    /// The values that are being written now, the outermost first.
+    /// The values that are being written, the outermost first.
     active: Vec<Place>,
-    /// The value from which writing has to begin anew because the stack is deep.
+    /// The value from which writing must start again because the stack is deep.
     suspended: Option<Place>,
-    /// The message proper, while what is written is thrown away, and where it starts in its buffer.
+    /// The real message, while the output is discarded, and where it starts in its buffer.
     real: Option<(Vec<u8>, usize)>,
-    /// For one who keeps the bytes, if there is one.
+    /// What is needed to read the bytes again, if they will be stored.
     pub(crate) needs: Option<Needs>,
-    /// Where the message may be cut into fragments, if it shall be.
+    /// Where the message may be cut into fragments, if it must be.
     pub(crate) cuts: Option<Cuts>,
-    /// What was left out before the first value, by a writer that leaves something out.
+    /// The runs omitted before the first value, if the writer omits runs.
     pub(crate) runs: Vec<Run>,
 }
 
 impl WriteState {
-    /// True while what is written is thrown away.
+    /// Whether the output is discarded.
     pub(crate) fn is_rehearsing(&self) -> bool {
         self.real.is_some()
     }
 }
 
-/// A value that has been begun.
+/// A value that has been started.
 struct Written {
     /// Held so that its identity is not used again.
     node: Node,
     at: usize,
-    /// Where it ends, and whether an end tag stands there, once that is known.
+    /// Where it ends, and whether it ends with an end tag, once known.
     end: Option<(usize, bool)>,
 }
 
-/// A value that is being written: its number, and chunked values around it.
+/// A value that is being written: its number, and how many chunked values surround it.
 #[derive(Clone, Copy)]
 struct Place {
     number: usize,
     level: u32,
 }
 
-/// Mixes what tells values apart: addresses, which no peer chooses, so nothing need keep it from being guessed.
+/// Hashes identities of values. These are addresses, which no peer chooses, so the hash need not resist
+/// guessing.
 #[derive(Default)]
 struct IdentityHasher(u64);
 
@@ -73,7 +74,7 @@ impl Hasher for IdentityHasher {
     }
 
     fn write_usize(&mut self, part: usize) {
-        // An odd number without a pattern: 2^64 by the golden ratio.
+        // An odd number without a pattern: 2^64 divided by the golden ratio.
         let product = u128::from(self.0 ^ part as u64) * 0x9E37_79B9_7F4A_7C15;
         self.0 = product as u64 ^ (product >> 64) as u64;
     }
