@@ -1,20 +1,20 @@
-//! The memory that two ends have in common, wherever it is.
+//! The memory that two ends share.
 
 use std::time::Duration;
 
 use crate::sync::{AtomicU32, AtomicUsize};
 
-/// Which end.
+/// Identifies an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The one that has made the memory.
+    /// The end that created the memory.
     Server,
-    /// The one that has been given it.
+    /// The end that received it.
     Client,
 }
 
 impl Side {
-    /// The other end.
+    /// The opposite end.
     #[inline]
     pub fn other(self) -> Side {
         match self {
@@ -26,39 +26,41 @@ impl Side {
 
 /// Memory with a control block and two rings, and a way to sleep at one of its words.
 pub trait Area {
-    /// Where the ends tell each other how far they are.
+    /// The block through which the ends exchange their positions.
     fn control(&self) -> &Control;
 
-    /// The ring into which this side writes. Both have the same number of words, a power of two.
+    /// The ring that this side writes. Both rings have the same number of words, a power of two.
     fn ring(&self, writer: Side) -> &[AtomicUsize];
 
-    /// Sleeps while the word has this value, at most for this long; perhaps shorter.
+    /// Sleeps while the word has this value, for at most `at_most`. May return early.
     fn sleep(&self, word: &AtomicU32, value: u32, at_most: Duration);
 
-    /// Wakes all that sleep at the word, in whatever process.
+    /// Wakes all threads of all processes that sleep at the word. Does not block.
     fn wake(&self, word: &AtomicU32);
 }
 
-/// Bytes in front of the rings.
+/// Bytes before the rings.
 pub const CONTROL_BYTES: usize = 4096;
 
-/// How far the ends are, and whether they sleep. Every bit pattern is one that the other end could have written.
+/// The positions of both ends, and whether they sleep. Every pattern of bits is valid, because the peer can
+/// write any.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Control {
-    server: Told,
-    client: Told,
+    server: Published,
+    client: Published,
 }
 
-/// What one end tells the other. Written by that end, but for `sleep`, which both write.
+/// The words that one end publishes. That end writes them, except for `sleep`, which both ends write.
 ///
-/// Each on lines of its own: an end that looks at one of them takes nothing from the other end's cache but what it wants.
+/// Each word has cache lines of its own. So an end that reads one word evicts nothing else from the other
+/// processor's cache.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Told {
-    /// Bytes that it has written so far, modulo 2^32.
+pub(crate) struct Published {
+    /// Bytes that the end has written so far, modulo 2^32.
     pub(crate) written: Line<AtomicU32>,
-    /// Bytes that it has taken so far; told late.
+    /// Bytes that the end has taken so far, modulo 2^32. Published with a delay.
     pub(crate) taken: Line<AtomicU32>,
     pub(crate) sleep: Line<Sleep>,
 }
@@ -67,13 +69,13 @@ pub(crate) struct Told {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Sleep {
-    /// What it wants to be woken for, and by which means; bits of `end`.
+    /// What the end waits for, and how it wants to be woken; the bits are in `end`.
     pub(crate) wanted: AtomicU32,
-    /// Counts what it has been woken for. It sleeps at this word.
+    /// Counts wake-ups. The end sleeps at this word.
     pub(crate) signal: AtomicU32,
 }
 
-/// Two cache lines: processors fetch them in pairs.
+/// Two cache lines, because processors fetch lines in pairs.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Line<T>(pub(crate) T);
@@ -82,18 +84,18 @@ pub(crate) struct Line<T>(pub(crate) T);
 const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES && align_of::<Control>() <= CONTROL_BYTES);
 
 impl Control {
-    /// For ends that have exchanged so many bytes each way; a connection begins at 0.
+    /// For ends that have exchanged `position` bytes each way. A connection starts at 0.
     fn at(position: u32) -> Control {
-        let told = || Told {
+        let published = || Published {
             written: Line(AtomicU32::new(position)),
             taken: Line(AtomicU32::new(position)),
             sleep: Line(Sleep { wanted: AtomicU32::new(0), signal: AtomicU32::new(0) }),
         };
-        Control { server: told(), client: told() }
+        Control { server: published(), client: published() }
     }
 
     #[inline]
-    pub(crate) fn told_by(&self, side: Side) -> &Told {
+    pub(crate) fn published_by(&self, side: Side) -> &Published {
         match side {
             Side::Server => &self.server,
             Side::Client => &self.client,
@@ -101,7 +103,7 @@ impl Control {
     }
 }
 
-/// An area in ordinary memory, for ends in one process: tests, and the checkers of this crate.
+/// An area in ordinary memory, for both ends in one process: used by tests and the checkers of this crate.
 #[derive(Debug)]
 pub struct Heap {
     control: Control,
@@ -110,7 +112,8 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Rings of so many words, a power of two, whose ends have exchanged `position` bytes each way.
+    /// Rings of `words` words each, whose ends have exchanged `position` bytes each way. Panics unless
+    /// `words` is a power of two.
     pub fn new(words: usize, position: u32) -> Heap {
         assert!(words.is_power_of_two(), "a ring has a power of two of words");
         let ring = || (0..words).map(|_| AtomicUsize::new(0)).collect();
@@ -136,7 +139,7 @@ impl Area for Heap {
     }
 }
 
-/// What a futex does, by other means: the word is looked at and the thread put to sleep in one step.
+/// A replacement for a futex: checks the word and starts to sleep in one step.
 #[cfg(not(loom))]
 mod sleepers {
     use std::sync::{Condvar, Mutex, PoisonError};
@@ -165,7 +168,8 @@ mod sleepers {
     }
 }
 
-/// The same for the model checker, in which nothing happens by time: who is not woken sleeps for ever, and is found.
+/// A replacement for a futex in the model checker. There are no timeouts there: a thread that is never woken
+/// sleeps forever, and the checker reports it.
 #[cfg(loom)]
 mod sleepers {
     use std::time::Duration;

@@ -1,20 +1,20 @@
 //! Copies between ordinary memory and a ring of words.
 //!
-//! By whole words, so that a machine's widest plain atomic access carries the bytes; a word that is only partly concerned is
-//! read, changed and written by the one end that writes into the ring at all, and the bytes that are not concerned stay what
-//! they were, so the other end may read them meanwhile.
+//! Copies use whole words, so the widest plain atomic access of the machine carries the bytes. A word that a
+//! copy covers partly is read, changed and written by the only end that writes this ring. Its other bytes
+//! keep their values, so the peer may read them meanwhile.
 
 use crate::sync::{AtomicUsize, Ordering};
 
 const WORD: usize = size_of::<usize>();
 
-/// Bytes that a ring holds.
+/// The size of a ring in bytes.
 #[inline]
 pub(crate) fn bytes_in(ring: &[AtomicUsize]) -> usize {
     ring.len() * WORD
 }
 
-/// Copies into a ring from a position on, which goes round. At most as many bytes as the ring holds.
+/// Copies into a ring from a position on, which wraps around. At most as many bytes as the ring holds.
 #[inline]
 pub(crate) fn put(ring: &[AtomicUsize], position: u32, bytes: &[u8]) {
     let at = position as usize & (bytes_in(ring) - 1);
@@ -23,7 +23,7 @@ pub(crate) fn put(ring: &[AtomicUsize], position: u32, bytes: &[u8]) {
     put_run(ring, 0, second);
 }
 
-/// Copies out of a ring from a position on.
+/// Copies out of a ring from a position on, which wraps around.
 #[inline]
 pub(crate) fn take(ring: &[AtomicUsize], position: u32, space: &mut [u8]) {
     let at = position as usize & (bytes_in(ring) - 1);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_comes_out_as_it_went_in_and_leaves_the_rest_alone() {
+    fn every_run_is_copied_exactly_and_leaves_the_rest_alone() {
         let words = 4;
         let bytes = words * WORD;
         for at in 0..bytes as u32 {

@@ -1,15 +1,16 @@
-//! One side of a connection: where it writes, where it reads, and how it waits.
+//! One side of a connection: its positions for writing and reading, and how it waits.
 //!
-//! Each end believes its own positions only, which it keeps in memory of its own. What the other tells is checked: a
-//! position that goes backwards, or that the ring cannot hold, is [`Broken`].
+//! Each end trusts only its own positions, which it stores in private memory. It checks those that the peer
+//! publishes. A position that goes backwards, or that the ring cannot hold, is [`Broken`].
 //!
-//! Waking without a system call in the steady state: who wants to sleep says so (`wanted`), and then looks once more; who has
-//! moved a position looks at `wanted` afterwards. A fence on either side sees to it that one of the two sees the other.
+//! In the steady state, waking needs no system call. An end that is about to sleep announces this in `wanted`
+//! and then checks once more. An end that has moved a position checks `wanted` afterwards. A fence on each
+//! side ensures that at least one of them sees the other's write.
 
 use std::sync::atomic::AtomicU32 as Private;
 use std::time::Duration;
 
-use crate::area::{Area, Side, Told};
+use crate::area::{Area, Published, Side};
 use crate::copy;
 use crate::sync::{Ordering, fence};
 
@@ -20,12 +21,12 @@ pub enum Wanted {
     Bytes,
     /// Room to write.
     Room,
-    /// Either.
+    /// Bytes or room.
     Any,
 }
 
 impl Wanted {
-    /// As bits of `wanted`, for one who sleeps at `signal`.
+    /// The bits of `wanted` for a thread that sleeps at `signal`.
     #[inline]
     fn asleep(self) -> u32 {
         match self {
@@ -35,7 +36,7 @@ impl Wanted {
         }
     }
 
-    /// The same for one who is to be told otherwise.
+    /// The bits of `wanted` for an end that wants its bell rung instead.
     #[inline]
     fn by_bell(self) -> u32 {
         self.asleep() << BELL_SHIFT
@@ -46,7 +47,7 @@ const BYTES: u32 = 1;
 const ROOM: u32 = 2;
 const BELL_SHIFT: u32 = 2;
 
-/// The other end has written what it cannot mean.
+/// The peer has written a position that is impossible. The connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken;
 
@@ -64,45 +65,46 @@ impl From<Broken> for std::io::Error {
     }
 }
 
-/// What a read or write did.
+/// The outcome of a read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Moved {
-    /// So many bytes. 0 when there are none, or there is no room.
+    /// How many bytes were moved. 0 if there are no bytes, or no room.
     pub bytes: usize,
-    /// The other end waits by its bell, which the caller is to ring now.
+    /// The peer waits for its bell, which the caller must ring now.
     pub ring_bell: bool,
 }
 
 /// One side of a connection.
 ///
-/// One thread at a time reads and one writes, which the caller sees to; where it does not, bytes are mixed up, and nothing
-/// worse. Any number may sleep.
+/// The caller ensures that at most one thread at a time reads and at most one writes. If it does not, bytes
+/// get mixed up, but memory stays safe. Any number of threads may sleep.
 #[derive(Debug)]
 pub struct End<A> {
     area: A,
     side: Side,
-    /// Bytes of a ring.
+    /// The size of a ring in bytes.
     capacity: u32,
-    /// Bytes written so far. These are this process's own; whoever writes them holds what the caller sees to.
+    /// Bytes written so far. Private to this process; only the writing thread changes it.
     written: Private,
-    /// How many of them the other end had taken when we last looked.
+    /// How many of them the peer had taken at the last check.
     taken_by_other: Private,
     /// Bytes taken so far.
     taken: Private,
-    /// How many of them the other end has been told of.
-    taken_told: Private,
-    /// Bytes that the other end had written when we last looked.
+    /// How many of them have been published to the peer.
+    taken_published: Private,
+    /// Bytes that the peer had written at the last check.
     written_by_other: Private,
 }
 
 impl<A: Area> End<A> {
-    /// The end of this side, in an area that no end has used yet on this side.
+    /// The end of this side, in an area where this side is unused.
     pub fn new(area: A, side: Side) -> End<A> {
         End::at(area, side, 0)
     }
 
-    /// The same when `position` bytes have gone each way.
+    /// The end of this side in an area where `position` bytes have gone each way. Panics if the rings are
+    /// larger than 1 GiB.
     pub fn at(area: A, side: Side, position: u32) -> End<A> {
         let capacity = copy::bytes_in(area.ring(side));
         assert!(capacity.is_power_of_two() && capacity <= 1 << 30, "positions have 32 bits");
@@ -113,13 +115,14 @@ impl<A: Area> End<A> {
             written: at(),
             taken_by_other: at(),
             taken: at(),
-            taken_told: at(),
+            taken_published: at(),
             written_by_other: at(),
             area,
         }
     }
 
-    /// Copies out what has come, as much as there is space for. Never blocks.
+    /// Copies arrived bytes into `space`, as many as fit. Never blocks or allocates. [`Broken`] if the peer's
+    /// position is impossible.
     #[inline]
     pub fn read(&self, space: &mut [u8]) -> Result<Moved, Broken> {
         let taken = self.taken.load(Ordering::Relaxed);
@@ -136,19 +139,21 @@ impl<A: Area> End<A> {
         }
         let bytes = space.len().min(there as usize);
         if bytes == 0 {
-            return Ok(Moved { bytes, ring_bell: self.tell_taken(taken) });
+            return Ok(Moved { bytes, ring_bell: self.publish_taken(taken) });
         }
         copy::take(self.area.ring(self.side.other()), taken, &mut space[..bytes]);
         let taken = taken.wrapping_add(bytes as u32);
         self.taken.store(taken, Ordering::Relaxed);
-        // Telling costs a fence, and more when the other waits. So it is done when we have nothing else to do, which is when
-        // the ring is found empty; but the other must not wait for room while there is much of it.
-        let untold = taken.wrapping_sub(self.taken_told.load(Ordering::Relaxed));
-        let ring_bell = untold >= self.capacity / TOLD_SHARE && self.tell_taken(taken);
+        // Publishing costs a fence, and more if the peer waits. So the reader publishes when it finds the
+        // ring empty and has nothing else to do. But the peer must not wait for room while much of the ring
+        // is free.
+        let unpublished = taken.wrapping_sub(self.taken_published.load(Ordering::Relaxed));
+        let ring_bell = unpublished >= self.capacity / PUBLISH_SHARE && self.publish_taken(taken);
         Ok(Moved { bytes, ring_bell })
     }
 
-    /// Copies in as much as there is room for. Never blocks.
+    /// Copies bytes into the ring, as many as there is room for. Never blocks or allocates. [`Broken`] if the
+    /// peer's position is impossible.
     #[inline]
     pub fn write(&self, bytes: &[u8]) -> Result<Moved, Broken> {
         let written = self.written.load(Ordering::Relaxed);
@@ -159,7 +164,7 @@ impl<A: Area> End<A> {
             taken = self.other().taken.0.load(Ordering::Acquire);
             let still = written.wrapping_sub(taken);
             if still > untaken {
-                return Err(Broken); // it goes backwards, or has taken more than there was
+                return Err(Broken); // the position goes backwards, or more bytes were taken than written
             }
             untaken = still;
             self.taken_by_other.store(taken, Ordering::Relaxed);
@@ -176,19 +181,20 @@ impl<A: Area> End<A> {
         Ok(Moved { bytes: count, ring_bell: self.wake_other(Wanted::Bytes) })
     }
 
-    /// Tells the other how much has been taken, as a read does that finds nothing. True when its bell is to be rung.
+    /// Publishes how much has been taken, as a read does that finds the ring empty. True if the caller must
+    /// ring the peer's bell.
     #[inline]
     #[must_use]
     pub fn tell(&self) -> bool {
-        self.tell_taken(self.taken.load(Ordering::Relaxed))
+        self.publish_taken(self.taken.load(Ordering::Relaxed))
     }
 
-    /// Whether a read or write would do something now. May be true in vain, when others are at it.
+    /// Whether a read or write would move bytes now. May be true in vain if another thread reads or writes.
     #[inline]
     pub fn is_ready(&self, wanted: Wanted) -> bool {
         let has_bytes =
             || self.other().written.0.load(Ordering::Relaxed) != self.taken.load(Ordering::Relaxed);
-        // What the other cannot mean counts as room: whoever writes finds it out.
+        // An impossible position counts as room: the next write reports it.
         let has_room = || {
             let taken = self.other().taken.0.load(Ordering::Relaxed);
             self.written.load(Ordering::Relaxed).wrapping_sub(taken) != self.capacity
@@ -200,60 +206,62 @@ impl<A: Area> End<A> {
         }
     }
 
-    /// Sleeps until there is what is wanted, at most for so long; perhaps shorter, and perhaps in vain. Not if it is over by
-    /// now, of which whoever ends it tells by [`wake_all`](Self::wake_all) afterwards.
+    /// Sleeps until what is wanted is there, for at most `at_most`. May return early and in vain. Returns at
+    /// once if `is_over` returns true. A thread that makes it true calls [`wake_all`](Self::wake_all)
+    /// afterwards.
     pub fn sleep(&self, wanted: Wanted, at_most: Duration, is_over: impl FnOnce() -> bool) {
         let sleep = &self.own().sleep.0;
-        // Before anything is looked at: who changes it later changes this as well.
+        // Read before any check: a later change to what is checked also changes this word.
         let signal = sleep.signal.load(Ordering::Acquire);
         if !self.announce(wanted, wanted.asleep()) && !is_over() {
             self.area.sleep(&sleep.signal, signal, at_most);
         }
     }
 
-    /// Has the bell rung, once, as soon as there is what is wanted. True when there is something already: then it may not be
-    /// rung for that.
+    /// Asks the peer to ring the bell once, as soon as what is wanted is there. True if it is there already:
+    /// then the bell may not be rung for it.
     #[inline]
     pub fn want_bell(&self, wanted: Wanted) -> bool {
         self.announce(wanted, wanted.by_bell())
     }
 
-    /// Whether the bell has not been rung since it was last wanted for this.
+    /// Whether the bell has not been rung since [`want_bell`](Self::want_bell) asked for it.
     #[inline]
     pub fn is_bell_wanted(&self, wanted: Wanted) -> bool {
         let bits = wanted.by_bell();
         self.own().sleep.0.wanted.load(Ordering::Relaxed) & bits == bits
     }
 
-    /// Wakes all that sleep on either side: there is something else that they should see.
+    /// Wakes all threads that sleep on either side, because of an event outside of the rings.
     pub fn wake_all(&self) {
-        for told in [self.own(), self.other()] {
-            told.sleep.0.signal.fetch_add(1, Ordering::Release);
-            self.area.wake(&told.sleep.0.signal);
+        for published in [self.own(), self.other()] {
+            published.sleep.0.signal.fetch_add(1, Ordering::Release);
+            self.area.wake(&published.sleep.0.signal);
         }
     }
 
-    /// Says what is wanted; true when it is there already. A bit that is left over wakes somebody in vain, once.
+    /// Announces what is wanted. True if it is there already. A bit left over wakes a thread in vain, once.
     fn announce(&self, wanted: Wanted, bits: u32) -> bool {
         self.own().sleep.0.wanted.fetch_or(bits, Ordering::Relaxed);
-        // sync: wanted-or-moved. Either this sees what the other has done, or the other sees what is wanted.
+        // sync: wanted-or-moved. Either this end sees the peer's move, or the peer sees what is wanted.
         fence(Ordering::SeqCst);
         self.is_ready(wanted)
     }
 
-    /// Tells how much has been taken, if the other has not been told. True when its bell is to be rung.
+    /// Publishes how much has been taken, unless it has been published. True if the caller must ring the
+    /// peer's bell.
     #[inline]
-    fn tell_taken(&self, taken: u32) -> bool {
-        if self.taken_told.load(Ordering::Relaxed) == taken {
+    fn publish_taken(&self, taken: u32) -> bool {
+        if self.taken_published.load(Ordering::Relaxed) == taken {
             return false;
         }
-        self.taken_told.store(taken, Ordering::Relaxed);
+        self.taken_published.store(taken, Ordering::Relaxed);
         // sync: bytes-taken
         self.own().taken.0.store(taken, Ordering::Release);
         self.wake_other(Wanted::Room)
     }
 
-    /// Wakes the other if it wants what it has just been told of. True when its bell is to be rung.
+    /// Wakes the peer if it waits for this move. True if the caller must ring the peer's bell.
     #[inline]
     fn wake_other(&self, moved: Wanted) -> bool {
         // sync: wanted-or-moved
@@ -274,18 +282,18 @@ impl<A: Area> End<A> {
     }
 
     #[inline]
-    fn own(&self) -> &Told {
-        self.area.control().told_by(self.side)
+    fn own(&self) -> &Published {
+        self.area.control().published_by(self.side)
     }
 
     #[inline]
-    fn other(&self) -> &Told {
-        self.area.control().told_by(self.side.other())
+    fn other(&self) -> &Published {
+        self.area.control().published_by(self.side.other())
     }
 }
 
-/// The other is told when this share of a ring has been taken.
-const TOLD_SHARE: u32 = 4;
+/// A reader publishes its position after it has taken this fraction (1/4) of a ring.
+const PUBLISH_SHARE: u32 = 4;
 
 #[cfg(test)]
 mod tests;

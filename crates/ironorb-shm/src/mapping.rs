@@ -1,7 +1,7 @@
-//! An area in memory that another process has mapped as well. All unsafe code of the crate is here.
+//! An area in memory that another process also maps. All unsafe code of the crate is here.
 //!
-//! The memory is a `memfd` that is sealed against shrinking (`F_SEAL_SHRINK`): no access within its size can fault, whatever
-//! the other process does to it. Pages that nobody has written cost nothing.
+//! The memory is a `memfd` that is sealed against shrinking (`F_SEAL_SHRINK`). So no access within its size
+//! can fault, whatever the other process does to it. Pages that were never written cost nothing.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -18,49 +18,52 @@ use crate::RING_BYTES;
 use crate::area::{Area, CONTROL_BYTES, Control, Side};
 use crate::sync::{AtomicU32, AtomicUsize};
 
-/// Shared memory, until it is dropped.
+/// Shared memory, mapped until this value is dropped.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     ring_bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, which unmaps it when it is dropped; what it lends are references to
-// atomics, with the lifetime of the value, and atomics may be used by many threads.
+// SAFETY: the mapping belongs to this value alone, which unmaps it when it is dropped. It lends only
+// references to atomics, with the lifetime of the value, and threads may share atomics.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives access to atomics only.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Makes memory with two rings of so many bytes, and what another process needs to map it.
+    /// Creates memory with two rings of `ring_bytes` bytes each. Returns it with the descriptor that another
+    /// process needs to map it. An error if the size is not a power of two within
+    /// [`RING_BYTES`](crate::RING_BYTES), or if a system call fails.
     pub fn create(ring_bytes: usize) -> io::Result<(Mapping, OwnedFd)> {
         if !is_ring(ring_bytes) {
             return Err(refused("a ring has a power of two of bytes, from 4 KiB to 64 MiB"));
         }
         let memory = memfd_create("ironorb-rings", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, area_bytes(ring_bytes) as u64)?;
-        // Nobody may add seals either: one against writing would fail our own later mappings.
+        // `SEAL` forbids further seals: one against writing would make our own later mappings fail.
         fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Ok((Mapping::map(&memory, ring_bytes)?, memory))
     }
 
-    /// Maps memory that another process has made, if it is what it should be: of the right length, and never shorter.
+    /// Maps memory from another process. An error unless the size is valid, the memory has exactly that size,
+    /// and it is sealed against shrinking.
     pub fn open(memory: impl AsFd, ring_bytes: usize) -> io::Result<Mapping> {
         if !is_ring(ring_bytes) {
-            return Err(refused("a ring of no size that there is"));
+            return Err(refused("a ring whose size is not a power of two from 4 KiB to 64 MiB"));
         }
-        // Only a memfd has seals: pages of a file could be taken away, or make us wait.
+        // Only a memfd has seals. The pages of a file could be removed, or an access to them could block.
         let seals = fcntl_get_seals(&memory).map_err(|_| refused("memory that is not sealed"))?;
         if !seals.contains(SealFlags::SHRINK) {
             return Err(refused("memory that could become shorter"));
         }
         if u64::try_from(fstat(&memory)?.st_size) != Ok(area_bytes(ring_bytes) as u64) {
-            return Err(refused("memory of another length than was told"));
+            return Err(refused("memory of another length than announced"));
         }
         Mapping::map(&memory, ring_bytes)
     }
 
-    /// Maps a whole memfd of the right length that cannot shrink.
+    /// Maps a whole memfd that has the right length and cannot shrink.
     fn map(memory: impl AsFd, ring_bytes: usize) -> io::Result<Mapping> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the system chooses the address, so no memory in use is replaced.
@@ -75,17 +78,21 @@ impl Mapping {
 impl Area for Mapping {
     #[inline]
     fn control(&self) -> &Control {
-        // SAFETY: the mapping begins at a page, which is aligned enough; `Control` fits into its first CONTROL_BYTES (asserted
-        // beside it), which are mapped, readable and writable as long as `self` is, and cannot fault, the memory being sealed.
-        // It consists of atomics only, for which any bytes are valid and which the other process may change at any time.
+        // SAFETY: the mapping starts at a page, which is aligned enough. `Control` fits into its first
+        // CONTROL_BYTES (asserted beside it). These are mapped, readable and writable as long as `self`
+        // lives, and cannot fault because the memory is sealed. `Control` consists of atomics only, for which
+        // any bytes are valid and which the other process may change at any time.
         unsafe { self.start.cast::<Control>().as_ref() }
     }
 
     #[inline]
     fn ring(&self, writer: Side) -> &[AtomicUsize] {
         let offset = CONTROL_BYTES + self.ring_bytes * (writer as usize);
-        // SAFETY: `writer` is 0 or 1, so the ring ends within the mapping, whose length is `area_bytes`. Both terms of the
-        // offset are multiples of a word, and the mapping begins at a page. The rest as above.
+        // SAFETY: `writer` is 0 or 1, so the ring ends within the mapping, whose length is `area_bytes`. Both
+        // terms of the offset are multiples of a word, and the mapping starts at a page. The words are
+        // mapped, readable and writable as long as `self` lives, and cannot fault because the memory is
+        // sealed. They are atomics, for which any bytes are valid and which the other process may change at
+        // any time.
         unsafe {
             let first = self.start.add(offset).cast::<AtomicUsize>();
             std::slice::from_raw_parts(first.as_ptr(), self.ring_bytes / size_of::<usize>())
@@ -97,7 +104,8 @@ impl Area for Mapping {
             tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: at_most.subsec_nanos().into(),
         };
-        // Whatever ends it, the caller looks again. Not private: the other process wakes us.
+        // Whatever ends the wait, the caller checks again. Not a private futex, because the other process
+        // wakes it.
         let _ = futex::wait(word, futex::Flags::empty(), value, Some(&at_most));
     }
 
@@ -108,12 +116,13 @@ impl Area for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping that `map` made, of that length; all references into it have ended with `self`.
+        // SAFETY: this is the mapping that `map` created, with its length. All references into it have ended
+        // with `self`.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), area_bytes(self.ring_bytes)) };
     }
 }
 
-/// Bytes of the whole.
+/// The size of the whole mapping in bytes.
 fn area_bytes(ring_bytes: usize) -> usize {
     CONTROL_BYTES + 2 * ring_bytes
 }
@@ -182,13 +191,17 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_could_fault_or_is_not_what_was_told_is_refused() {
+    fn memory_that_could_fault_or_has_another_size_is_refused() {
         let why = |memory: &OwnedFd, ring_bytes| Mapping::open(memory, ring_bytes).unwrap_err().to_string();
         let (_, memory) = Mapping::create(RING).unwrap();
-        assert_eq!(why(&memory, 2 * RING), "memory of another length than was told");
-        assert_eq!(why(&memory, RING / 2), "memory of another length than was told");
+        assert_eq!(why(&memory, 2 * RING), "memory of another length than announced");
+        assert_eq!(why(&memory, RING / 2), "memory of another length than announced");
         for size in [0, 1, RING - 1, RING + 1, 128 << 20, usize::MAX, 1 << 63] {
-            assert_eq!(why(&memory, size), "a ring of no size that there is", "{size}");
+            assert_eq!(
+                why(&memory, size),
+                "a ring whose size is not a power of two from 4 KiB to 64 MiB",
+                "{size}"
+            );
             assert!(Mapping::create(size).is_err());
         }
         let made = |flags, bytes: usize| {
@@ -204,11 +217,11 @@ mod tests {
         assert_eq!(why(&file, RING), "memory that is not sealed");
         let (reader, _) = std::io::pipe().unwrap();
         assert_eq!(why(&reader.into(), RING), "memory that is not sealed");
-        // A seal against writing, which the other could set, fails the mapping and nothing else.
+        // A seal against writing, which the peer could set, makes the mapping fail and has no other effect.
         let readable = made(MemfdFlags::ALLOW_SEALING, area_bytes(RING));
         fcntl_add_seals(&readable, SealFlags::SHRINK | SealFlags::WRITE).unwrap();
         assert!(Mapping::open(&readable, RING).is_err());
-        // Ours cannot be sealed by whoever gets it.
+        // The peer that receives our memory cannot seal it.
         assert!(fcntl_add_seals(&memory, SealFlags::WRITE).is_err());
         assert!(ftruncate(&memory, 0).is_err());
     }

@@ -1,5 +1,6 @@
-//! How a server hands shared memory to a client: the first and only thing that it sends over the socket of a connection,
-//! as soon as it has accepted it. It asks nothing, so it never waits for a client.
+//! How a server passes shared memory to a client. The offer is the only message on the socket of a
+//! connection, and the server sends it as soon as it has accepted the connection. The server waits for
+//! nothing from the client.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -12,14 +13,14 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// What a server tells of the memory that comes along.
+/// The server's description of the memory that it passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
-    /// Bytes of each of the two rings.
+    /// The size of each of the two rings in bytes.
     pub ring_bytes: u32,
 }
 
-/// Bytes that are no offer.
+/// The error for bytes that are not an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusedOffer;
 
@@ -38,12 +39,12 @@ impl From<RefusedOffer> for io::Error {
 }
 
 const MAGIC: [u8; 8] = *b"IronRing";
-/// Of the layout of the area and the protocol of its ends.
+/// The version of the area's layout and of the protocol of its ends.
 const VERSION: u32 = 1;
 const BYTES: usize = 16;
 
 impl Offer {
-    /// As it is sent, in the byte order of the machine that both are on.
+    /// The bytes on the socket, in the byte order of the machine that both processes run on.
     pub fn to_bytes(self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -52,7 +53,7 @@ impl Offer {
         bytes
     }
 
-    /// Reads one. Whether there are rings of this size is for the memory itself to say.
+    /// Parses an offer. Does not check the size of the rings; [`Mapping::open`](crate::Mapping::open) does.
     pub fn parse(bytes: &[u8]) -> Result<Offer, RefusedOffer> {
         let (magic, rest) = bytes.split_first_chunk::<8>().ok_or(RefusedOffer)?;
         let (version, rest) = rest.split_first_chunk::<4>().ok_or(RefusedOffer)?;
@@ -63,7 +64,8 @@ impl Offer {
         Ok(Offer { ring_bytes: u32::from_ne_bytes(ring_bytes) })
     }
 
-    /// Sends it with its memory over a new connection. Never blocks: there is room for so little.
+    /// Sends the offer and its memory over a new connection. Never blocks, because a new connection has room
+    /// for 16 bytes.
     pub fn send(self, socket: impl AsFd, memory: impl AsFd) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -77,9 +79,10 @@ impl Offer {
         }
     }
 
-    /// Receives one that has come, and its memory. Never blocks; an error also when nothing has come.
+    /// Receives an offer and its memory. Never blocks: an error if none has arrived, or if the bytes are not
+    /// an offer with memory.
     pub fn receive(socket: impl AsFd) -> io::Result<(Offer, OwnedFd)> {
-        // Room for one descriptor: what else somebody sends is closed by the system.
+        // Room for one descriptor. The system closes any further ones.
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut bytes = [0; BYTES];
@@ -128,7 +131,8 @@ mod tests {
             assert_eq!(Offer::parse(&other), Err(RefusedOffer), "{at}");
         }
         assert_eq!(Offer::parse(&[&whole[..], &[0]].concat()), Err(RefusedOffer));
-        // Without memory, in pieces, with the end of the connection, and with memory that comes with other bytes.
+        // Without memory, in pieces, at the end of the connection, and with memory that comes with other
+        // bytes.
         for bytes in [&whole[..], &whole[..7], b"", b"GIOP\x01\x02\x01\x05\0\0\0\0    "] {
             let (mut server, client) = UnixStream::pair().unwrap();
             server.write_all(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What the protocol is made of: the language's atomics, or the model checker's.
+//! The atomics of the protocol: those of the standard library, or those of the model checker.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::area::Heap;
 
-/// Two ends over one area, whose positions soon go round.
+/// Two ends over one area, whose positions wrap around soon.
 #[cfg(not(loom))]
 type Shared = std::sync::Arc<Heap>;
 #[cfg(loom)]
@@ -33,7 +33,7 @@ fn pair(words: usize, position: u32) -> (End<Shared>, End<Shared>) {
     (End::at(area.clone(), Side::Server, position), End::at(area, Side::Client, position))
 }
 
-/// Writes everything and sleeps while there is no room.
+/// Writes everything, and sleeps while there is no room.
 fn write_all(end: &End<Shared>, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         match end.write(bytes).unwrap().bytes {
@@ -43,7 +43,7 @@ fn write_all(end: &End<Shared>, mut bytes: &[u8]) {
     }
 }
 
-/// Reads so much and sleeps while there is nothing.
+/// Reads until `space` is full, and sleeps while there is nothing to read.
 fn read_all(end: &End<Shared>, space: &mut [u8]) {
     let mut filled = 0;
     while filled < space.len() {
@@ -56,7 +56,7 @@ fn read_all(end: &End<Shared>, space: &mut [u8]) {
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Small enough for an interpreter.
+/// Few enough rounds for an interpreter.
 #[cfg(not(loom))]
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 2000 };
 
@@ -87,7 +87,7 @@ mod plain {
     }
 
     #[test]
-    fn no_more_goes_in_than_there_is_room_for() {
+    fn a_write_moves_no_more_than_there_is_room_for() {
         let (a, b) = pair(2, u32::MAX - 3);
         assert!(!a.is_ready(Wanted::Bytes) && a.is_ready(Wanted::Room) && a.is_ready(Wanted::Any));
         assert_eq!(a.write(&[1; 100]).unwrap().bytes, 2 * WORD);
@@ -102,7 +102,7 @@ mod plain {
     }
 
     #[test]
-    fn both_ways_at_once_with_threads_that_sleep() {
+    fn both_directions_at_once_with_threads_that_sleep() {
         let (a, b) = pair(4, u32::MAX - 100);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -126,7 +126,7 @@ mod plain {
     fn the_bell_is_asked_for_once_for_each_time_it_was_wanted() {
         let (a, b) = pair(2, 0);
         assert!(!a.write(&[1]).unwrap().ring_bell);
-        assert!(b.want_bell(Wanted::Bytes)); // there is something already
+        assert!(b.want_bell(Wanted::Bytes)); // there are bytes already
         assert!(a.write(&[2]).unwrap().ring_bell);
         assert!(!b.is_bell_wanted(Wanted::Bytes));
         assert!(!a.write(&[3]).unwrap().ring_bell);
@@ -153,13 +153,13 @@ mod plain {
         });
     }
 
-    /// What one end may find written by the other.
-    fn told(area: &Heap) -> &crate::area::Told {
-        area.control().told_by(Side::Client)
+    /// The words that the client publishes and the server reads.
+    fn published(area: &Heap) -> &crate::area::Published {
+        area.control().published_by(Side::Client)
     }
 
     #[test]
-    fn positions_that_cannot_be_are_found_out_and_nothing_else_happens() {
+    fn impossible_positions_are_reported_and_nothing_else_happens() {
         let capacity = 4 * WORD as u32;
         for position in [0, u32::MAX - 5] {
             let fresh = || {
@@ -170,26 +170,26 @@ mod plain {
             // Written: more than the ring holds, or less than before.
             for ahead in [capacity + 1, capacity + 7, u32::MAX / 2, u32::MAX] {
                 let (end, area) = fresh();
-                told(&area).written.0.store(position.wrapping_add(ahead), Ordering::Relaxed);
+                published(&area).written.0.store(position.wrapping_add(ahead), Ordering::Relaxed);
                 assert_eq!(end.read(&mut space), Err(Broken), "{ahead}");
             }
             let (end, area) = fresh();
-            told(&area).written.0.store(position.wrapping_add(9), Ordering::Relaxed);
+            published(&area).written.0.store(position.wrapping_add(9), Ordering::Relaxed);
             assert_eq!(end.read(&mut space[..4]).unwrap().bytes, 4);
-            told(&area).written.0.store(position.wrapping_add(8), Ordering::Relaxed);
+            published(&area).written.0.store(position.wrapping_add(8), Ordering::Relaxed);
             assert_eq!(end.read(&mut space), Err(Broken));
-            // Taken: more than there was, or less than before.
+            // Taken: more than was written, or less than before.
             for ahead in [5, capacity, u32::MAX / 2, u32::MAX] {
                 let (end, area) = fresh();
                 assert_eq!(end.write(&[7; 4]).unwrap().bytes, 4);
-                told(&area).taken.0.store(position.wrapping_add(ahead), Ordering::Relaxed);
+                published(&area).taken.0.store(position.wrapping_add(ahead), Ordering::Relaxed);
                 assert_eq!(end.write(&[7; 100]), Err(Broken), "{ahead}");
             }
         }
     }
 
     #[test]
-    fn whatever_another_writes_no_more_comes_than_the_ring_holds() {
+    fn a_hostile_peer_cannot_make_a_read_exceed_the_ring() {
         let area = Shared::new(Heap::new(4, 0));
         let end = End::new(area.clone(), Side::Server);
         let stop = std::sync::atomic::AtomicBool::new(false);
@@ -198,13 +198,13 @@ mod plain {
                 let mut seed = 1u32;
                 while !stop.load(Ordering::Relaxed) {
                     seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    let told =
-                        area.control().told_by(if seed & 64 == 0 { Side::Server } else { Side::Client });
+                    let published =
+                        area.control().published_by(if seed & 64 == 0 { Side::Server } else { Side::Client });
                     match seed % 5 {
-                        0 => told.written.0.store(seed >> 20, Ordering::Relaxed),
-                        1 => told.taken.0.store(seed >> 20, Ordering::Relaxed),
-                        2 => told.sleep.0.wanted.store(seed >> 16, Ordering::Relaxed),
-                        3 => told.sleep.0.signal.store(seed, Ordering::Relaxed),
+                        0 => published.written.0.store(seed >> 20, Ordering::Relaxed),
+                        1 => published.taken.0.store(seed >> 20, Ordering::Relaxed),
+                        2 => published.sleep.0.wanted.store(seed >> 16, Ordering::Relaxed),
+                        3 => published.sleep.0.signal.store(seed, Ordering::Relaxed),
                         _ => area.ring(Side::Client)[seed as usize >> 30]
                             .store(seed as usize, Ordering::Relaxed),
                     }
@@ -222,7 +222,7 @@ mod plain {
     }
 }
 
-/// Every order in which two threads' steps can come, up to a number of switches.
+/// Every order of the steps of two threads, up to a number of switches.
 #[cfg(loom)]
 mod model {
     use loom::sync::Notify;
@@ -238,7 +238,7 @@ mod model {
     }
 
     #[test]
-    fn bytes_come_in_order_round_the_ring_and_nobody_sleeps_for_ever() {
+    fn bytes_arrive_in_order_around_the_ring_and_no_thread_sleeps_forever() {
         check(|| {
             let (a, b) = pair(1, u32::MAX - 3);
             let writer = thread::spawn(move || write_all(&a, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]));
@@ -266,7 +266,7 @@ mod model {
     }
 
     #[test]
-    fn a_request_and_its_answer() {
+    fn a_request_and_its_reply() {
         check(|| {
             let (a, b) = pair(1, 0);
             let server = thread::spawn(move || {
@@ -283,7 +283,7 @@ mod model {
     }
 
     #[test]
-    fn a_bell_is_rung_unless_there_was_something_already() {
+    fn a_bell_is_rung_unless_bytes_are_there_already() {
         check(|| {
             let (a, b) = pair(1, 0);
             let bell = loom::sync::Arc::new(Notify::new());
@@ -309,7 +309,7 @@ mod model {
     }
 
     #[test]
-    fn who_sleeps_when_it_is_over_is_woken() {
+    fn a_thread_that_sleeps_at_the_end_is_woken() {
         check(|| {
             let (a, b) = pair(1, 0);
             let over = loom::sync::Arc::new(AtomicBool::new(false));
