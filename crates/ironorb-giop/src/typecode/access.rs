@@ -1,20 +1,20 @@
-//! What a TypeCode tells about its type: the operations of the standard's `TypeCode` (CORBA 3.3 part 1, 8.11.1).
+//! The operations of the standard's `TypeCode`: questions about a type (CORBA 3.3 part 1, 8.11.1).
 
 use std::fmt;
 
 use super::node::{Members, Shape, TypeRef};
 use super::{TcKind, TypeCode, ValueModifier, Visibility};
 
-/// A question that does not fit the type.
+/// The error for a question that does not fit the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeCodeError {
     /// The operation is not for this kind: the standard's `BadKind`.
     BadKind(TcKind),
     /// The index is not below the number of members: the standard's `Bounds`.
     Bounds {
-        /// What was asked for.
+        /// The index that was asked for.
         index: u32,
-        /// How many there are.
+        /// The number of members.
         count: u32,
     },
 }
@@ -35,24 +35,24 @@ impl std::error::Error for TypeCodeError {}
 use TypeCodeError::{BadKind, Bounds};
 
 impl TypeCode {
-    /// The kind. Of a type that is still to be built ([`TypeCode::recursive`]) it is [`TcKind::Null`].
+    /// The kind. [`TcKind::Null`] for a type that is not built yet ([`TypeCode::recursive`]).
     pub fn kind(&self) -> TcKind {
         self.as_type_ref().kind()
     }
 
-    /// The repository id; empty if the sender left it out. References, structs, unions, enums, typedefs,
-    /// exceptions, values, value boxes, native types and interfaces of all sorts have one.
+    /// The repository id; empty if the sender omitted it. Object references, structs, unions, enums,
+    /// typedefs, exceptions, values, value boxes, native types and all sorts of interfaces have one.
     pub fn id(&self) -> Result<&str, TypeCodeError> {
         self.id_and_name().map(|(id, _)| id)
     }
 
-    /// The simple name; empty if the sender left it out. Kinds as for [`TypeCode::id`].
+    /// The simple name; empty if the sender omitted it. For the kinds that [`TypeCode::id`] lists.
     pub fn name(&self) -> Result<&str, TypeCodeError> {
         self.id_and_name().map(|(_, name)| name)
     }
 
-    /// How many members a struct, exception, union, enum or value has. A union counts a case with two labels
-    /// twice.
+    /// The number of members of a struct, exception, union, enum or value. A union counts a case with two
+    /// labels twice.
     pub fn member_count(&self) -> Result<u32, TypeCodeError> {
         match self.shape() {
             Shape::Enum { enumerators, .. } => Ok(enumerators.len() as u32),
@@ -75,8 +75,8 @@ impl TypeCode {
         member(members(self.shape())?, index).map(|(_, member)| member.to_type_code())
     }
 
-    /// The label of a case of a union, as a number; `None` for the default case. Characters are their code,
-    /// booleans 0 and 1, enumerators their position, labels of `unsigned long long` their bits.
+    /// The label of a union's case as a number; `None` for the default case. Characters are their codes,
+    /// booleans 0 and 1, enumerators their positions, and labels of `unsigned long long` their bits.
     pub fn member_label(&self, index: u32) -> Result<Option<i64>, TypeCodeError> {
         match self.shape() {
             Shape::Union { default, cases, .. } => {
@@ -98,7 +98,7 @@ impl TypeCode {
         }
     }
 
-    /// The type that a union switches on.
+    /// The type of a union's discriminator.
     pub fn discriminator_type(&self) -> Result<TypeCode, TypeCodeError> {
         match self.shape() {
             Shape::Union { discriminator, .. } => Ok(discriminator.to_type_code()),
@@ -106,7 +106,7 @@ impl TypeCode {
         }
     }
 
-    /// Which case of a union is its default; the standard's -1 is `None`.
+    /// The index of a union's default case; `None` for the standard's -1.
     pub fn default_index(&self) -> Result<Option<u32>, TypeCodeError> {
         match self.shape() {
             Shape::Union { default, .. } => Ok(default),
@@ -114,7 +114,7 @@ impl TypeCode {
         }
     }
 
-    /// The length of an array, the bound of a string or sequence; 0 is no bound.
+    /// The length of an array, or the bound of a string or sequence; 0 means no bound.
     pub fn length(&self) -> Result<u32, TypeCodeError> {
         match self.shape() {
             Shape::String { bound } | Shape::WString { bound } | Shape::Sequence { bound, .. } => Ok(bound),
@@ -123,7 +123,8 @@ impl TypeCode {
         }
     }
 
-    /// The type of the elements of a sequence or array, of what a typedef names, or of what a value box holds.
+    /// The element type of a sequence or array, the type behind a typedef, or the content type of a value
+    /// box.
     pub fn content_type(&self) -> Result<TypeCode, TypeCodeError> {
         match self.shape() {
             Shape::Sequence { element: content, .. }
@@ -134,7 +135,7 @@ impl TypeCode {
         }
     }
 
-    /// How many decimal digits a `fixed` has, 1 to 31.
+    /// The number of decimal digits of a `fixed`, 1 to 31.
     pub fn fixed_digits(&self) -> Result<u16, TypeCodeError> {
         match self.shape() {
             Shape::Fixed { digits, .. } => Ok(digits),
@@ -142,7 +143,7 @@ impl TypeCode {
         }
     }
 
-    /// How many of a `fixed`'s digits are after the point; negative for trailing zeros before it.
+    /// How many digits of a `fixed` are after the point; negative for trailing zeros before it.
     pub fn fixed_scale(&self) -> Result<i16, TypeCodeError> {
         match self.shape() {
             Shape::Fixed { scale, .. } => Ok(scale),
@@ -150,7 +151,7 @@ impl TypeCode {
         }
     }
 
-    /// How a value type was declared.
+    /// The modifier in the declaration of a value type.
     pub fn type_modifier(&self) -> Result<ValueModifier, TypeCodeError> {
         match self.shape() {
             Shape::Value { modifier, .. } => Ok(modifier),
@@ -158,7 +159,7 @@ impl TypeCode {
         }
     }
 
-    /// The value type with state that a value type inherits from.
+    /// The value type with state that a value type inherits from, if any.
     pub fn concrete_base_type(&self) -> Result<Option<TypeCode>, TypeCodeError> {
         match self.shape() {
             Shape::Value { base, .. } => Ok(base.map(TypeRef::to_type_code)),

@@ -1,7 +1,8 @@
-//! TypeCodes made at run time: the standard's `create_…_tc` operations of the ORB (CORBA 3.3 part 1, 8.11.3).
+//! TypeCodes that are created at run time: the standard's `create_…_tc` operations of the ORB (CORBA 3.3 part
+//! 1, 8.11.3).
 //!
-//! They need no ORB here. A type that contains itself is made with [`TypeCode::recursive`]: a placeholder by its
-//! repository id, which the type of that id takes the place of when it is made around it.
+//! They need no ORB here. [`TypeCode::recursive`] creates a placeholder for a type inside itself, by its
+//! repository id. When the type with that id is created around the placeholder, it replaces the placeholder.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,18 +15,18 @@ use crate::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use crate::fixed::{DIGITS_MAX, is_legal};
 use crate::minor::{MinorCode, OMG_VMCID};
 
-/// A case of a union to be made.
+/// A case of a union that is to be created.
 #[derive(Debug, Clone)]
 pub struct UnionCase {
     /// The label as a number (see [`TypeCode::member_label`]); `None` for the default case.
     pub label: Option<i64>,
-    /// The member's name; cases that follow each other with one name and type are labels of one member.
+    /// The member's name. Adjacent cases with one name and type are labels of one member.
     pub name: String,
     /// The member's type.
     pub type_code: TypeCode,
 }
 
-/// A state member of a value type to be made.
+/// A state member of a value type that is to be created.
 #[derive(Debug, Clone)]
 pub struct ValueMember {
     /// Its name.
@@ -36,14 +37,14 @@ pub struct ValueMember {
     pub visibility: Visibility,
 }
 
-/// Why a TypeCode cannot be made.
+/// Why a TypeCode cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadType {
-    /// A name is no IDL identifier.
+    /// A name is not an IDL identifier.
     Name,
-    /// An id has no format, which stands before its first colon.
+    /// A repository id has no format before its first colon.
     Id,
-    /// Two members have one name; case does not count.
+    /// Two members have the same name, ignoring case.
     DuplicateName,
     /// A type of this kind cannot be inside another.
     Content(TcKind),
@@ -51,13 +52,13 @@ pub enum BadType {
     Discriminator(TcKind),
     /// A label is not a value of the discriminator's type.
     Label(i64),
-    /// Two cases have one label, or there are two default cases.
+    /// Two cases have the same label, or there are two default cases.
     DuplicateLabel,
-    /// A `fixed` has 1 to 31 digits, and no more of them after the point.
+    /// A `fixed` must have 1 to 31 digits, and at most as many after the point.
     Digits,
     /// The type would contain itself in a way that has no finite values.
     Recursion,
-    /// Types lie over one another deeper than the limit of 128.
+    /// Types are nested deeper than the limit of 128.
     TooDeep,
 }
 
@@ -80,7 +81,7 @@ impl fmt::Display for BadType {
 
 impl std::error::Error for BadType {}
 
-/// The exceptions and minor codes that the standard gives to the operations of the ORB.
+/// The exceptions and minor codes that the standard specifies for the operations of the ORB.
 impl From<BadType> for SystemException {
     #[cold]
     fn from(error: BadType) -> Self {
@@ -112,7 +113,8 @@ impl TypeCode {
         one(Node::Simple(TypeDef::WString { bound }))
     }
 
-    /// A decimal number of 1 to 31 digits, of which `scale` are after the point; as many zeros may be before it.
+    /// A decimal number of 1 to 31 digits, of which `scale` are after the point. A negative scale means as
+    /// many zeros before it.
     pub fn create_fixed(digits: u16, scale: i16) -> Result<TypeCode, BadType> {
         if !is_legal(digits, scale) {
             return Err(BadType::Digits);
@@ -135,7 +137,8 @@ impl TypeCode {
     /// A `typedef`.
     pub fn create_alias(id: &str, name: &str, original: &TypeCode) -> Result<TypeCode, BadType> {
         let (id, name) = named(id, name)?;
-        // `typedef native` and of an interface are IDL; the rest is checked where the alias is used.
+        // IDL allows a typedef of a native type and of an interface. Everything else is checked where the
+        // alias is used.
         if !matches!(original.kind(), TcKind::Native) {
             content(original)?;
         }
@@ -213,7 +216,7 @@ impl TypeCode {
         enclose(Node::union(id, name, discriminator, default, members.into()))
     }
 
-    /// A value type. Its base, if any, is one with state.
+    /// A value type. Its base, if any, is a value type with state.
     pub fn create_value(
         id: &str,
         name: &str,
@@ -271,12 +274,14 @@ impl TypeCode {
         Ok(one(Node::Named { kind, id, name }))
     }
 
-    /// Types that contain one another, each made with placeholders ([`TypeCode::recursive`]) where it means another of
-    /// them or itself: the same types with the placeholders replaced, in order. The standard has no operation for it;
-    /// made one around the other such types would grow with the number of ways through them.
+    /// A group of types that contain one another. Each was created with placeholders
+    /// ([`TypeCode::recursive`]) for itself and for other types of the group. Returns the types in order,
+    /// with the placeholders replaced. The standard has no such operation. If such types were created one
+    /// around the other, their size would grow with the number of paths through them.
     ///
-    /// Of types with one id placeholders mean the first. Those of other ids stay what they are. [`BadType::Recursion`]
-    /// if one of the types contains itself in a way that has no finite values.
+    /// If several types have one id, placeholders with that id stand for the first. Placeholders with other
+    /// ids stay. [`BadType::Recursion`] if one of the types contains itself in a way that has no finite
+    /// values.
     pub fn create_group(types: &[TypeCode]) -> Result<Vec<TypeCode>, BadType> {
         if types.is_empty() {
             return Ok(Vec::new());
@@ -294,11 +299,11 @@ impl TypeCode {
         Ok((0..types.len() as u32).map(at).collect())
     }
 
-    /// Stands for the struct, exception, union or value with this id inside its own members. The standard's
-    /// `create_recursive_tc`.
+    /// A placeholder for the struct, exception, union or value with this id, for use inside its own members.
+    /// The standard's `create_recursive_tc`.
     ///
-    /// Until the type of this id has been made around it, a type with it inside can be sent nowhere, and is equal
-    /// to none.
+    /// Until the type with this id has been created around it, a type that contains the placeholder cannot be
+    /// sent and equals no other type.
     pub fn recursive(id: &str) -> Result<TypeCode, BadType> {
         let (id, _) = named(id, "")?;
         if id.is_empty() {
@@ -312,7 +317,7 @@ fn one(node: Node) -> TypeCode {
     Arena::seal(vec![node], Child::Here(0))
 }
 
-/// Makes the type of a node, into which placeholders of its id lead back.
+/// Creates the type of a node. Placeholders with its id lead back to it.
 fn enclose(node: Node) -> Result<TypeCode, BadType> {
     let shell = one(node);
     if !shell.as_type_ref().is_open() {
@@ -356,7 +361,7 @@ fn named(id: &str, name: &str) -> Result<(Box<str>, Box<str>), BadType> {
     Ok((id.into(), name.into()))
 }
 
-/// Names may be left out; what is there is an identifier.
+/// Names may be empty. Any other name is an identifier.
 fn check_name(name: &str) -> Result<(), BadType> {
     let mut chars = name.chars();
     let legal = chars.next().is_none_or(|first| first.is_ascii_alphabetic() || first == '_')
@@ -375,7 +380,7 @@ fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), BadType> {
     Ok(())
 }
 
-/// The labels that a union can have that switches on a type of this shape.
+/// The labels of a union whose discriminator has this shape.
 pub(crate) fn labels(switch: Shape<'_>) -> Option<std::ops::RangeInclusive<i64>> {
     Some(match switch {
         Shape::Enum { enumerators, .. } => 0..=enumerators.len() as i64 - 1,

@@ -1,9 +1,9 @@
 //! `equal` and `equivalent` (CORBA 3.3 part 1, 8.11.1).
 //!
-//! Recursive types are infinite trees, and a TypeCode that a peer made of repeats can be a tree of 2^1000
-//! nodes. Both are compared as what they are, finite graphs: once two nodes have been compared, or are about
-//! to be, they are taken for the same, and so is all that is the same as either. Each comparison joins two
-//! sets of nodes that were apart, so there are no more comparisons than nodes.
+//! Recursive types are infinite trees, and a TypeCode in which a peer repeats types can be a tree of 2^1000
+//! nodes. So types are compared as the finite graphs that they are. Once two nodes have been compared, or are
+//! about to be, they count as the same, and so do all nodes that are the same as either. Each comparison
+//! joins two separate sets of nodes, so there are no more comparisons than nodes.
 
 use std::collections::HashMap;
 
@@ -12,15 +12,15 @@ use super::node::{Members, Shape, TypeKey, TypeRef};
 use crate::probe::{self, Stage};
 
 impl TypeCode {
-    /// True when values of both have the same form: typedefs do not count, names do not count, and where both
-    /// types have repository ids these alone decide. It is what extraction from an [`Any`](crate::Any) asks.
+    /// Whether values of both types have the same form. Typedefs and names do not count. Where both types
+    /// have repository ids, only these count. Extraction from an [`Any`](crate::Any) uses this relation.
     pub fn equivalent(&self, other: &TypeCode) -> bool {
         let _probe = probe::enter(Stage::TypeCode);
         compare(self.as_type_ref(), other.as_type_ref(), Rule::Equivalent)
     }
 }
 
-/// The standard's `equal`: everything is the same, ids, names and typedefs included.
+/// The standard's `equal`: everything is equal, including ids, names and typedefs.
 impl PartialEq for TypeCode {
     fn eq(&self, other: &Self) -> bool {
         compare(self.as_type_ref(), other.as_type_ref(), Rule::Equal)
@@ -42,7 +42,8 @@ fn compare<'a>(a: TypeRef<'a>, b: TypeRef<'a>, rule: Rule) -> bool {
 
 struct Comparison<'a> {
     rule: Rule,
-    /// Pairs whose parts are still to be compared. Not a recursion: a path through a graph can be long.
+    /// Pairs whose parts are still to be compared. A list instead of recursion, because a path through a
+    /// graph can be long.
     work: Vec<(TypeRef<'a>, TypeRef<'a>)>,
     same: Same,
 }
@@ -57,7 +58,7 @@ impl<'a> Comparison<'a> {
         true
     }
 
-    /// Compares what can be told at once; types with parts are left for later.
+    /// Compares two types without their parts, which are compared later.
     fn pair(&mut self, mut a: TypeRef<'a>, mut b: TypeRef<'a>) -> bool {
         if self.rule == Rule::Equivalent {
             (a, b) = (a.resolved(), b.resolved());
@@ -120,12 +121,12 @@ impl<'a> Comparison<'a> {
                     (None, None) => true,
                     _ => false,
                 };
-                // One peer has public and private the wrong way round, so equivalence does not ask.
+                // One known ORB swaps public and private, so equivalence ignores them.
                 let visible = self.rule == Rule::Equivalent
                     || (c.len() == d.len() && (0..c.len()).all(|i| c.visibility(i) == d.visibility(i)));
                 m == n && bases && visible && self.members(c, d)
             }
-            // Named types without parts: their ids and names have been compared where they count.
+            // Named types without parts. Their ids and names have been compared where they count.
             (S::Named { .. }, S::Named { .. }) => true,
             _ => false,
         }
@@ -139,7 +140,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Sets of types that are taken for the same.
+/// Sets of types that count as the same.
 #[derive(Default)]
 struct Same {
     numbers: HashMap<TypeKey, usize>,
@@ -147,7 +148,7 @@ struct Same {
 }
 
 impl Same {
-    /// Puts two types into one set; false if they are there already.
+    /// Joins the sets of two types. False if they are one set already.
     fn join(&mut self, a: TypeKey, b: TypeKey) -> bool {
         if a == b {
             return false;
@@ -164,7 +165,7 @@ impl Same {
             parents.len() - 1
         });
         while parents[at] != at {
-            parents[at] = parents[parents[at]]; // halves the way for the next
+            parents[at] = parents[parents[at]]; // halves the path for the next search
             at = parents[at];
         }
         at

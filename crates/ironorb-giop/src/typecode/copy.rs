@@ -1,4 +1,4 @@
-//! Types made from others, node by node: the compact form, and types that close a recursion.
+//! Types created from other types, node by node: the compact form, and types that close a recursion.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use super::read::basic;
 use super::{TypeCode, TypeDef};
 
 impl TypeCode {
-    /// The same type without names of types, members and enumerators, which are for people; ids and typedefs stay. The
-    /// standard's `get_compact_typecode`.
+    /// This type without the names of types, members and enumerators, which are only for human readers. Ids
+    /// and typedefs stay. The standard's `get_compact_typecode`.
     #[must_use]
     pub fn compact(&self) -> TypeCode {
         let mut copying = Copying { names: false, ..Copying::default() };
@@ -18,15 +18,15 @@ impl TypeCode {
     }
 }
 
-/// Copies the graph of a type into one arena. A list of work instead of recursion: a path can be as long as there
-/// are types.
+/// Copies the graph of a type into one arena. Uses a work list instead of recursion, because a path can be as
+/// long as there are types.
 pub(super) struct Copying<'a> {
     pub(super) nodes: Vec<Node>,
     numbers: HashMap<TypeKey, u32>,
     work: Vec<(u32, TypeRef<'a>)>,
     /// Whether names are copied.
     names: bool,
-    /// Placeholders of these ids become those nodes, and only types with placeholders inside are copied.
+    /// Placeholders with these ids become these nodes. Only types that contain placeholders are copied.
     binding: Option<HashMap<&'a str, u32>>,
 }
 
@@ -37,8 +37,8 @@ impl Default for Copying<'_> {
 }
 
 impl<'a> Copying<'a> {
-    /// A copying whose first nodes are the types that placeholders with these ids mean, in order; the caller fills
-    /// them in. An empty id is that of no placeholder.
+    /// A copier whose first nodes are the types that placeholders with these ids stand for, in order. The
+    /// caller fills them in. No placeholder has an empty id.
     pub(super) fn binding(ids: impl Iterator<Item = &'a str>) -> Self {
         let mut copying = Copying::default();
         let mut binding = HashMap::new();
@@ -52,7 +52,7 @@ impl<'a> Copying<'a> {
         copying
     }
 
-    /// The copy of a type, which may have to wait for [`Copying::run`].
+    /// The copy of a type. [`Copying::run`] may have to fill it in.
     pub(super) fn import(&mut self, ty: TypeRef<'a>) -> Child {
         let shape = ty.shape();
         if let Shape::Basic(kind) = shape
@@ -79,7 +79,7 @@ impl<'a> Copying<'a> {
         Child::Here(number)
     }
 
-    /// Copies all that was imported and what it is made of.
+    /// Copies all imported types and their parts.
     pub(super) fn run(&mut self) {
         while let Some((index, ty)) = self.work.pop() {
             let node = self.node(ty.shape());
@@ -87,7 +87,7 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Fills in a node that stands for a type, whatever that type's own binding.
+    /// Fills in a node for a type, whatever placeholder the type itself is bound to.
     pub(super) fn fill(&mut self, index: u32, ty: TypeRef<'a>) {
         self.work.push((index, ty));
     }

@@ -1,18 +1,19 @@
-//! Types as the generator writes them: plain constant data.
+//! Types as generated code describes them: plain constant data.
 
 use std::fmt;
 
 use super::TypeCode;
 
-/// A description of an IDL type that a compiler can write as a `static`.
+/// A description of an IDL type that generated code can hold as a `static`.
 ///
-/// It holds only `'static` references and nothing that changes, so statics may refer to each other in cycles
-/// (a recursive struct to itself) and anonymous types may be written in place. [`TypeCode`] is made from it
-/// without a copy. The generator writes one beside each generated type, as the standard's `_tc_` constants.
+/// It has only `'static` references and no interior mutability. So statics may refer to each other in cycles
+/// (a recursive struct to itself), and anonymous types may be written in place. A [`TypeCode`] refers to it
+/// without a copy. The code generator writes one beside each generated type, like the standard's `_tc_`
+/// constants.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)] // the fields of all variants are those of the standard's TypeCode parameters
 pub enum TypeDef {
-    /// No type: what an empty `any` holds.
+    /// No type: the type of an empty `any`.
     Null,
     /// The result of an operation that has none.
     Void,
@@ -46,7 +47,7 @@ pub enum TypeDef {
     Any,
     /// `CORBA::TypeCode`
     TypeCode,
-    /// `Principal`, which GIOP 1.0 has and nothing else uses.
+    /// `Principal`, which only GIOP 1.0 uses.
     Principal,
     /// `string`; bound 0 means none.
     String { bound: u32 },
@@ -56,7 +57,7 @@ pub enum TypeDef {
     Fixed { digits: u16, scale: i16 },
     /// `sequence`; bound 0 means none.
     Sequence { element: &'static TypeDef, bound: u32 },
-    /// An array of one dimension; more dimensions are arrays of arrays.
+    /// An array of one dimension; an array of several dimensions is an array of arrays.
     Array { element: &'static TypeDef, length: u32 },
     /// `typedef`
     Alias { id: &'static str, name: &'static str, original: &'static TypeDef },
@@ -66,8 +67,8 @@ pub enum TypeDef {
     Struct { id: &'static str, name: &'static str, members: &'static [(&'static str, &'static TypeDef)] },
     /// `exception`; members by name and type.
     Except { id: &'static str, name: &'static str, members: &'static [(&'static str, &'static TypeDef)] },
-    /// `union`. A case with two labels stands there twice; labels are numbers, those of `unsigned long long`
-    /// bit for bit. `default` is the index of the default case, whose label is 0 and means nothing.
+    /// `union`. A case with two labels appears twice. Labels are numbers; those of `unsigned long long` are
+    /// their bits. `default` is the index of the default case, whose label is 0 and has no meaning.
     Union {
         id: &'static str,
         name: &'static str,
@@ -83,7 +84,7 @@ pub enum TypeDef {
     LocalInterface { id: &'static str, name: &'static str },
     /// A native type, never sent.
     Native { id: &'static str, name: &'static str },
-    /// `valuetype`: its own state members, those of its bases being in `base`.
+    /// `valuetype`, with its own state members. Those of its bases are in `base`.
     Value {
         id: &'static str,
         name: &'static str,
@@ -95,10 +96,10 @@ pub enum TypeDef {
     ValueBox { id: &'static str, name: &'static str, content: &'static TypeDef },
 }
 
-/// As IDL text; named types inside are shown by their names.
+/// Shows the type as IDL text. Named types inside appear by name.
 impl fmt::Debug for TypeDef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Its own variant is copied to no static, so it is shown as a member would be.
+        // `Shape` needs a static, which `self` may not be. So this is shown like a member.
         super::text::write_definition(f, self)
     }
 }
@@ -109,21 +110,21 @@ pub enum ValueModifier {
     /// A plain value type.
     #[default]
     None,
-    /// `custom`: it marshals itself.
+    /// `custom`: the program marshals it.
     Custom,
     /// `abstract`: without state.
     Abstract,
-    /// `truncatable`: a receiver may take it for its base.
+    /// `truncatable`: a receiver may truncate it to its base.
     Truncatable,
 }
 
 impl ValueModifier {
-    /// The standard's number, a `ValueModifier`.
+    /// The number of the standard's `ValueModifier`.
     pub fn number(self) -> i16 {
         self as i16
     }
 
-    /// The modifier of a number.
+    /// The modifier with this number. `None` if there is none.
     pub fn from_number(number: i16) -> Option<ValueModifier> {
         Some(match number {
             0 => ValueModifier::None,

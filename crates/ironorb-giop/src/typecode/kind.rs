@@ -9,7 +9,7 @@ macro_rules! kinds {
         pub enum TcKind { $(#[doc = $text] $name = $number,)* }
 
         impl TcKind {
-            /// The kind of a number that a peer sent.
+            /// The kind with this number. `None` if there is none.
             pub fn from_number(number: u32) -> Option<TcKind> {
                 match number { $($number => Some(TcKind::$name),)* _ => None }
             }

@@ -1,9 +1,9 @@
 //! TypeCodes: types as values (CORBA 3.3 part 1, 8.11; on the wire part 2, 9.3.5).
 //!
-//! A [`TypeCode`] is a generator's constant ([`TypeDef`]) or a node of a shared arena that was read from a
-//! peer or built at run time; nobody outside of this folder sees which. Nothing here knows values: that is
-//! [`any`](crate::any). A recursive type refers to itself by index, so none owns itself, and every walk over a
-//! type is bounded by its size, never by the number of ways through it.
+//! A [`TypeCode`] is a constant of generated code ([`TypeDef`]) or a node of a shared arena that was read
+//! from a peer or built at run time; only this module knows which. Nothing here handles values:
+//! [`any`](crate::any) does. A recursive type refers to itself by index, so no type owns itself. Every walk
+//! over a type is bounded by its size, never by the number of paths through it.
 
 mod access;
 mod build;
@@ -32,10 +32,10 @@ pub(crate) use build::labels;
 pub(crate) use node::{ALIASES_MAX, Arena, Members, Shape, TypeKey, TypeRef};
 pub(crate) use write::write_type;
 
-/// A type as a value: what IDL calls `CORBA::TypeCode`.
+/// A type as a value: IDL's `CORBA::TypeCode`.
 ///
-/// Cheap to clone and to pass on: a pointer to a constant, or a counted pointer to types that were read or
-/// built at run time. `==` is the standard's `equal`.
+/// Cheap to clone: a pointer to a constant, or a counted pointer to types that were read or built at run
+/// time. `==` is the standard's `equal`.
 #[derive(Clone)]
 pub struct TypeCode(Repr);
 
@@ -63,7 +63,7 @@ impl TypeCode {
         TypeCode(Repr::Shared(arena, index))
     }
 
-    /// Another type of the same arena.
+    /// A type of this type's arena.
     fn beside(&self, index: u32) -> TypeCode {
         match &self.0 {
             Repr::Static(_) => self.clone(),

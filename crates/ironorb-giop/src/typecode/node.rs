@@ -1,25 +1,25 @@
-//! One view of a type, however it is stored: a generator's static or a node of an arena made at run time.
+//! One view of all types: of statics in generated code, and of nodes in arenas that are created at run time.
 //!
-//! Everything that walks types does it through [`TypeRef`] and [`Shape`], which borrow and copy nothing.
+//! All code that walks types uses [`TypeRef`] and [`Shape`], which borrow and copy nothing.
 
 use std::sync::Arc;
 
 use super::{TcKind, TypeCode, TypeDef, ValueModifier, Visibility};
 
-/// Types made at run time. Recursion is an index into the same arena, so nothing here owns itself.
+/// Types created at run time. A recursion is an index into the arena, so nothing here owns itself.
 #[derive(Debug)]
 pub(crate) struct Arena {
     pub(super) nodes: Box<[Node]>,
-    /// How many arenas lie below this one at most; bounds the stack that dropping takes.
+    /// The most arenas below this one. Bounds the stack that dropping takes.
     pub(super) depth: u16,
-    /// True while a placeholder for a type that is yet to be built is inside.
+    /// Whether the arena contains a placeholder for a type that is not built yet.
     pub(super) open: bool,
 }
 
 /// One type of an arena.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// A type whose parameters are numbers: never the static's own names.
+    /// A type whose parameters are numbers. Never a type with names.
     Simple(TypeDef),
     Sequence {
         element: Child,
@@ -82,18 +82,18 @@ pub(super) enum Node {
 pub(crate) struct Member {
     pub(super) name: Box<str>,
     pub(super) type_code: Child,
-    /// Of a case; 0 elsewhere.
+    /// The label of a case; 0 elsewhere.
     pub(super) label: i64,
-    /// Of a state member; private elsewhere.
+    /// The visibility of a state member; private elsewhere.
     pub(super) visibility: Visibility,
 }
 
-/// A type that another is made of.
+/// A part of a type.
 #[derive(Debug, Clone)]
 pub(crate) enum Child {
     /// A node of the same arena.
     Here(u32),
-    /// A static, or a type of an arena made before.
+    /// A static, or a type of an earlier arena.
     Other(TypeCode),
 }
 
@@ -104,10 +104,10 @@ pub(crate) enum TypeRef<'a> {
     Shared(&'a Arc<Arena>, u32),
 }
 
-/// A type taken apart.
+/// A type and its parameters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape<'a> {
-    /// Without parameters.
+    /// A type without parameters.
     Basic(TcKind),
     String {
         bound: u32,
@@ -132,7 +132,7 @@ pub(crate) enum Shape<'a> {
         id: &'a str,
         name: &'a str,
     },
-    /// A type that is being built; see [`TypeCode::recursive`].
+    /// A type that is not built yet; see [`TypeCode::recursive`].
     Placeholder {
         id: &'a str,
     },
@@ -158,7 +158,7 @@ pub(crate) enum Shape<'a> {
         discriminator: TypeRef<'a>,
         default: Option<u32>,
         cases: Members<'a>,
-        /// The cases in the order of their labels; empty for a static, which is searched as it stands.
+        /// The cases in the order of their labels. Empty for a static, whose cases are searched in order.
         by_label: &'a [u32],
     },
     Value {
@@ -192,12 +192,12 @@ pub(crate) enum Members<'a> {
     Shared(&'a Arc<Arena>, &'a [Member]),
 }
 
-/// Which type this is, for tables of types already seen: equal keys mean the same type.
+/// The identity of a type, for tables of types: equal keys mean one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TypeKey(usize, u32);
 
 impl<'a> TypeRef<'a> {
-    /// The same as an owned TypeCode.
+    /// This type as an owned TypeCode.
     pub(crate) fn to_type_code(self) -> TypeCode {
         match self {
             TypeRef::Static(definition) => TypeCode::of(definition),
@@ -212,7 +212,7 @@ impl<'a> TypeRef<'a> {
         }
     }
 
-    /// Takes the type apart.
+    /// The type's shape and parameters.
     #[inline]
     pub(crate) fn shape(self) -> Shape<'a> {
         match self {
@@ -222,20 +222,20 @@ impl<'a> TypeRef<'a> {
     }
 
     /// The type behind any typedefs. A chain of more than [`ALIASES_MAX`] ends early: such a type is an alias
-    /// of itself, which only a wrong static could be.
+    /// of itself, which only a wrong static can be.
     #[inline]
     pub(crate) fn resolved(self) -> TypeRef<'a> {
         self.resolved_shape().0
     }
 
-    /// The same, and taken apart.
+    /// The type behind any typedefs, and its shape.
     #[inline]
     pub(crate) fn resolved_shape(self) -> (TypeRef<'a>, Shape<'a>) {
         let (ty, shape, _) = self.resolved_counting();
         (ty, shape)
     }
 
-    /// The same, and how many typedefs lay over it.
+    /// The type behind any typedefs, its shape, and the number of typedefs.
     #[inline]
     pub(crate) fn resolved_counting(mut self) -> (TypeRef<'a>, Shape<'a>, u32) {
         let mut shape = self.shape();
@@ -251,7 +251,7 @@ impl<'a> TypeRef<'a> {
         self.shape().kind()
     }
 
-    /// How many arenas lie over one another in this type, and whether one has placeholders.
+    /// How many levels of arenas this type has, and whether any contains placeholders.
     pub(super) fn below(self) -> (u16, bool) {
         match self {
             TypeRef::Static(_) => (0, false),
@@ -259,17 +259,18 @@ impl<'a> TypeRef<'a> {
         }
     }
 
-    /// Whether a type that is still to be built may be inside.
+    /// Whether the type may contain a type that is not built yet.
     pub(super) fn is_open(self) -> bool {
         self.below().1
     }
 }
 
-/// How many typedefs may lie over one another: more are no type that a value could have.
+/// The most typedefs in a chain. A type with more has no values.
 pub(crate) const ALIASES_MAX: u32 = 512;
 
 impl Arena {
-    /// An arena of these nodes, and the type that is `top` in it. Nodes without parts need none.
+    /// Creates an arena of these nodes, and returns the type that is `top` in it. Types without parts need no
+    /// arena.
     pub(super) fn seal(nodes: Vec<Node>, top: Child) -> TypeCode {
         match top {
             Child::Other(type_code) => type_code,
@@ -362,7 +363,7 @@ impl Node {
         }
     }
 
-    /// Calls `visit` with every type that this one is made of.
+    /// Calls `visit` with each part of this type.
     pub(super) fn children(&self, mut visit: impl FnMut(&Child)) {
         match self {
             Node::Simple(_) | Node::Named { .. } | Node::Enum { .. } => {}
@@ -477,7 +478,7 @@ impl Shape<'_> {
 }
 
 impl<'a> Shape<'a> {
-    /// Repository id and name, of the kinds that have them.
+    /// The repository id and name, for kinds that have them.
     pub(crate) fn id_and_name(&self) -> Option<(&'a str, &'a str)> {
         match *self {
             Shape::Named { id, name, .. }
@@ -520,7 +521,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Name and type.
+    /// The name and type of a member.
     #[inline]
     pub(crate) fn get(self, index: usize) -> Option<(&'a str, TypeRef<'a>)> {
         Some(match self {

@@ -1,8 +1,8 @@
-//! TypeCodes from bytes (CORBA 3.3 part 2, 9.3.5.1).
+//! Reads TypeCodes from bytes (CORBA 3.3 part 2, 9.3.5.1).
 //!
-//! A peer's TypeCode is a graph that it describes with counts, lengths and offsets, and nothing of these is believed:
-//! a count is checked against the bytes left, an offset must lead to a type that has begun, nesting is bounded, and a
-//! recursion that has no finite values is refused.
+//! A peer describes a TypeCode's graph with counts, lengths and offsets, and none of these is trusted. A
+//! count is checked against the bytes left. An offset must lead to a type that has started. Nesting is
+//! bounded. A recursion without finite values is refused.
 
 use super::node::{ALIASES_MAX, Arena, Child, Member, Node};
 use super::write::INDIRECTION;
@@ -25,22 +25,23 @@ impl Unmarshal for TypeCode {
 
 #[derive(Default)]
 struct Reading {
-    /// All types with parameters; one that has begun but not ended is a `Null` until it ends.
+    /// All types with parameters. A type that has started but not ended is a `Null` until it ends.
     nodes: Vec<Node>,
-    /// Where each of them began, from the start of the outermost stream: ascending, as reading goes forwards.
+    /// Where each of them started, counted from the start of the outermost stream. Ascending, because reading
+    /// goes forwards.
     begun: Vec<usize>,
-    /// How many of the begun have ended is not known by number, since they nest; these have not.
+    /// The types that have started and not ended. Types nest, so a single number could not tell.
     open: Vec<u32>,
     /// Whether an indirection led to a type that had not ended.
     recursive: bool,
 }
 
 impl Reading {
-    /// `base` is where the reader's position 0 is in the outermost stream.
+    /// `base` is the reader's position 0 in the outermost stream.
     fn read(&mut self, r: &mut Reader<'_>, base: usize) -> Result<Child, Malformed> {
         r.align(4);
         let number = r.read_u32()?;
-        // Looked up behind it: in the state of a value the length of a chunk may stand before it.
+        // Computed after the read: in the state of a value, the length of a chunk may precede the number.
         let at = base + r.position() - 4;
         if number == INDIRECTION {
             return self.indirection(r, base);
@@ -119,7 +120,7 @@ impl Reading {
             TcKind::Alias => Node::Alias { id, name, original: self.read(r, base)? },
             TcKind::ValueBox => Node::ValueBox { id, name, content: self.read(r, base)? },
             TcKind::Enum => {
-                // A name takes five octets at least, and all but the last are padded.
+                // A name takes at least five octets, and all but the last name are padded.
                 let count = r.read_length(5)?;
                 let mut enumerators = Vec::new();
                 for _ in 0..count {
@@ -159,7 +160,7 @@ impl Reading {
                 let members = self.members(r, base, |_| Ok(0), visibility)?;
                 Node::Value { kind, id, name, modifier, base: base_type, members }
             }
-            // Only id and name.
+            // Types with only an id and a name.
             kind => Node::Named { kind, id, name },
         })
     }
@@ -183,10 +184,10 @@ impl Reading {
         Ok(members.into())
     }
 
-    /// What a union switches on, typedefs looked through.
+    /// The kind of a union's discriminator, behind typedefs.
     fn discriminator_kind(&self, child: &Child) -> Option<TcKind> {
         let mut child = child;
-        // Through indirections a peer's chain may be as long as it likes; one that is longer has no values.
+        // Through indirections a peer's chain may have any length. A type with a longer chain has no values.
         for _ in 0..ALIASES_MAX {
             match child {
                 Child::Other(type_code) => {
@@ -203,7 +204,7 @@ impl Reading {
     }
 }
 
-/// Whether a union can switch on a type of this kind. IDL 4.2 adds `octet` to what CORBA 3.3 has.
+/// Whether a union can have a discriminator of this kind. IDL 4.2 adds `octet` to the kinds of CORBA 3.3.
 pub(super) fn is_discriminator(kind: TcKind) -> bool {
     use TcKind as K;
     matches!(
@@ -222,7 +223,8 @@ pub(super) fn is_discriminator(kind: TcKind) -> bool {
     )
 }
 
-/// An id or name; what is not UTF-8 is taken for the ISO 8859-1 that encapsulations are said to be in.
+/// Reads an id or name. Text that is not UTF-8 is read as ISO 8859-1, which the standard specifies for
+/// encapsulations.
 fn read_name(r: &mut Reader<'_>) -> Result<Box<str>, Malformed> {
     let length = r.read_u32()? as usize;
     let bytes = r.read_bytes_split(length)?;

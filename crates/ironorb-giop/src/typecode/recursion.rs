@@ -1,13 +1,14 @@
-//! Which recursive types there can be.
+//! Checks which recursive types are legal.
 //!
-//! IDL allows a struct, union or value to contain itself through a sequence, and a value directly. Bytes can say
-//! more: a typedef of itself, a sequence of itself, a struct that holds itself. These are refused, because they
-//! are no types or have no finite values, and every later walk would have to mind them.
+//! IDL allows a struct, union or value to contain itself through a sequence, and a value to contain itself
+//! directly. Bytes can describe more: a typedef of itself, a sequence of itself, a struct that contains
+//! itself. These are refused, because they are not types or have no finite values, and every later walk would
+//! have to handle them.
 
 use super::node::{Child, Node};
 
-/// Whether every cycle goes through a struct, union or value (so it is a type with a name), and through a
-/// sequence, union or value (so it has values that end), and no value type is its own base.
+/// Whether every cycle contains a struct, union or value (so that it has a named type) and a sequence, union
+/// or value (so that its values are finite), and no value type is its own base.
 pub(super) fn is_legal(nodes: &[Node]) -> bool {
     let anonymous = |node: &Node, visit: &mut dyn FnMut(&Child)| {
         if matches!(node, Node::Alias { .. } | Node::Sequence { .. } | Node::Array { .. }) {

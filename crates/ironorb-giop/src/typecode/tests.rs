@@ -162,7 +162,7 @@ fn equivalence_looks_through_typedefs_and_at_ids_first() {
     assert!(!same_id.equivalent(&no_id));
 }
 
-/// `struct Node { sequence<Node> kids; }` made at run time, by one name or unrolled.
+/// `struct Node { sequence<Node> kids; }` created at run time.
 fn node() -> TypeCode {
     let me = TypeCode::recursive("IDL:Node:1.0").unwrap();
     let kids = TypeCode::create_sequence(&me, 0).unwrap();
@@ -174,13 +174,13 @@ fn recursive_types_are_built_compared_and_sent() {
     let node = node();
     assert_eq!(node.member_type(0).unwrap().content_type().unwrap(), node);
     assert_eq!(read(&bytes_of(&node, BIG, 0)).unwrap(), node);
-    // Unrolled once: another graph, the same infinite tree.
+    // Unrolled once: another graph, but the same infinite tree.
     let kids = TypeCode::create_sequence(&node, 0).unwrap();
     let unrolled = TypeCode::create_struct("IDL:Node:1.0", "Node", &[("kids", kids)]).unwrap();
     assert_eq!(unrolled, node);
     assert_eq!(read(&bytes_of(&unrolled, BIG, 0)).unwrap(), node);
 
-    // Two types through each other.
+    // Two types that contain each other.
     let a = TypeCode::recursive("IDL:A:1.0").unwrap();
     let b = TypeCode::recursive("IDL:B:1.0").unwrap();
     let of = |t: &TypeCode| TypeCode::create_sequence(t, 0).unwrap();
@@ -194,7 +194,7 @@ fn recursive_types_are_built_compared_and_sent() {
 }
 
 #[test]
-fn what_idl_does_not_allow_is_not_built() {
+fn types_that_idl_forbids_are_not_built() {
     let long = TypeCode::of(&TypeDef::Long);
     let bad = |result: Result<TypeCode, BadType>| result.unwrap_err();
     assert_eq!(bad(TypeCode::create_struct("IDL:S:1.0", "1S", &[])), BadType::Name);
@@ -246,13 +246,14 @@ fn refused(bytes: &[u8], kind: MalformedKind) {
 #[test]
 fn illegal_recursion_is_refused() {
     let back = |offset: i32| [u32::MAX, offset as u32];
-    // A typedef of itself; a sequence of itself; a struct that holds itself; a value that is its own base.
+    // A typedef of itself, a sequence of itself, a struct that contains itself, and a value that is its own
+    // base.
     refused(&complex(TcKind::Alias, &back(-32)), MalformedKind::BadTypeCode);
     refused(&complex(TcKind::Sequence, &[u32::MAX, -16i32 as u32, 0]), MalformedKind::BadTypeCode);
     refused(&complex(TcKind::Struct, &[1, 1, 0, u32::MAX, -44i32 as u32]), MalformedKind::BadTypeCode);
-    // (The short that says how a value was declared lies in the padding after its name.)
+    // (The value modifier, a short, is in the padding after the name.)
     refused(&complex(TcKind::Value, &[u32::MAX, -32i32 as u32, 0]), MalformedKind::BadTypeCode);
-    // Offsets that lead nowhere: forwards, to itself, before the message, into the middle of a type.
+    // Offsets without a type: forwards, to itself, before the message, and into the middle of a type.
     for offset in [4, 0, -4, -8, -12, -28, -36, i32::MIN] {
         refused(&complex(TcKind::Alias, &back(offset)), MalformedKind::BadTypeCode);
     }
@@ -270,7 +271,7 @@ fn counts_beyond_the_data_take_no_memory() {
     // Digits and scale: a scale of thousands would be a text of thousands of zeros.
     refused(&words(&[TcKind::Fixed.number(), 0x0009_9903]), MalformedKind::BadTypeCode);
     refused(&words(&[TcKind::Fixed.number(), 0x0009_000A]), MalformedKind::BadTypeCode);
-    // A union that switches on a double, or whose default case is not there.
+    // A union whose discriminator is a double, or whose default case is missing.
     refused(&complex(TcKind::Union, &[7, u32::MAX, 0]), MalformedKind::BadTypeCode);
     refused(&complex(TcKind::Union, &[3, 1, 0]), MalformedKind::BadTypeCode);
 }
@@ -290,7 +291,7 @@ fn nesting_is_bounded() {
     refused(&bytes, MalformedKind::TooDeep);
 }
 
-/// A type whose members are the same type twice, sixty times over: 2^60 ways through 60 types.
+/// A type whose members have one type twice, over sixty levels: 2^60 paths through 60 types.
 fn bomb() -> TypeCode {
     let mut pair = TypeCode::of(&TypeDef::Octet);
     for _ in 0..60 {
@@ -300,7 +301,7 @@ fn bomb() -> TypeCode {
 }
 
 #[test]
-fn walks_are_bounded_by_types_and_not_by_ways_through_them() {
+fn walks_are_bounded_by_types_and_not_by_paths_through_them() {
     let (one, other) = (bomb(), bomb());
     assert_eq!(one, other);
     assert!(one.equivalent(&other));
@@ -312,10 +313,10 @@ fn walks_are_bounded_by_types_and_not_by_ways_through_them() {
     assert!(one.to_string().len() < 100);
 }
 
-/// Through indirections a peer's typedefs can lie over one another without nesting. A type may do so [`ALIASES_MAX`] times;
-/// what is behind more than that is not looked for, so that whoever asks for it for each of many types is done soon.
+/// Through indirections, a peer can chain typedefs without nesting. A chain may have [`ALIASES_MAX`]
+/// typedefs. Longer ones are not followed, so a lookup for each of many types ends soon.
 #[test]
-fn typedefs_over_typedefs_are_followed_so_far() {
+fn chains_of_typedefs_are_followed_up_to_the_limit() {
     /// struct { member 0: typedef long; member i: typedef of the one before; last: union switched by the last of them }
     fn chain_and_union(aliases: usize, unions: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -325,7 +326,7 @@ fn typedefs_over_typedefs_are_followed_so_far() {
             w.write_str("")?;
             w.write_str("")?;
             w.write_u32((aliases + unions) as u32);
-            // Where the one before begins, from the start of what holds them all.
+            // Where the previous type starts, from the start of the surrounding struct.
             let mut before: Option<usize> = None;
             for number in 0..aliases + unions {
                 w.write_str("")?;
@@ -340,7 +341,7 @@ fn typedefs_over_typedefs_are_followed_so_far() {
                         None => w.write_u32(3),
                         Some(before) => {
                             w.write_u32(0xFFFF_FFFF);
-                            // This encapsulation begins after a kind and a length.
+                            // This encapsulation starts after a kind and a length.
                             w.write_i32(before as i32 - (at + 8 + w.position()) as i32);
                         }
                     }
@@ -369,13 +370,13 @@ fn typedefs_over_typedefs_are_followed_so_far() {
     assert_eq!(read(&chain_and_union(most as usize + 1, 1)).unwrap_err().kind, MalformedKind::BadTypeCode);
     assert_eq!(read(&chain_and_union(20_000, 20_000)).unwrap_err().kind, MalformedKind::BadTypeCode);
 
-    // One without a union is a type that can be told, compared and written, but has no values.
+    // A chain without a union is a type that can be shown, compared and written, but it has no values.
     let value_of = |type_code| crate::any::Any::read_value(type_code, &mut Reader::new(&[0; 20_000], BIG));
     let longer = read(&chain_and_union(5000, 0)).unwrap();
     assert_eq!(read(&bytes_of(&longer, BIG, 0)).unwrap(), longer);
     assert!(longer.equivalent(&longer.compact()));
     assert!(value_of(longer).is_err());
-    // A value that has less bytes than typedefs to look through is out of proportion to them.
+    // A value with fewer bytes than typedefs to follow is out of proportion to them.
     let none = read(&chain_and_union(1, 0)).unwrap();
     value_of(none).unwrap();
     let deep = read(&chain_and_union(500, 0)).unwrap().member_type(499).unwrap();
@@ -390,7 +391,7 @@ fn typedefs_over_typedefs_are_followed_so_far() {
 }
 
 #[test]
-fn a_group_closes_types_over_one_another() {
+fn a_group_closes_types_that_contain_one_another() {
     let (a, b) = (TypeCode::recursive("IDL:A:1.0").unwrap(), TypeCode::recursive("IDL:B:1.0").unwrap());
     let many = |element: &TypeCode| TypeCode::create_sequence(element, 0).unwrap();
     let member = |name, ty: &TypeCode| (name, ty.clone());
@@ -398,11 +399,11 @@ fn a_group_closes_types_over_one_another() {
         TypeCode::create_struct("IDL:A:1.0", "A", &[member("b", &b), member("bs", &many(&b))]).unwrap();
     let open_b = TypeCode::create_struct("IDL:B:1.0", "B", &[member("x", &many(&a))]).unwrap();
     let group = TypeCode::create_group(&[open_a.clone(), open_b.clone(), many(&a)]).unwrap();
-    let [closed_a, closed_b, list] = &group[..] else { panic!("three of three") };
+    let [closed_a, closed_b, list] = &group[..] else { panic!("the group has three types") };
     assert_eq!(closed_a.member_type(0).as_ref(), Ok(closed_b));
     assert_eq!(closed_b.member_type(0).unwrap().content_type().as_ref(), Ok(closed_a));
     assert_eq!(list.content_type().as_ref(), Ok(closed_a));
-    // The same as one made around the other.
+    // Equal to the type created around the other one.
     let inner = TypeCode::create_struct("IDL:B:1.0", "B", &[member("x", &many(&a))]).unwrap();
     let nested =
         TypeCode::create_struct("IDL:A:1.0", "A", &[member("b", &inner), member("bs", &many(&inner))])
@@ -410,11 +411,11 @@ fn a_group_closes_types_over_one_another() {
     assert_eq!(closed_a, &nested);
     let bytes = bytes_of(closed_a, BIG, 0);
     assert_eq!(&Reader::new(&bytes, BIG).get::<TypeCode>().unwrap(), closed_a);
-    // Placeholders of others stay.
+    // Placeholders for other types stay.
     let left = TypeCode::create_group(&[open_a]).unwrap();
     assert_eq!(left[0].member_type(0).unwrap().kind(), TcKind::Null);
     assert_eq!(TypeCode::create_group(&[]), Ok(Vec::new()));
-    // A and B that hold each other have no finite values.
+    // Types A and B that contain each other have no finite values.
     let endless = TypeCode::create_struct("IDL:B:1.0", "B", &[member("a", &a)]).unwrap();
     let around = TypeCode::create_struct("IDL:A:1.0", "A", &[member("b", &b)]).unwrap();
     assert_eq!(TypeCode::create_group(&[around, endless]), Err(BadType::Recursion));

@@ -5,15 +5,15 @@ use std::fmt::{self, Formatter, Write};
 use super::node::{Shape, TypeRef};
 use super::{TcKind, TypeCode, TypeDef, ValueModifier, Visibility};
 
-/// As IDL text: `sequence<string<8>, 4>`, `struct Point { double x; double y; }`. The types of members are named,
-/// not spelt out, so the text is as long as one declaration however deep the type is.
+/// Shows the type as IDL text: `sequence<string<8>, 4>`, `struct Point { double x; double y; }`. The types of
+/// members appear by name, so the text has the length of one declaration, however deep the type is.
 impl fmt::Display for TypeCode {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write_shape(f, self.as_type_ref().shape())
     }
 }
 
-/// The same as its text.
+/// Shows the type as IDL text, like `Display`.
 impl fmt::Debug for TypeCode {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -54,7 +54,7 @@ fn write_shape(f: &mut Formatter<'_>, shape: Shape<'_>) -> fmt::Result {
                     write_label(f, discriminator, cases.label(index))?;
                     f.write_char(':')?;
                 }
-                // Labels of one case stand together in IDL; a case is named once.
+                // In IDL the labels of one case are adjacent, and the case is named once.
                 if cases.get(index + 1).is_none_or(|(next, _)| next != name) {
                     write!(f, " {} {name};", Use(case, 0))?;
                 }
@@ -101,7 +101,8 @@ fn write_shape(f: &mut Formatter<'_>, shape: Shape<'_>) -> fmt::Result {
     }
 }
 
-/// A type where it is used: by its name, if it has one. The number is how deep anonymous types nest.
+/// A type in the place of its use: its name, if it has one. The number is how deeply anonymous types are
+/// nested.
 struct Use<'a>(TypeRef<'a>, u32);
 
 impl fmt::Display for Use<'_> {
@@ -134,11 +135,11 @@ fn write_use(f: &mut Formatter<'_>, shape: Shape<'_>, depth: u32) -> fmt::Result
             }
             write!(f, "{}{dimensions}", Use(element, depth + 1))
         }
-        _ => Ok(()), // all others have names
+        _ => Ok(()), // all other types have names
     }
 }
 
-/// How deep anonymous sequences and arrays are spelt out.
+/// How deeply anonymous sequences and arrays are written out.
 const ANONYMOUS_MAX: u32 = 16;
 
 fn write_label(f: &mut Formatter<'_>, discriminator: TypeRef<'_>, label: i64) -> fmt::Result {
@@ -161,7 +162,7 @@ fn write_label(f: &mut Formatter<'_>, discriminator: TypeRef<'_>, label: i64) ->
     }
 }
 
-/// A name; where a compact TypeCode has lost it, the id.
+/// A name, or the id where a compact TypeCode has no name.
 struct Name<'a>(&'a str, &'a str);
 
 impl fmt::Display for Name<'_> {

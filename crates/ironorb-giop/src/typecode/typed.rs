@@ -5,16 +5,17 @@ use crate::any::Any;
 use crate::cdr::{LongDouble, WString};
 use crate::fixed::Fixed;
 
-/// A Rust type that stands for one IDL type.
+/// A Rust type that represents one IDL type.
 ///
-/// Generated types implement it. Two IDL types share a Rust type in a few places (`octet` and `char` are `u8`,
-/// a `typedef` has no type of its own): there this names the plainer one, and [`Any::with_type`] takes the other.
+/// Generated types implement it. In a few places two IDL types share a Rust type: `octet` and `char` are
+/// `u8`, and a `typedef` has no type of its own. The description is then that of the plainer IDL type, and
+/// [`Any::with_type`] accepts the other.
 pub trait Typed {
-    /// The type's description.
+    /// The description of the IDL type.
     const TYPE: &'static TypeDef;
 }
 
-/// A Rust type whose `Option` stands for one IDL type, nil being `None`: references and values.
+/// A Rust type whose `Option` represents one IDL type, with `None` for nil: references and values.
 pub trait TypedNillable {
     /// The description of the IDL type.
     const TYPE: &'static TypeDef;

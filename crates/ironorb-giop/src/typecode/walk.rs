@@ -1,7 +1,7 @@
-//! A walk over types and all that they are made of.
+//! A walk over types and all their parts.
 //!
-//! Nothing here recurses or takes a type twice: a peer's TypeCode may nest as deep as it is long, and has far more
-//! ways through it than bytes, so a walk that follows each of them never ends.
+//! The walk neither recurses nor visits a type twice. A peer's TypeCode may nest as deep as it is long, and
+//! has far more paths through it than bytes, so a walk along every path would never end.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -9,11 +9,11 @@ use std::hash::Hash;
 use super::TypeCode;
 use super::node::{Shape, TypeKey, TypeRef};
 
-/// Types that are still to be looked at, each once for each note that it is added with.
+/// Types that are still to be visited, each once per note that it is added with.
 ///
-/// The caller decides for each type whether what it is made of is walked too, so a walk can end at types with names. Two
-/// types are the same here if they are one in memory, whatever their ids: work and memory are in proportion to the types
-/// that were added, and never to the ways through them.
+/// The caller decides for each type whether its parts are walked too, so a walk can end at named types. Two
+/// types are the same here if they are one in memory, whatever their ids. Work and memory are proportional to
+/// the types that were added, and never to the paths through them.
 ///
 /// ```
 /// use ironorb_giop::typecode::{TcKind, TypeCode, TypeWalk};
@@ -30,14 +30,14 @@ use super::node::{Shape, TypeKey, TypeRef};
 /// ```
 #[derive(Debug, Clone)]
 pub struct TypeWalk<N = ()> {
-    /// All that were added, in order. Those that were looked at stay, so that no other type can come to have their keys.
+    /// All types that were added, in order. Visited types stay, so that no other type can get their keys.
     types: Vec<(TypeCode, N)>,
     next: usize,
     seen: HashSet<(TypeKey, N)>,
 }
 
 impl TypeWalk {
-    /// A walk that begins at one type.
+    /// A walk that starts at one type.
     pub fn of(type_code: &TypeCode) -> Self {
         let mut walk = TypeWalk::default();
         walk.add(type_code, ());
@@ -52,13 +52,13 @@ impl<N> Default for TypeWalk<N> {
 }
 
 impl<N: Copy + Eq + Hash> TypeWalk<N> {
-    /// Adds a type, unless it was added with this note before.
+    /// Adds a type, unless it has been added with this note before.
     pub fn add(&mut self, type_code: &TypeCode, note: N) {
         self.add_ref(type_code.as_type_ref(), note);
     }
 
-    /// Adds what a type is made of: the element of a sequence or array, the type behind a typedef, what is in a box,
-    /// discriminators, members, and the base of a value type. Nothing for types that have no parts.
+    /// Adds the parts of a type: the element of a sequence or array, the type behind a typedef, the content
+    /// of a box, discriminators, members, and the base of a value type. Nothing for types without parts.
     pub fn add_parts(&mut self, type_code: &TypeCode, note: N) {
         let ty = type_code.as_type_ref();
         match ty.shape() {
@@ -85,19 +85,19 @@ impl<N: Copy + Eq + Hash> TypeWalk<N> {
         }
     }
 
-    /// The next type that was added and its note, in the order in which they were; none when all have been looked at.
+    /// The next type and its note, in the order of their addition. `None` when all types have been visited.
     pub fn next_type(&mut self) -> Option<(TypeCode, N)> {
         let next = self.types.get(self.next)?.clone();
         self.next += 1;
         Some(next)
     }
 
-    /// How many types were added so far, with each note.
+    /// How many types have been added so far. A type counts once per note.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Whether nothing was added.
+    /// Whether no type has been added.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }

@@ -13,11 +13,11 @@ impl Marshal for TypeCode {
     }
 }
 
-/// Appends a TypeCode. A type that occurs again is an indirection to its first place, so the bytes are in
-/// proportion to the types and not to the ways through them.
+/// Appends a TypeCode. A repeated type becomes an indirection to its first position, so the bytes are
+/// proportional to the types and not to the paths through them.
 pub(crate) fn write_type(w: &mut Writer<'_>, ty: TypeRef<'_>) -> Result<(), Misuse> {
     match ty.shape() {
-        // Not even an empty table for what most values are.
+        // Most values have such a type, and it needs no table, not even an empty one.
         Shape::Basic(kind) => w.write_u32(kind.number()),
         Shape::String { bound } | Shape::WString { bound } => {
             w.write_u32(ty.kind().number());
@@ -28,7 +28,7 @@ pub(crate) fn write_type(w: &mut Writer<'_>, ty: TypeRef<'_>) -> Result<(), Misu
     Ok(())
 }
 
-/// Stands before the offset of an indirection, where a kind would be.
+/// Precedes the offset of an indirection, in place of a kind.
 pub(super) const INDIRECTION: u32 = u32::MAX;
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct Writing {
 }
 
 impl Writing {
-    /// `base` is where the writer's position 0 is in the outermost stream.
+    /// `base` is the writer's position 0 in the outermost stream.
     fn write(&mut self, w: &mut Writer<'_>, ty: TypeRef<'_>, base: usize) -> Result<(), Misuse> {
         let shape = ty.shape();
         match shape {
@@ -64,7 +64,7 @@ impl Writing {
         w.align(4);
         let at = base + w.position();
         if let Some(first) = self.seen.get(&ty.key()) {
-            // The offset counts from its own place, and never forwards.
+            // The offset counts from its own position, and is never positive.
             let back = i32::try_from(at + 4 - first).map_err(|_| Misuse::TooLong)?;
             w.write_u32(INDIRECTION);
             w.write_i32(-back);
@@ -109,7 +109,7 @@ impl Writing {
                 w.write_i32(default.map_or(-1, |index| index as i32));
                 let kind = discriminator.resolved().kind();
                 let label = |w: &mut Writer<'_>, index| {
-                    // The default case has a label of the right size that means nothing.
+                    // The default case has a label of the right size without a meaning.
                     let label = if default == Some(index as u32) { 0 } else { cases.label(index) };
                     write_label(w, kind, label)
                 };
@@ -127,7 +127,7 @@ impl Writing {
                 };
                 self.members(w, members, base, |_, _| Ok(()), visibility)?;
             }
-            _ => {} // only id and name
+            _ => {} // only an id and a name
         }
         Ok(())
     }
@@ -151,8 +151,8 @@ impl Writing {
     }
 }
 
-/// Ids and names are text of the encapsulation, whose code set nobody negotiates. They are ASCII in practice; what
-/// is not is sent as UTF-8.
+/// Ids and names are text of an encapsulation, for which no code set is negotiated. In practice they are
+/// ASCII. Other text is sent as UTF-8.
 fn write_name(w: &mut Writer<'_>, name: &str) -> Result<(), Misuse> {
     if name.as_bytes().contains(&0) {
         return Err(Misuse::StringHoldsNul);
