@@ -8,15 +8,15 @@ use std::str::FromStr;
 use super::FixedError;
 use super::wide::Wide;
 
-/// The most digits that a `fixed` has.
+/// The most digits of a `fixed`.
 pub const DIGITS_MAX: u16 = 31;
 
-/// A decimal number of at most 31 digits, with the digits and the scale of the `fixed` type it is a value of.
+/// A decimal number of at most 31 digits, with the digits and the scale of its `fixed` type.
 ///
 /// Equality and order are those of the numbers: 1.50 equals 1.5. Arithmetic follows the standard's rules for
-/// constants (CORBA 3.3 part 1, 7.8.8.1) and the C++ mapping: a result has the digits and the scale that it
-/// needs; digits of a fraction beyond 31 are cut off, digits before the point beyond 31 are
-/// [`FixedError::Overflow`].
+/// constants (CORBA 3.3 part 1, 7.8.8.1) and the C++ mapping. A result has the digits and the scale that it
+/// needs. Digits after the point are truncated if the result has more than 31 digits. More than 31 digits
+/// before the point are [`FixedError::Overflow`].
 #[derive(Clone, Copy)]
 pub struct Decimal {
     unscaled: i128,
@@ -28,12 +28,12 @@ impl Decimal {
     /// Zero, a `fixed<1, 0>`.
     pub const ZERO: Decimal = Decimal { unscaled: 0, digits: 1, scale: 0 };
 
-    /// The caller guarantees that the number has at most `digits` digits, and these are 1 to 31.
+    /// The caller ensures that the number has at most `digits` digits, and that `digits` is 1 to 31.
     pub(super) const fn from_parts(unscaled: i128, digits: u16, scale: i16) -> Decimal {
         Decimal { unscaled, digits, scale }
     }
 
-    /// The number `unscaled / 10^scale` as a `fixed<digits, scale>`.
+    /// The number `unscaled / 10^scale` as a `fixed<digits, scale>`. [`FixedError`] if it does not fit.
     pub fn new(unscaled: i128, digits: u16, scale: i16) -> Result<Decimal, FixedError> {
         if digits == 0 || digits > DIGITS_MAX || digit_count(unscaled.unsigned_abs()) > digits {
             return Err(FixedError::Overflow);
@@ -41,7 +41,7 @@ impl Decimal {
         Ok(Decimal { unscaled, digits, scale })
     }
 
-    /// Digits of its type, 1 to 31.
+    /// The number of digits of its type, 1 to 31.
     pub fn fixed_digits(self) -> u16 {
         self.digits
     }
@@ -76,12 +76,12 @@ impl Decimal {
         Ok(self.signed(magnitude))
     }
 
-    /// The number with at most `scale` digits after the point, the others cut off.
+    /// The number truncated to at most `scale` digits after the point.
     pub fn truncate(self, scale: i16) -> Decimal {
         self.cut_to(scale).0
     }
 
-    /// The number rounded to at most `scale` digits after the point, halves away from zero.
+    /// The number rounded to at most `scale` digits after the point, ties away from zero.
     pub fn round(self, scale: i16) -> Result<Decimal, FixedError> {
         let (cut, first_lost) = self.cut_to(scale);
         if first_lost < 5 {
@@ -92,7 +92,7 @@ impl Decimal {
         Decimal::new(unscaled, digits, cut.scale)
     }
 
-    /// The number at a scale not above `scale`, and the first digit that was lost.
+    /// The number at a scale of at most `scale`, and the first digit that was removed.
     fn cut_to(self, scale: i16) -> (Decimal, u8) {
         let cut = i32::from(self.scale) - i32::from(scale);
         if cut <= 0 {
@@ -119,7 +119,7 @@ impl Decimal {
         Decimal::trimmed(negative, sum, whole + i32::from(scale) + 1, i32::from(scale))
     }
 
-    /// The difference, sized as the sum.
+    /// The difference, with the digits and scale of a sum.
     pub fn try_sub(self, other: Decimal) -> Result<Decimal, FixedError> {
         self.try_add(-other)
     }
@@ -133,13 +133,15 @@ impl Decimal {
     }
 
     /// The quotient, with digits after the point until it is exact or has 31 digits.
+    /// [`FixedError::DivisionByZero`] for a zero divisor.
     pub fn try_div(self, other: Decimal) -> Result<Decimal, FixedError> {
         let divisor = other.unscaled.unsigned_abs();
         if divisor == 0 {
             return Err(FixedError::DivisionByZero);
         }
         let magnitude = self.unscaled.unsigned_abs();
-        // By hand: a digit a step. The rest stays below the divisor, which has 31 digits.
+        // Long division, one digit per step. The remainder stays below the divisor, which has at most 31
+        // digits.
         let (mut quotient, mut rest) = (magnitude / divisor, magnitude % divisor);
         let mut scale = i32::from(self.scale) - i32::from(other.scale);
         while (rest != 0 || scale < 0) && digit_count(quotient) < DIGITS_MAX {
@@ -158,7 +160,7 @@ impl Decimal {
 
     /// The nearest `f64`.
     pub fn to_f64(self) -> f64 {
-        // Text to `f64` is correctly rounded, which no division here would be.
+        // Parsing text gives the correctly rounded `f64`. No division here would.
         format!("{}e{}", self.unscaled, -i32::from(self.scale)).parse().unwrap_or(f64::NAN)
     }
 
@@ -167,13 +169,14 @@ impl Decimal {
     }
 
     fn signed(self, magnitude: u128) -> i128 {
-        // At most 31 digits, so it fits.
+        // The magnitude has at most 31 digits, so it fits.
         if self.unscaled < 0 { -(magnitude as i128) } else { magnitude as i128 }
     }
 
     fn wide_at(self, scale: i16) -> Result<Wide, FixedError> {
         let up = (i32::from(scale) - i32::from(self.scale)) as u32;
-        // 62 digits at most for scales that a fixed can have; further apart they have no sum in 31 digits.
+        // At most 62 digits for scales that a fixed can have. With scales further apart, the sum does not fit
+        // in 31 digits.
         let wide = Wide::new(self.unscaled.unsigned_abs());
         if self.unscaled == 0 {
             return Ok(wide);
@@ -181,8 +184,8 @@ impl Decimal {
         wide.scaled(up).filter(|_| up <= 32).ok_or(FixedError::Overflow)
     }
 
-    /// A result in 31 digits: digits after the point that are too many are cut off. `digits` is what the result's
-    /// type would have if there were no limit.
+    /// A result in 31 digits: excess digits after the point are truncated. `digits` is the size of the
+    /// result's type without that limit.
     fn trimmed(
         negative: bool,
         mut value: Wide,
@@ -207,7 +210,7 @@ impl Decimal {
     }
 }
 
-/// Decimal digits of a number; 1 for zero.
+/// The number of decimal digits of a number; 1 for zero.
 fn digit_count(value: u128) -> u16 {
     value.checked_ilog10().unwrap_or(0) as u16 + 1
 }
@@ -240,7 +243,7 @@ macro_rules! from_integer {
 
 from_integer! { i16 u16 i32 u32 i64 u64 }
 
-/// The shortest decimal number that names this `f64` and no other, cut off after 31 digits.
+/// The shortest decimal number that identifies this `f64`, truncated to 31 digits.
 impl TryFrom<f64> for Decimal {
     type Error = FixedError;
     fn try_from(value: f64) -> Result<Self, FixedError> {
@@ -252,8 +255,8 @@ impl TryFrom<f64> for Decimal {
     }
 }
 
-/// Digits, at most one point among them, a sign in front and IDL's `d` behind. More than 31 digits, leading
-/// zeros and the zeros at the end of a fraction not counted, are an error.
+/// Accepts digits with at most one point, a sign before them and IDL's `d` after them. More than 31 digits
+/// are an error, not counting leading zeros and zeros at the end of a fraction.
 impl FromStr for Decimal {
     type Err = FixedError;
     fn from_str(text: &str) -> Result<Self, FixedError> {
@@ -284,7 +287,7 @@ fn parse(text: &str, cut: bool) -> Result<Decimal, FixedError> {
     let (mut digits, mut scale) = (0u16, 0i16);
     for (index, &c) in all().enumerate() {
         let after_point = index >= whole.len();
-        // Zeros that end a fraction count only while there is room for them.
+        // Zeros at the end of a fraction count only while there is room for them.
         let full = digits == DIGITS_MAX || scale == DIGITS_MAX as i16;
         if full && after_point {
             if cut || fraction[index - whole.len()..].iter().all(|&c| c == b'0') {
@@ -304,7 +307,7 @@ fn parse(text: &str, cut: bool) -> Result<Decimal, FixedError> {
     Decimal::new(unscaled, digits, scale)
 }
 
-/// Plain digits, as many after the point as the scale says.
+/// Shows plain digits, with as many after the point as the scale says.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.unscaled.unsigned_abs().to_string();
@@ -336,7 +339,8 @@ impl Ord for Decimal {
             if self.unscaled == 0 {
                 return Ordering::Equal;
             }
-            // The place of the first digit decides; where it is the same, so are the scales but for 31.
+            // The position of the first digit decides. If it is the same, the scales are equal or the digits
+            // are 31.
             let place = |d: &Decimal| i32::from(digit_count(d.unscaled.unsigned_abs())) - i32::from(d.scale);
             let magnitude = place(self).cmp(&place(other)).then_with(|| {
                 let scale = self.scale.max(other.scale);
@@ -367,7 +371,7 @@ impl Eq for Decimal {}
 
 impl Hash for Decimal {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Equal numbers have one form without zeros at the end.
+        // Equal numbers have one form without trailing zeros.
         let (mut unscaled, mut scale) = (self.unscaled, self.scale);
         while unscaled != 0 && unscaled % 10 == 0 {
             unscaled /= 10;

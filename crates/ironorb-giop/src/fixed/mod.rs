@@ -1,8 +1,8 @@
 //! The IDL type `fixed`: decimal numbers of up to 31 digits, exact (CORBA 3.3 part 1, 7.11.3.3; on the wire part 2, 9.3.2.8).
 //!
-//! [`Fixed`] is a member's or parameter's type, whose digits and scale IDL gives; [`Decimal`] has them at run time
-//! and does the arithmetic. Nothing here rounds unless asked to: a result is exact or an error, but for the
-//! digits beyond 31 of a fraction, which the standard has cut off.
+//! [`Fixed`] is the type of a member or parameter, whose digits and scale IDL specifies. [`Decimal`] has
+//! digits and scale at run time, and does the arithmetic. Nothing here rounds without being asked: a result
+//! is exact or an error. The only exception are digits of a fraction beyond 31, which the standard truncates.
 
 mod decimal;
 mod wide;
@@ -19,7 +19,7 @@ use crate::error::{Malformed, MalformedKind, Misuse};
 
 /// An IDL `fixed<DIGITS, SCALE>`: `DIGITS` decimal digits, of which `SCALE` are after the point.
 ///
-/// `DIGITS` is 1 to 31 and `SCALE` at most `DIGITS`; anything else does not compile.
+/// `DIGITS` must be 1 to 31 and `SCALE` at most `DIGITS`; anything else does not compile.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fixed<const DIGITS: u16, const SCALE: u16> {
     /// The number times ten to the power `SCALE`. Its magnitude is below ten to the power `DIGITS`.
@@ -49,8 +49,8 @@ impl<const DIGITS: u16, const SCALE: u16> Fixed<DIGITS, SCALE> {
         Some(Fixed { unscaled })
     }
 
-    /// The number `unscaled / 10^SCALE`, for constants: panics, which in a constant is an error of the compiler,
-    /// if it has more than `DIGITS` digits.
+    /// The number `unscaled / 10^SCALE`, for constants. Panics if it has more than `DIGITS` digits, which is
+    /// a compile-time error in a constant.
     pub const fn constant(unscaled: i128) -> Self {
         match Self::from_unscaled(unscaled) {
             Some(fixed) => fixed,
@@ -63,17 +63,17 @@ impl<const DIGITS: u16, const SCALE: u16> Fixed<DIGITS, SCALE> {
         self.unscaled
     }
 
-    /// The same with digits and scale at run time; arithmetic is there.
+    /// The number with digits and scale at run time, for arithmetic.
     pub const fn to_decimal(self) -> Decimal {
         Decimal::from_parts(self.unscaled, DIGITS, SCALE as i16)
     }
 
-    /// A decimal with the digits that do not fit after the point cut off.
+    /// A decimal truncated to this scale. [`FixedError::Overflow`] if it does not fit.
     pub fn truncated(value: Decimal) -> Result<Self, FixedError> {
         Self::try_from(value.truncate(SCALE as i16))
     }
 
-    /// A decimal rounded to this scale, halves away from zero.
+    /// A decimal rounded to this scale, ties away from zero. [`FixedError::Overflow`] if it does not fit.
     pub fn rounded(value: Decimal) -> Result<Self, FixedError> {
         Self::try_from(value.round(SCALE as i16)?)
     }
@@ -138,7 +138,7 @@ macro_rules! from_integer {
 
 from_integer! { i16 u16 i32 u32 i64 u64 }
 
-/// Rounds the shortest text that names the `f64` to this scale, halves away from zero.
+/// Rounds the shortest text that identifies the `f64` to this scale, ties away from zero.
 impl<const DIGITS: u16, const SCALE: u16> TryFrom<f64> for Fixed<DIGITS, SCALE> {
     type Error = FixedError;
     fn try_from(value: f64) -> Result<Self, FixedError> {
@@ -146,8 +146,8 @@ impl<const DIGITS: u16, const SCALE: u16> TryFrom<f64> for Fixed<DIGITS, SCALE> 
     }
 }
 
-/// Exact: text with more digits after the point than the type has is [`FixedError::Inexact`] unless they are
-/// zeros. Digits, one point, a sign and IDL's final `d` are taken.
+/// Exact: digits after the point that do not fit are [`FixedError::Inexact`] unless they are zeros. Accepts
+/// digits, one point, a sign and IDL's final `d`.
 impl<const DIGITS: u16, const SCALE: u16> FromStr for Fixed<DIGITS, SCALE> {
     type Err = FixedError;
     fn from_str(text: &str) -> Result<Self, FixedError> {
@@ -155,7 +155,7 @@ impl<const DIGITS: u16, const SCALE: u16> FromStr for Fixed<DIGITS, SCALE> {
     }
 }
 
-/// With exactly `SCALE` digits after the point.
+/// Shows the number with exactly `SCALE` digits after the point.
 impl<const DIGITS: u16, const SCALE: u16> fmt::Display for Fixed<DIGITS, SCALE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.to_decimal().fmt(f)
@@ -176,7 +176,7 @@ impl<const DIGITS: u16, const SCALE: u16> Marshal for Fixed<DIGITS, SCALE> {
 }
 
 impl<const DIGITS: u16, const SCALE: u16> Unmarshal for Fixed<DIGITS, SCALE> {
-    // A peer that drops leading zeros sends at least the octet of the sign.
+    // A peer that omits leading zeros sends at least the octet with the sign.
     const BYTES_MIN: usize = 1;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let () = Self::LEGAL;
@@ -185,23 +185,23 @@ impl<const DIGITS: u16, const SCALE: u16> Unmarshal for Fixed<DIGITS, SCALE> {
     }
 }
 
-/// Whether there is such a `fixed` type: no more digits after the point than in all, and not more zeros before it than
-/// there could be digits.
+/// Whether a `fixed` type is legal: at most as many digits after the point as in all, and at most 31 zeros
+/// before it.
 pub(crate) fn is_legal(digits: u16, scale: i16) -> bool {
     let most = DIGITS_MAX as i16;
     (1..=DIGITS_MAX).contains(&digits) && (-most..=digits as i16).contains(&scale)
 }
 
-/// A decimal number that cannot be had.
+/// Why a decimal number does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixedError {
-    /// It has more digits before the point than fit.
+    /// The number has more digits before the point than fit.
     Overflow,
-    /// It has digits after the point that do not fit.
+    /// The number has digits after the point that do not fit.
     Inexact,
     /// A division by zero.
     DivisionByZero,
-    /// The text is not a decimal number, or the `f64` is infinite or no number.
+    /// The text is not a decimal number, or the `f64` is infinite or NaN.
     NotANumber,
 }
 

@@ -53,7 +53,7 @@ fn rounding_and_truncation() {
 }
 
 #[test]
-fn texts_that_are_no_numbers() {
+fn texts_that_are_not_numbers_are_refused() {
     for text in ["", "-", ".", "1.2.3", "1e5", "--1", "0x10", "1 ", "d", "१"] {
         assert_eq!(text.parse::<Decimal>(), Err(FixedError::NotANumber), "{text:?}");
     }
@@ -92,7 +92,7 @@ fn conversions() {
     assert_eq!(PRICE.to_string(), "-123.45");
 }
 
-/// The octets of a number, and that they read back.
+/// Checks the octets of a number, and that they read back.
 #[track_caller]
 fn check_wire<const D: u16, const S: u16>(text: &str, octets: &[u8]) {
     let value: Fixed<D, S> = text.parse().unwrap();

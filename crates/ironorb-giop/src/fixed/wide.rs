@@ -1,15 +1,15 @@
-//! Unsigned integers of 64 decimal digits, for results on their way to 31.
+//! Unsigned integers of 64 decimal digits, for intermediate results.
 
 use std::cmp::Ordering;
 
-/// Four limbs of sixteen decimal digits each, the least first.
+/// Four limbs of sixteen decimal digits each, the least significant first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wide([u64; 4]);
 
 const LIMB: u64 = 10_000_000_000_000_000;
 
 impl Wide {
-    /// A number below 10^38 or so: any `u128`.
+    /// Any `u128`, which has at most 39 digits.
     pub(super) fn new(mut value: u128) -> Wide {
         let mut limbs = [0; 4];
         for limb in &mut limbs {
@@ -19,7 +19,7 @@ impl Wide {
         Wide(limbs)
     }
 
-    /// The number times 10^power; `None` beyond 64 digits.
+    /// The number times `10^power`; `None` if it has more than 64 digits.
     pub(super) fn scaled(self, power: u32) -> Option<Wide> {
         (0..power / 15).try_fold(self, |wide, _| wide.times(10u64.pow(15)))?.times(10u64.pow(power % 15))
     }
@@ -55,7 +55,7 @@ impl Wide {
         }))
     }
 
-    /// The difference to a number that is not larger.
+    /// The difference; `other` must not be larger.
     pub(super) fn minus(self, other: Wide) -> Wide {
         let mut borrow = 0;
         Wide(std::array::from_fn(|i| {
@@ -65,7 +65,7 @@ impl Wide {
         }))
     }
 
-    /// Cuts off the last decimal digit and gives it.
+    /// Removes the last decimal digit and returns it.
     pub(super) fn cut(&mut self) -> u64 {
         let mut rest = 0;
         for limb in self.0.iter_mut().rev() {

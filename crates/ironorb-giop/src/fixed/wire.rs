@@ -1,4 +1,5 @@
-//! `fixed` on the wire: packed decimal digits, two to an octet, the sign in the last half (CORBA 3.3 part 2, 9.3.2.8).
+//! `fixed` on the wire: packed decimal digits, two per octet, with the sign in the last half octet (CORBA 3.3
+//! part 2, 9.3.2.8).
 
 use crate::cdr::{Reader, Writer};
 use crate::error::{Malformed, MalformedKind};
@@ -6,7 +7,7 @@ use crate::error::{Malformed, MalformedKind};
 const PLUS: u8 = 0xC;
 const MINUS: u8 = 0xD;
 
-/// The octets that a number of so many digits takes.
+/// The number of octets for this many digits.
 fn octets_of(digits: u16) -> usize {
     usize::from(digits / 2 + 1)
 }
@@ -39,7 +40,7 @@ pub(crate) fn write(w: &mut Writer<'_>, unscaled: i128, digits: u16) {
     w.write_bytes(octets);
 }
 
-/// Copies a number: as it is where it is whole, else with its leading zeros put back.
+/// Copies a number. A complete number is copied as it is; omitted leading zeros are restored.
 pub(crate) fn copy(r: &mut Reader<'_>, w: &mut Writer<'_>, digits: u16) -> Result<(), Malformed> {
     if let Some(octets) = r.ahead(octets_of(digits))
         && is_whole(octets, digits)
@@ -52,7 +53,7 @@ pub(crate) fn copy(r: &mut Reader<'_>, w: &mut Writer<'_>, digits: u16) -> Resul
     Ok(())
 }
 
-/// Whether octets are digits up to a sign that is the last half, with no digit too many in front.
+/// Whether the octets are digits up to a sign in the last half octet, without an excess digit in front.
 fn is_whole(octets: &[u8], digits: u16) -> bool {
     let Some((last, rest)) = octets.split_last() else { return false };
     let first = octets[0] >> 4;
@@ -64,8 +65,8 @@ fn is_whole(octets: &[u8], digits: u16) -> bool {
 
 /// Reads a number of at most `digits` digits.
 ///
-/// Some peers leave out leading zeros and with them whole octets. Where the number ends is certain all the same:
-/// only the last octet has a sign in its lower half, and a sign is no digit.
+/// Some peers omit leading zeros, and whole octets with them. The end of the number is still certain: only
+/// the last octet has a sign in its lower half, and a sign is not a digit.
 pub(crate) fn read(r: &mut Reader<'_>, digits: u16) -> Result<i128, Malformed> {
     let mut number = Number::default();
     for _ in 0..octets_of(digits) {
@@ -81,7 +82,7 @@ pub(crate) fn read(r: &mut Reader<'_>, digits: u16) -> Result<i128, Malformed> {
     Err(r.malformed(MalformedKind::BadFixed))
 }
 
-/// Digits put together: the last up to 18 in a word, which is fast, and what was before them.
+/// Collects digits: the last up to 18 in one word, which is fast, and the digits before them.
 #[derive(Default)]
 struct Number {
     before: i128,
@@ -107,7 +108,7 @@ impl Number {
         self.before.checked_mul(10i128.pow(self.digits))?.checked_add(i128::from(self.word))
     }
 
-    /// The number, if it has at most so many digits.
+    /// The number, if it has at most `digits` digits.
     fn within(&self, digits: u16) -> Option<i128> {
         self.whole().filter(|number| *number < 10i128.pow(u32::from(digits.min(31))))
     }

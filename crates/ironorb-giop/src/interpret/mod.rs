@@ -1,9 +1,10 @@
-//! Rust values to CDR and back, directed by their TypeCode: the interpreter that generated types share which have no
-//! marshalling of their own. Its like for values that have no Rust type is [`any::copy_value`](crate::any::copy_value).
+//! Marshals Rust values by their TypeCode: the interpreter that generated types without marshalling code of
+//! their own share. [`any::copy_value`](crate::any::copy_value) does this for values without a Rust type.
 //!
-//! A type brings only the way to its parts, [`Interpret`]. Where IDL says more of them than their Rust types do, which
-//! is what bounds they keep, its [`TypeDef`] tells; where it does not, the program need not hold it. Nothing here is generic over structs or unions, so that their number costs no code, and nothing is
-//! decided otherwise than compiled marshalling does: bytes, limits and errors are the same.
+//! A type provides only access to its parts, [`Interpret`]. Its [`TypeDef`] adds what IDL specifies beyond
+//! the Rust types: the bounds. A type without bounds needs no description in the program. Nothing here is
+//! generic over structs or unions, so their number adds no code. Bytes, limits and errors are those of
+//! compiled marshalling.
 
 mod numbers;
 mod parts;
@@ -13,23 +14,24 @@ use crate::cdr::{Reader, Writer};
 use crate::error::{Malformed, MalformedKind, Misuse};
 use crate::typecode::{ALIASES_MAX, Members, TypeDef};
 
-/// What is to be known of a type beside its Rust type: nothing, where no bound is in it.
+/// The description of a type beside its Rust type: `None` where it contains no bound.
 pub type Type = Option<&'static TypeDef>;
 
-/// A value that has parts, or is one: what the interpreter takes hold of.
+/// A value that has parts or is a part: the interface between the interpreter and a type.
 ///
-/// A value of a type that is marshalled by code of its own is a part as a whole. The description given is always that
-/// of the type as it is used, with its bounds.
+/// A value whose type has its own marshalling code is one part. The description is always that of the type in
+/// the place of its use, with its bounds.
 pub trait Interpret {
-    /// Appends the value. After an error the writer's contents are meaningless, as after [`Marshal::marshal`].
+    /// Appends the value. After an error the contents of the writer are meaningless, as after
+    /// [`Marshal::marshal`].
     ///
     /// [`Marshal::marshal`]: crate::Marshal::marshal
     fn write_as(&self, ty: Type, w: &mut Writer<'_>) -> Result<(), Misuse>;
 
-    /// Becomes the value that the reader is at. After an error it is any value.
+    /// Reads a value into this one. After an error the value is unspecified.
     fn read_as(&mut self, ty: Type, r: &mut Reader<'_>) -> Result<(), Malformed>;
 
-    /// Appends elements without a length; numbers go in bulk.
+    /// Appends elements without a length. Numbers are copied in bulk.
     fn write_elements_as(items: &[Self], element: Type, w: &mut Writer<'_>) -> Result<(), Misuse>
     where
         Self: Sized,
@@ -37,7 +39,7 @@ pub trait Interpret {
         items.iter().try_for_each(|item| item.write_as(element, w))
     }
 
-    /// Reads `count` elements into an empty vector. Their number has been checked against what is left.
+    /// Reads `count` elements into an empty vector. The caller has checked the count against the bytes left.
     fn read_elements_as(
         items: &mut Vec<Self>,
         count: usize,
@@ -50,7 +52,7 @@ pub trait Interpret {
         read_list(items, count, element, r)
     }
 
-    /// Reads the elements of an array in place.
+    /// Reads the elements of an array into place.
     fn read_array_as(items: &mut [Self], element: Type, r: &mut Reader<'_>) -> Result<(), Malformed>
     where
         Self: Sized,
@@ -59,11 +61,11 @@ pub trait Interpret {
     }
 }
 
-/// A type of which there is a value before one has been read: zeros, empty texts, the first case of a union.
+/// A type with a value to read into: zeros, empty texts, the first case of a union.
 ///
-/// It is not the default value, which IDL may set and some types have none of.
+/// This is not the default value, which IDL may set and which some types do not have.
 pub trait Blank: Sized {
-    /// The value. Takes no memory.
+    /// The blank value. Allocates nothing.
     fn blank() -> Self;
 }
 
@@ -80,7 +82,8 @@ impl<T: Interpret + Blank> List for Vec<T> {
     }
 }
 
-/// Memory follows what has been read: a short string on the wire is a longer one in memory.
+/// Memory grows with the elements that have been read, because a short string on the wire is larger in
+/// memory.
 #[inline(never)]
 fn read_list(list: &mut dyn List, count: usize, element: Type, r: &mut Reader<'_>) -> Result<(), Malformed> {
     r.nested(|r| {
@@ -93,8 +96,8 @@ fn read_list(list: &mut dyn List, count: usize, element: Type, r: &mut Reader<'_
     })
 }
 
-// The functions below are there once. Compilers that see which types are given would make one for each, which is what
-// the interpreter is to save.
+// The functions below are compiled once. A compiler that knows the types would emit one copy for each, which
+// the interpreter avoids.
 
 /// Appends the members of a struct or exception, one after the other.
 #[inline(never)]
@@ -116,14 +119,14 @@ pub fn read_members(
     members.iter_mut().zip(types).try_for_each(|(member, (_, ty))| member.read_as(Some(ty), r))
 }
 
-/// Reads a value of a type that the interpreter reads.
+/// Reads a value of an interpreted type.
 pub fn read<T: Interpret + Blank>(ty: Type, r: &mut Reader<'_>) -> Result<T, Malformed> {
     let mut value = T::blank();
     value.read_as(ty, r)?;
     Ok(value)
 }
 
-/// Reads elements of a type that the interpreter reads.
+/// Reads elements of an interpreted type.
 pub fn read_elements<T: Interpret + Blank>(
     count: usize,
     element: Type,
@@ -134,19 +137,19 @@ pub fn read_elements<T: Interpret + Blank>(
     Ok(items)
 }
 
-/// A value that a union switches on.
+/// The discriminator of a union.
 pub trait Label: Interpret + Copy {
-    /// As a label of a TypeCode: see [`TypeDef::Union`].
+    /// The label's number in a TypeCode; see [`TypeDef::Union`].
     fn number(self) -> i64;
 }
 
-/// Appends what a union switches on.
+/// Appends the discriminator of a union.
 #[inline(never)]
 pub fn write_label(label: &dyn Interpret, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    label.write_as(None, w) // nothing that a union may switch on has bounds
+    label.write_as(None, w) // no discriminator type has bounds
 }
 
-/// Reads what a union switches on.
+/// Reads the discriminator of a union.
 #[inline(never)]
 pub fn read_label(label: &mut dyn Interpret, r: &mut Reader<'_>) -> Result<(), Malformed> {
     label.read_as(None, r)
@@ -180,13 +183,13 @@ pub fn write_ordinal(ordinal: u32, w: &mut Writer<'_>) -> Result<(), Misuse> {
     Ok(())
 }
 
-/// Reads one of the enumerators.
+/// Reads an enumerator.
 pub fn read_ordinal<T: Copy>(enumerators: &[T], r: &mut Reader<'_>) -> Result<T, Malformed> {
     let ordinal = r.read_u32()?;
     enumerators.get(ordinal as usize).copied().ok_or_else(|| r.malformed(MalformedKind::NoSuchEnumerator))
 }
 
-/// A description that is not that of the Rust type, which generated code does not give.
+/// The error for a description that does not fit the Rust type. Generated code has no such description.
 #[cold]
 fn wrong(r: &Reader<'_>) -> Malformed {
     r.malformed(MalformedKind::BadTypeCode)
@@ -194,7 +197,7 @@ fn wrong(r: &Reader<'_>) -> Malformed {
 
 /// The type behind any typedefs.
 fn resolved(mut ty: &'static TypeDef) -> &'static TypeDef {
-    // A chain without an end could only be in a wrong static.
+    // Only a wrong static can contain an endless chain.
     for _ in 0..ALIASES_MAX {
         let TypeDef::Alias { original, .. } = ty else { break };
         ty = original;

@@ -1,4 +1,4 @@
-//! Numbers, which go in bulk.
+//! Numbers, which are copied in bulk.
 
 use super::{Blank, Interpret, Label, Type};
 use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
@@ -68,7 +68,7 @@ macro_rules! label {
 
 label! { u8 bool i16 u16 i32 u32 i64 u64 }
 
-/// TypeCodes have no type for `int8` but `octet`, and of that -1 is no value.
+/// TypeCodes have no type for `int8` but `octet`, and -1 is not an octet.
 impl Label for i8 {
     fn number(self) -> i64 {
         i64::from(self.cast_unsigned())

@@ -1,4 +1,4 @@
-//! How the interpreter takes hold of Rust's own types and of those of the mapping.
+//! The implementations of [`Interpret`] for Rust's own types and for those of the mapping.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::fixed::Fixed;
 use crate::typecode::{TypeCode, TypeDef};
 use crate::value::{Abstract, FormalValue, Link};
 
-/// Types that are one part, marshalled as a whole; their description tells nothing that they do not know.
+/// Types that are one part. Their description adds nothing that the Rust type does not say.
 macro_rules! whole {
     ($([$($parameters:tt)*] $ty:ty = $blank:expr;)*) => {$(
         impl<$($parameters)*> Interpret for $ty {
@@ -150,7 +150,7 @@ impl<T: Blank, const N: usize> Blank for [T; N] {
     }
 }
 
-/// A sequence of pairs on the wire. Of two with one key the later counts.
+/// A sequence of pairs on the wire. Where two pairs have the same key, the later one counts.
 impl<K, V> Interpret for BTreeMap<K, V>
 where
     K: Interpret + Blank + Unmarshal + Ord,
@@ -187,7 +187,7 @@ impl<K, V> Blank for BTreeMap<K, V> {
     }
 }
 
-/// Begins a sequence, and gives the type of its elements.
+/// Starts a sequence, and returns the type of its elements.
 #[inline(never)]
 fn write_sequence(length: usize, ty: Type, w: &mut Writer<'_>) -> Result<Type, Misuse> {
     let element = match ty.map(resolved) {
@@ -229,7 +229,7 @@ fn array_element(ty: Type) -> Option<Type> {
     }
 }
 
-/// The types of the key and the value of a map, if these are its pairs.
+/// The types of the key and the value of a map, if the type is that of its pairs.
 fn pair(ty: Type) -> Option<(Type, Type)> {
     match ty.map(resolved) {
         None => Some((None, None)),
@@ -238,7 +238,7 @@ fn pair(ty: Type) -> Option<(Type, Type)> {
     }
 }
 
-/// How long a text may be, if not as long as it likes.
+/// The bound of a text, if it has one.
 fn text_bound(ty: Type) -> Option<u32> {
     match *resolved(ty?) {
         TypeDef::String { bound: bound @ 1.. } | TypeDef::WString { bound: bound @ 1.. } => Some(bound),
@@ -246,7 +246,8 @@ fn text_bound(ty: Type) -> Option<u32> {
     }
 }
 
-/// A string's length for comparison with a bound, in characters. Counts only when the bytes are too many.
+/// The length of a string in characters, for comparison with a bound. Counted only if the bytes exceed the
+/// bound.
 fn length(text: &str, bound: u32) -> usize {
     if text.len() <= bound as usize { text.len() } else { text.chars().count() }
 }

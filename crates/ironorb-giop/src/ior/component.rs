@@ -1,4 +1,4 @@
-//! Tagged components: facts about an object that ride in a profile (CORBA 3.3 part 2, 7.6.5 and 9.7.3).
+//! Tagged components: facts about an object inside a profile (CORBA 3.3 part 2, 7.6.5 and 9.7.3).
 
 use std::borrow::Cow;
 
@@ -8,40 +8,40 @@ use crate::cdr::{Marshal, Reader, Unmarshal, Writer};
 use crate::error::{Malformed, Misuse};
 use crate::version::ByteOrder;
 
-/// Tag of the vendor's number of the ORB that made the reference.
+/// Tag of the number of the ORB product that created the reference.
 pub const TAG_ORB_TYPE: u32 = 0;
-/// Tag of the code sets that the server takes.
+/// Tag of the code sets that the server accepts.
 pub const TAG_CODE_SETS: u32 = 1;
-/// Tag of a further address of an IIOP server.
+/// Tag of an additional address of an IIOP server.
 pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
 
-/// Tag of a Unix domain socket at which the server listens as well. Not of the standard: omniORB's, and used by
-/// IronORB in the same way.
+/// Tag of a Unix domain socket at which the server also listens. Not in the standard: omniORB defines it, and
+/// IronORB uses it in the same way.
 pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
 
-/// Tag of a Unix domain socket at which the server hands shared memory to clients of its own machine. IronORB's own:
-/// `IOR` and a 1. Not registered with the OMG.
+/// Tag of a Unix domain socket at which the server offers shared memory to clients on its own machine.
+/// Specific to IronORB: `IOR` and a 1. Not registered with the OMG.
 pub const TAG_IRONORB_SHARED_MEMORY: u32 = 0x494F_5201;
 
-/// What our references carry in TAG_ORB_TYPE: `IORB`. Not registered with the OMG.
+/// IronORB's value of TAG_ORB_TYPE: `IORB`. Not registered with the OMG.
 pub const IRONORB_ORB_TYPE: u32 = 0x494F_5242;
 
-/// What omniORB's references carry in TAG_ORB_TYPE: `ATT`, after its makers.
+/// omniORB's value of TAG_ORB_TYPE: `ATT`, after its makers.
 pub const OMNIORB_ORB_TYPE: u32 = 0x4154_5400;
 
-/// A component as its bytes, borrowed from a profile or owned.
+/// A component as bytes, borrowed from a profile or owned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaggedComponent<'a> {
     /// What kind of component it is.
     pub tag: u32,
-    /// Its bytes; for the components of the standard an encapsulation.
+    /// The bytes; an encapsulation for the standard's components.
     pub data: Cow<'a, [u8]>,
 }
 
 impl<'a> TaggedComponent<'a> {
     /// TAG_ORB_TYPE (7.6.6.1).
     pub fn new_orb_type(orb_type: u32) -> TaggedComponent<'static> {
-        // A number always fits.
+        // Writing a number cannot fail.
         encapsulate(TAG_ORB_TYPE, |w| w.put(&orb_type)).unwrap_or_else(|_| empty(TAG_ORB_TYPE))
     }
 
@@ -58,7 +58,7 @@ impl<'a> TaggedComponent<'a> {
         })
     }
 
-    /// TAG_OMNIORB_UNIX_TRANS: a machine, by the name that it has itself, and the path of a socket there.
+    /// TAG_OMNIORB_UNIX_TRANS: a machine, by its own name for itself, and the path of a socket there.
     pub fn new_unix_address(host: &str, path: &str) -> Result<TaggedComponent<'static>, Misuse> {
         encapsulate(TAG_OMNIORB_UNIX_TRANS, |w| write_unix_address(w, host, path))
     }
@@ -68,32 +68,33 @@ impl<'a> TaggedComponent<'a> {
         encapsulate(TAG_IRONORB_SHARED_MEMORY, |w| write_unix_address(w, host, path))
     }
 
-    /// The number in TAG_ORB_TYPE; `None` when this is another component.
+    /// The number in TAG_ORB_TYPE; `None` for another component.
     pub fn orb_type(&self) -> Option<Result<u32, Malformed>> {
         self.decode(TAG_ORB_TYPE, |r| r.get())
     }
 
-    /// The offer in TAG_CODE_SETS; `None` when this is another component.
+    /// The code sets in TAG_CODE_SETS; `None` for another component.
     pub fn code_sets(&self) -> Option<Result<CodeSetComponentInfo, Malformed>> {
         self.decode(TAG_CODE_SETS, |r| r.get())
     }
 
-    /// The address in TAG_ALTERNATE_IIOP_ADDRESS; `None` when this is another component.
+    /// The address in TAG_ALTERNATE_IIOP_ADDRESS; `None` for another component.
     pub fn alternate_address(&self) -> Option<Result<IiopAddress<'_>, Malformed>> {
         self.decode(TAG_ALTERNATE_IIOP_ADDRESS, read_address)
     }
 
-    /// The address in TAG_OMNIORB_UNIX_TRANS; `None` when this is another component.
+    /// The address in TAG_OMNIORB_UNIX_TRANS; `None` for another component.
     pub fn unix_address(&self) -> Option<Result<UnixAddress<'_>, Malformed>> {
         self.decode(TAG_OMNIORB_UNIX_TRANS, read_unix_address)
     }
 
-    /// The address in TAG_IRONORB_SHARED_MEMORY; `None` when this is another component.
+    /// The address in TAG_IRONORB_SHARED_MEMORY; `None` for another component.
     pub fn shared_memory_address(&self) -> Option<Result<UnixAddress<'_>, Malformed>> {
         self.decode(TAG_IRONORB_SHARED_MEMORY, read_unix_address)
     }
 
-    /// The address of a socket in a component with this tag that is only a view, so that the address outlives it.
+    /// The socket's address in a component with this tag. Consumes a borrowed component, so that the address
+    /// outlives it.
     pub(super) fn into_address_of_socket(self, tag: u32) -> Option<Result<UnixAddress<'a>, Malformed>> {
         match self.data {
             Cow::Borrowed(data) => decode(self.tag, data, tag, read_unix_address),
@@ -104,7 +105,8 @@ impl<'a> TaggedComponent<'a> {
         }
     }
 
-    /// [`alternate_address`](Self::alternate_address) for a component that is only a view, so that the address outlives it.
+    /// [`alternate_address`](Self::alternate_address) that consumes a borrowed component, so that the address
+    /// outlives it.
     pub(super) fn into_alternate_address(self) -> Option<Result<IiopAddress<'a>, Malformed>> {
         let owned = |address: IiopAddress<'_>| IiopAddress {
             host: Cow::Owned(address.host.into_owned()),
@@ -139,16 +141,16 @@ impl Unmarshal for TaggedComponent<'static> {
     }
 }
 
-/// The components of a profile: an iterator that borrows and takes no memory.
+/// The components of a profile: an iterator that borrows and allocates nothing.
 #[derive(Debug, Clone)]
 pub struct Components<'a> {
-    /// Stands before the next component. All that are left are known to be there.
+    /// Positioned before the next component. The constructor has checked all components.
     reader: Reader<'a>,
     left: usize,
 }
 
 impl<'a> Components<'a> {
-    /// Checks that the reader stands before a `sequence<TaggedComponent>`.
+    /// Checks that the reader is before a `sequence<TaggedComponent>`.
     pub(super) fn parse(mut reader: Reader<'a>) -> Result<Components<'a>, Malformed> {
         let left = reader.read_length(COMPONENT_BYTES_MIN)?;
         let components = Components { reader, left };
@@ -159,7 +161,7 @@ impl<'a> Components<'a> {
         Ok(components)
     }
 
-    /// Of a profile that has none.
+    /// The components of a profile without any.
     pub(super) fn none() -> Components<'a> {
         Components { reader: Reader::new(&[], ENCODING), left: 0 }
     }

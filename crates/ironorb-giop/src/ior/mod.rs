@@ -1,8 +1,7 @@
 //! Object references on the wire and as `IOR:` text (CORBA 3.3 part 2, clauses 7.6 and 9.7).
 //!
-//! Nothing here resolves a name or knows an ORB. What we do not understand in a reference - foreign
-//! profiles, unknown components - is kept byte for byte, so a reference that passes through us
-//! leaves as it came.
+//! Nothing here resolves a name or needs an ORB. Foreign profiles and unknown components are stored byte for
+//! byte, so a reference that passes through IronORB stays unchanged.
 
 mod code_sets;
 mod component;
@@ -36,12 +35,13 @@ use crate::version::{CharSet, Encoding};
 
 /// An interoperable object reference: a repository id and ways to reach the object.
 ///
-/// Two are equal when their bytes are; [`Ior::is_equivalent`] asks whether they name one object.
+/// Two references are equal if their bytes are. [`Ior::is_equivalent`] tells whether they identify one
+/// object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Ior {
-    /// Repository id of the object's most derived interface as the server knew it; may be empty.
+    /// The repository id of the object's most derived interface, as the server knew it; may be empty.
     pub type_id: String,
-    /// Ways to reach the object, in the order of the server's preference. None: the nil reference.
+    /// The ways to reach the object, in the server's order of preference. The nil reference has none.
     pub profiles: Vec<Profile>,
 }
 
@@ -56,7 +56,7 @@ impl Ior {
         Ior { type_id: type_id.into(), profiles: vec![Profile::Iiop(profile)] }
     }
 
-    /// True for the nil reference. A reference without profiles reaches nothing, whatever its type id.
+    /// Whether this is the nil reference. A reference without profiles is nil, whatever its type id.
     pub fn is_nil(&self) -> bool {
         self.profiles.is_empty()
     }
@@ -69,10 +69,10 @@ impl Ior {
         })
     }
 
-    /// True when both are known to name one object, without asking anybody (CORBA 3.3 part 1, 8.3.7).
+    /// Whether both references are known to identify one object. Asks no server (CORBA 3.3 part 1, 8.3.7).
     ///
-    /// The first IIOP profiles must have the same object key and some address in common; false only
-    /// means that we do not know. References without an IIOP profile are compared by their bytes.
+    /// The first IIOP profiles must have the same object key and at least one common address. False only
+    /// means that this is not known. References without an IIOP profile are compared by their bytes.
     pub fn is_equivalent(&self, other: &Ior) -> bool {
         match (self.iiop_profiles().next(), other.iiop_profiles().next()) {
             (Some(mine), Some(theirs)) => {
@@ -83,7 +83,7 @@ impl Ior {
         }
     }
 
-    /// A hash that is the same for equivalent references, in every process and on every machine.
+    /// A hash that is equal for equivalent references, in every process and on every machine.
     pub fn key_hash(&self) -> u64 {
         match self.iiop_profiles().next() {
             Some(profile) => fnv1a(FNV_START, profile.object_key()),
@@ -96,7 +96,8 @@ impl Ior {
         if self.sockets(mine).any(|socket| has_socket(&socket)) {
             return true;
         }
-        // All servers of a machine that listen at sockets alone have the same host, and port 0.
+        // Servers that listen at sockets only have the host of their machine and port 0. So that address does
+        // not tell them apart.
         let is_of_sockets = self.sockets(mine).next().is_some() || other.sockets(theirs).next().is_some();
         let has_address = |of: &IiopAddress<'_>| other.addresses(theirs).any(|address| address.is_same(of));
         let mut addresses = self.addresses(mine).filter(|address| address.port != 0 || !is_of_sockets);
@@ -108,11 +109,11 @@ impl Ior {
     }
 
     fn sockets<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = UnixAddress<'a>> {
-        // A path is one socket's, whatever it is for.
+        // A path identifies one socket, whatever its use.
         self.alike(first).flat_map(|it| it.unix_addresses().chain(it.shared_memory_addresses()))
     }
 
-    /// All profiles that have the key of `first`.
+    /// All profiles with the object key of `first`.
     fn alike<'a>(&'a self, first: &'a IiopProfile) -> impl Iterator<Item = &'a IiopProfile> {
         self.iiop_profiles().filter(|profile| profile.object_key() == first.object_key())
     }
@@ -132,14 +133,14 @@ impl Unmarshal for Ior {
     }
 }
 
-/// How profiles and components are written. UTF-8 cannot fail for any host name; for ASCII, which
-/// all of them are, it is the same as the ISO 8859-1 that encapsulations are in (9.3.3).
+/// The encoding of profiles and components. UTF-8 can represent any host name. All real ones are ASCII, for
+/// which UTF-8 equals the ISO 8859-1 of encapsulations (9.3.3).
 const ENCODING: Encoding = Encoding { char_set: CharSet::Utf8, ..Encoding::NATIVE };
 
 const FNV_START: u64 = 0xCBF2_9CE4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
 
-/// FNV-1a: no state, no seed, the same everywhere. Not for tables that a peer can fill.
+/// FNV-1a: without state or seed, so the same everywhere. Not for tables that a peer can fill.
 fn fnv1a(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
 }

@@ -1,4 +1,4 @@
-//! The profiles of a reference: how one protocol reaches the object.
+//! The profiles of a reference: each tells how to reach the object by one protocol.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::version::{ByteOrder, TransmissionCodeSets, Version};
 
 /// Tag of an IIOP profile.
 pub const TAG_INTERNET_IOP: u32 = 0;
-/// Tag of a profile that only holds components.
+/// Tag of a profile that contains only components.
 pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
 
 /// One way to reach an object.
@@ -21,8 +21,8 @@ pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
 pub enum Profile {
     /// Over IIOP.
     Iiop(IiopProfile),
-    /// One that this ORB does not use: of another protocol, or an IIOP profile that is not
-    /// well-formed ([`TaggedProfile::parse_iiop`] tells why).
+    /// A profile that IronORB does not use: of another protocol, or an IIOP profile that is not well-formed
+    /// ([`TaggedProfile::parse_iiop`] returns the reason).
     Other(TaggedProfile),
 }
 
@@ -51,7 +51,7 @@ impl Marshal for Profile {
     }
 }
 
-/// A bad IIOP profile does not spoil its neighbours: it is kept as [`Profile::Other`].
+/// A malformed IIOP profile does not affect its neighbours: it becomes [`Profile::Other`].
 impl Unmarshal for Profile {
     const BYTES_MIN: usize = 8;
     fn unmarshal(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -68,12 +68,12 @@ impl Unmarshal for Profile {
     }
 }
 
-/// A profile as its bytes.
+/// A profile as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaggedProfile {
     /// What kind of profile it is.
     pub tag: u32,
-    /// Its bytes; for the profiles of the standard an encapsulation.
+    /// The bytes; an encapsulation for the standard's profiles.
     pub data: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ impl TaggedProfile {
         Ok(IiopProfile { parts: IiopParts::parse(&self.data)?, data: self.data.clone() })
     }
 
-    /// The components of a TAG_MULTIPLE_COMPONENTS profile; `None` when it is another.
+    /// The components of a TAG_MULTIPLE_COMPONENTS profile; `None` for another profile.
     pub fn components(&self) -> Option<Result<Components<'_>, Malformed>> {
         (self.tag == TAG_MULTIPLE_COMPONENTS)
             .then(|| Components::parse(Reader::encapsulated(&self.data, ENCODING)?))
@@ -92,10 +92,10 @@ impl TaggedProfile {
 
 /// An IIOP profile (CORBA 3.3 part 2, 9.7.2).
 ///
-/// It keeps the bytes it was read from and writes them again: padding, byte order and what a later
-/// minor version may have appended survive, so a peer that compares the profiles it gave out finds
-/// them unchanged. The object key and the components are views into those bytes. Worst case of
-/// memory: the profile's bytes, once more the host name, and the size of this struct.
+/// It stores the bytes that it was read from and writes them again. Padding, byte order and the additions of
+/// later minor versions survive, so a peer that compares profiles with those it created finds them unchanged.
+/// The object key and the components are views into those bytes. Worst case of memory: the profile's bytes,
+/// the host name once more, and the size of this struct.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IiopProfile {
     parts: IiopParts,
@@ -104,7 +104,7 @@ pub struct IiopProfile {
 
 impl IiopProfile {
     /// A profile for an object at `host` (a name or an IP address, IPv6 without brackets) and `port`.
-    /// Components are left out of an IIOP 1.0 profile, which has no place for them.
+    /// Components are omitted from an IIOP 1.0 profile, which has no place for them.
     pub fn new(
         version: Version,
         host: &str,
@@ -127,7 +127,7 @@ impl IiopProfile {
         Ok(IiopProfile { parts: IiopParts { version, host: host.to_owned(), port, object_key }, data })
     }
 
-    /// The highest GIOP version that the server takes; later minors than 2 are given as 1.2.
+    /// The highest GIOP version that the server accepts. Minor versions above 2 count as 1.2.
     pub fn version(&self) -> Version {
         self.parts.version
     }
@@ -142,7 +142,7 @@ impl IiopProfile {
         self.parts.port
     }
 
-    /// What the server knows the object by.
+    /// The key by which the server identifies the object.
     pub fn object_key(&self) -> &[u8] {
         &self.data[self.parts.object_key.clone()]
     }
@@ -155,7 +155,7 @@ impl IiopProfile {
                 .and_then(|r| {
                     Components::parse(Reader::at(&self.data, self.parts.object_key.end, r.encoding()))
                 })
-                .unwrap_or_else(|_| Components::none()), // they were read once, so this does not happen
+                .unwrap_or_else(|_| Components::none()), // never: they have been read before
         }
     }
 
@@ -166,12 +166,12 @@ impl IiopProfile {
             .chain(self.components().filter_map(|component| component.into_alternate_address()?.ok()))
     }
 
-    /// Each TAG_OMNIORB_UNIX_TRANS that is well-formed: sockets that count on the machine that they name, and there only.
+    /// Each well-formed TAG_OMNIORB_UNIX_TRANS: sockets that are valid only on the machine that they name.
     pub fn unix_addresses(&self) -> impl Iterator<Item = UnixAddress<'_>> {
         self.sockets(TAG_OMNIORB_UNIX_TRANS)
     }
 
-    /// Each TAG_IRONORB_SHARED_MEMORY that is well-formed: sockets that likewise count on one machine only.
+    /// Each well-formed TAG_IRONORB_SHARED_MEMORY: sockets that are valid only on the machine that they name.
     pub fn shared_memory_addresses(&self) -> impl Iterator<Item = UnixAddress<'_>> {
         self.sockets(TAG_IRONORB_SHARED_MEMORY)
     }
@@ -180,7 +180,7 @@ impl IiopProfile {
         self.components().filter_map(move |component| component.into_address_of_socket(tag)?.ok())
     }
 
-    /// The vendor that made the reference, from TAG_ORB_TYPE.
+    /// The ORB product that created the reference, from TAG_ORB_TYPE.
     pub fn orb_type(&self) -> Option<u32> {
         self.components().find_map(|component| component.orb_type()?.ok())
     }
@@ -190,9 +190,9 @@ impl IiopProfile {
         self.components().find_map(|component| component.code_sets()?.ok())
     }
 
-    /// What strings and wide strings are sent as to this server (7.10.2.6) by a client of such sets. `None` when the
-    /// server offers nothing (or nothing legible): then strings are ISO 8859-1, there are no wide strings, and no
-    /// CodeSets service context is sent.
+    /// The code sets in which a client with these sets sends strings and wide strings to this server
+    /// (7.10.2.6). `None` if the server offers none, or none that are well-formed. Then strings are ISO
+    /// 8859-1, there are no wide strings, and no CodeSets service context is sent.
     pub fn transmission_code_sets(
         &self,
         client: &CodeSetComponentInfo,
@@ -201,18 +201,18 @@ impl IiopProfile {
     }
 }
 
-/// What is read from a profile's bytes when it arrives.
+/// The parts of a profile that are read when it arrives.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct IiopParts {
     version: Version,
     host: String,
     port: u16,
-    /// Where the object key lies in the bytes; the components, if any, follow it.
+    /// Where the object key is in the bytes. The components, if any, follow it.
     object_key: Range<usize>,
 }
 
 impl IiopParts {
-    /// Bytes after the last member that we know are left alone: later minor versions may append.
+    /// Ignores bytes after the last known member, because later minor versions may append some.
     fn parse(data: &[u8]) -> Result<IiopParts, Malformed> {
         let mut r = Reader::encapsulated(data, ENCODING)?;
         let (major, minor) = (r.read_u8()?, r.read_u8()?);
@@ -229,7 +229,7 @@ impl IiopParts {
     }
 }
 
-/// Where an IIOP server listens.
+/// The address of an IIOP server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IiopAddress<'a> {
     /// Host name or IP address; IPv6 without brackets.
@@ -239,12 +239,12 @@ pub struct IiopAddress<'a> {
 }
 
 impl IiopAddress<'_> {
-    /// True for what references to the objects of an ORB carry that has no address: no host, and port 0.
+    /// Whether this is the address in references of an ORB that has none: no host, and port 0.
     pub fn is_nowhere(&self) -> bool {
         self.host.is_empty() && self.port == 0
     }
 
-    /// Equal up to the case of the host name. Names are not looked up.
+    /// Whether the addresses are equal, ignoring the case of the host name. Names are not resolved.
     pub fn is_same(&self, other: &IiopAddress<'_>) -> bool {
         self.port == other.port && self.host.eq_ignore_ascii_case(&other.host)
     }
@@ -255,12 +255,12 @@ impl IiopAddress<'_> {
     }
 }
 
-/// Where a server listens for clients on its own machine.
+/// The address of a server for clients on its own machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnixAddress<'a> {
-    /// The name that the machine itself goes by (`uname -n`).
+    /// The machine's own name for itself (`uname -n`).
     pub host: Cow<'a, str>,
-    /// The path of a socket. As it came: of any length, and perhaps not absolute.
+    /// The path of a socket, as received: of any length, and perhaps not absolute.
     pub path: Cow<'a, str>,
 }
 
@@ -270,14 +270,14 @@ impl UnixAddress<'_> {
     }
 }
 
-/// The path, and the machine where it counts.
+/// Shows the path, and the machine where it is valid.
 impl fmt::Display for UnixAddress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "uiop://{} on {}", self.path, self.host)
     }
 }
 
-/// `host:port`, with brackets around IPv6.
+/// Shows `host:port`, with brackets around IPv6.
 impl fmt::Display for IiopAddress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {

@@ -8,8 +8,8 @@ use crate::cdr::{Reader, Writer};
 use crate::url::{UrlError, UrlErrorKind};
 use crate::version::ByteOrder;
 
-/// `IOR:` and lower-case digits, in this processor's byte order. A type id is cut at a NUL, which no
-/// reference that was read can hold.
+/// Shows `IOR:` and lower-case digits, in this processor's byte order. A type id is cut at a NUL, which
+/// references that were read never contain.
 impl fmt::Display for Ior {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let type_id = self.type_id.split('\0').next().unwrap_or_default();
@@ -28,9 +28,9 @@ impl fmt::Display for Ior {
 }
 
 impl Ior {
-    /// Reads the `IOR:` form, and tells how many octets follow the reference: from the first that is not zero, as some
-    /// ORBs pad with zeros. Such octets do not spoil the reference; Orbix leaves some. Digits and prefix stand in either
-    /// case, and white space around the text does not count.
+    /// Reads the `IOR:` form and returns the reference with the number of octets that follow it. Zeros directly behind the reference do
+    /// not count, because some ORBs pad with them; Orbix leaves other octets. Accepts digits and prefix in either case, and
+    /// ignores white space around the text.
     pub fn parse_text(text: &str) -> Result<(Ior, usize), UrlError> {
         let from = text.len() - text.trim_ascii_start().len();
         let text = text.trim_ascii_end();
@@ -54,7 +54,7 @@ impl Ior {
     }
 }
 
-/// Reads what [`Ior::parse_text`] reads, whatever follows the reference.
+/// Reads as [`Ior::parse_text`] does, and ignores octets behind the reference.
 impl FromStr for Ior {
     type Err = UrlError;
 
@@ -63,7 +63,7 @@ impl FromStr for Ior {
     }
 }
 
-/// The bytes, or what is wrong at which digit.
+/// The bytes, or the error and the index of the wrong digit.
 fn hex(digits: &[u8]) -> Result<Vec<u8>, (UrlErrorKind, usize)> {
     let value = |at: usize| {
         let digit = char::from(digits[at]).to_digit(16);

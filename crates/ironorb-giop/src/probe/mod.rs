@@ -1,6 +1,6 @@
-//! Probes: how long a thread is in which stage of a call.
+//! Probes: measure how long a thread is in each stage of a call.
 //!
-//! The ORB marks where its stages begin and end, one line each:
+//! The ORB marks the start and end of each stage with one line:
 //!
 //! ```
 //! use ironorb_giop::probe::{self, Stage};
@@ -13,15 +13,17 @@
 //! assert_eq!(times.count, u64::from(probe::ENABLED));
 //! ```
 //!
-//! Stages nest. At every change the time since the last one goes to the innermost stage of the thread and to no other, so
-//! the [self times](StageTimes::self_time) of a thread add up to the time that it has been in any.
+//! Stages nest. At each change of stage, the time since the previous change counts for the thread's innermost
+//! stage and for no other. So the [self times](StageTimes::self_time) of a thread add up to the time that it
+//! has been in any stage.
 //!
-//! Without the crate's feature `probes` - the ordinary build - a [`Guard`] has no size, entering and leaving are no
-//! instructions, and snapshots are empty ([`ENABLED`] tells). With it each stage costs two readings of the system's
-//! monotonic clock, of the order of 50 ns together; [`overhead`] measures that, and [`Snapshot::without`] takes it off.
+//! Without the crate's feature `probes` (the ordinary build), a [`Guard`] has no size, entering and leaving
+//! take no instructions, and snapshots are empty ([`ENABLED`] is false). With it, each stage costs two
+//! readings of the system's monotonic clock, about 50 ns together. [`overhead`] measures that cost, and
+//! [`Snapshot::without`] subtracts it.
 //!
-//! This is the one place in this crate that reads a clock, and the one that keeps anything for the process: what its
-//! threads have counted.
+//! Only this module of the crate reads a clock, and only it has process-wide state: the counters of the
+//! threads.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -38,46 +40,46 @@ use off as switched;
 
 pub use switched::Guard;
 
-/// Whether this build has the probes, that is the crate's feature `probes`.
+/// Whether this build has probes: whether the crate's feature `probes` is on.
 pub const ENABLED: bool = cfg!(feature = "probes");
 
-/// What a thread can be at.
+/// A stage of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Stage {
     /// A dynamic request is made and its arguments are set.
     Populate,
-    /// A client's call, what none of the other stages has: its route, connection and locks.
+    /// The rest of a client's call: its route, connection and locks.
     Call,
-    /// TypeCodes are compared with what is declared.
+    /// TypeCodes are compared with the declared types.
     TypeCode,
-    /// Headers and values are written as GIOP and CDR, sequences of numbers too.
+    /// Headers and values are written as GIOP and CDR, including sequences of numbers.
     Marshal,
-    /// Blocks of at least [`COPY_BYTES_MIN`] bytes are copied as they are.
+    /// Blocks of at least [`COPY_BYTES_MIN`] bytes are copied unchanged.
     Copy,
-    /// Memory is asked for, for sequences that are read.
+    /// Memory is allocated for sequences that are read.
     Allocate,
     /// The system call that sends.
     Write,
-    /// The peer takes no more bytes at present.
+    /// The peer accepts no more bytes for now.
     WaitToWrite,
-    /// Nothing has come. What of the receiving system call the thread has not been running, too.
+    /// Nothing has arrived. Includes the part of the receiving system call in which the thread does not run.
     Wait,
-    /// The system call that receives, as far as the thread has been running.
+    /// The receiving system call, as far as the thread runs in it.
     Read,
-    /// Messages and their headers are made out of what has come.
+    /// Received bytes are cut into messages, and their headers are parsed.
     Frame,
-    /// Values are read, and given back after the upcall.
+    /// Values are read, and freed after the upcall.
     Demarshal,
-    /// A server's request, what none of the other stages has.
+    /// The rest of a server's request.
     Serve,
-    /// From the object key to the servant, through adapters and their managers.
+    /// The servant is looked up by the object key, through adapters and their managers.
     ObjectLookup,
-    /// From the operation's name to its skeleton or description.
+    /// The skeleton or description is looked up by the operation's name.
     OperationLookup,
     /// The servant's own code.
     Upcall,
-    /// What probes do beside the clock, such as asking how long the thread has been running.
+    /// The probes' own work besides the clock, such as measuring how long the thread has run.
     Probes,
 }
 
@@ -103,10 +105,10 @@ impl Stage {
         Stage::Probes,
     ];
 
-    /// How many there are.
+    /// The number of stages.
     pub const COUNT: usize = Stage::Probes as usize + 1;
 
-    /// What it is called in tables and files.
+    /// The stage's name in tables and files.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::Populate => "populate",
@@ -129,75 +131,77 @@ impl Stage {
         }
     }
 
-    /// The stage of a name.
+    /// The stage with this name. `None` if there is none.
     pub fn named(name: &str) -> Option<Stage> {
         Stage::ALL.into_iter().find(|stage| stage.name() == name)
     }
 }
 
-/// Fewer bytes are copied in less time than it takes to look at the clock twice; what copies them has their time.
+/// Copying fewer bytes takes less time than two readings of the clock. Their time counts for the stage that
+/// copies them.
 pub const COPY_BYTES_MIN: usize = 1 << 10;
 
-/// Begins a stage; it ends when the guard goes. Guards go in the reverse order, and in their own thread.
+/// Starts a stage, which ends when the guard is dropped. Guards must be dropped in reverse order, in their
+/// own thread.
 #[inline(always)]
 pub fn enter(stage: Stage) -> Guard {
     switched::enter(stage)
 }
 
-/// [`Stage::Copy`] for so many bytes, if they are worth it.
+/// Starts [`Stage::Copy`] for this many bytes, if they are at least [`COPY_BYTES_MIN`].
 #[inline(always)]
 pub fn copying(bytes: usize) -> Guard {
     switched::enter_if(Stage::Copy, bytes >= COPY_BYTES_MIN)
 }
 
-/// What the calling thread has counted so far, the stage that it is in up to now.
+/// The counters of the calling thread, including its current stage up to now.
 pub fn thread_snapshot() -> Snapshot {
     switched::thread_snapshot()
 }
 
-/// The same of all threads of the process together, those that have ended as well. Of other threads it is what they had
-/// counted at about this moment.
+/// The counters of all threads of the process together, including threads that have ended. Other threads'
+/// counters are those of about this moment.
 pub fn snapshot() -> Snapshot {
     switched::snapshot()
 }
 
-/// What probes themselves cost here, measured once in a process; takes a few milliseconds then, in which the calling
-/// thread counts nothing. Zero in a build without them.
+/// The cost of the probes on this machine, measured once per process. The measurement takes a few
+/// milliseconds, in which the calling thread counts nothing. Zero in a build without probes.
 pub fn overhead() -> Overhead {
     switched::overhead()
 }
 
-/// What threads have counted up to a moment, or between two.
+/// The counters of threads up to a moment, or between two moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     taken: Duration,
     stages: [StageTimes; Stage::COUNT],
 }
 
-/// What has been counted of one stage.
+/// The counters of one stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StageTimes {
-    /// How often it was entered.
+    /// How often the stage was entered.
     pub count: u64,
-    /// How long threads were in it and in no stage within it.
+    /// How long threads were in the stage, without the stages entered from it.
     pub self_time: Duration,
-    /// How long threads were in it, whatever else they entered from there. Grows only when it is left.
+    /// How long threads were in the stage, with the stages entered from it. Grows when the stage is left.
     pub total_time: Duration,
-    /// How many stages were entered from it directly.
+    /// How many stages were entered directly from it.
     pub entered_within: u64,
 }
 
-/// What one entering and leaving of a stage costs.
+/// The cost of entering and leaving a stage once.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Overhead {
-    /// What of it counts as the stage's own, in nanoseconds.
+    /// The part that counts for the stage itself, in nanoseconds.
     pub inside_ns: f64,
-    /// What of it counts as that of the stage around, in nanoseconds.
+    /// The part that counts for the surrounding stage, in nanoseconds.
     pub outside_ns: f64,
 }
 
 impl Snapshot {
-    /// A difference of snapshots that was told by another process.
+    /// A difference of snapshots that another process has reported.
     pub fn from_parts(elapsed: Duration, stages: impl IntoIterator<Item = (Stage, StageTimes)>) -> Snapshot {
         let mut snapshot = Snapshot { taken: elapsed, ..Snapshot::default() };
         for (stage, times) in stages {
@@ -206,18 +210,18 @@ impl Snapshot {
         snapshot
     }
 
-    /// What was counted of one stage.
+    /// The counters of one stage.
     pub fn stage(&self, stage: Stage) -> StageTimes {
         self.stages[stage as usize]
     }
 
-    /// Every stage and what was counted of it.
+    /// Every stage with its counters.
     pub fn stages(&self) -> impl Iterator<Item = (Stage, StageTimes)> + '_ {
         Stage::ALL.into_iter().zip(self.stages)
     }
 
-    /// When it was taken, since some moment in the life of the process; of a [difference](Self::since) how long it
-    /// spans.
+    /// The time of the snapshot, measured from an unspecified moment in the life of the process. For a
+    /// [difference](Self::since), the time that it spans.
     pub fn elapsed(&self) -> Duration {
         self.taken
     }
@@ -227,7 +231,7 @@ impl Snapshot {
         self.stages.iter().map(|times| times.self_time).sum()
     }
 
-    /// What was counted between an earlier snapshot and this one of the same threads.
+    /// The difference between an earlier snapshot of the same threads and this one.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         let mut between = Snapshot { taken: self.taken.saturating_sub(earlier.taken), ..Snapshot::default() };
         for ((to, now), before) in between.stages.iter_mut().zip(&self.stages).zip(&earlier.stages) {
@@ -241,8 +245,8 @@ impl Snapshot {
         between
     }
 
-    /// The same without what the probes cost: it is taken off the self times and given to [`Stage::Probes`], so that
-    /// their sum stays. Total times stay as they are.
+    /// This snapshot without the cost of the probes. The cost is subtracted from the self times and added to
+    /// [`Stage::Probes`], so that their sum stays. Total times do not change.
     pub fn without(&self, overhead: Overhead) -> Snapshot {
         let mut cleared = self.clone();
         let mut taken = Duration::ZERO;
@@ -258,7 +262,7 @@ impl Snapshot {
     }
 }
 
-/// Of differences: what was counted in both, and as long as both.
+/// Adds differences: both their counters and the times that they span.
 impl AddAssign<&Snapshot> for Snapshot {
     fn add_assign(&mut self, other: &Snapshot) {
         self.taken += other.taken;

@@ -1,17 +1,17 @@
-//! The probes of a build without them.
+//! The probes of a build without the feature `probes`.
 
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::{Overhead, Snapshot, Stage};
 
-/// A stage that has begun. See [`enter`](super::enter).
+/// A stage that has started. See [`enter`](super::enter).
 #[derive(Debug)]
 #[must_use = "the stage ends with the guard"]
-pub struct Guard(PhantomData<*const ()>); // of its thread, as with probes
+pub struct Guard(PhantomData<*const ()>); // bound to its thread, as with probes
 
 impl Guard {
-    /// Gives some of the stage's time so far to another, as if that had been entered from it, once.
+    /// Moves some of the stage's time so far to stage `to`, as if that stage had been entered once.
     #[inline(always)]
     pub fn shift(&self, _to: Stage, _time: Duration) {}
 }

@@ -1,6 +1,7 @@
-//! The probes of a build that has them: each thread counts for itself, and all are found by a list.
+//! The probes of a build with the feature `probes`. Each thread has counters of its own, and a list leads to
+//! all of them.
 //!
-//! Only its own thread writes a record, by plain loads and stores; others may read it meanwhile.
+//! Only its own thread writes a record, with plain loads and stores. Other threads may read it meanwhile.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::{Overhead, Snapshot, Stage, StageTimes};
 
-/// A stage that has begun. See [`enter`](super::enter).
+/// A stage that has started. See [`enter`](super::enter).
 #[derive(Debug)]
 #[must_use = "the stage ends with the guard"]
 pub struct Guard {
-    /// `None` where nothing is counted.
+    /// `None` if nothing is counted.
     entered: Option<Entered>,
     of_thread: PhantomData<*const ()>,
 }
@@ -21,7 +22,7 @@ pub struct Guard {
 #[derive(Debug, Clone, Copy)]
 struct Entered {
     stage: Stage,
-    /// What the thread was at before, as in [`Record::now`].
+    /// The thread's previous stage, as in [`Record::now`].
     around: u64,
     at_ns: u64,
 }
@@ -37,7 +38,7 @@ pub(super) fn enter_if(stage: Stage, condition: bool) -> Guard {
 }
 
 impl Guard {
-    /// Gives some of the stage's time so far to another, as if that had been entered from it, once.
+    /// Moves some of the stage's time so far to stage `to`, as if that stage had been entered once.
     pub fn shift(&self, to: Stage, time: Duration) {
         if let Some(entered) = self.entered {
             of_this_thread(|record| record.shift(entered, to, time));
@@ -70,14 +71,14 @@ pub(super) fn overhead() -> Overhead {
     *OVERHEAD.get_or_init(|| of_this_thread(Record::measure_overhead).unwrap_or_default())
 }
 
-/// `None` in a thread that is going down.
+/// `None` in a thread that is ending.
 #[inline]
 fn of_this_thread<T>(then: impl FnOnce(&Record) -> T) -> Option<T> {
     thread_local!(static RECORD: Listed = Listed::new());
     RECORD.try_with(|listed| then(&listed.0)).ok()
 }
 
-/// Nanoseconds since the first look.
+/// Nanoseconds since the first reading of the clock.
 #[inline]
 fn clock_ns() -> u64 {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -85,11 +86,12 @@ fn clock_ns() -> u64 {
     elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
 }
 
-/// What one thread has counted.
+/// The counters of one thread.
 #[derive(Debug, Default)]
 struct Record {
-    /// The stage that the thread is in, as its number and 1, or 0, in the upper 8 bits; since when, in nanoseconds, in
-    /// the others, which do for two years. Together, for those who read it meanwhile.
+    /// The thread's current stage (its number plus 1, or 0 for none) in the upper 8 bits, and its start in
+    /// nanoseconds in the lower bits, which are enough for two years. In one word, so that other threads read
+    /// both together.
     now: AtomicU64,
     stages: [Counters; Stage::COUNT],
 }
@@ -100,7 +102,7 @@ struct Counters {
     self_ns: AtomicU64,
     total_ns: AtomicU64,
     entered_within: AtomicU64,
-    /// How often it is entered and not left.
+    /// How often the stage has been entered and not left.
     depth: AtomicU64,
 }
 
@@ -110,7 +112,7 @@ fn stage_of(now: u64) -> Option<usize> {
     (now >> SINCE_BITS).checked_sub(1).map(|number| number as usize)
 }
 
-/// For the one thread that writes.
+/// Adds to a counter. Only the thread that owns the counter calls this.
 #[inline]
 fn add(counter: &AtomicU64, value: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(value), Ordering::Relaxed);
@@ -157,7 +159,7 @@ impl Record {
         add(&to.count, 1);
     }
 
-    /// Gives the time since the last change to the stage that the thread is in, and tells that.
+    /// Adds the time since the last change to the thread's current stage, and returns that stage.
     #[inline]
     fn charge(&self, ns: u64) -> u64 {
         let now = self.now.load(Ordering::Relaxed);
@@ -169,11 +171,11 @@ impl Record {
 
     #[inline]
     fn be_at(&self, stage: u64, ns: u64) {
-        // sync: probe-changed. Whoever sees this sees what was counted before.
+        // sync: probe-changed. A thread that sees this sees the earlier counts too.
         self.now.store((stage & !((1 << SINCE_BITS) - 1)) | ns, Ordering::Release);
     }
 
-    /// As of now; by any thread.
+    /// The counters as of now. Any thread may call this.
     fn read(&self) -> Counted {
         let mut counted = Counted::default();
         for _ in 0..READ_TRIES {
@@ -192,7 +194,7 @@ impl Record {
         counted
     }
 
-    /// Enters and leaves many stages, and forgets them again.
+    /// Enters and leaves many stages, and then discards their counts.
     fn measure_overhead(&self) -> Overhead {
         let (before, at) = (self.read(), self.now.load(Ordering::Relaxed));
         let mut rounds: Vec<(u64, u64)> = (0..OVERHEAD_ROUNDS).map(|_| self.overhead_round()).collect();
@@ -223,7 +225,7 @@ impl Record {
     }
 }
 
-/// A thread that changes stages faster than it can be read is read as it was between two changes or so.
+/// If a thread changes stages faster than this, the result may mix the counts before and after a change.
 const READ_TRIES: usize = 4;
 const OVERHEAD_ROUNDS: usize = 51;
 const OVERHEAD_PAIRS: usize = 200;
@@ -265,10 +267,10 @@ impl Counted {
     }
 }
 
-/// Every thread that has been in a stage.
+/// All threads that have been in a stage.
 struct Threads {
     living: Vec<Arc<Record>>,
-    /// What those have counted that have ended.
+    /// The counts of threads that have ended.
     ended: Counted,
 }
 
@@ -278,7 +280,7 @@ fn threads() -> MutexGuard<'static, Threads> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread's record while the thread lives.
+/// A thread's record, for the lifetime of the thread.
 struct Listed(Arc<Record>);
 
 impl Listed {

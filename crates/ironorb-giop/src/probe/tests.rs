@@ -1,4 +1,4 @@
-//! Counts may be asserted, times only against each other.
+//! Tests may assert counts, but times only relative to each other.
 
 use super::*;
 
@@ -17,20 +17,20 @@ fn times(count: u64, self_us: u64, entered_within: u64) -> StageTimes {
 }
 
 #[test]
-fn what_the_probes_cost_changes_hands() {
+fn the_cost_of_probes_moves_to_their_own_stage() {
     let elapsed = Duration::from_millis(1);
     let stages = [(Stage::Call, times(10, 500, 20)), (Stage::Write, times(20, 2, 0))];
     let snapshot = Snapshot::from_parts(elapsed, stages);
     let cleared = snapshot.without(Overhead { inside_ns: 200.0, outside_ns: 1000.0 });
     assert_eq!(cleared.stage(Stage::Call).self_time, Duration::from_micros(500 - 2 - 20));
-    assert_eq!(cleared.stage(Stage::Write).self_time, Duration::ZERO, "never below nothing");
+    assert_eq!(cleared.stage(Stage::Write).self_time, Duration::ZERO, "a self time is never negative");
     assert_eq!(cleared.stage(Stage::Probes).self_time, Duration::from_micros(2 + 20 + 2));
     assert_eq!(cleared.accounted(), snapshot.accounted());
     assert_eq!(cleared.elapsed(), elapsed);
 }
 
 #[test]
-fn a_difference_has_what_came_between() {
+fn a_difference_has_the_counts_between_two_snapshots() {
     let before = Snapshot::from_parts(Duration::from_secs(1), [(Stage::Read, times(3, 30, 1))]);
     let after = Snapshot::from_parts(Duration::from_secs(3), [(Stage::Read, times(5, 70, 1))]);
     let between = after.since(&before);
@@ -44,7 +44,7 @@ fn a_difference_has_what_came_between() {
 
 #[cfg(not(feature = "probes"))]
 #[test]
-fn without_the_feature_there_is_nothing() {
+fn without_the_feature_nothing_is_counted() {
     assert_eq!(size_of::<Guard>(), 0);
     assert!(!std::mem::needs_drop::<Guard>());
     const { assert!(!ENABLED) };
@@ -76,7 +76,7 @@ mod enabled {
             .map(|times| (times.count, times.entered_within))
             .to_vec();
         assert_eq!(counts, [(100, 400), (300, 300), (300, 0), (100, 0)]);
-        // All of it was within calls, so theirs is the sum.
+        // All of it was within calls, so it equals their total.
         assert_eq!(counted.accounted(), counted.stage(Stage::Call).total_time);
         assert!(counted.accounted() <= counted.elapsed());
         let (marshal, copy) = (counted.stage(Stage::Marshal), counted.stage(Stage::Copy));
@@ -104,7 +104,7 @@ mod enabled {
         let burnt = std::time::Instant::now();
         while burnt.elapsed() < Duration::from_micros(50) {}
         wait.shift(Stage::Read, Duration::from_micros(20));
-        wait.shift(Stage::Write, Duration::from_secs(1000)); // no more than there is
+        wait.shift(Stage::Write, Duration::from_secs(1000)); // limited to the time that there is
         drop(wait);
         let counted = thread_snapshot().since(&before);
         assert_eq!(counted.stage(Stage::Read), times(1, 20, 0));
@@ -115,7 +115,7 @@ mod enabled {
 
     #[test]
     fn the_process_knows_its_threads_also_when_they_have_ended() {
-        // Nobody else enters this stage in these tests.
+        // No other test enters this stage.
         let count = || snapshot().stage(Stage::OperationLookup).count;
         let (to_main, from_thread) = std::sync::mpsc::channel();
         let (to_thread, from_main) = std::sync::mpsc::channel::<()>();
@@ -129,7 +129,7 @@ mod enabled {
         let first = snapshot().stage(Stage::OperationLookup);
         let second = snapshot().stage(Stage::OperationLookup);
         assert_eq!((first.count, second.count), (1, 1));
-        assert!(second.self_time > first.self_time, "a stage that goes on is seen to");
+        assert!(second.self_time > first.self_time, "a stage that is still running counts");
         to_thread.send(()).unwrap();
         thread.join().unwrap();
         assert_eq!(count(), 1);

@@ -8,44 +8,44 @@ use super::{UrlError, UrlErrorKind};
 use crate::ior::{IiopProfile, Ior, Profile, TaggedComponent};
 use crate::version::Version;
 
-/// The port of an address that names none.
+/// The TCP port of an address without one.
 pub const DEFAULT_PORT: u16 = 2809;
-/// The object key of a `corbaname:` that gives none.
+/// The object key of a `corbaname:` without one.
 pub const NAME_SERVICE_KEY: &str = "NameService";
 
 /// Addresses and an object key: `corbaloc:iiop:1.2@host:2809,:other/key`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Corbaloc {
-    /// Where to ask, in this order; at least one.
+    /// The addresses, in the order in which a client tries them; at least one.
     pub addresses: Vec<CorbalocAddress>,
-    /// The object key with its escapes undone; for `rir:` the name of an initial reference.
+    /// The object key without escapes. For `rir:` the name of an initial reference.
     pub object_key: Vec<u8>,
 }
 
 /// One address of a [`Corbaloc`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum CorbalocAddress {
-    /// `rir:`, the ORB's own initial references. Never beside another address.
+    /// `rir:`, the ORB's own initial references. Never combined with another address.
     Rir,
     /// `iiop:` or `:`, a server.
     Iiop {
-        /// The GIOP version to speak; 1.0 when the text has none.
+        /// The GIOP version to use; 1.0 if the text has none.
         version: Version,
         /// A name or an IP address; IPv6 without brackets.
         host: String,
-        /// A TCP port; [`DEFAULT_PORT`] when the text has none.
+        /// A TCP port; [`DEFAULT_PORT`] if the text has none.
         port: u16,
     },
-    /// `uiop:1.2@/path|key`, as TAO has it, or `omniunix:1.2@/path:/key`, as omniORB has it: a Unix domain socket of the
-    /// machine on which the text is used. Not of the standard.
+    /// `uiop:1.2@/path|key` in TAO's form, or `omniunix:1.2@/path:/key` in omniORB's: a Unix domain socket on
+    /// the machine that uses the text. Not in the standard.
     Unix {
         /// The GIOP version to speak, 1.1 or 1.2; 1.2 when the text has none. References of 1.0 have no place for it.
         version: Version,
         /// The path of the socket.
         path: String,
     },
-    /// `shm:1.2@/path|key`: shared memory, of the machine on which the text is used, that is handed out at this socket.
-    /// IronORB's own.
+    /// `shm:1.2@/path|key`: shared memory on the machine that uses the text, offered at this socket. Specific
+    /// to IronORB.
     SharedMemory {
         /// As of [`Unix`](Self::Unix).
         version: Version,
@@ -55,14 +55,16 @@ pub enum CorbalocAddress {
 }
 
 impl Corbaloc {
-    /// The reference that this stands for: one IIOP profile for each address, and an empty type id,
-    /// since nobody has said what the object is. `None` for `rir:`, for Unix domain sockets and shared memory, which need to
-    /// know their [machine](Self::to_ior_on), and when a host (not parsed but made by hand) holds a NUL.
+    /// The reference that this text stands for: one IIOP profile per address, and an empty type id, because
+    /// the text does not name the interface. `None` for `rir:`, for Unix domain sockets and shared memory,
+    /// which need the name of their [machine](Self::to_ior_on), and if a host that was not parsed contains a
+    /// NUL.
     pub fn to_ior(&self) -> Option<Ior> {
         self.to_ior_on(None)
     }
 
-    /// The same on a machine of this name, if any is given.
+    /// The reference that this text stands for on the machine with this name, if one is given; see
+    /// [`to_ior`](Self::to_ior).
     pub fn to_ior_on(&self, machine: Option<&str>) -> Option<Ior> {
         let profile = |address: &CorbalocAddress| match address {
             CorbalocAddress::Rir => None,
@@ -85,7 +87,7 @@ impl Corbaloc {
         Some(Ior { type_id: String::new(), profiles })
     }
 
-    /// For `rir:`, the name to ask `resolve_initial_references` for; `None` for servers' addresses.
+    /// For `rir:`, the name to pass to `resolve_initial_references`; `None` for servers' addresses.
     pub fn initial_reference(&self) -> Option<std::borrow::Cow<'_, str>> {
         self.is_rir().then(|| String::from_utf8_lossy(&self.object_key))
     }
@@ -103,7 +105,7 @@ impl FromStr for Corbaloc {
         let addresses = scan.addresses()?;
         let object_key = match scan.key()? {
             Some(key) => key,
-            // The standard gives only rir a default key (7.6.10.3).
+            // The standard specifies a default key only for rir (7.6.10.3).
             None if addresses.contains(&CorbalocAddress::Rir) => NAME_SERVICE_KEY.into(),
             None => return Err(scan.error(UrlErrorKind::NoKey)),
         };
@@ -120,12 +122,12 @@ impl fmt::Display for Corbaloc {
     }
 }
 
-/// A name in the naming context that a [`Corbaloc`] leads to: `corbaname::host#bank/main`.
+/// A name in the naming context that a [`Corbaloc`] identifies: `corbaname::host#bank/main`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Corbaname {
-    /// The naming context to start from; its key is [`NAME_SERVICE_KEY`] when the text has none.
+    /// The naming context to start from. Its key is [`NAME_SERVICE_KEY`] if the text has none.
     pub context: Corbaloc,
-    /// A stringified name (Naming 1.3, 2.4) with its URL escapes undone; empty for the context itself.
+    /// A stringified name (Naming 1.3, 2.4) without URL escapes; empty for the context itself.
     pub name: String,
 }
 
@@ -159,7 +161,7 @@ impl fmt::Display for Corbaname {
     }
 }
 
-/// Leaves out what the standard supplies: version 1.0, port 2809, the key NameService of `rir:` and `corbaname:`.
+/// Omits the standard's defaults: version 1.0, port 2809, the key NameService of `rir:` and `corbaname:`.
 fn write_parts(f: &mut fmt::Formatter<'_>, scheme: &str, parts: &Corbaloc) -> fmt::Result {
     write!(f, "{scheme}:")?;
     for (i, address) in parts.addresses.iter().enumerate() {
@@ -189,7 +191,7 @@ impl fmt::Display for CorbalocAddress {
                 }
                 Ok(())
             }
-            // As omniORB has it, since that can stand beside other addresses.
+            // In omniORB's form, because it can be combined with other addresses.
             CorbalocAddress::Unix { version, path } => {
                 write!(f, "omniunix:1.{}@", version.minor())?;
                 write_escaped_path(f, path)?;
@@ -204,10 +206,10 @@ impl fmt::Display for CorbalocAddress {
     }
 }
 
-/// Reads from the front of a URL and knows where it stands.
+/// Reads a URL from the front, and tracks its position.
 struct Scan<'t> {
     text: &'t str,
-    /// Everything before is read; on a character boundary.
+    /// Everything before this offset has been read. Always on a character boundary.
     at: usize,
 }
 
@@ -229,7 +231,7 @@ impl<'t> Scan<'t> {
         UrlError::new(kind, self.at)
     }
 
-    /// Takes a prefix, in either case.
+    /// Consumes a prefix, in either case.
     fn eat(&mut self, prefix: &str) -> bool {
         let found = self.rest().get(..prefix.len()).is_some_and(|p| p.eq_ignore_ascii_case(prefix));
         if found {
@@ -238,7 +240,7 @@ impl<'t> Scan<'t> {
         found
     }
 
-    /// Takes everything before the first of `ends`.
+    /// Consumes everything before the first of `ends`.
     fn until(&mut self, ends: &[char]) -> &'t str {
         let rest = self.rest();
         let taken = &rest[..rest.find(ends).unwrap_or(rest.len())];
@@ -253,7 +255,7 @@ impl<'t> Scan<'t> {
             let address = self.address()?;
             let alone = match &address {
                 CorbalocAddress::Rir => addresses.is_empty(),
-                // Nothing else can have come before a `rir:`.
+                // No other address may precede a `rir:`.
                 _ => addresses.first() != Some(&CorbalocAddress::Rir),
             };
             if !alone {
@@ -290,7 +292,7 @@ impl<'t> Scan<'t> {
         Ok(CorbalocAddress::Iiop { version, host, port })
     }
 
-    /// A path, and `|` or `:` or another address or the end behind it; a `|` is left for the key.
+    /// A path, followed by `|`, `:`, another address or the end. A `|` is left for the key.
     fn path_of_socket(&mut self) -> Result<(Version, String), UrlError> {
         let start = self.at;
         let version = self.version()?.unwrap_or(Version::V1_2);
@@ -316,7 +318,7 @@ impl<'t> Scan<'t> {
             version.split_once('.').and_then(|(major, minor)| Some((digits(major)?, digits(minor)?)));
         let version_bytes = version.len();
         match numbers {
-            // What is later than 1.2 includes it.
+            // Minor versions above 2 include 1.2.
             Some((1, minor)) => {
                 self.at += version_bytes + 1;
                 let minor = u8::try_from(minor).unwrap_or(u8::MAX);
@@ -337,7 +339,7 @@ impl<'t> Scan<'t> {
         if host.is_empty() {
             return Err(UrlError::new(UrlErrorKind::NoHost, start));
         }
-        // In brackets a zone may follow the IPv6 address: fe80::1%eth0.
+        // In brackets, a zone may follow the IPv6 address: fe80::1%eth0.
         let (address, zone) = host.split_once('%').filter(|_| bracketed).unwrap_or((host, "0"));
         let is_good = |part: &str| !part.is_empty() && part.chars().all(is_host_character);
         let good = match bracketed {
@@ -361,7 +363,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// `/`, or `|` after the path of a socket, and the object key up to a `#` or the end.
+    /// `/`, or `|` after the path of a socket, followed by the object key up to a `#` or the end.
     fn key(&mut self) -> Result<Option<Vec<u8>>, UrlError> {
         if !self.eat("/") && !self.eat("|") {
             return Ok(None);

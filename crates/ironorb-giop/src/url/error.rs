@@ -1,4 +1,4 @@
-//! What is wrong with a reference's text, where, and how to mend it.
+//! Errors in the text of a reference: what is wrong, where, and how to fix it.
 
 use std::fmt;
 
@@ -6,12 +6,13 @@ use crate::error::MalformedKind;
 use crate::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use crate::minor::MinorCode;
 
-/// A text is not an object reference.
+/// The error for text that is not an object reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UrlError {
     /// What is wrong.
     pub kind: UrlErrorKind,
-    /// Offset of the offending byte from the start of the text; its length when something is missing at the end.
+    /// Offset in bytes of the offending byte from the start of the text. The text's length if something is
+    /// missing at the end.
     pub at: usize,
 }
 
@@ -22,7 +23,7 @@ impl UrlError {
         UrlError { kind, at }
     }
 
-    /// The standard's minor code of BAD_PARAM (CORBA 3.3 part 1, 8.2.2).
+    /// The standard's minor code for BAD_PARAM (CORBA 3.3 part 1, 8.2.2).
     pub fn minor_code(&self) -> MinorCode {
         self.kind.row().0
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{UrlError, UrlErrorKind};
 
-/// The octets for an escaped text that starts at byte `at` of the URL.
+/// The octets of an escaped text that starts at byte `at` of the URL.
 pub(super) fn unescape(text: &str, at: usize) -> Result<Vec<u8>, UrlError> {
     let bytes = text.as_bytes();
     let mut octets = Vec::with_capacity(bytes.len());
@@ -31,7 +31,7 @@ pub(super) fn unescape(text: &str, at: usize) -> Result<Vec<u8>, UrlError> {
     Ok(octets)
 }
 
-/// Writes octets with everything escaped that the standard does not let stand.
+/// Writes octets, and escapes all that the standard does not permit.
 pub(super) fn write_escaped(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
     octets.iter().try_for_each(|&octet| match octet {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => write!(f, "{}", char::from(octet)),
@@ -40,7 +40,7 @@ pub(super) fn write_escaped(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::R
     })
 }
 
-/// The same for the path of a socket, in which what ends it must not stand.
+/// Writes the path of a socket, and escapes the characters that would end it.
 pub(super) fn write_escaped_path(f: &mut fmt::Formatter<'_>, path: &str) -> fmt::Result {
     path.bytes().try_for_each(|octet| match octet {
         b':' | b',' => write!(f, "%{octet:02x}"),

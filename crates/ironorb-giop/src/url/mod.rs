@@ -1,8 +1,8 @@
-//! Object references as people write them: `IOR:`, `corbaloc:` and `corbaname:` (CORBA 3.3 part 2,
-//! 7.6.10; Naming 1.3, 2.5.3).
+//! Textual object references: `IOR:`, `corbaloc:` and `corbaname:` (CORBA 3.3 part 2, 7.6.10; Naming 1.3,
+//! 2.5.3).
 //!
-//! Nothing here looks up a name, connects or asks a naming service. Reading is lenient where the
-//! meaning is plain (case of schemes, characters that should have been escaped); printing is strict.
+//! Nothing here resolves a name, connects or asks a naming service. Parsing is lenient where the meaning is
+//! clear (case of schemes, characters that should have been escaped); printing is strict.
 
 mod corbaloc;
 mod error;
@@ -16,14 +16,14 @@ use std::str::FromStr;
 
 use crate::ior::Ior;
 
-/// What `string_to_object` takes.
+/// The forms that `string_to_object` accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ObjectUrl {
     /// `IOR:` and hexadecimal digits.
     Ior(Ior),
     /// `corbaloc:`, addresses and an object key.
     Corbaloc(Corbaloc),
-    /// `corbaname:`, where a naming context is, and a name in it.
+    /// `corbaname:`, the address of a naming context, and a name in it.
     Corbaname(Corbaname),
 }
 

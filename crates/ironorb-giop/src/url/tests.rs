@@ -6,7 +6,7 @@ fn iiop(version: Version, host: &str, port: u16) -> CorbalocAddress {
     CorbalocAddress::Iiop { version, host: host.into(), port }
 }
 
-/// Reads, compares, prints in the canonical form, and reads that again.
+/// Parses, compares, prints in the canonical form, and parses that again.
 fn check(text: &str, addresses: &[CorbalocAddress], key: &[u8], name: Option<&str>, canonical: &str) {
     let context = Corbaloc { addresses: addresses.to_vec(), object_key: key.to_vec() };
     let expected = match name {
