@@ -1,4 +1,4 @@
-//! What an `any` keeps of its value.
+//! The stored value of an `any`.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::CANONICAL;
 use crate::cdr::{Environment, Reader};
 
-/// Immutable bytes, shared or few, and the environment of references and values in them.
+/// Immutable bytes, shared or stored inline, and the environment of references and values in them.
 ///
-/// Most values in an `any` are a number or a very short text, which need no memory of their own; and an `any` is
+/// Most values in an `any` are a number or a very short text, which need no allocation. An `any` itself is
 /// small, because a peer can send a sequence of them in four bytes each.
 #[derive(Clone)]
 pub(crate) enum Content {
@@ -24,7 +24,7 @@ pub(crate) struct Stored {
 const FEW_MAX: usize = 14;
 
 impl Content {
-    /// So few that they fit.
+    /// Bytes that are few enough to be stored inline.
     pub(crate) fn few<const N: usize>(few: [u8; N]) -> Content {
         const { assert!(N <= FEW_MAX) };
         let mut bytes = [0; FEW_MAX];
@@ -42,7 +42,7 @@ impl Content {
         Content::Few { length: bytes.len() as u8, bytes: few }
     }
 
-    /// A reader at a place in it, from whose start alignment counts.
+    /// A reader at an offset in the content. Alignment counts from the start of the content.
     pub(crate) fn reader_at(&self, at: usize) -> Reader<'_> {
         let r = Reader::at(self, at, CANONICAL);
         match self.environment() {

@@ -1,4 +1,4 @@
-//! An `any` for people: type and value.
+//! Shows an `any` to people: type and value.
 
 use std::fmt::{self, Formatter};
 
@@ -11,7 +11,7 @@ use crate::ior::Ior;
 use crate::typecode::{Members, Shape, TcKind, TypeCode, TypeRef};
 use crate::value::ValueStart;
 
-/// `Any(struct Point: Point { x: 1.0, y: 2.0 })`; long sequences and deep values are cut short.
+/// `Any(struct Point: Point { x: 1.0, y: 2.0 })`. Long sequences and deep values are shortened.
 impl fmt::Debug for Any {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut text = Text { out: String::new(), left: TEXT_BYTES_MAX };
@@ -20,7 +20,7 @@ impl fmt::Debug for Any {
     }
 }
 
-/// About as much as a person reads.
+/// Bytes of text, about as much as a person reads.
 const TEXT_BYTES_MAX: usize = 2000;
 
 struct Text {
@@ -28,7 +28,7 @@ struct Text {
     left: usize,
 }
 
-/// The text is long enough, or the bytes are wrong, which for an `any` they never are.
+/// The text is long enough. Malformed bytes end it too, but an `any` never has them.
 struct Cut;
 
 impl From<Malformed> for Cut {
@@ -41,7 +41,7 @@ impl Text {
     fn put(&mut self, text: impl fmt::Display) -> Result<(), Cut> {
         let before = self.out.len();
         self.out.push_str(&text.to_string());
-        // Each call counts, so that values without text end too.
+        // Each call counts, so values without text end the output too.
         self.left = self.left.checked_sub(self.out.len() - before + 1).ok_or(Cut)?;
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Text {
             TcKind::Float => self.put(format_args!("{:?}", r.read_f32()?)),
             TcKind::Double => self.put(format_args!("{:?}", r.read_f64()?)),
             TcKind::LongDouble => {
-                // All digits of a number take a while, and are seldom more than those of a double.
+                // Computing all digits takes long, and they are seldom more than those of a double.
                 let number = r.get::<LongDouble>()?;
                 let double = number.to_f64();
                 if LongDouble::from(double) == number {
@@ -155,7 +155,7 @@ impl Text {
         if members.len() > 0 { self.put(" }") } else { Ok(()) }
     }
 
-    /// A value: `Point { x: 1 }`, and `^` for one that was there before.
+    /// Shows a value: `Point { x: 1 }`, or `^` for a value that has been shown before.
     fn state(&mut self, r: &mut Reader<'_>, formal: Option<TypeRef<'_>>) -> Result<(), Cut> {
         let header = match r.begin_value()? {
             ValueStart::Null => return self.put("null"),

@@ -1,6 +1,7 @@
 //! Values without components: numbers, texts, `any`s, TypeCodes, references, enums and `fixed`.
 //!
-//! As the standard has it, what is got or put is the value itself, or the current component of one that has components.
+//! As in the standard, the operations apply to the value itself. For a value with components they apply to
+//! the current component.
 
 use super::tree::{Place, State, Tree};
 use super::types::is_composite;
@@ -43,81 +44,83 @@ impl DynAny<'_> {
         get_double insert_double Double f64, f64;
         get_longdouble insert_longdouble LongDouble LongDouble, LongDouble;
         get_wchar insert_wchar WChar char, char;
-        /// [`DynAnyError::InvalidValue`] if it is longer than the bound, or holds a NUL.
+        /// [`DynAnyError::InvalidValue`] if the text is longer than the bound, or contains a NUL.
         get_string insert_string String String, &str, ref;
         get_typecode insert_typecode TypeCode TypeCode, &TypeCode, ref;
     }
 
-    /// The text that this or the current component is, a `wstring`.
+    /// Gets the text of this value or of the current component, a `wstring`.
     pub fn get_wstring(&mut self) -> Result<String, DynAnyError> {
         self.get_kind::<WString>(&[TcKind::WString]).map(String::from)
     }
 
-    /// Makes this or the current component, a `wstring`, this text. [`DynAnyError::InvalidValue`] if it is longer than
-    /// the bound.
+    /// Sets the text of this value or of the current component, a `wstring`. [`DynAnyError::InvalidValue`] if
+    /// the text is longer than the bound.
     pub fn insert_wstring(&mut self, text: &str) -> Result<(), DynAnyError> {
         self.insert_kind(&[TcKind::WString], &WString::from(text))
     }
 
-    /// The reference that this or the current component is: an `Option` of a reference, or an [`Ior`](crate::Ior).
-    /// Whether it is of the interface that the type names is not asked.
+    /// Gets the reference in this value or in the current component, as an `Option` of a reference or as an
+    /// [`Ior`](crate::Ior). Does not check that the object has the interface that the type names.
     pub fn get_reference<T: Unmarshal>(&mut self) -> Result<T, DynAnyError> {
         self.get_kind(REFERENCES)
     }
 
-    /// Makes this or the current component this reference: an `Option` of one, or an [`Ior`](crate::Ior).
+    /// Sets the reference in this value or in the current component: an `Option` of a reference, or an
+    /// [`Ior`](crate::Ior).
     pub fn insert_reference<T: Marshal>(&mut self, reference: &T) -> Result<(), DynAnyError> {
         self.insert_kind(REFERENCES, reference)
     }
 
-    /// The value that this or the current component is, as an `Option` of a Rust type of it.
+    /// Gets this value or the current component, a valuetype, as an `Option` of its Rust type.
     pub fn get_val<T: Unmarshal>(&mut self) -> Result<T, DynAnyError> {
         self.get_kind(VALUES)
     }
 
-    /// Makes this or the current component this value: an `Option` of one.
+    /// Sets this value or the current component, a valuetype: an `Option` of a value.
     pub fn insert_val<T: Marshal>(&mut self, value: &T) -> Result<(), DynAnyError> {
         self.insert_kind(VALUES, value)
     }
 
-    /// What this or the current component, an abstract interface, is: an [`Abstract`](crate::value::Abstract).
+    /// Gets this value or the current component, an abstract interface, as an
+    /// [`Abstract`](crate::value::Abstract).
     pub fn get_abstract<T: Unmarshal>(&mut self) -> Result<T, DynAnyError> {
         self.get_kind(&[TcKind::AbstractInterface])
     }
 
-    /// Makes this or the current component, an abstract interface, this reference or value.
+    /// Sets this value or the current component, an abstract interface, to a reference or value.
     pub fn insert_abstract<T: Marshal>(&mut self, value: &T) -> Result<(), DynAnyError> {
         self.insert_kind(&[TcKind::AbstractInterface], value)
     }
 
-    /// The `any` that this or the current component is.
+    /// Gets the `any` in this value or in the current component.
     pub fn get_any(&mut self) -> Result<Any, DynAnyError> {
         let place = self.target(&[TcKind::Any])?;
         self.tree().any_in(place)
     }
 
-    /// Makes this or the current component, an `any`, hold the same as this one.
+    /// Sets the `any` in this value or in the current component.
     pub fn insert_any(&mut self, any: &Any) -> Result<(), DynAnyError> {
         self.insert_kind(&[TcKind::Any], any)
     }
 
-    /// What is in the `any` that this or the current component is, as a value of its own.
+    /// Gets the content of the `any` in this value or in the current component, as an independent value.
     pub fn get_dyn_any(&mut self) -> Result<DynAny<'static>, DynAnyError> {
         DynAny::from_any(&self.get_any()?)
     }
 
-    /// Makes this or the current component, an `any`, hold a copy of a value.
+    /// Sets the `any` in this value or in the current component to a copy of `value`.
     pub fn insert_dyn_any(&mut self, value: &DynAny<'_>) -> Result<(), DynAnyError> {
         self.insert_any(&value.to_any()?)
     }
 
-    /// This value if it is of a Rust type's IDL type, else the current component: anything that is generated.
+    /// Gets this value, if it has the IDL type of `T`, or else the current component. For any generated type.
     pub fn get<T: Typed + Unmarshal>(&mut self) -> Result<T, DynAnyError> {
         let place = self.target_of_type(&TypeCode::for_type::<T>())?;
         self.tree_mut().read_whole(place)
     }
 
-    /// Puts a value of a Rust type's IDL type here, if this is of that type, else in the place of the current component.
+    /// Sets this value, if it has the IDL type of `T`, or else the current component.
     pub fn insert<T: Typed + Marshal + ?Sized>(&mut self, value: &T) -> Result<(), DynAnyError> {
         self.tidy();
         let place = self.target_of_type(&TypeCode::for_type::<T>())?;
@@ -125,7 +128,7 @@ impl DynAny<'_> {
         self.tree_mut().put(place, &any)
     }
 
-    /// The name of the enumerator that this is; empty if the type came without names.
+    /// The name of the current enumerator; empty if the type has no names.
     pub fn enumerator(&mut self) -> Result<String, DynAnyError> {
         let ordinal = self.enum_ordinal()?;
         match self.type_code().as_type_ref().resolved_shape().1 {
@@ -136,7 +139,7 @@ impl DynAny<'_> {
         }
     }
 
-    /// Makes this the enumerator of this name. [`DynAnyError::InvalidValue`] if there is none.
+    /// Sets the enumerator by its name. [`DynAnyError::InvalidValue`] if there is none with this name.
     pub fn set_enumerator(&mut self, name: &str) -> Result<(), DynAnyError> {
         let type_code = self.type_code();
         let Shape::Enum { enumerators, .. } = type_code.as_type_ref().resolved_shape().1 else {
@@ -147,33 +150,33 @@ impl DynAny<'_> {
         self.set_enum_ordinal(ordinal.ok_or(DynAnyError::InvalidValue)? as u32)
     }
 
-    /// The position of the enumerator that this is, from 0.
+    /// The position of the current enumerator, from 0.
     pub fn enum_ordinal(&mut self) -> Result<u32, DynAnyError> {
         self.own_kind(TcKind::Enum)?;
         self.tree().read_at(self.place, |r| r.read_u32())
     }
 
-    /// Makes this the enumerator at a position. [`DynAnyError::InvalidValue`] if there are not so many.
+    /// Sets the enumerator by its position, from 0. [`DynAnyError::InvalidValue`] if there are not so many.
     pub fn set_enum_ordinal(&mut self, ordinal: u32) -> Result<(), DynAnyError> {
         self.own_kind(TcKind::Enum)?;
         let place = self.place;
         self.tree_mut().put_value(place, &ordinal)
     }
 
-    /// The number that this `fixed` is, with all digits after the point that its type has.
+    /// The number of this `fixed`, with all digits after the point that its type has.
     pub fn fixed(&mut self) -> Result<Decimal, DynAnyError> {
         let (digits, scale) = self.fixed_parameters()?;
         let unscaled = self.tree().read_at(self.place, |r| fixed::read_digits(r, digits))?;
         Decimal::new(unscaled, digits, scale).map_err(|_| DynAnyError::InvalidValue)
     }
 
-    /// The number that this `fixed` is, as text.
+    /// The number of this `fixed`, as text.
     pub fn fixed_text(&mut self) -> Result<String, DynAnyError> {
         self.fixed().map(|number| number.to_string())
     }
 
-    /// Makes this `fixed` a number. Digits after the point that its type has no room for are cut off: false then.
-    /// [`DynAnyError::InvalidValue`] if it has too many before it.
+    /// Sets the number of this `fixed`. Truncates digits after the point that do not fit, and returns false
+    /// then. [`DynAnyError::InvalidValue`] if too many digits are before the point.
     pub fn set_fixed(&mut self, number: Decimal) -> Result<bool, DynAnyError> {
         let (digits, scale) = self.fixed_parameters()?;
         let cut = number.truncate(scale);
@@ -186,8 +189,9 @@ impl DynAny<'_> {
         Ok(cut == number)
     }
 
-    /// The same from text: an IDL literal with or without its `d`, and a sign. [`DynAnyError::TypeMismatch`] if it is
-    /// none.
+    /// Sets the number of this `fixed` from text: an IDL literal with or without its `d`, and a sign.
+    /// Truncates like [`set_fixed`](Self::set_fixed). [`DynAnyError::TypeMismatch`] if the text is not a
+    /// number.
     pub fn set_fixed_text(&mut self, text: &str) -> Result<bool, DynAnyError> {
         self.own_kind(TcKind::Fixed)?;
         let text = text.trim();
@@ -206,7 +210,7 @@ impl DynAny<'_> {
         if self.kind() == kind { Ok(()) } else { Err(DynAnyError::TypeMismatch) }
     }
 
-    /// What getting and putting a value of these kinds is about.
+    /// The place that an operation on these kinds applies to.
     fn target(&mut self, kinds: &[TcKind]) -> Result<Place, DynAnyError> {
         if kinds.contains(&self.kind()) {
             return Ok(self.place);
@@ -254,7 +258,7 @@ impl DynAny<'_> {
 }
 
 impl Tree {
-    /// What is at a place, as a Rust value that is all of it.
+    /// The value at a place, as a Rust value of the whole.
     fn read_whole<T: Unmarshal>(&self, place: Place) -> Result<T, DynAnyError> {
         if is_exception(&self.type_at(place)) {
             let any = self.any_at(place)?;
@@ -263,7 +267,7 @@ impl Tree {
         self.read_at(place, |r| r.get())
     }
 
-    /// What is in the `any` at a place.
+    /// The content of the `any` at a place.
     fn any_in(&self, place: Place) -> Result<Any, DynAnyError> {
         if let Place::Node(id) = place
             && let State::AnyOf(inner) = self.node(id).state
@@ -283,7 +287,7 @@ impl Tree {
         Ok(read?)
     }
 
-    /// Puts a Rust value at a place, if it is of the type there.
+    /// Sets a place to a Rust value, if it has the type of the place.
     fn put_value<T: Marshal + ?Sized>(&mut self, place: Place, value: &T) -> Result<(), DynAnyError> {
         let any = Any::with_type(self.type_at(place), value).map_err(|error| match error {
             Misuse::BadTypeCode => DynAnyError::InconsistentTypeCode,

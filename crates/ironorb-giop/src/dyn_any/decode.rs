@@ -1,5 +1,5 @@
-//! From an `any` to nodes. Most values are kept as they are, and looked into later; only graphs of values, and types
-//! that nest in themselves, are taken apart at once, in one pass.
+//! Converts an `any` to nodes. Most values stay encoded and are decoded when they are visited. Only graphs of
+//! values, and types that nest in themselves, are decoded at once, in one pass.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use crate::ior::Ior;
 use crate::typecode::{Shape, TcKind, TypeCode, TypeRef, ValueModifier};
 use crate::value::{ValueHeader, ValueStart};
 
-/// Values being taken apart.
+/// Decodes values into nodes.
 struct Decoder<'t> {
     tree: &'t mut Tree,
     flat: FlatTypes,
-    /// Values without components, each from a multiple of 8: they may have been in chunks.
+    /// Values without components. Each starts at a multiple of 8, because it may have been in chunks.
     kept: Vec<u8>,
-    /// Nodes made here, which are to be told where `kept` is.
+    /// Nodes made here. They need to know where `kept` is.
     made: Vec<NodeId>,
-    /// The states of values, by where they start.
+    /// The states of values, by the positions where they start.
     values: HashMap<usize, NodeId>,
     work: Vec<Frame>,
 }
@@ -35,7 +35,7 @@ struct Frame {
 }
 
 impl Tree {
-    /// What a value becomes that has been kept.
+    /// Decodes the content of an `any`.
     pub(super) fn load_content(
         &mut self,
         type_code: &TypeCode,
@@ -72,7 +72,7 @@ impl Tree {
     }
 }
 
-/// Whether there may be values inside.
+/// Whether the content may contain values.
 fn needs_environment(ty: TypeRef<'_>, content: &Content) -> Result<bool, DynAnyError> {
     let mut passed = Vec::new();
     Ok(copy_again(&mut content.reader_at(0), &mut Writer::new(&mut passed, CANONICAL), ty)?)
@@ -117,7 +117,7 @@ impl Decoder<'_> {
         Ok(whole)
     }
 
-    /// Reads a value, or begins to.
+    /// Reads a value, or starts to.
     fn part(&mut self, r: &mut Reader<'_>, ty: TypeRef<'_>) -> Result<Part, DynAnyError> {
         if self.flat.is_flat(ty) {
             return self.keep(r, ty, None);
@@ -127,7 +127,8 @@ impl Decoder<'_> {
             Shape::Basic(TcKind::Any) => {
                 let type_code = r.get::<TypeCode>()?;
                 let inner = type_code.as_type_ref();
-                // Asked apart: this type may be gone, and another where it was, when the next is asked about.
+                // Asked with a separate table: this type may be dropped, and another type at its address,
+                // before the next question.
                 if FlatTypes::default().is_flat(inner) {
                     return self.keep(r, inner, Some(&type_code));
                 }
@@ -215,7 +216,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Keeps the reference to an abstract interface.
+    /// Stores the reference of an abstract interface.
     fn keep_reference(&mut self, r: &mut Reader<'_>) -> Result<Part, DynAnyError> {
         let (at, mut w) = self.begin_kept()?;
         w.write_bool(true);
@@ -229,7 +230,7 @@ impl Decoder<'_> {
         Ok((at, Writer::new(&mut self.kept, CANONICAL)))
     }
 
-    /// Keeps a value as it is; with its type in front if it is in an `any`.
+    /// Stores a value encoded, with its type in front if it is in an `any`.
     fn keep(
         &mut self,
         r: &mut Reader<'_>,

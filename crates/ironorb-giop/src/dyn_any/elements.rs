@@ -1,4 +1,5 @@
-//! Sequences and arrays. Numbers in them go in bulk: the standard's `get_…_seq` and `insert_…_seq` are one pair here.
+//! Sequences and arrays. Their numbers are copied in bulk: one pair of operations here replaces the
+//! standard's `get_…_seq` and `insert_…_seq`.
 
 use std::borrow::Cow;
 
@@ -12,15 +13,15 @@ use crate::typecode::{Shape, TcKind, TypeCode, TypeRef, Typed};
 const LISTS: &[TcKind] = &[TcKind::Sequence, TcKind::Array];
 
 impl DynAny<'_> {
-    /// How many elements a sequence or array has.
+    /// The number of elements of a sequence or array.
     pub fn length(&mut self) -> Result<u32, DynAnyError> {
         let id = self.node_of_kind(LISTS)?;
         self.tree_mut().count(id)
     }
 
-    /// Shortens a sequence, or lengthens it by elements with their default value. The current position stays if it is
-    /// still there; if it was nowhere it goes to the first new element. [`DynAnyError::InvalidValue`] beyond the bound.
-    /// Takes 8 bytes for each element, or those of the numbers.
+    /// Shortens a sequence, or extends it by elements with their default value. The current position stays if
+    /// it still exists. If there was none, it becomes the first new element. [`DynAnyError::InvalidValue`]
+    /// beyond the bound. Takes 8 bytes of memory per element, or the size of the number.
     pub fn set_length(&mut self, length: u32) -> Result<(), DynAnyError> {
         let id = self.node_of_kind(&[TcKind::Sequence])?;
         let old = self.tree_mut().count(id)?;
@@ -53,18 +54,19 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// All elements of a sequence or array. [`DynAny::numbers`] takes fewer allocations.
+    /// All elements of a sequence or array. [`DynAny::numbers`] needs fewer allocations.
     pub fn get_elements(&mut self) -> Result<Vec<Any>, DynAnyError> {
         (0..self.length()?).map(|index| self.component(index)?.to_any()).collect()
     }
 
-    /// The same, each a value of its own.
+    /// All elements of a sequence or array, each as an independent value.
     pub fn get_elements_as_dyn_any(&mut self) -> Result<Vec<DynAny<'static>>, DynAnyError> {
         (0..self.length()?).map(|index| self.component(index)?.copy()).collect()
     }
 
-    /// Sets all elements, of an array exactly as many as it has, and goes to the first. [`DynAnyError::InvalidValue`] if
-    /// they are too many or too few, [`DynAnyError::TypeMismatch`] if one is of another type.
+    /// Sets all elements and moves to the first. An array needs exactly as many as it has.
+    /// [`DynAnyError::InvalidValue`] if there are too many or too few, [`DynAnyError::TypeMismatch`] if one
+    /// has another type.
     pub fn set_elements(&mut self, elements: &[Any]) -> Result<(), DynAnyError> {
         let id = self.node_of_kind(LISTS)?;
         self.checked_count(elements.len())?;
@@ -72,7 +74,7 @@ impl DynAny<'_> {
         let state = if number_size(element.as_type_ref()).is_some() {
             let mut bytes = Vec::new();
             for any in elements {
-                // Of an equivalent type, so of the same size.
+                // The type is equivalent, so its numbers have the same size.
                 let any = any.retyped(element.clone()).map_err(|_| DynAnyError::TypeMismatch)?;
                 bytes.extend_from_slice(any.content());
             }
@@ -91,14 +93,15 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// The same from values of their own.
+    /// Sets all elements from independent values; see [`set_elements`](Self::set_elements).
     pub fn set_elements_as_dyn_any(&mut self, elements: &[DynAny<'_>]) -> Result<(), DynAnyError> {
         let elements = elements.iter().map(DynAny::to_any).collect::<Result<Vec<_>, _>>()?;
         self.set_elements(&elements)
     }
 
-    /// The elements of a sequence or array of numbers, octets or characters, which are octets: as one slice, borrowed
-    /// unless it lies at an odd address. [`DynAnyError::TypeMismatch`] if the elements are of another type.
+    /// The elements of a sequence or array of numbers, octets or characters (which are octets) as one slice.
+    /// Borrowed unless the bytes are unaligned. [`DynAnyError::TypeMismatch`] if the elements have another
+    /// type.
     pub fn numbers<T: Typed + Number>(&self) -> Result<Cow<'_, [T]>, DynAnyError> {
         let Place::Node(id) = self.place else { return Err(DynAnyError::TypeMismatch) };
         let ty = self.tree().ty(id);
@@ -112,9 +115,9 @@ impl DynAny<'_> {
         Ok(Reader::new(bytes, CANONICAL).number_run(bytes.len() / size_of::<T>())?)
     }
 
-    /// Sets all elements of a sequence or array of numbers, octets or characters, which are octets, by one copy, and goes
-    /// to the first. [`DynAnyError::InvalidValue`] if they are too many or too few, [`DynAnyError::TypeMismatch`] if the
-    /// elements are of another type.
+    /// Sets all elements of a sequence or array of numbers, octets or characters (which are octets) by one
+    /// copy, and moves to the first. [`DynAnyError::InvalidValue`] if there are too many or too few,
+    /// [`DynAnyError::TypeMismatch`] if the elements have another type.
     pub fn insert_numbers<T: Typed + Number>(&mut self, numbers: &[T]) -> Result<(), DynAnyError> {
         let id = self.node_of_kind(LISTS)?;
         check_numbers(self.tree().ty(id), &TypeCode::for_type::<T>())?;
@@ -124,7 +127,7 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// A number of elements that this can have.
+    /// Checks that this can have `count` elements.
     fn checked_count(&self, count: usize) -> Result<u32, DynAnyError> {
         let count = u32::try_from(count).map_err(|_| DynAnyError::TooLarge)?;
         let fits = match self.type_code().as_type_ref().resolved_shape().1 {

@@ -1,4 +1,4 @@
-//! From nodes back to an `any`. What nobody has looked into is copied as it lies.
+//! Converts nodes back to an `any`. Components that were never visited are copied encoded.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl Tree {
         Ok(Any::from_content(self.type_at(place), content))
     }
 
-    /// What a node is as the value of an `any`.
+    /// The content of an `any` with a node's value.
     pub(super) fn content(&self, id: NodeId) -> Result<Content, DynAnyError> {
         if let State::Whole(content) = &self.node(id).state {
             return Ok(content.clone());
@@ -50,18 +50,19 @@ impl Tree {
 struct Encoder<'t> {
     tree: &'t Tree,
     copy: CopyAgain,
-    /// Where the values start that have been written.
+    /// The positions where values start that have been written.
     written: HashMap<NodeId, usize>,
-    /// Bytes of default values that may still be written, and values without bytes.
+    /// The budget for default values: bytes that they may still take, with a charge for each part without
+    /// bytes.
     left: usize,
     work: Vec<Frame>,
 }
 
-/// What is still to be written.
+/// A part that is still to be written.
 enum Frame {
-    /// The components of a node from one on, and the end of the value that they are the state of.
+    /// The components of a node from `next` on, and the value to end after them if they are its state.
     Parts { node: NodeId, next: u32, open: Option<OpenValue> },
-    /// A node.
+    /// A whole node.
     One(NodeId),
 }
 
@@ -109,7 +110,7 @@ impl<'t> Encoder<'t> {
         }
     }
 
-    /// Writes a node, or begins to.
+    /// Writes a node, or starts to.
     fn node(&mut self, w: &mut Writer<'_>, id: NodeId) -> Result<(), DynAnyError> {
         let tree = self.tree;
         let ty = tree.ty(id);
@@ -197,10 +198,10 @@ fn before_value(w: &mut Writer<'_>, shape: Shape<'_>) {
     }
 }
 
-/// What each part of a default value counts beside its bytes.
+/// The charge for each part of a default value, in addition to its bytes.
 const PART_BYTES: usize = size_of::<Part>();
 
-/// What is still to be written of a default value.
+/// A part of a default value that is still to be written.
 enum Pending<'a> {
     Members(Members<'a>, usize),
     Elements(TypeRef<'a>, usize),
@@ -256,7 +257,7 @@ pub(super) fn write_default(
             }
             shape => write_default_leaf(w, shape)?,
         }
-        // What takes no bytes costs, too, and a short type can ask for any number of it.
+        // Parts without bytes cost time too, and a short type can have any number of them.
         let spent = PART_BYTES + looked_at + w.position() - before;
         *left = left.checked_sub(spent).ok_or(DynAnyError::TooLarge)?;
     }

@@ -1,23 +1,24 @@
-//! What can go wrong with a dynamic value: always the caller's doing.
+//! Errors of operations on dynamic values. The caller is always at fault.
 
 use std::fmt;
 
 use crate::any::CopyError;
 use crate::error::{Malformed, Misuse};
 
-/// Why an operation on a [`DynAny`](super::DynAny) was refused. It changed nothing then.
+/// Why an operation on a [`DynAny`](super::DynAny) was refused. A refused operation changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DynAnyError {
-    /// The operation is not for a value of this type, or what was given is of another: the standard's `TypeMismatch`.
+    /// The value or an argument has a type that the operation does not accept: the standard's `TypeMismatch`.
     TypeMismatch,
-    /// The type is right and the value is none that could stand there, or there is no current component: the standard's
+    /// The type is right but the value is not allowed there, or there is no current component: the standard's
     /// `InvalidValue`.
     InvalidValue,
-    /// The type has no values that an `any` could hold - native, a local interface, `Principal`, still to be built -
-    /// or only a program knows what is in them: the standard's `InconsistentTypeCode`.
+    /// The type has no values that an `any` could contain (a native type, a local interface, `Principal`, a
+    /// type not built yet), or only a program knows their content: the standard's `InconsistentTypeCode`.
     InconsistentTypeCode,
-    /// The value is larger than [`DEFAULT_BYTES_MAX`](super::DEFAULT_BYTES_MAX) by its type alone, or than memory.
+    /// The value is larger than [`DEFAULT_BYTES_MAX`](super::DEFAULT_BYTES_MAX) because of its type alone, or
+    /// larger than the memory.
     TooLarge,
 }
 

@@ -1,4 +1,4 @@
-//! Members by name: of structs, exceptions and values. The standard's `DynStruct` and `DynValueCommon`.
+//! Members by name, of structs, exceptions and values: the standard's `DynStruct` and `DynValueCommon`.
 
 use super::tree::{NodeId, Place, State};
 use super::types::component_of;
@@ -9,12 +9,14 @@ use crate::typecode::TcKind;
 const WITH_MEMBERS: &[TcKind] = &[TcKind::Struct, TcKind::Except, TcKind::Value, TcKind::Event];
 
 impl DynAny<'_> {
-    /// The name of the member at the current position. [`DynAnyError::InvalidValue`] at none.
+    /// The name of the member at the current position. [`DynAnyError::InvalidValue`] if there is no current
+    /// position.
     pub fn current_member_name(&mut self) -> Result<String, DynAnyError> {
         self.current_member(|name, _| name.to_owned())
     }
 
-    /// The kind of the member at the current position, behind typedefs. [`DynAnyError::InvalidValue`] at none.
+    /// The kind of the member at the current position, behind typedefs. [`DynAnyError::InvalidValue`] if
+    /// there is no current position.
     pub fn current_member_kind(&mut self) -> Result<TcKind, DynAnyError> {
         self.current_member(|_, kind| kind)
     }
@@ -30,8 +32,8 @@ impl DynAny<'_> {
         Ok(tell(name, ty.resolved().kind()))
     }
 
-    /// The member of a name, of a struct, exception or value. [`DynAnyError::InvalidValue`] if there is none, or the
-    /// value is null. Where a value and its base have members of one name it is the base's.
+    /// The member with this name, of a struct, exception or value. [`DynAnyError::InvalidValue`] if there is
+    /// none, or if the value is null. If a value and its base have members with one name, this is the base's.
     pub fn member(&mut self, name: &str) -> Result<DynAny<'_>, DynAnyError> {
         let id = self.node_with_members()?;
         let count = self.tree_mut().count(id)?;
@@ -42,7 +44,7 @@ impl DynAny<'_> {
         self.component(index)
     }
 
-    /// The names of all members, in order; empty names where the type came without. Those of a base come first.
+    /// The names of all members, in order; empty where the type has no names. Members of a base come first.
     pub fn member_names(&mut self) -> Result<Vec<String>, DynAnyError> {
         let id = self.node_with_members()?;
         let count = self.tree_mut().count(id)?;
@@ -51,7 +53,7 @@ impl DynAny<'_> {
         Ok((0..count).map(name).collect())
     }
 
-    /// All members by name and value. [`DynAnyError::InvalidValue`] of a null value.
+    /// All members by name and value. [`DynAnyError::InvalidValue`] for a null value.
     pub fn get_members(&mut self) -> Result<Vec<(String, Any)>, DynAnyError> {
         let names = self.member_names()?;
         self.not_null()?;
@@ -59,7 +61,7 @@ impl DynAny<'_> {
         values.collect()
     }
 
-    /// The same, each value as one of its own.
+    /// All members by name, each with an independent value. [`DynAnyError::InvalidValue`] for a null value.
     pub fn get_members_as_dyn_any(&mut self) -> Result<Vec<(String, DynAny<'static>)>, DynAnyError> {
         let names = self.member_names()?;
         self.not_null()?;
@@ -67,12 +69,12 @@ impl DynAny<'_> {
         values.collect()
     }
 
-    /// Sets all members, in order, and goes to the first. A value that was null is made. Names may be empty.
-    /// [`DynAnyError::InvalidValue`] if there are not as many as members, [`DynAnyError::TypeMismatch`] if a name or a
-    /// type is not that of the member.
+    /// Sets all members, in order, and moves to the first. A null value becomes non-null. Names may be empty.
+    /// [`DynAnyError::InvalidValue`] if the number of members differs, [`DynAnyError::TypeMismatch`] if a
+    /// name or type differs.
     pub fn set_members<N: AsRef<str>>(&mut self, members: &[(N, Any)]) -> Result<(), DynAnyError> {
         self.node_with_members()?;
-        // All or nothing: the new value is put together beside the old one.
+        // All or nothing: the new value is built beside the old one.
         let mut new = self.copy()?;
         new.make_not_null()?;
         if new.component_count()? as usize != members.len() {
@@ -94,7 +96,7 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// The same from values of their own.
+    /// Sets all members from independent values; see [`set_members`](Self::set_members).
     pub fn set_members_as_dyn_any<N: AsRef<str>>(
         &mut self,
         members: &[(N, DynAny<'_>)],
@@ -103,7 +105,7 @@ impl DynAny<'_> {
         self.set_members(&members.collect::<Result<Vec<_>, DynAnyError>>()?)
     }
 
-    /// The node whose type has the members: of a value that is there its state.
+    /// The node whose type has the members: for a non-null value, its state.
     fn node_with_members(&mut self) -> Result<NodeId, DynAnyError> {
         let abstract_value = match self.place {
             Place::Node(id) => {

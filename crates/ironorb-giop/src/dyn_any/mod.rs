@@ -1,29 +1,31 @@
-//! `DynAny`: values of any type, looked into and put together at run time (CORBA 3.3 part 1, clause 16).
+//! `DynAny`: reads and builds values of any type at run time (CORBA 3.3 part 1, clause 16).
 //!
 //! Nothing here needs an ORB, and nothing recurses: a list may be as deep as it is long.
 //!
-//! # How a value is kept
+//! # How a value is stored
 //!
-//! Two designs were weighed. *An eager tree* has a node a component. It is the simple one, but a `sequence<octet>` of
-//! 64 KiB becomes 65,536 nodes of some 70 bytes, whoever only wants one number of a large struct pays for all of it, and
-//! a peer's `sequence<struct {}>` costs a node for next to nothing. *A tree made as it is visited* keeps each value as
-//! the bytes that its `any` has - they are CDR in one form, so a component is an offset - and makes a node for a
-//! component when somebody comes to it. Its price: to find where a component begins one has to walk over those before
-//! it, on each level again, which is quadratic for types that nest in themselves; and an offset is no identity, which
+//! Two designs were weighed. *An eager tree* has one node per component. It is simple, but a
+//! `sequence<octet>` of 64 KiB becomes 65,536 nodes of some 70 bytes. A caller that wants one number of a
+//! large struct pays for all of it, and a peer's `sequence<struct {}>` costs a node for next to no bytes. *A
+//! tree that is built as it is visited* stores each value as the bytes of its `any`. They are CDR in one
+//! form, so a component is an offset, and a component gets a node when a caller visits it. This has a price.
+//! To find the start of a component, the code must pass over the components before it, and do so again on
+//! each level. This is quadratic for types that nest in themselves. And an offset is not an identity, which
 //! values have.
 //!
-//! So it is the second wherever it works, which is nearly everywhere, and the first where it does not. What has no values
-//! in it, and whose type does not nest in itself, is kept and looked into when it is visited; numbers in sequences and
-//! arrays never become nodes. Graphs of values, and types that nest in themselves, are taken apart in one pass, with what
-//! is flat in them kept as bytes. Nodes lie in a table, so values that refer to each other are numbers, a cycle frees
-//! itself with its table, and to clone, to free or to write a tree needs no stack.
+//! So the second design is used where it works, which is nearly everywhere, and the first where it does not.
+//! Content without values, whose type does not nest in itself, stays encoded until it is visited. Numbers in
+//! sequences and arrays never become nodes. Graphs of values, and types that nest in themselves, are decoded
+//! in one pass, and their flat parts stay encoded. Nodes are in a table and values refer to each other by
+//! number. So a cycle is freed with its table, and cloning, freeing and writing a tree need no deep stack.
 //!
-//! What came from a peer takes memory in proportion to its bytes, since the [`Any`] that holds it does; what a type alone
-//! asks for is bounded by [`DEFAULT_BYTES_MAX`].
+//! Content from a peer takes memory in proportion to its bytes, because the [`Any`] that contains it does.
+//! The memory for a type alone is bounded by [`DEFAULT_BYTES_MAX`].
 //!
 //! # Components
 //!
-//! The standard's component objects live on in their owner. Here a component is a `DynAny` that borrows it:
+//! The standard's component objects live on in their owner. Here a component is a `DynAny` that borrows its
+//! owner:
 //!
 //! ```
 //! use ironorb_giop::{DynAny, TypeCode, TypeDef};
@@ -64,16 +66,17 @@ use crate::any::{Any, CANONICAL};
 use crate::typecode::{TcKind, TypeCode};
 use tree::{NOWHERE, Node, NodeId, Place, State, Tree};
 
-/// Bytes that a default value may take, where only its type says how large it is: of arrays, and of structs of structs.
-/// Each part counts 8 more, but for numbers in an array. Default and only value: 16 MiB, so that a type of a few bytes
-/// costs no more.
+/// The most bytes of a default value whose size depends on its type alone: of arrays, and of structs of
+/// structs. Each part counts 8 more, except for numbers in an array. Not configurable: 16 MiB, so that a type
+/// of a few bytes costs no more.
 pub const DEFAULT_BYTES_MAX: usize = 16 << 20;
 
-/// A value of any type that can be looked into and changed: the standard's `DynAny`, `DynStruct`, `DynUnion`,
+/// A value of any type that a program can read and change: the standard's `DynAny`, `DynStruct`, `DynUnion`,
 /// `DynSequence`, `DynArray`, `DynEnum`, `DynFixed`, `DynValue` and `DynValueBox` in one.
 ///
-/// Operations that are not for its type give [`DynAnyError::TypeMismatch`]. It is a copy of the [`Any`] that it came
-/// from. `DynAny<'static>` owns its value; others are components of one. To clone a component gives a value of its own.
+/// Operations that do not fit its type return [`DynAnyError::TypeMismatch`]. The value is a copy of the
+/// [`Any`] that it was created from. `DynAny<'static>` owns its value; any other is a component of one. A
+/// clone of a component is an independent value.
 pub struct DynAny<'t> {
     tree: Held<'t>,
     place: Place,
@@ -85,17 +88,18 @@ enum Held<'t> {
 }
 
 impl DynAny<'static> {
-    /// The default value of a type: numbers and characters 0, booleans false, texts and sequences empty, references
-    /// nil, values null, an `any` or TypeCode of `tk_null`, the first enumerator, the first case of a union, and all
-    /// members and elements by the same rule. [`DynAnyError::InconsistentTypeCode`] if the type has no values.
-    /// Takes no memory for the value before it is visited.
+    /// The default value of a type. Numbers and characters are 0, booleans false, texts and sequences empty,
+    /// references nil, values null, and an `any` or TypeCode is `tk_null`. An enum has its first enumerator
+    /// and a union its first case. All members and elements follow the same rule.
+    /// [`DynAnyError::InconsistentTypeCode`] if the type has no values. Allocates no memory for the value
+    /// before it is visited.
     pub fn new(type_code: &TypeCode) -> Result<DynAny<'static>, DynAnyError> {
         types::check_has_values(type_code)?;
         Ok(DynAny::owned(Tree::of(Node::new(type_code.clone(), State::Default))))
     }
 
-    /// A copy of what an `any` holds, of the same type. Allocates little: the bytes are shared until they are changed,
-    /// but for graphs of values and types that nest in themselves.
+    /// A copy of the value in an `any`, of the same type. Allocates little: the bytes are shared until they
+    /// are changed, except for graphs of values and types that nest in themselves.
     pub fn from_any(any: &Any) -> Result<DynAny<'static>, DynAnyError> {
         match any.type_code().as_type_ref().resolved().kind() {
             TcKind::Principal | TcKind::Native | TcKind::LocalInterface => {
@@ -117,7 +121,7 @@ impl DynAny<'static> {
 }
 
 impl<'t> DynAny<'t> {
-    /// The component with an index, in the place of what it is a component of: to go down step by step.
+    /// The component with this index, in place of its owner: for descending step by step.
     /// [`DynAnyError::InvalidValue`] if there are not so many.
     pub fn into_component(mut self, index: u32) -> Result<DynAny<'t>, DynAnyError> {
         let place = self.component(index)?.place;
@@ -126,7 +130,7 @@ impl<'t> DynAny<'t> {
 }
 
 impl DynAny<'_> {
-    /// The type. Of a value it is the type of where it stands; see [`DynAny::value_type`].
+    /// The type. For a value it is the type of its place; see [`DynAny::value_type`].
     pub fn type_code(&self) -> TypeCode {
         self.tree().type_at(self.place)
     }
@@ -136,24 +140,24 @@ impl DynAny<'_> {
         self.type_code().as_type_ref().resolved().kind()
     }
 
-    /// The value as an `any`. Copies nothing where nothing was changed.
+    /// The value as an `any`. Copies nothing if nothing was changed.
     pub fn to_any(&self) -> Result<Any, DynAnyError> {
         self.tree().any_at(self.place)
     }
 
-    /// Takes another's value, of an equivalent type. The current position becomes that of a new one.
+    /// Assigns the value of another, of an equivalent type. The current position becomes that of a new value.
     pub fn assign(&mut self, other: &DynAny<'_>) -> Result<(), DynAnyError> {
         self.assign_any(&other.to_any()?)
     }
 
-    /// Takes the value of an `any` of an equivalent type: the standard's `from_any`.
+    /// Assigns the value of an `any` of an equivalent type: the standard's `from_any`.
     pub fn assign_any(&mut self, any: &Any) -> Result<(), DynAnyError> {
         self.tidy();
         let place = self.place;
         self.tree_mut().put(place, any)
     }
 
-    /// Whether both have the same value, and equivalent types; current positions do not count.
+    /// Whether both have equal values and equivalent types. Current positions do not count.
     pub fn equal(&self, other: &DynAny<'_>) -> Result<bool, DynAnyError> {
         let (one, other) = (self.to_any()?, other.to_any()?);
         Ok(match other.retyped(one.type_code().clone()) {
@@ -162,7 +166,7 @@ impl DynAny<'_> {
         })
     }
 
-    /// A value of its own that is the same: the standard's `copy`.
+    /// An independent, equal value: the standard's `copy`.
     pub fn copy(&self) -> Result<DynAny<'static>, DynAnyError> {
         match self.place {
             Place::Node(id) => Ok(DynAny::owned(self.tree().extract(id))),
@@ -170,8 +174,8 @@ impl DynAny<'_> {
         }
     }
 
-    /// How many components there are: members, elements, of a union the discriminator and the member that is active.
-    /// 0 for values that cannot have any, and for null.
+    /// The number of components: members or elements; for a union, the discriminator and the active member. 0
+    /// for null and for values that cannot have any.
     pub fn component_count(&mut self) -> Result<u32, DynAnyError> {
         match self.place {
             Place::Node(id) => self.tree_mut().count(id),
@@ -179,7 +183,8 @@ impl DynAny<'_> {
         }
     }
 
-    /// The index of the current component. It is that of the first after the value was made, if there is one.
+    /// The index of the current component; `None` if there is none. A new value is at its first component, if
+    /// it has any.
     pub fn current_position(&mut self) -> Result<Option<u32>, DynAnyError> {
         let Place::Node(id) = self.place else { return Ok(None) };
         let tree = self.tree_mut();
@@ -188,7 +193,8 @@ impl DynAny<'_> {
         Ok(Some(tree.node(id).current).filter(|current| *current < count))
     }
 
-    /// Goes to a component. False, and at none, if there is none with this index.
+    /// Moves to the component with this index. If there is none, returns false and leaves no current
+    /// component.
     pub fn seek(&mut self, index: u32) -> Result<bool, DynAnyError> {
         let Place::Node(id) = self.place else { return Ok(false) };
         let tree = self.tree_mut();
@@ -198,20 +204,21 @@ impl DynAny<'_> {
         Ok(there)
     }
 
-    /// Goes to the first component. False if there is none.
+    /// Moves to the first component. False if there is none.
     pub fn rewind(&mut self) -> Result<bool, DynAnyError> {
         self.seek(0)
     }
 
-    /// Goes to the component after the current one; from nowhere to the first. False, and at none, behind the last.
-    #[allow(clippy::should_implement_trait)] // the standard's name; it gives no item
+    /// Moves to the next component, or to the first if there is no current one. Behind the last, returns
+    /// false and leaves no current component.
+    #[allow(clippy::should_implement_trait)] // the standard's name; it returns no item
     pub fn next(&mut self) -> Result<bool, DynAnyError> {
         let next = self.current_position()?.map_or(0, |position| position + 1);
         self.seek(next)
     }
 
-    /// The component at the current position, to look at and to change; `None` at none.
-    /// [`DynAnyError::TypeMismatch`] if values of this type cannot have components.
+    /// The current component, to read and change; `None` if there is none. [`DynAnyError::TypeMismatch`] if
+    /// values of this type cannot have components.
     pub fn current_component(&mut self) -> Result<Option<DynAny<'_>>, DynAnyError> {
         if !self.can_have_components() {
             return Err(DynAnyError::TypeMismatch);
@@ -222,7 +229,7 @@ impl DynAny<'_> {
         }
     }
 
-    /// The component with an index. [`DynAnyError::InvalidValue`] if there are not so many.
+    /// The component with this index. [`DynAnyError::InvalidValue`] if there are not so many.
     pub fn component(&mut self, index: u32) -> Result<DynAny<'_>, DynAnyError> {
         self.tidy();
         let Place::Node(id) = self.place else { return Err(DynAnyError::InvalidValue) };
@@ -231,7 +238,7 @@ impl DynAny<'_> {
         Ok(DynAny { tree: Held::Borrowed(tree), place })
     }
 
-    /// Structs without members cannot; an abstract interface can if it is a value.
+    /// Structs without members cannot. An abstract interface can if it is a value.
     fn can_have_components(&self) -> bool {
         let Place::Node(id) = self.place else { return false };
         let ty = self.tree().ty(id);
@@ -256,7 +263,7 @@ impl DynAny<'_> {
         }
     }
 
-    /// Before something is visited or changed. Nobody holds a component of a value that is owned.
+    /// Called before a component is visited or changed. No component of an owned value is borrowed then.
     fn tidy(&mut self) {
         if let Held::Owned(tree) = &mut self.tree
             && self.place == Place::Node(0)
@@ -265,7 +272,7 @@ impl DynAny<'_> {
         }
     }
 
-    /// The node that this is, if it is of one of these kinds.
+    /// The node of this value, if it has one of these kinds.
     fn node_of_kind(&self, kinds: &[TcKind]) -> Result<NodeId, DynAnyError> {
         match self.place {
             Place::Node(id) if kinds.contains(&self.kind()) => Ok(id),
@@ -274,12 +281,14 @@ impl DynAny<'_> {
     }
 }
 
-/// A value of its own, also of a component. A number of a sequence that could not be copied would be a fault here.
+/// Clones the value; a clone of a component is independent. Cloning a number of a sequence needs the sequence
+/// as well.
 impl Clone for DynAny<'_> {
     fn clone(&self) -> Self {
         match self.place {
             Place::Node(id) => DynAny { tree: Held::Owned(self.tree().extract(id)), place: Place::Node(0) },
-            // The rest of the value is kept along: a number, or a discriminator, is nothing without it.
+            // A number or a discriminator has no meaning without the rest of the value, so the clone has all
+            // of it.
             place => DynAny { tree: Held::Owned(self.tree().clone()), place },
         }
     }

@@ -1,4 +1,4 @@
-//! The nodes of a dynamic value, and how they are made as its components are visited.
+//! The nodes of a dynamic value. They are created when its components are visited.
 //!
 //! Nothing here recurses: a list may be as deep as it is long.
 
@@ -15,21 +15,21 @@ use crate::value::{Value, ValueBase, ValueIds};
 
 use super::CANONICAL;
 
-/// Which node.
+/// The index of a node.
 pub(super) type NodeId = u32;
 
-/// A dynamic value and all that it consists of. Node 0 is the whole.
+/// A dynamic value and all its parts. Node 0 is the whole.
 #[derive(Clone, Default)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// How many there were when none was out of use.
+    /// How many nodes there were when all were in use.
     live: usize,
 }
 
 #[derive(Clone)]
 pub(super) struct Node {
     pub(super) type_code: TypeCode,
-    /// The current position, if there is a component; else there is none.
+    /// The current position, if there is a component with this index; no position otherwise.
     pub(super) current: u32,
     pub(super) state: State,
 }
@@ -37,11 +37,11 @@ pub(super) struct Node {
 /// What is known of a value.
 #[derive(Clone)]
 pub(super) enum State {
-    /// It has the default value of its type.
+    /// The default value of the type.
     Default,
-    /// It is all of this.
+    /// All of this content.
     Whole(Content),
-    /// It begins at this place.
+    /// The value at this offset of the content.
     Kept(Content, u32),
     /// The elements of a sequence or array of numbers, as they lie in memory.
     Numbers(Vec<u8>),
@@ -49,11 +49,11 @@ pub(super) enum State {
     Parts(Parts),
     /// A union.
     Union { label: i64, member: Option<NodeId> },
-    /// An `any` that holds this.
+    /// An `any` with the value of this node.
     AnyOf(NodeId),
-    /// A value or abstract interface that is null.
+    /// A null value or abstract interface.
     Null,
-    /// A value: the state, which others may refer to, too.
+    /// A value, by its state. Several nodes may refer to one state.
     Value(NodeId),
     /// The state of a value.
     Graph(Box<ValueState>),
@@ -61,7 +61,7 @@ pub(super) enum State {
     Custom(Value<dyn ValueBase>),
 }
 
-/// Components, and where they are kept that nobody has visited.
+/// Components, and the content of those that were never visited.
 #[derive(Clone, Default)]
 pub(super) struct Parts {
     pub(super) source: Content,
@@ -74,12 +74,12 @@ pub(super) struct ValueState {
     pub(super) ids: Ids,
 }
 
-/// The ids with which a value is written.
+/// The ids that a value is written with.
 #[derive(Clone)]
 pub(super) enum Ids {
-    /// As it came.
+    /// The ids that were received.
     Read(ValueIds),
-    /// As its type has them.
+    /// The ids of the type.
     OfType,
 }
 
@@ -96,17 +96,17 @@ pub(super) enum Place {
     Node(NodeId),
     /// An element of a sequence or array of numbers.
     Number(NodeId, u32),
-    /// Of a union.
+    /// The discriminator of a union.
     Discriminator(NodeId),
 }
 
-/// No position.
+/// The current position where there is none.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// Components of which room is made before they were seen.
+/// The most components that room is made for before they are read.
 const PARTS_AT_ONCE: usize = 4096;
 
-/// Nodes out of use that are not worth a look.
+/// How many unused nodes are not worth freeing.
 const DEAD_FREE: usize = 256;
 
 impl Node {
@@ -116,7 +116,7 @@ impl Node {
 }
 
 impl Tree {
-    /// A tree of one node, which is the whole.
+    /// A tree of one node.
     pub(super) fn of(node: Node) -> Tree {
         Tree { nodes: vec![node], live: 1 }
     }
@@ -151,7 +151,7 @@ impl Tree {
         part.unwrap_or(self.ty(id)).to_type_code()
     }
 
-    /// The node that has the components: of a value that is its state.
+    /// The node with the components: for a value, its state.
     pub(super) fn opened(&mut self, id: NodeId) -> Result<NodeId, DynAnyError> {
         self.open(id)?;
         match self.node(id).state {
@@ -160,7 +160,7 @@ impl Tree {
         }
     }
 
-    /// Finds out where the components of a node are.
+    /// Finds the components of a node.
     fn open(&mut self, id: NodeId) -> Result<(), DynAnyError> {
         let node = self.node(id);
         let opened = match &node.state {
@@ -202,7 +202,7 @@ impl Tree {
         }))
     }
 
-    /// How many components a node has.
+    /// The number of components of a node.
     pub(super) fn count(&mut self, id: NodeId) -> Result<u32, DynAnyError> {
         if let Some(length) = self.length(id) {
             return Ok(length);
@@ -216,7 +216,7 @@ impl Tree {
         })
     }
 
-    /// How many components there are where that takes no look.
+    /// The number of components, where it is known without decoding.
     fn length(&self, id: NodeId) -> Option<u32> {
         let node = self.node(id);
         match (node.type_code.as_type_ref().resolved_shape().1, &node.state) {
@@ -264,7 +264,7 @@ impl Tree {
         Ok(Some(Place::Node(made)))
     }
 
-    /// A component as it is known, and where it is kept.
+    /// A component in its present form, and the content that it is in.
     pub(super) fn part(&self, id: NodeId, index: u32) -> Option<(&Content, Part)> {
         let parts = match &self.node(id).state {
             State::Parts(parts) => parts,
@@ -274,7 +274,7 @@ impl Tree {
         Some((&parts.source, *parts.parts.get(index as usize)?))
     }
 
-    /// Puts a node in the place of a component.
+    /// Sets a component to a node.
     pub(super) fn set_part(&mut self, id: NodeId, index: u32, made: NodeId) {
         if let Some(part) = self.parts_mut(id).and_then(|parts| parts.parts.get_mut(index as usize)) {
             *part = Part::Made(made);
@@ -289,7 +289,7 @@ impl Tree {
         }
     }
 
-    /// The member of a union that is active.
+    /// The active member of a union.
     fn union_member(&mut self, id: NodeId) -> Result<Option<NodeId>, DynAnyError> {
         let State::Union { label, member } = self.node(id).state else { return Ok(None) };
         if member.is_some() {
@@ -302,7 +302,7 @@ impl Tree {
         Ok(member)
     }
 
-    /// The label that a union has.
+    /// The label of a union.
     pub(super) fn label(&mut self, id: NodeId) -> Result<i64, DynAnyError> {
         self.open(id)?;
         match self.node(id).state {
@@ -311,7 +311,7 @@ impl Tree {
         }
     }
 
-    /// Gives a union a label, and with it another member unless it selects the one that is there.
+    /// Sets the label of a union. If it selects another member, that member gets its default value.
     pub(super) fn set_label(&mut self, id: NodeId, new: i64) -> Result<(), DynAnyError> {
         let old = self.label(id)?;
         let (before, after) = (case_of(self.ty(id), old), case_of(self.ty(id), new));
@@ -333,7 +333,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The elements of a sequence or array of numbers, as they lie in memory.
+    /// The elements of a sequence or array of numbers, as they are in memory.
     pub(super) fn numbers(&self, id: NodeId) -> Option<&[u8]> {
         let node = self.node(id);
         let size = element_size(node.type_code.as_type_ref())?;
@@ -355,7 +355,7 @@ impl Tree {
         r.ahead(size.checked_mul(count as usize)?)
     }
 
-    /// The same, to be changed.
+    /// The elements of a sequence or array of numbers, to be changed.
     pub(super) fn numbers_mut(&mut self, id: NodeId) -> Result<&mut Vec<u8>, DynAnyError> {
         if let State::Default = self.node(id).state {
             self.open(id)?;
@@ -370,7 +370,7 @@ impl Tree {
         }
     }
 
-    /// Reads what is at a place.
+    /// Reads the value at a place.
     pub(super) fn read_at<T>(
         &self,
         place: Place,
@@ -409,7 +409,7 @@ impl Tree {
         }
     }
 
-    /// Puts what an `any` holds at a place. Its type must be equivalent.
+    /// Sets a place to the value of an `any`, whose type must be equivalent.
     pub(super) fn put(&mut self, place: Place, any: &Any) -> Result<(), DynAnyError> {
         let type_code = self.type_at(place);
         match place {
@@ -436,13 +436,13 @@ impl Tree {
         Ok(())
     }
 
-    /// What an `any` holds, of a type that it must be equivalent to.
+    /// Decodes the value of an `any` as a value of an equivalent type.
     pub(super) fn load(&mut self, type_code: &TypeCode, any: &Any) -> Result<State, DynAnyError> {
         let content = checked(type_code, any)?;
         self.load_content(type_code, content)
     }
 
-    /// Gives a null value its state, of a type that is its own or derived.
+    /// Gives a null value a state of its own type or of a derived one.
     pub(super) fn make_value(&mut self, id: NodeId, actual: TypeCode) -> Result<(), DynAnyError> {
         let ty = actual.as_type_ref();
         match ty.resolved_shape().1 {
@@ -460,7 +460,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A copy of a node and what is below it.
+    /// A copy of a node and everything below it.
     pub(super) fn extract(&self, root: NodeId) -> Tree {
         let mut numbers = std::collections::HashMap::from([(root, 0)]);
         let mut order = vec![root];
@@ -486,19 +486,19 @@ impl Tree {
         Tree { live: nodes.len(), nodes }
     }
 
-    /// Lets go of nodes that are out of use, if there are many. Only when nobody holds a place in the tree.
+    /// Frees unused nodes, if there are many. Only while no caller has a place in the tree.
     pub(super) fn tidy(&mut self) {
         if self.nodes.len() > 2 * self.live + DEAD_FREE {
             *self = self.extract(0);
         }
     }
 
-    /// Counts all nodes as in use.
+    /// Counts all nodes as used.
     pub(super) fn settle(&mut self) {
         self.live = self.nodes.len();
     }
 
-    /// The ids with which a value is written.
+    /// The ids that a value is written with.
     pub(super) fn ids_of(&self, id: NodeId) -> Vec<&str> {
         match &self.node(id).state {
             State::Graph(value) => match &value.ids {
@@ -526,7 +526,7 @@ impl Parts {
     }
 }
 
-/// So many numbers that are zero.
+/// This many numbers that are zero.
 pub(super) fn zeros(count: usize, size: usize) -> Result<Vec<u8>, DynAnyError> {
     match count.checked_mul(size) {
         Some(bytes) if bytes <= DEFAULT_BYTES_MAX => Ok(vec![0; bytes]),
@@ -534,7 +534,7 @@ pub(super) fn zeros(count: usize, size: usize) -> Result<Vec<u8>, DynAnyError> {
     }
 }
 
-/// What an `any` holds, made sure to be of a type that its own is equivalent to: equivalence may be by name only.
+/// The content of an `any`, checked to be valid for an equivalent type: types may be equivalent by name only.
 fn checked(type_code: &TypeCode, any: &Any) -> Result<Content, DynAnyError> {
     if any.type_code() == type_code {
         return Ok(any.content().clone());
@@ -550,10 +550,10 @@ fn checked(type_code: &TypeCode, any: &Any) -> Result<Content, DynAnyError> {
     Ok(copied.content().clone())
 }
 
-/// What a node turns into, and the member of a union.
+/// The new state of a node, and the state of a union's member.
 type Opened = Option<(State, Option<State>)>;
 
-/// Finds the components of a value that is kept.
+/// Finds the components of an encoded value.
 fn open_kept(ty: TypeRef<'_>, source: &Content, at: usize) -> Result<Opened, DynAnyError> {
     let mut r = source.reader_at(at);
     let kept_at = |r: &Reader<'_>| u32::try_from(r.position()).map_err(|_| DynAnyError::TooLarge);
@@ -573,14 +573,15 @@ fn open_kept(ty: TypeRef<'_>, source: &Content, at: usize) -> Result<Opened, Dyn
             let member = State::Kept(source.clone(), kept_at(&r)?);
             return Ok(Some((State::Union { label, member: None }, Some(member))));
         }
-        // What is not null is never kept so.
+        // Only null values are stored in this form.
         Shape::Value { .. } | Shape::ValueBox { .. } => return Ok(Some((State::Null, None))),
         Shape::Named { kind: TcKind::AbstractInterface, .. } => {
             return Ok(if r.read_bool()? { None } else { Some((State::Null, None)) });
         }
         _ => return Ok(None),
     };
-    // What has been copied has no more parts than its bytes could mean; what a program wrote may announce any number.
+    // Copied content has no more parts than its bytes can hold. Content that a program wrote may announce any
+    // number.
     let mut parts = Vec::with_capacity(count.min(PARTS_AT_ONCE));
     let (mut passed, mut copy) = (Vec::new(), None);
     for index in 0..count {

@@ -1,4 +1,4 @@
-//! Questions about types: what a value of one consists of, and whether it may be looked into piece by piece.
+//! Questions about types: the components of their values, and whether these can be read one by one.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::DynAnyError;
 use crate::any::find_case;
 use crate::typecode::{Shape, TcKind, TypeCode, TypeKey, TypeRef, ValueModifier, labels};
 
-/// Bytes of a number, of the kinds whose sequences lie in one piece.
+/// The size in bytes of a number, for kinds whose sequences are one run of bytes.
 pub(super) fn number_size(ty: TypeRef<'_>) -> Option<usize> {
     let Shape::Basic(kind) = ty.resolved_shape().1 else { return None };
     match kind {
@@ -18,7 +18,7 @@ pub(super) fn number_size(ty: TypeRef<'_>) -> Option<usize> {
     }
 }
 
-/// The same of what a sequence or array has.
+/// The size in bytes of an element of a sequence or array of numbers.
 pub(super) fn element_size(ty: TypeRef<'_>) -> Option<usize> {
     match ty.resolved_shape().1 {
         Shape::Sequence { element, .. } | Shape::Array { element, .. } => number_size(element),
@@ -26,7 +26,7 @@ pub(super) fn element_size(ty: TypeRef<'_>) -> Option<usize> {
     }
 }
 
-/// Whether values of the type have components, though not each value need have some.
+/// Whether values of the type can have components. A single value may have none.
 pub(super) fn is_composite(ty: TypeRef<'_>) -> bool {
     matches!(
         ty.resolved_shape().1,
@@ -59,7 +59,7 @@ pub(super) fn component_of(ty: TypeRef<'_>, mut index: usize) -> Option<(&str, T
     }
 }
 
-/// How many members there are.
+/// The number of members.
 pub(super) fn member_count(ty: TypeRef<'_>) -> usize {
     match ty.resolved_shape().1 {
         Shape::Struct { members, .. } => members.len(),
@@ -76,10 +76,10 @@ fn own_members(ty: TypeRef<'_>) -> usize {
     }
 }
 
-/// More bases than a value can list.
+/// The most bases of a value type; a value cannot list more.
 const BASES_MAX: usize = 64;
 
-/// A value type and the bases whose state it has, itself first.
+/// A value type and the bases whose state it includes, the type itself first.
 fn bases(ty: TypeRef<'_>) -> Vec<TypeRef<'_>> {
     let mut found = vec![ty];
     let mut at = ty;
@@ -92,7 +92,8 @@ fn bases(ty: TypeRef<'_>) -> Vec<TypeRef<'_>> {
     found
 }
 
-/// The ids with which a new value of a type is written: its own, and those of what it may be truncated to.
+/// The ids that a new value of a type is written with: its own, and those of the bases that it may be
+/// truncated to.
 pub(super) fn ids_to_write(ty: TypeRef<'_>) -> Vec<&str> {
     let mut ids = Vec::new();
     for part in bases(ty) {
@@ -115,14 +116,14 @@ pub(super) fn derives(ty: TypeRef<'_>, formal: TypeRef<'_>) -> bool {
     bases(ty).into_iter().any(|part| part.resolved_shape().1.id_and_name().map(|(id, _)| id) == id)
 }
 
-/// Name and type of the member of a union that a label selects.
+/// Name and type of the union member that a label selects.
 pub(super) fn case_of(union: TypeRef<'_>, label: i64) -> Option<(usize, &str, TypeRef<'_>)> {
     let Shape::Union { cases, by_label, default, .. } = union.resolved_shape().1 else { return None };
     let index = find_case(cases, by_label, default, label)?;
     cases.get(index).map(|(name, ty)| (index, name, ty))
 }
 
-/// The type that a union switches on, behind its typedefs.
+/// The discriminator type of a union, behind typedefs.
 pub(super) fn discriminator_of(union: TypeRef<'_>) -> Option<TypeRef<'_>> {
     match union.resolved_shape().1 {
         Shape::Union { discriminator, .. } => Some(discriminator.resolved()),
@@ -145,7 +146,7 @@ pub(super) fn free_label(union: TypeRef<'_>) -> Option<i64> {
     candidates.filter(legal).find(|label| taken.binary_search(label).is_err())
 }
 
-/// The label with which a new union begins: that of its first case.
+/// The label of a new union: that of its first case.
 pub(super) fn first_label(union: TypeRef<'_>) -> i64 {
     match union.resolved_shape().1 {
         Shape::Union { cases, default, .. } if cases.len() > 0 && default != Some(0) => cases.label(0),
@@ -153,7 +154,7 @@ pub(super) fn first_label(union: TypeRef<'_>) -> i64 {
     }
 }
 
-/// Whether a default value can be made: nothing in it is of a type without values.
+/// Whether the type has a default value: no part of it has a type without values.
 pub(super) fn check_has_values(type_code: &TypeCode) -> Result<(), DynAnyError> {
     let mut seen = BTreeMap::new();
     let mut work = vec![type_code.as_type_ref()];
@@ -186,7 +187,8 @@ pub(super) fn check_has_values(type_code: &TypeCode) -> Result<(), DynAnyError> 
     Ok(())
 }
 
-/// Whether values of the type may hold others of the same type, not counting what is in values and in `any`s.
+/// Whether values of the type may contain others of the same type, not counting those in values and in
+/// `any`s.
 pub(super) fn nests(ty: TypeRef<'_>) -> bool {
     !FlatTypes { known: BTreeMap::new(), only_nesting: true }.is_flat(ty)
 }

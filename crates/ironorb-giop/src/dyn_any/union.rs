@@ -1,4 +1,4 @@
-//! Unions: the standard's `DynUnion`. The first component is the discriminator, the second the member that is active.
+//! Unions: the standard's `DynUnion`. The first component is the discriminator, the second the active member.
 
 use super::tree::NodeId;
 use super::types::{case_of, free_label};
@@ -7,7 +7,7 @@ use crate::any::Any;
 use crate::typecode::{Shape, TcKind};
 
 impl DynAny<'_> {
-    /// The discriminator, to look at and to change; see [`DynAny::set_discriminator`].
+    /// The discriminator, to read and change; see [`DynAny::set_discriminator`].
     pub fn discriminator(&mut self) -> Result<DynAny<'_>, DynAnyError> {
         self.union_node()?;
         self.component(0)
@@ -18,25 +18,26 @@ impl DynAny<'_> {
         Ok(self.discriminator()?.kind())
     }
 
-    /// Sets the discriminator. The member stays if it is selected by the new one as well; else the member that is gets
-    /// its default value. Goes to the member if there is one, else to the discriminator.
+    /// Sets the discriminator. The active member stays if the new value selects it too; otherwise the
+    /// selected member gets its default value. Moves to the member if there is one, and to the discriminator
+    /// if not.
     pub fn set_discriminator(&mut self, value: &DynAny<'_>) -> Result<(), DynAnyError> {
         self.set_discriminator_any(&value.to_any()?)
     }
 
-    /// The same from an `any`.
+    /// Sets the discriminator from an `any`; see [`set_discriminator`](Self::set_discriminator).
     pub fn set_discriminator_any(&mut self, value: &Any) -> Result<(), DynAnyError> {
         self.discriminator()?.assign_any(value)
     }
 
-    /// Sets the discriminator to a label that no case has, so that the default case's member is active; goes to the
-    /// discriminator. [`DynAnyError::TypeMismatch`] if there is no default case.
+    /// Sets the discriminator to a label that no case has, so that the member of the default case is active.
+    /// Moves to the discriminator. [`DynAnyError::TypeMismatch`] if there is no default case.
     pub fn set_to_default_member(&mut self) -> Result<(), DynAnyError> {
         self.set_to_free_label(true)
     }
 
-    /// Sets the discriminator to a label that no case has; goes to the discriminator. [`DynAnyError::TypeMismatch`] if
-    /// there is a default case, or no label is left.
+    /// Sets the discriminator to a label that no case has, and moves to it. [`DynAnyError::TypeMismatch`] if
+    /// there is a default case, or if every label has a case.
     pub fn set_to_no_active_member(&mut self) -> Result<(), DynAnyError> {
         self.set_to_free_label(false)
     }
@@ -54,14 +55,14 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// True if the discriminator selects no member.
+    /// Whether the discriminator selects no member.
     pub fn has_no_active_member(&mut self) -> Result<bool, DynAnyError> {
         let id = self.union_node()?;
         let label = self.tree_mut().label(id)?;
         Ok(case_of(self.tree().ty(id), label).is_none())
     }
 
-    /// True if the discriminator selects the default case.
+    /// Whether the discriminator selects the default case.
     pub fn is_set_to_default_member(&mut self) -> Result<bool, DynAnyError> {
         let id = self.union_node()?;
         let label = self.tree_mut().label(id)?;
@@ -70,13 +71,14 @@ impl DynAny<'_> {
         Ok(case_of(ty, label).is_some_and(|(index, _, _)| index == default as usize))
     }
 
-    /// The member that is active. [`DynAnyError::InvalidValue`] if none is.
+    /// The active member. [`DynAnyError::InvalidValue`] if none is active.
     pub fn active_member(&mut self) -> Result<DynAny<'_>, DynAnyError> {
         self.union_node()?;
         self.component(1)
     }
 
-    /// The name of the member that is active; empty if the type came without. [`DynAnyError::InvalidValue`] if none is.
+    /// The name of the active member; empty if the type has no names. [`DynAnyError::InvalidValue`] if none
+    /// is active.
     pub fn active_member_name(&mut self) -> Result<String, DynAnyError> {
         let id = self.union_node()?;
         let label = self.tree_mut().label(id)?;
@@ -84,7 +86,7 @@ impl DynAny<'_> {
         Ok(name.to_owned())
     }
 
-    /// The kind of the member that is active, behind typedefs. [`DynAnyError::InvalidValue`] if none is.
+    /// The kind of the active member, behind typedefs. [`DynAnyError::InvalidValue`] if none is active.
     pub fn active_member_kind(&mut self) -> Result<TcKind, DynAnyError> {
         Ok(self.active_member()?.kind())
     }

@@ -19,17 +19,18 @@ impl DynAny<'_> {
         Ok(matches!(self.tree().node(id).state, State::Null | State::Default))
     }
 
-    /// Makes a value, a boxed value or an abstract interface null. It has no components then. A value that others refer to
-    /// is still theirs.
+    /// Makes a value, a boxed value or an abstract interface null. It has no components then. A value that
+    /// other components refer to stays theirs.
     pub fn set_to_null(&mut self) -> Result<(), DynAnyError> {
         let id = self.nullable()?;
         self.tree_mut().node_mut(id).state = State::Null;
         Ok(())
     }
 
-    /// Gives a null value a state in which all members have their default values, and goes to the first. Does nothing to
-    /// one that is not null. [`DynAnyError::InconsistentTypeCode`] for a custom valuetype,
-    /// [`DynAnyError::InvalidValue`] for an abstract one, of which [`DynAny::set_to_value_of`] makes a concrete one.
+    /// Gives a null value a state with the default values of all members, and moves to the first. Does
+    /// nothing to a value that is not null. [`DynAnyError::InconsistentTypeCode`] for a custom valuetype,
+    /// [`DynAnyError::InvalidValue`] for an abstract one, for which [`DynAny::set_to_value_of`] creates a
+    /// concrete value.
     pub fn set_to_value(&mut self) -> Result<(), DynAnyError> {
         if self.is_null()? {
             let type_code = self.type_code();
@@ -38,11 +39,12 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// Makes a new value of this type or one derived from it, with the default values of all members. An abstract
-    /// interface or abstract valuetype takes any. [`DynAnyError::TypeMismatch`] for a type that is not derived.
+    /// Creates a new value of this type or of a derived one, with the default values of all members. An
+    /// abstract interface or abstract valuetype accepts any type. [`DynAnyError::TypeMismatch`] for a type
+    /// that is not derived.
     ///
-    /// The TypeCode of the `any` says nothing of derived types: who reads it must know them by their ids, in this process
-    /// too, as of any value that arrives.
+    /// The TypeCode of the `any` does not describe derived types. A receiver must know them by their ids,
+    /// even in this process, as for any value that arrives.
     pub fn set_to_value_of(&mut self, type_code: &TypeCode) -> Result<(), DynAnyError> {
         let id = self.nullable()?;
         let formal = self.type_code();
@@ -60,8 +62,8 @@ impl DynAny<'_> {
         self.tree_mut().make_value(id, type_code.clone())
     }
 
-    /// The type of the value that is here, which may be derived from [`DynAny::type_code`]. `None` for null, and for an
-    /// abstract interface that is a reference.
+    /// The type of the value here, which may be derived from [`DynAny::type_code`]. `None` for null, and for
+    /// an abstract interface that is a reference.
     pub fn value_type(&mut self) -> Result<Option<TypeCode>, DynAnyError> {
         let id = self.nullable()?;
         Ok(match &self.tree().node(id).state {
@@ -71,9 +73,9 @@ impl DynAny<'_> {
         })
     }
 
-    /// Makes this the same value as another component of the same whole: a value in two places, or a cycle. Each step of
-    /// `path` is the index of a component, from the whole. [`DynAnyError::TypeMismatch`] if that one's type cannot stand
-    /// here, [`DynAnyError::InvalidValue`] if there is no value.
+    /// Makes this one value with another component of the same whole: a value in two places, or a cycle. Each
+    /// step of `path` is the index of a component, from the whole. [`DynAnyError::TypeMismatch`] if that
+    /// component's type does not fit here, [`DynAnyError::InvalidValue`] if there is no value.
     pub fn set_to_shared(&mut self, path: &[u32]) -> Result<(), DynAnyError> {
         let id = self.nullable()?;
         let formal = self.type_code();
@@ -94,18 +96,18 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// What is in a boxed value. [`DynAnyError::InvalidValue`] if it is null.
+    /// The content of a boxed value. [`DynAnyError::InvalidValue`] if it is null.
     pub fn get_boxed_value(&mut self) -> Result<Any, DynAnyError> {
         self.boxed_value()?.to_any()
     }
 
-    /// What is in a boxed value, to look at and to change. [`DynAnyError::InvalidValue`] if it is null.
+    /// The content of a boxed value, to read and change. [`DynAnyError::InvalidValue`] if it is null.
     pub fn boxed_value(&mut self) -> Result<DynAny<'_>, DynAnyError> {
         self.node_of_kind(&[TcKind::ValueBox])?;
         self.component(0)
     }
 
-    /// Sets what is in a boxed value, which is made if it was null.
+    /// Sets the content of a boxed value. A null value becomes non-null.
     pub fn set_boxed_value(&mut self, any: &Any) -> Result<(), DynAnyError> {
         let id = self.node_of_kind(&[TcKind::ValueBox])?;
         let content = self.type_code().resolved().content_type().map_err(|_| DynAnyError::TypeMismatch)?;
@@ -118,7 +120,8 @@ impl DynAny<'_> {
         Ok(())
     }
 
-    /// The same from a value of its own.
+    /// Sets the content of a boxed value from an independent value; see
+    /// [`set_boxed_value`](Self::set_boxed_value).
     pub fn set_boxed_value_as_dyn_any(&mut self, value: &DynAny<'_>) -> Result<(), DynAnyError> {
         self.set_boxed_value(&value.to_any()?)
     }
@@ -144,7 +147,8 @@ impl DynAny<'_> {
     }
 }
 
-/// Whether any value can stand where this type does: what abstract types derive from is not in their TypeCodes.
+/// Whether a place of this type accepts any value: TypeCodes do not tell which types derive from an abstract
+/// one.
 fn takes_any(type_code: &TypeCode) -> bool {
     let type_code = type_code.resolved();
     type_code.kind() == TcKind::AbstractInterface

@@ -339,8 +339,7 @@ impl Ord for Decimal {
             if self.unscaled == 0 {
                 return Ordering::Equal;
             }
-            // The position of the first digit decides. If it is the same, the scales are equal or the digits
-            // are 31.
+            // The position of the first digit decides. If it is the same, the scales differ by less than 31.
             let place = |d: &Decimal| i32::from(digit_count(d.unscaled.unsigned_abs())) - i32::from(d.scale);
             let magnitude = place(self).cmp(&place(other)).then_with(|| {
                 let scale = self.scale.max(other.scale);

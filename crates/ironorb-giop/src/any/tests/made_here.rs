@@ -1,4 +1,5 @@
-//! An `any` made from values before anyone gave it factories: it is sent with what their types say of themselves.
+//! An `any` created from values before it had an ORB's factories. It is sent with the types that its values
+//! know themselves.
 
 use super::*;
 use crate::cdr::{MarshalNillable, UnmarshalNillable};
@@ -9,7 +10,7 @@ use crate::value::{Abstract, Link, StateFactory, Value, ValueBase, ValueFactory,
 
 static TC_THING: TypeDef = TypeDef::AbstractInterface { id: "IDL:Thing:1.0", name: "Thing" };
 
-/// A reference that finds what it belongs to, as an ORB's do.
+/// A reference that knows its environment, like an ORB's references.
 #[derive(Debug, Clone)]
 struct Reference {
     ior: Ior,
@@ -54,7 +55,8 @@ impl Environment for Receiver {
     }
 }
 
-/// In every order, at every alignment and in a chunked value it is sent, and arrives as the same.
+/// Sends the value in both byte orders, at every alignment and in a chunked value, and checks that it arrives
+/// unchanged.
 #[track_caller]
 fn sent(any: &Any) -> Any {
     for order in [ByteOrder::Big, ByteOrder::Little] {
@@ -110,9 +112,9 @@ fn values_behind_abstract_interfaces() {
     }
 }
 
-/// What a base stands for is described by no TypeCode either.
+/// No TypeCode describes the derived value behind a base, either.
 #[test]
-fn values_of_derived_types() {
+fn values_of_derived_types_behind_their_bases() {
     let named = Noted { name: "derived".into(), ..Noted::default() };
     let any = Any::new(&Some(Value::new(named).upcast::<Item>())).unwrap();
     for any in [sent(&any), any] {
@@ -121,7 +123,7 @@ fn values_of_derived_types() {
     }
 }
 
-/// Several of different types in an `any` in an `any`, and references among them.
+/// Several values of different types in an `any` in an `any`, with references among them.
 #[test]
 fn in_sequences_and_in_other_anys() {
     let reference = Abstract::Object(Reference { ior: Ior::nil(), belongs: false });
@@ -139,7 +141,7 @@ fn in_sequences_and_in_other_anys() {
     }
 }
 
-/// Where a chunk begins with a TypeCode its indirections do not count the chunk's length.
+/// In a chunk that starts with a TypeCode, indirections do not count the chunk's length.
 #[test]
 fn recursive_types_behind_values() {
     let item = Any::new(&Some(Value::new(Item { number: 9, ..Item::default() }))).unwrap();
@@ -147,9 +149,9 @@ fn recursive_types_behind_values() {
     assert_eq!(sent(&any), any);
 }
 
-/// Each level would double the work.
+/// Without the limit, each level would double the work.
 #[test]
-fn custom_values_in_anys_in_custom_values_have_an_end() {
+fn custom_values_in_anys_in_custom_values_are_bounded() {
     let nest = |any: &Any| {
         let inside = Value::new(Noted { extra: any.clone(), ..Noted::default() });
         Any::new(&Some(Value::new(Secret { number: 1, inside: Link::from(inside) })))
@@ -162,13 +164,13 @@ fn custom_values_in_anys_in_custom_values_have_an_end() {
     }
     let deep = nest(&any).unwrap();
     assert_eq!(Writer::new(&mut Vec::new(), BIG).put(&deep), Err(Misuse::TooDeep));
-    // As it lies it needs no copy; the one who reads it does.
+    // Sending it unchanged needs no copy. Reading it does.
     let bytes = bytes_of(&deep, CANONICAL);
     let refused = Reader::new(&bytes, CANONICAL).with_environment(&Receiver).get::<Any>().unwrap_err();
     assert_eq!(refused.kind, MalformedKind::TooDeep);
 }
 
-/// A custom value that holds an `any` that leads back to it: reading it must not go round.
+/// A custom value with an `any` that leads back to the value. Reading it must end.
 #[test]
 fn circles_through_anys_are_refused() {
     let mut bytes = Vec::new();
@@ -193,7 +195,7 @@ fn circles_through_anys_are_refused() {
     assert_eq!(refused.kind, MalformedKind::TooDeep);
 }
 
-/// What is registered is asked before what a type says of itself.
+/// Registered factories precede the types that values know themselves.
 #[test]
 fn registered_factories_come_first() {
     struct Twice;
@@ -224,9 +226,9 @@ fn registered_factories_come_first() {
     assert_eq!(number(&any.with_environment(Arc::new(Registered))), 10);
 }
 
-/// Numbers and texts ask for nothing, and neither does null.
+/// Numbers, texts and null need no environment.
 #[test]
-fn others_keep_nothing() {
+fn other_values_need_no_environment() {
     let texts = vec!["long enough for memory of its own".to_owned(); 2];
     for any in [Any::new(&1i32), Any::new(&texts), Any::new(&None::<Value<Secret>>), Any::new(&Thing::Nil)] {
         assert!(any.unwrap().content.environment().is_none());

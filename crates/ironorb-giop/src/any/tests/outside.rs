@@ -1,5 +1,4 @@
-//! An `any` that refers to values which stand before it in the same message: some ORBs have one table of values for a
-//! message.
+//! An `any` that refers to earlier values of its message: some ORBs have one table of values per message.
 
 use super::*;
 use crate::value::test_types::{Item, Known, Noted, Secret, TC_ITEM, TC_SECRET};
@@ -7,15 +6,15 @@ use crate::value::{Link, StateFactory, Value, ValueFactory, ValueGraph};
 
 type Nillable = Option<Value<Item>>;
 
-/// A list of so many values, each of which refers to the one before it.
-fn both_ways(count: i32) -> Value<Item> {
+/// A list of `count` values. Each refers to the value before it and to the one behind it.
+fn doubly_linked(count: i32) -> Value<Item> {
     let mut graph = ValueGraph::new();
     let places: Vec<_> = (0..count).map(|_| graph.reserve::<Item>()).collect();
     for (i, place) in places.iter().enumerate() {
         let link = |at: Option<usize>| {
             at.and_then(|at| places.get(at)).map_or(Link::null(), |place| graph.link(*place))
         };
-        // Through `right`, so that what is before is met when the rest has been written.
+        // Linked through `right`, so that the writer reaches earlier values after it has written the rest.
         let item =
             Item { number: i as i32, left: link(i.checked_sub(1)), right: link(Some(i + 1)), alive: None };
         graph.fill(*place, item).unwrap();
@@ -32,7 +31,7 @@ fn list(count: i32) -> Value<Item> {
     graph.finish(next).unwrap()
 }
 
-/// Where in the bytes values begin that have this number, in any order of their ids.
+/// Where in the bytes the value with this number starts, whatever its ids are.
 fn place_of(bytes: &[u8], number: i32) -> usize {
     let state = (0..bytes.len() - 4)
         .step_by(4)
@@ -40,7 +39,7 @@ fn place_of(bytes: &[u8], number: i32) -> usize {
     state.unwrap() - 12 // the tag, and an indirection to the id
 }
 
-/// Writes an `any` of a type whose value is an indirection to a place before it.
+/// Writes an `any` of a type whose value is an indirection to an earlier position.
 fn put_reference(bytes: &mut Vec<u8>, ty: &'static TypeDef, place: usize) {
     let mut w = Writer::continuing(bytes, 0, BIG);
     w.put(&TypeCode::of(ty)).unwrap();
@@ -74,12 +73,12 @@ fn lists_of_any_length() {
     }
 }
 
-/// The value is in the midst of what leads back to it: it is copied once, and stays one value.
+/// The value is in the middle of the graph that leads back to it. It is copied once, and stays one value.
 #[test]
-fn values_in_the_midst_of_their_graph() {
+fn values_in_the_middle_of_their_graph() {
     for count in [3, 10_000] {
         let mut bytes = Vec::new();
-        Writer::new(&mut bytes, BIG).put(&Some(both_ways(count))).unwrap();
+        Writer::new(&mut bytes, BIG).put(&Some(doubly_linked(count))).unwrap();
         let (length, middle) = (bytes.len(), count / 2);
         let place = place_of(&bytes, middle);
         put_reference(&mut bytes, &TC_ITEM, place);
@@ -101,7 +100,7 @@ fn values_in_the_midst_of_their_graph() {
     }
 }
 
-/// Values that stand apart, each with a link to the one before, are as deep as there are of them.
+/// Separate values, each with a link to the previous one, are nested as deeply as there are values.
 #[test]
 fn values_that_refer_to_ones_before_them() {
     let count = 2000;
@@ -125,7 +124,8 @@ fn values_that_refer_to_ones_before_them() {
     assert!(at.is_none());
 }
 
-/// Each `any` holds its own copy, so a peer that has many refer to much is refused before they are out of proportion.
+/// Each `any` holds its own copy. A peer that sends many references to a large graph is refused before the
+/// copies are out of proportion.
 #[test]
 fn many_that_refer_to_much_are_refused() {
     let count = 2000;
@@ -148,7 +148,7 @@ fn many_that_refer_to_much_are_refused() {
     let held: usize = kept.iter().map(|any| any.content.len()).sum();
     let limit = READ_AGAIN_MAX * bytes.len() + READ_AGAIN_FREE;
     assert!(held <= limit + graph && held + 2 * graph > limit, "{held}, {limit}");
-    // The same in one `any` is one copy.
+    // One `any` with all the references is one copy.
     let sequence = TypeCode::create_sequence(&TypeCode::of(&TC_ITEM), 0).unwrap();
     let mut bytes = Vec::new();
     Writer::new(&mut bytes, BIG).put(&Some(list(count))).unwrap();
@@ -163,10 +163,10 @@ fn many_that_refer_to_much_are_refused() {
     assert!(items.iter().flatten().all(|item| item.ptr_eq(items[0].as_ref().unwrap())));
 }
 
-/// Where a value stands its sender may leave out what type it is of, because that is expected there; who refers to it
-/// may expect a base.
+/// A sender may omit the type of a value where that type is expected. A later reference to the value may
+/// expect a base.
 #[test]
-fn the_type_of_a_value_is_that_where_it_stands() {
+fn the_type_of_a_value_is_the_one_expected_at_the_value() {
     let mut bytes = Vec::new();
     let mut w = Writer::new(&mut bytes, BIG);
     let noted = w.begin_value(&[], false).unwrap();
@@ -214,7 +214,8 @@ fn custom_values() {
     );
 }
 
-/// An `any` in the state of a value, which refers to one before it in the same graph, and to the one that it is in.
+/// An `any` in the state of a value. It refers to an earlier value of the same graph, and to the value that
+/// contains it.
 #[test]
 fn from_within_a_graph() {
     let state = |w: &mut Writer<'_>, number: i32| {
@@ -251,7 +252,7 @@ fn from_within_a_graph() {
 #[test]
 fn damaged_references_give_a_value_or_an_error() {
     let mut bytes = Vec::new();
-    Writer::new(&mut bytes, BIG).put(&Some(both_ways(4))).unwrap();
+    Writer::new(&mut bytes, BIG).put(&Some(doubly_linked(4))).unwrap();
     let noted = Value::new(Noted { name: "n".into(), ..Noted::default() });
     Writer::continuing(&mut bytes, 0, BIG).put(&Some(noted)).unwrap();
     let start = bytes.len();
@@ -277,7 +278,7 @@ fn damaged_references_give_a_value_or_an_error() {
             let _ = read(&bytes);
         }
     }
-    // Every place before the references, whether a value begins there or not.
+    // Every position before the references, whether a value starts there or not.
     for place in (0..start).step_by(4) {
         let mut bytes = bytes[..start].to_vec();
         put_reference(&mut bytes, &TC_ITEM, place);

@@ -1,4 +1,4 @@
-//! Type information of values that stands elsewhere: eight bytes can point at 64 KiB of it, and many values can.
+//! Type information in other positions: eight bytes can refer to 64 KiB of it, and many values can do so.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use crate::typecode::{ValueMember, ValueModifier, Visibility};
 use crate::value::test_types::{Item, Known, TC_ITEM};
 use crate::value::{VALUE_IDS_MAX, Value, ValueFactory};
 
-/// Counts what it is asked for.
+/// Counts the requests for factories.
 #[derive(Default)]
 struct Asked(AtomicUsize);
 
@@ -21,7 +21,7 @@ impl Environment for Asked {
     }
 }
 
-/// An `any` of a list of values, all but the first of which point at its list of ids.
+/// An `any` with a list of values. All but the first refer to the first one's list of ids.
 fn list_with_ids(count: usize, ids: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut w = Writer::new(&mut bytes, BIG);
@@ -67,7 +67,7 @@ fn check_list(any: &Any, count: usize) {
 #[test]
 fn a_long_list_is_read_and_written_once() {
     let count = 2000;
-    // The only one that is known is the last.
+    // Only the last id is known.
     let long = "x".repeat(1000);
     let mut ids: Vec<String> = (1..VALUE_IDS_MAX).map(|i| format!("IDL:{long}/{i}:1.0")).collect();
     ids.push("IDL:Item:1.0".to_owned());
@@ -88,8 +88,8 @@ fn a_long_list_is_read_and_written_once() {
     }
 }
 
-/// Lists that real inheritance has are written in full, since not every ORB knows indirections to lists, but each id of
-/// them by an indirection.
+/// Lists as long as real inheritance has are written in full, because not every ORB supports indirections to
+/// lists. Each id in them is an indirection.
 #[test]
 fn short_lists_are_written_for_each_value() {
     let count = 500;
@@ -110,9 +110,9 @@ fn short_lists_are_written_for_each_value() {
     }
 }
 
-/// A value without ids is of the type that is expected, whose own id may be long too.
+/// A value without ids has the expected type, whose own id may be long too.
 #[test]
-fn what_is_expected_is_written_once() {
+fn the_expected_type_is_written_once() {
     let type_code = |length: usize| {
         let id = format!("IDL:{}:1.0", "x".repeat(length));
         let next = ValueMember {
@@ -131,7 +131,7 @@ fn what_is_expected_is_written_once() {
     assert_eq!(refused.unwrap_err().kind, MalformedKind::BadTypeCode);
 }
 
-/// Padding can be the count of a list that begins there, and so lists lie in one another.
+/// Padding can be the count of a list that starts there, so one list can overlap another.
 #[test]
 fn lists_within_lists_are_refused() {
     let region = 200;

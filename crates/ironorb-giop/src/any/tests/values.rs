@@ -5,7 +5,7 @@ use crate::typecode::{ValueMember, ValueModifier, Visibility};
 use crate::value::test_types::{Item, Known, Noted};
 use crate::value::{Value, ValueGraph};
 
-/// Through both orders and all alignments, by one who knows all types.
+/// Sends the value in both byte orders and at all alignments, to a receiver that knows all types.
 #[track_caller]
 fn sent(any: &Any) -> Any {
     let mut last = any.clone();
@@ -95,7 +95,7 @@ fn null_and_lists_of_any_length() {
     assert_eq!(count, 20_000);
 }
 
-/// One who does not know the derived type takes it for its base, because its sender allows that.
+/// A receiver that does not know the derived type truncates the value to its base, as the sender permits.
 #[test]
 fn unknown_types_are_cut_to_their_bases() {
     let named = Noted { base: Item { number: 7, ..Item::default() }, name: "cut".into(), ..Noted::default() };
@@ -125,7 +125,7 @@ fn damaged_graphs_give_a_value_or_an_error() {
     }
 }
 
-/// JacORB 3.9 leaves the bases out of TypeCodes of valuetypes, and calls truncatable ones plain.
+/// JacORB 3.9 omits the bases from TypeCodes of valuetypes, and marks truncatable types as plain.
 #[test]
 fn a_type_code_without_its_base_is_read_as_the_type_known_by_its_id() {
     let members = [("name", &TypeDef::String { bound: 0 }), ("extra", &TypeDef::Any)].map(|(name, ty)| {
@@ -143,10 +143,10 @@ fn a_type_code_without_its_base_is_read_as_the_type_known_by_its_id() {
         w.put(&0x0102_0304_u32).unwrap();
         let mut r = Reader::new(&bytes, encoding).with_environment(&Known);
         let any = r.get::<Any>().unwrap();
-        assert_eq!(r.get::<u32>().unwrap(), 0x0102_0304, "what comes after it");
+        assert_eq!(r.get::<u32>().unwrap(), 0x0102_0304, "the value behind the any");
         let found = sent(&any).extract::<Option<Value<Noted>>>().unwrap().unwrap();
         assert_eq!((found.base.number, &*found.name), (7, "name"));
-        // Who does not know the type has only what the TypeCode says.
+        // A receiver that does not know the type has only the TypeCode.
         assert!(Reader::new(&bytes, encoding).get::<Any>().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What a peer's types and values may cost.
+//! The cost of types and values from a peer.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn defaults_are_bounded_by_a_limit() {
         let _ = it.numbers::<u8>();
         assert_eq!(it.to_any(), Err(DynAnyError::TooLarge));
     }
-    // What is visited costs what is visited.
+    // Visiting costs only what is visited.
     let mut value = DynAny::new(&doubled).unwrap();
     let mut at = value.component(1).unwrap();
     assert_eq!(at.component(0).unwrap().component_count(), Ok(2));
@@ -61,7 +61,7 @@ fn nesting_takes_no_stack_and_little_time() {
     assert_eq!(value.to_any().unwrap(), any);
 }
 
-/// What a node takes, and a component that nobody has visited.
+/// The size of a node, and of a component that was never visited.
 #[test]
 fn nodes_are_small() {
     assert!(size_of::<Node>() <= 72 && size_of::<tree::Part>() == 8);
@@ -84,7 +84,7 @@ fn parts_without_bytes() {
 
 /// A program that changes one value again and again does not make it grow.
 #[test]
-fn what_is_replaced_is_let_go() {
+fn replaced_nodes_are_freed() {
     let texts = sequence(&tc(&TypeDef::String { bound: 0 }));
     let list = structure("List", &[("texts", texts), ("any", tc(&TypeDef::Any))]);
     let mut value = DynAny::new(&list).unwrap();
@@ -97,7 +97,7 @@ fn what_is_replaced_is_let_go() {
     check(&value.to_any().unwrap());
 }
 
-/// The same id, and another shape: what arrived under the one is no value of the other.
+/// Two types with one id and different shapes: a value of one is not a value of the other.
 #[test]
 fn types_that_are_equivalent_by_name_only() {
     let one = structure("Same", &[("a", tc(&TypeDef::Long))]);

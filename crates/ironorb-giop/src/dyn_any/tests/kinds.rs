@@ -76,7 +76,7 @@ fn parts_of_parts_are_changed_in_place() {
     last.member("name").unwrap().insert_string("last").unwrap();
     assert_eq!(again.member("all").unwrap().component(2).unwrap().get_string().unwrap(), "last");
     check(&again.to_any().unwrap());
-    // A component as a value of its own no longer belongs to it.
+    // A component as an independent value no longer belongs to its owner.
     let mut own = again.member("all").unwrap().component(2).unwrap().copy().unwrap();
     own.insert_string("mine").unwrap();
     assert_eq!(again.member("all").unwrap().component(2).unwrap().get_string().unwrap(), "last");
@@ -132,7 +132,7 @@ fn elements() {
     check(&value.to_any().unwrap());
 }
 
-/// 64 KiB of octets are one buffer, whatever is done to one of them.
+/// 64 KiB of octets are one buffer, whichever of them is changed.
 #[test]
 fn numbers_in_bulk() {
     fn all<T: Typed + crate::cdr::Number + PartialEq + fmt::Debug>(numbers: &[T]) {
@@ -154,7 +154,7 @@ fn numbers_in_bulk() {
         check(&any);
         let again = DynAny::from_any(&any).unwrap();
         assert_eq!(*again.numbers::<T>().unwrap(), *numbers);
-        // Unless it is so short that it lies in the any itself, wherever that is.
+        // Except if it is so short that it is inside the any itself, at any address.
         if numbers.len() > 100 {
             assert!(matches!(again.numbers::<T>().unwrap(), std::borrow::Cow::Borrowed(_)));
         }
@@ -212,12 +212,12 @@ fn unions_with_a_default_case() {
     assert_eq!(value.discriminator().unwrap().enumerator().unwrap(), "green");
     assert_eq!(value.active_member_name().unwrap(), "text");
     value.active_member().unwrap().insert_string("kept").unwrap();
-    // Another label of the same member.
+    // A different label of the same member.
     value.discriminator().unwrap().set_enumerator("blue").unwrap();
     assert_eq!(value.current_position(), Ok(Some(1)));
     assert_eq!(value.active_member().unwrap().get_string().unwrap(), "kept");
     check(&value.to_any().unwrap());
-    // Another member.
+    // A label of another member.
     let red = Any::with_type(value.discriminator().unwrap().type_code(), &0u32).unwrap();
     value.set_discriminator_any(&red).unwrap();
     assert_eq!(value.active_member_kind(), Ok(TcKind::Struct));
@@ -258,7 +258,7 @@ fn unions_without_a_default_case() {
     assert_eq!(value.active_member_name(), Err(DynAnyError::InvalidValue));
     assert_eq!(value.set_to_default_member(), Err(DynAnyError::TypeMismatch));
     check(&value.to_any().unwrap());
-    // As if the boolean were inserted where the union is.
+    // As if the boolean were inserted in place of the union.
     value.insert_boolean(true).unwrap();
     assert!(!value.has_no_active_member().unwrap());
     let mut full = union(&TypeDef::Boolean, &[case(0, "no"), case(1, "yes")]);

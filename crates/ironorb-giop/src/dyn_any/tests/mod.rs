@@ -26,7 +26,7 @@ pub(super) fn sequence(element: &TypeCode) -> TypeCode {
     TypeCode::create_sequence(element, 0).unwrap()
 }
 
-/// Visits all components, and theirs. The number of those seen.
+/// Visits all components recursively. Returns their number.
 pub(super) fn visit(value: &mut DynAny<'_>) -> usize {
     let mut seen = 1;
     for index in 0..value.component_count().unwrap() {
@@ -35,7 +35,7 @@ pub(super) fn visit(value: &mut DynAny<'_>) -> usize {
     seen
 }
 
-/// What goes in comes out: as it is, and after everything in it was looked at, and as a copy.
+/// A value stays equal: unchanged, after a visit to all its components, and as a copy.
 #[track_caller]
 pub(super) fn check(any: &Any) -> usize {
     let mut value = DynAny::from_any(any).unwrap();
@@ -46,7 +46,7 @@ pub(super) fn check(any: &Any) -> usize {
     assert!(copy.equal(&value).unwrap());
     assert_eq!(visit(&mut copy), seen);
     assert_eq!(&copy.clone().to_any().unwrap(), any);
-    // Read again by those who check everything.
+    // Read again with all checks.
     let mut bytes = Vec::new();
     Writer::new(&mut bytes, CANONICAL).put(&copy.to_any().unwrap()).unwrap();
     assert_eq!(&crate::Reader::new(&bytes, CANONICAL).get::<Any>().unwrap(), any);
@@ -145,7 +145,7 @@ fn defaults_of_types_with_components() {
         w.write_i32(7);
         w.write_i16(0);
     });
-    // The default case comes first, so the label is one that the others leave.
+    // The default case comes first, so its label is one that the other cases do not have.
     check_default(&union(&[None, Some(0), Some(1)]), |w| {
         w.write_i32(2);
         w.write_i16(0);
@@ -170,7 +170,7 @@ fn numbers_and_texts() {
             let mut value = DynAny::new(&type_code).unwrap();
             value.$insert($value).unwrap();
             assert_eq!(value.$get().unwrap(), $expected);
-            // The same at the current component, which is another's kept bytes or its own node.
+            // The same at the current component, which is encoded in its owner or has a node.
             let pair = structure("Pair", &[("pad", tc(&TypeDef::Octet)), ("it", type_code)]);
             let mut pair = DynAny::new(&pair).unwrap();
             assert!(pair.next().unwrap());

@@ -66,7 +66,7 @@ fn a_value_that_refers_to_itself() {
 
     let mut again = DynAny::from_any(&any).unwrap();
     assert_eq!(again.to_any().unwrap(), any);
-    // Round and round, and what is changed is changed for all; no node is made for it.
+    // Through the cycle: a change through one path is visible through all, and no node is made for the path.
     again.member("left").unwrap().member("number").unwrap().insert_long(2).unwrap();
     assert_eq!(again.member("right").unwrap().member("number").unwrap().get_long(), Ok(2));
     let made = again.tree().nodes.len();
@@ -78,7 +78,7 @@ fn a_value_that_refers_to_itself() {
     at.member("left").unwrap().member("number").unwrap().insert_long(11).unwrap();
     assert_eq!(again.member("number").unwrap().get_long(), Ok(11));
     assert!(again.tree().nodes.len() <= made + 8);
-    // A component of a cycle, as a value of its own, is the whole cycle.
+    // A component of a cycle, as an independent value, is the whole cycle.
     let copy = again.member("left").unwrap().copy().unwrap();
     let mut copy = DynAny::from_any(&copy.to_any().unwrap()).unwrap();
     assert_eq!(copy.member("number").unwrap().get_long(), Ok(2));
@@ -120,7 +120,7 @@ fn graphs_of_generated_values() {
     assert_eq!((second.name.as_str(), second.extra.extract_str()), ("changed", Ok("extra")));
     assert_eq!(value.get_val::<Option<Value<Item>>>().unwrap().unwrap().number, 1);
 
-    // Into a component, and among other things: in an any in a sequence.
+    // Into a component, and among other values: in an any in a sequence.
     let mut list = DynAny::new(&sequence(&tc(&TypeDef::Any))).unwrap();
     list.set_elements(&[Any::new(&any).unwrap(), Any::new(&Any::new(&7i32).unwrap()).unwrap()]).unwrap();
     let any_of_list = list.to_any().unwrap();
@@ -148,7 +148,7 @@ fn derived_types_and_truncation() {
     let mut other = DynAny::new(&derived).unwrap();
     assert_eq!(other.set_to_value_of(&base), Err(DynAnyError::TypeMismatch));
     assert_eq!(other.set_to_value_of(&tc(&TypeDef::Long)), Err(DynAnyError::TypeMismatch));
-    // The id and its base's are written, so that who knows only the base can read it.
+    // The id and its base's are written, so that a receiver that knows only the base can read it.
     let bytes = value.to_any().unwrap();
     let text = String::from_utf8_lossy(bytes.content()).into_owned();
     assert!(text.contains("IDL:Derived:1.0") && text.contains("IDL:Base:1.0"));
@@ -183,7 +183,7 @@ fn abstract_interfaces() {
     holder.member("again").unwrap().insert_abstract(&Referred(Ior::nil())).unwrap();
     let any = holder.to_any().unwrap();
     check(&any);
-    // The TypeCode does not say which value it is: only who knows the type by its id can look into it.
+    // The TypeCode does not name the value's type. Only a program that knows the type by its id can read it.
     assert_eq!(DynAny::from_any(&value.to_any().unwrap()).unwrap_err(), DynAnyError::InvalidValue);
     let known = Any::with_type(value.type_code(), &Valued(Value::new(Item { number: 8, ..Item::default() })))
         .unwrap();
@@ -222,7 +222,7 @@ fn custom_values_stay_whole() {
     assert_eq!(fresh.set_to_value(), Err(DynAnyError::InconsistentTypeCode));
 }
 
-/// A list as long as no stack is deep.
+/// A list longer than any stack is deep.
 #[test]
 fn long_lists() {
     let mut graph = ValueGraph::new();
