@@ -1,5 +1,5 @@
-//! Properties of anys: a random value of a random type goes through every encoding and comes back the same, and
-//! damage to its bytes gives a value or an error.
+//! Properties of anys: a random value of a random type survives every encoding, and damage to its bytes gives
+//! a value or an error.
 
 use ironorb_giop::any::CANONICAL;
 use ironorb_giop::cdr::LongDouble;
@@ -18,7 +18,7 @@ proptest! {
             for lead in [0, 1, 4, 6] {
                 let mut bytes = vec![0xEE; lead];
                 if Writer::continuing(&mut bytes, 0, encoding).put(&any).is_err() {
-                    continue; // what this encoding cannot carry
+                    continue; // this encoding cannot represent the value
                 }
                 let mut r = Reader::at(&bytes, lead, encoding);
                 let read = r.get::<Any>();
@@ -34,19 +34,19 @@ proptest! {
     }
 
     #[test]
-    fn a_dynamic_value_is_the_value_however_it_is_looked_at(seed in any::<u64>()) {
+    fn a_dynamic_value_equals_its_any_however_it_is_visited(seed in any::<u64>()) {
         let mut random = Random(seed);
         let any = random_any(&mut random, 4);
         let mut value = DynAny::from_any(&any).unwrap();
         prop_assert_eq!(&value.to_any().unwrap(), &any);
         look(&mut value, &mut random, 1);
         prop_assert_eq!(&value.to_any().unwrap(), &any);
-        // Put together anew from its parts.
+        // Built again from its parts.
         let mut made = DynAny::new(any.type_code()).unwrap();
         rebuild(&mut value, &mut made);
         prop_assert_eq!(&made.to_any().unwrap(), &any);
         prop_assert!(made.equal(&value).unwrap());
-        // What is changed is what was there before once it is changed back.
+        // A change that is undone restores the old value.
         let other = DynAny::new(any.type_code()).unwrap();
         let before = made.copy().unwrap();
         made.assign(&other).unwrap();
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// Visits one in so many components.
+/// Visits one in `one_in` components.
 fn look(value: &mut DynAny<'_>, random: &mut Random, one_in: usize) {
     let count = value.component_count().unwrap();
     for index in 0..count {
@@ -105,7 +105,7 @@ fn look(value: &mut DynAny<'_>, random: &mut Random, one_in: usize) {
     }
 }
 
-/// Makes the second what the first is, from the leaves up.
+/// Makes `to` equal to `from`, from the leaves up.
 fn rebuild(from: &mut DynAny<'_>, to: &mut DynAny<'_>) {
     let count = from.component_count().unwrap();
     if from.type_code().resolved().kind() == TcKind::Sequence {
@@ -215,7 +215,7 @@ fn random_composite(random: &mut Random, depth: u32) -> Result<TypeCode, BadType
         }
     }
     .or_else(|error| match error {
-        // An exception is no member.
+        // An exception cannot be a member.
         BadType::Content(_) => Ok(TypeCode::of(&TypeDef::Octet)),
         error => Err(error),
     })

@@ -1,6 +1,6 @@
-//! Messages of GIOP 1.1 in fragments (CORBA 3.3 part 2, 9.4.9), as several kinds of receivers read them: one that
-//! aligns the data of each fragment afresh, as the standard says; one that joins the data first; and one that is as
-//! particular about joints as omniORB 4.2.
+//! Messages of GIOP 1.1 in fragments (CORBA 3.3 part 2, 9.4.9), as three kinds of receivers read them. One
+//! aligns the data of each fragment by itself, as the standard requires. One joins the data first. One has
+//! the limits of omniORB 4.2 on where fragments may be cut.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use ironorb_giop::message::{
 use ironorb_giop::{Encoding, Misuse, Version};
 use proptest::prelude::*;
 
-/// What arguments may be made of.
+/// The items that arguments consist of.
 #[derive(Debug, Clone)]
 enum Item {
     Octet(u8),
@@ -29,7 +29,7 @@ enum Item {
     Shorts(Vec<i16>),
     Longs(Vec<u32>),
     Doubles(Vec<f64>),
-    /// Arrays have no length before them.
+    /// Arrays have no length in front.
     OctetArray(Vec<u8>),
     LongLongArray(Vec<i64>),
     Structs(Vec<(u32, f64)>),
@@ -80,7 +80,7 @@ fn write(items: &[Item], w: &mut Writer<'_>) -> Result<(), Misuse> {
     })
 }
 
-/// Reads what [`write`] has written.
+/// Reads the output of [`write`] and checks it.
 fn check(items: &[Item], r: &mut Reader<'_>) {
     for item in items {
         match item {
@@ -110,11 +110,11 @@ fn check(items: &[Item], r: &mut Reader<'_>) {
     assert_eq!(r.remaining(), 0);
 }
 
-/// One of the messages that a message in fragments is.
+/// A message that is one part of a fragmented message.
 #[derive(Debug)]
 struct Part {
     header: MessageHeader,
-    /// With the header.
+    /// Including the header.
     bytes: Vec<u8>,
 }
 
@@ -130,15 +130,15 @@ fn parts(mut stream: &[u8]) -> Vec<Part> {
     parts
 }
 
-/// Reads as omniORB 4.2 does. What it does not do, is to be found out here.
+/// Reads like omniORB 4.2, and fails where omniORB would.
 struct Particular<'a> {
     parts: &'a [Part],
-    /// In the first part.
+    /// The position in the first part.
     at: usize,
 }
 
 impl<'a> Particular<'a> {
-    /// The bytes of a number: where it does not fit into a part the part must end where it begins.
+    /// The bytes of a number. Where the number does not fit into a part, the part must end before it.
     fn number<const N: usize>(&mut self) -> [u8; N] {
         loop {
             let begin = self.at.next_multiple_of(N);
@@ -156,7 +156,7 @@ impl<'a> Particular<'a> {
         u32::from_ne_bytes(self.number())
     }
 
-    /// Copies bytes that are aligned once, and goes on behind joints without aligning them.
+    /// Copies bytes that are aligned once, and continues in further parts without alignment.
     fn run(&mut self, count: usize, alignment: usize) -> Vec<u8> {
         let mut got = Vec::new();
         self.at = self.at.next_multiple_of(alignment);
@@ -167,8 +167,8 @@ impl<'a> Particular<'a> {
             got.extend_from_slice(bytes);
             self.at += bytes.len();
             if self.at == part.len() && got.len() < count {
-                // What is left of a part after its buffer, it asks for eight bytes at a time.
-                assert!(part.len() <= 8192 || bytes.is_empty(), "it would ask for no bytes for ever");
+                // omniORB requests the part's bytes behind its buffer in units of eight.
+                assert!(part.len() <= 8192 || bytes.is_empty(), "omniORB would request zero bytes forever");
                 self.next_part();
             }
         }
@@ -252,7 +252,8 @@ fn encoding() -> Encoding {
     Encoding { version: Version::V1_1, ..Encoding::NATIVE }
 }
 
-/// Checks what leaves in place of one message whose body begins at `body_at`, and gives the message.
+/// Checks the parts that are sent in place of one message whose body starts at `body_at`, and returns the
+/// message.
 fn check_message(
     transmit: &mut Transmit,
     kind: MessageType,
@@ -273,11 +274,11 @@ fn check_message(
     let data: Vec<u8> = parts.iter().flat_map(|part| &part.bytes[HEADER_BYTES..]).copied().collect();
     let joined = [&[0; HEADER_BYTES][..], &data].concat();
     assert!(parts.len() == 1 || joined.len() > fragment_bytes);
-    // Joined first.
+    // As a receiver that joins the data first.
     check(items, &mut Reader::at(&joined, body_at, encoding()));
-    // Each aligned afresh, as omniORB does.
+    // As omniORB, which aligns each part by itself.
     Particular { parts: &parts, at: body_at }.check(items);
-    // As our framer joins them, whose joints are aligned afresh if that makes a difference.
+    // As our framer, which remembers joints with an alignment of their own.
     let mut framer = Framer::new(ConnectionConfig::default().framer);
     framer.push(&stream);
     let message = framer.next().unwrap().unwrap();
@@ -287,7 +288,7 @@ fn check_message(
     parts
 }
 
-fn check_both_ways(fragment_bytes: usize, items: &[Item]) -> Vec<Part> {
+fn check_both_directions(fragment_bytes: usize, items: &[Item]) -> Vec<Part> {
     let config = config(fragment_bytes);
     let body_at = Cell::new(0);
     let body = |w: &mut Writer<'_>| {
@@ -308,21 +309,21 @@ proptest! {
 
     #[test]
     fn every_receiver_reads_the_same(items in items(60, 500), fragment_bytes in 64usize..400) {
-        for part in check_both_ways(fragment_bytes, &items) {
-            // The longest that may not be cut: numbers of 8 bytes, of which two items may be side by side.
+        for part in check_both_directions(fragment_bytes, &items) {
+            // The longest run that may not be cut: numbers of 8 bytes. Two items of them may be adjacent.
             prop_assert!(part.bytes.len() <= 8192);
         }
     }
 
     #[test]
     fn long_runs_are_read_by_all(items in items(12, 50_000), fragment_bytes in 64usize..20_000) {
-        check_both_ways(fragment_bytes, &items);
+        check_both_directions(fragment_bytes, &items);
     }
 }
 
-/// Fragments have the size that was asked for where nothing stands against it.
+/// Fragments have the requested size where the data permits it.
 #[test]
-fn fragments_are_as_long_as_they_may_be() {
+fn fragments_have_the_requested_size_where_possible() {
     for item in [
         Item::Octets(vec![1; 100_000]),
         Item::Longs(vec![2; 25_000]),
@@ -330,31 +331,31 @@ fn fragments_are_as_long_as_they_may_be() {
         Item::Text("4".repeat(100_000)),
     ] {
         for (asked, got) in [(1000, 996), (8192, 8188), (65_536, 8188)] {
-            let parts = check_both_ways(asked, std::slice::from_ref(&item));
+            let parts = check_both_directions(asked, std::slice::from_ref(&item));
             let (_last, others) = parts.split_last().unwrap();
             assert!(others.len() >= 100_000 / got, "{asked}");
             assert!(others.iter().all(|part| part.bytes.len() == got), "{asked}");
         }
     }
-    // Doubles among other numbers: a place every 24 bytes.
-    let parts = check_both_ways(1000, &vec![Item::Structs(vec![(1, 1.0); 10]); 300]);
+    // Doubles among other numbers: a possible cut every 24 bytes.
+    let parts = check_both_directions(1000, &vec![Item::Structs(vec![(1, 1.0); 10]); 300]);
     assert!(parts.len() > 40 && parts.iter().all(|part| part.bytes.len() <= 1000));
 }
 
-/// What cannot be cut is sent in a fragment as long as it is, and what follows is cut again.
+/// Data that cannot be cut is sent in one long fragment, and the data behind it is cut again.
 #[test]
-fn doubles_side_by_side_are_not_parted() {
+fn adjacent_doubles_are_not_split_from_each_other() {
     let doubles = Item::Doubles(vec![0.5; 4000]);
-    let parts = check_both_ways(1000, &[doubles.clone(), Item::Long(1), Item::Octets(vec![1; 5000])]);
+    let parts = check_both_directions(1000, &[doubles.clone(), Item::Long(1), Item::Octets(vec![1; 5000])]);
     let long: Vec<_> = parts.iter().filter(|part| part.bytes.len() > 1000).collect();
     assert_eq!(long.len(), 1);
     assert!((32_000..33_000).contains(&long[0].bytes.len()) && parts.len() >= 6);
-    // An array of octets right behind them is not begun by a fragment that is too long.
-    let parts = check_both_ways(1000, &[Item::Octet(1), doubles, Item::OctetArray(vec![1; 5000])]);
+    // A fragment that is too long does not start an array of octets directly behind them.
+    let parts = check_both_directions(1000, &[Item::Octet(1), doubles, Item::OctetArray(vec![1; 5000])]);
     assert!(parts.iter().all(|part| part.bytes.len() != 32_012));
 }
 
-/// Only what GIOP 1.1 has fragments for, only when asked for, and nothing that is short.
+/// Only message types that have fragments in GIOP 1.1 are cut, only on request, and no short message is.
 #[test]
 fn other_messages_leave_whole() {
     let items = [Item::Octets(vec![1; 5000])];
@@ -388,9 +389,9 @@ fn other_messages_leave_whole() {
     }
 }
 
-/// Messages behind one in fragments wait for its end, and one that fails leaves nothing behind.
+/// Messages behind a fragmented one wait for its end. A message that fails leaves nothing behind.
 #[test]
-fn nothing_comes_between_the_fragments_of_a_message() {
+fn no_message_comes_between_the_fragments_of_another() {
     let config = ConnectionConfig { cancel_requests: true, ..config(200) };
     let mut client = ClientConnection::<()>::new(config);
     let target = RequestTarget::new(Version::V1_1, None, b"k");

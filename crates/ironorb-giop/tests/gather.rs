@@ -1,4 +1,4 @@
-//! Messages that are sent from where they lie are the messages that would have been written.
+//! Messages sent by gather writes have the same bytes as messages that are copied.
 
 use ironorb_giop::connection::{
     ClientConnection, ConnectionConfig, GatherMessage, NotWhole, RequestOptions, ServerConnection, Transmit,
@@ -12,7 +12,7 @@ use ironorb_giop::service_context::EncodedContexts;
 use ironorb_giop::{Any, ByteOrder, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 use proptest::prelude::*;
 
-/// Something that is written.
+/// An item of a body.
 #[derive(Debug, Clone)]
 enum Item {
     Octet(u8),
@@ -42,7 +42,7 @@ fn write_all(items: &[Item], w: &mut Writer<'_>) -> Result<(), Misuse> {
     items.iter().try_for_each(|item| item.write(w))
 }
 
-/// Lengths in bytes on both sides of what is worth being lent.
+/// Lengths in bytes below and above the threshold for gather writes.
 fn length() -> impl Strategy<Value = usize> {
     prop_oneof![0..20usize, 8180..8204usize, 0..70_000usize]
 }
@@ -60,7 +60,7 @@ fn item() -> impl Strategy<Value = Item> {
     leaf.prop_recursive(2, 8, 4, |item| prop::collection::vec(item, 0..4).prop_map(Item::Encapsulated))
 }
 
-/// Gives a stream what the peer takes of these pieces.
+/// Adds the bytes that the peer takes of these pieces to the stream.
 fn take(pieces: &[&[u8]], left: &mut usize, stream: &mut Vec<u8>) -> usize {
     let pieces = pieces.concat();
     let taken = pieces.len().min(*left);
@@ -75,9 +75,10 @@ fn rest(transmit: &mut Transmit, mut stream: Vec<u8>) -> Vec<u8> {
     stream
 }
 
-/// A body that is passed on, and of which the socket takes some, leaves as one that is copied.
+/// A body that is passed on, and of which the socket takes only some bytes, gives the same stream as one that
+/// is copied.
 #[test]
-fn a_body_passed_on_is_lent_as_far_as_it_is_taken() {
+fn a_body_that_is_passed_on_is_gathered_as_far_as_the_socket_takes_it() {
     let bytes: Vec<u8> = (0..20_000u32).map(|i| (i / 7) as u8).collect();
     for (version, order) in [(Version::V1_0, ByteOrder::Big), (Version::V1_2, ByteOrder::Little)] {
         let target = RequestTarget::new(version, Some(TransmissionCodeSets::NATIVE), b"key");
@@ -104,7 +105,7 @@ fn a_body_passed_on_is_lent_as_far_as_it_is_taken() {
             }
         }
     }
-    // A short one is not shown to anybody.
+    // A short body is copied and not passed to the closure.
     let mut connection = ClientConnection::<()>::new(ConnectionConfig::default());
     let target = RequestTarget::new(Version::V1_2, None, b"key");
     let body = RawBody { bytes: &bytes[..8000], ..RawBody::EMPTY };
@@ -113,7 +114,7 @@ fn a_body_passed_on_is_lent_as_far_as_it_is_taken() {
     assert!(connection.transmit().pending_bytes() > 8000);
 }
 
-/// Sends of a lent message as much as is taken; the rest waits.
+/// Hands over a gather message as far as the peer takes it; the rest waits.
 fn hand_over(
     client: &mut ClientConnection<()>,
     mut message: GatherMessage,
@@ -135,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn lent_is_as_written(
+    fn gathered_messages_equal_copied_ones(
         items in prop::collection::vec(item(), 0..6),
         version in prop_oneof![Just(Version::V1_0), Just(Version::V1_1), Just(Version::V1_2)],
         taken in prop_oneof![0..400usize, 0..100_000usize, Just(usize::MAX)],
@@ -147,42 +148,43 @@ proptest! {
         whole.begin_call(&target, "operation", body).unwrap();
         let expected = whole.transmit().take_all();
 
-        let (mut lent, mut stream, mut left) = (ClientConnection::<()>::new(config), Vec::new(), taken);
-        match lent.begin_gather(&target, "operation", RequestOptions::TWOWAY, body) {
+        let (mut sender, mut stream, mut left) = (ClientConnection::<()>::new(config), Vec::new(), taken);
+        match sender.begin_gather(&target, "operation", RequestOptions::TWOWAY, body) {
             Ok(_) => {}
-            Err(NotWhole::Gather(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
+            Err(NotWhole::Gather(_, message)) => hand_over(&mut sender, message, &body, &mut left, &mut stream),
             Err(e) => panic!("{e:?}"),
         }
-        prop_assert!(rest(lent.transmit(), stream) == expected);
+        prop_assert!(rest(sender.transmit(), stream) == expected);
         let mut framer = Framer::new(FramerLimits::default());
         framer.push(&expected);
         prop_assert!(framer.next().unwrap().unwrap().bytes() == expected);
 
-        // Sent at once where it lies in one run, which may take only some of it. The first has told the code sets.
+        // A message with one run is sent at once, and the peer may take only a part of it. The first message
+        // has announced the code sets.
         let mut whole = ClientConnection::<()>::new(config);
         whole.begin_oneway(&target, "first", |_| Ok(())).unwrap();
         whole.begin_call(&target, "operation", body).unwrap();
         let expected = whole.transmit().take_all();
-        let mut lent = ClientConnection::<()>::new(config);
-        lent.begin_oneway(&target, "first", |_| Ok(())).unwrap();
-        let (mut stream, mut left) = (lent.transmit().take_all(), taken);
+        let mut sender = ClientConnection::<()>::new(config);
+        sender.begin_oneway(&target, "first", |_| Ok(())).unwrap();
+        let (mut stream, mut left) = (sender.transmit().take_all(), taken);
         let tail = OperationTail::new("operation");
         let operation = OperationName::with_tail("operation", &tail);
-        match lent.begin_plain(&target, operation, Response::SyncWithTarget, &body) {
+        match sender.begin_plain(&target, operation, Response::SyncWithTarget, &body) {
             Ok(_) => {}
-            Err(NotWhole::Gather(_, message)) => hand_over(&mut lent, message, &body, &mut left, &mut stream),
+            Err(NotWhole::Gather(_, message)) => hand_over(&mut sender, message, &body, &mut left, &mut stream),
             Err(NotWhole::Sparse(_, message)) => {
                 let ends_at = expected.len() as u64;
                 let mut send = |pieces: &[&[u8]; 3]| take(pieces, &mut left, &mut stream);
-                if let Err(message) = lent.transmit().send_sparse(message, &body, &mut send) {
-                    prop_assert_eq!(lent.transmit().end_position(), ends_at);
-                    hand_over(&mut lent, message, &body, &mut left, &mut stream);
+                if let Err(message) = sender.transmit().send_sparse(message, &body, &mut send) {
+                    prop_assert_eq!(sender.transmit().end_position(), ends_at);
+                    hand_over(&mut sender, message, &body, &mut left, &mut stream);
                 }
-                prop_assert_eq!(lent.transmit().end_position(), ends_at);
+                prop_assert_eq!(sender.transmit().end_position(), ends_at);
             }
             Err(e) => panic!("{e:?}"),
         }
-        prop_assert!(rest(lent.transmit(), stream) == expected);
+        prop_assert!(rest(sender.transmit(), stream) == expected);
 
         let encoding = Encoding { version, ..Encoding::NATIVE };
         let (id, status, contexts) = (RequestId(7), ReplyStatus::NoException, EncodedContexts::EMPTY);
@@ -190,14 +192,14 @@ proptest! {
         whole.reply(encoding, id, status, body).unwrap();
         whole.reply(encoding, id, status, body).unwrap();
         let expected = whole.transmit().take_all();
-        let (mut lent, _) = ServerConnection::new(config);
+        let (mut sender, _) = ServerConnection::new(config);
         let (mut stream, mut left) = (Vec::new(), taken);
         for _ in 0..2 {
-            lent.reply_gather(encoding, id, status, contexts, body, |pieces| {
+            sender.reply_gather(encoding, id, status, contexts, body, |pieces| {
                 take(pieces, &mut left, &mut stream)
             })
             .unwrap();
         }
-        prop_assert!(rest(lent.transmit(), stream) == expected);
+        prop_assert!(rest(sender.transmit(), stream) == expected);
     }
 }

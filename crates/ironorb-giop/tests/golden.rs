@@ -1,8 +1,8 @@
-//! Bytes taken from omniORB 4.2: read as what they are known to be, and written again.
+//! Bytes captured from omniORB 4.2: each message is read as the capture describes it, and written again.
 //!
-//! Each file of `testdata/omniorb` is a conversation: a line `> sender kind fields; remark` in which the
-//! capturing script, an independent reader, has written down what a message is, and its bytes. The
-//! padding in these bytes is not zero: omniORB leaves there what its buffer held before.
+//! Each file of `testdata/omniorb` is a conversation. A line `> sender kind fields; remark` describes a
+//! message as the capturing script, an independent reader, has read it. The message's bytes follow. Padding
+//! in these bytes is not zero: omniORB leaves the earlier content of its buffer there.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use ironorb_giop::{
 };
 
 #[test]
-fn every_message_is_what_the_capture_says() {
+fn every_message_is_read_as_the_capture_describes_it() {
     for conversation in Conversation::all() {
         for group in &conversation.groups {
             if !group.is_whole() {
@@ -43,7 +43,7 @@ fn every_split_gives_the_same_messages() {
         for sender in ["client", "server"] {
             let groups: Vec<_> =
                 conversation.groups.iter().filter(|g| g.parts[0].sender == sender && g.is_whole()).collect();
-            // All of the stream, one byte at a time.
+            // The whole stream, one byte at a time.
             let mut framer = Framer::new(FramerLimits::default());
             let mut expected = groups.iter();
             for byte in groups.iter().flat_map(|group| group.stream()) {
@@ -56,7 +56,7 @@ fn every_split_gives_the_same_messages() {
             }
             assert!(expected.next().is_none() && !framer.is_mid_message());
         }
-        // Each message in two pieces; of large ones some splits only.
+        // Each message in two pieces. Large messages are split at some positions only.
         for group in conversation.groups.iter().filter(|group| group.is_whole()) {
             let stream = group.stream();
             for split in (0..stream.len()).step_by(1 + stream.len() / 512) {
@@ -72,7 +72,8 @@ fn every_split_gives_the_same_messages() {
     }
 }
 
-/// A message that ends early, with a header that agrees: an error or less, never a panic.
+/// A message that is cut short under a header with the shorter size gives a message or an error, never a
+/// panic.
 #[test]
 fn every_prefix_is_read_or_refused() {
     for conversation in Conversation::all() {
@@ -97,13 +98,13 @@ fn every_prefix_is_read_or_refused() {
 }
 
 #[test]
-fn what_we_write_for_the_same_call_is_the_same() {
+fn rewritten_messages_equal_the_captured_ones() {
     let mut written = 0;
     for conversation in Conversation::all() {
         for group in conversation.groups.iter().filter(|group| group.is_whole()) {
             let [message] = &frame(&group.stream()).unwrap()[..] else { panic!("{}", group.place()) };
             let Some(again) = rewrite(message) else { continue };
-            // The same length, the same fields, the same body: what differs is padding.
+            // The length, the fields and the body are equal. Only padding may differ.
             let [reread] = &frame(&again).unwrap()[..] else { panic!("{}", group.place()) };
             assert_eq!(again.len(), message.bytes().len(), "{}", group.place());
             assert_eq!(describe(reread, &group.parts[0]), group.expected(), "{}", group.place());
@@ -114,9 +115,9 @@ fn what_we_write_for_the_same_call_is_the_same() {
     assert!(written > 300, "only {written}");
 }
 
-/// Values of the arguments and results of each call.
+/// Checks the values of the arguments and results of each call.
 #[test]
-fn bodies_hold_what_the_calls_passed() {
+fn bodies_have_the_values_that_the_calls_passed() {
     let mut seen = HashMap::new();
     for conversation in Conversation::all() {
         let mut requests = HashMap::new();
@@ -126,8 +127,11 @@ fn bodies_hold_what_the_calls_passed() {
             match message.header().kind {
                 MessageType::Request => {
                     let request = message.parse_request().unwrap();
-                    let told = request.contexts.code_sets().map(|told| told.unwrap().transmission().unwrap());
-                    sets = told.unwrap_or(sets);
+                    let announced = request
+                        .contexts
+                        .code_sets()
+                        .map(|announced| announced.unwrap().transmission().unwrap());
+                    sets = announced.unwrap_or(sets);
                     let operation = String::from_utf8(request.operation.to_vec()).unwrap();
                     *seen.entry(operation.clone()).or_insert(0) += 1;
                     let arguments = Bytes::of(message, sets);
@@ -182,9 +186,9 @@ fn references_in_replies_are_read_and_written() {
     assert!(forwards >= 3, "only {forwards}");
 }
 
-/// Each reference of `iors.txt` is what omniORB's `catior` says it is.
+/// Each reference of `iors.txt` is read as omniORB's `catior` shows it.
 #[test]
-fn stringified_references_are_what_catior_says() {
+fn stringified_references_are_read_as_catior_shows_them() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/omniorb/iors.txt");
     let (mut expected, mut checked) = (String::new(), 0);
     for line in std::fs::read_to_string(file).unwrap().lines() {
@@ -206,7 +210,7 @@ fn stringified_references_are_what_catior_says() {
     assert!(checked >= 7, "only {checked}");
 }
 
-/// What `catior` prints for the profiles and components that are in the data.
+/// The output of `catior` for the profiles and components in the data.
 fn catior(ior: &Ior) -> String {
     const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
     let mut text = format!("Type ID: \"{}\"\nProfiles:\n", ior.type_id);
@@ -262,7 +266,7 @@ fn set_names(ids: &[u32]) -> String {
     ids.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Made by omniORB's `genior IDL:Test:1.0 host.example 2810 abc`, on a little-endian machine.
+/// The output of omniORB's `genior IDL:Test:1.0 host.example 2810 abc` on a little-endian machine.
 #[test]
 fn a_stringified_reference_of_genior() {
     let text = "IOR:010000000d00000049444c3a546573743a312e3000000000010000000000000058000000010102000d000000\
@@ -295,7 +299,7 @@ struct Conversation {
     groups: Vec<Group>,
 }
 
-/// A message with its fragments, in the order sent.
+/// A message with its fragments, in the order in which they were sent.
 struct Group {
     parts: Vec<Part>,
 }
@@ -304,7 +308,7 @@ struct Part {
     file: String,
     line: usize,
     sender: String,
-    /// What the capturing script read, up to the remark.
+    /// The fields as the capturing script read them, up to the remark.
     fields: String,
     remark: String,
     bytes: Vec<u8>,
@@ -375,7 +379,7 @@ impl Group {
         self.parts.iter().flat_map(|part| part.bytes.iter().copied()).collect()
     }
 
-    /// False for a message that the capturing script sent, cut short, to provoke an error.
+    /// False for a message that the capturing script cut short to provoke an error.
     fn is_whole(&self) -> bool {
         !self.parts[0].fields.ends_with("(cut short)")
     }
@@ -405,8 +409,8 @@ fn frame(stream: &[u8]) -> Result<Vec<Message>, Malformed> {
     Ok(messages)
 }
 
-/// The fragments put together by hand: the first message's bytes, and what follows the header (and in
-/// GIOP 1.2 the request id) of the others, under the size of the whole.
+/// The fragments joined by hand. The size covers the bytes of the first message and, from the others, the
+/// bytes behind the header (and in GIOP 1.2 behind the request id).
 fn joined(group: &Group) -> Vec<u8> {
     let mut whole = group.parts[0].bytes.clone();
     if group.parts.len() > 1 {
@@ -419,7 +423,7 @@ fn joined(group: &Group) -> Vec<u8> {
     whole
 }
 
-/// Reads all of the header.
+/// Parses the header completely.
 fn parse(message: &Message) -> Result<(), Malformed> {
     match message.header().kind {
         MessageType::Request => message.parse_request().map(drop),
@@ -431,7 +435,7 @@ fn parse(message: &Message) -> Result<(), Malformed> {
     }
 }
 
-/// The message as the capturing script writes it.
+/// Describes the message in the format of the capturing script.
 fn describe(message: &Message, part: &Part) -> String {
     let header = message.header();
     let order = if header.order == ByteOrder::Little { "little" } else { "big" };
@@ -488,7 +492,7 @@ fn describe(message: &Message, part: &Part) -> String {
     text
 }
 
-/// Long keys are cut in the captured line, and so are these.
+/// The captured line truncates long keys, and so does this function.
 fn key_text(key: &[u8], part: &Part) -> String {
     let text: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     let captured = part.fields.split(' ').find_map(|field| field.strip_prefix("key=")?.strip_suffix("..."));
@@ -506,7 +510,7 @@ fn contexts_text(contexts: ServiceContexts<'_>) -> String {
     }
 }
 
-/// What follows the header of a request or reply.
+/// The body behind the header of a request or reply.
 fn body_of(bytes: &[u8]) -> Option<&[u8]> {
     let messages = frame(bytes).unwrap();
     let message = messages.first()?;
@@ -519,8 +523,8 @@ fn body_of(bytes: &[u8]) -> Option<&[u8]> {
     Some(&bytes[at..])
 }
 
-/// The same message through our writer, the bytes of the body copied. `None` for what cannot be compared:
-/// our order of bytes is another, or we have no call that writes it.
+/// Writes the message again with our writer, and copies the bytes of the body. `None` for a message that
+/// cannot be compared: its byte order differs from ours, or no function of ours writes it.
 fn rewrite(message: &Message) -> Option<Vec<u8>> {
     let MessageHeader { version, order, kind, .. } = message.header();
     if order != ByteOrder::NATIVE {
@@ -569,7 +573,7 @@ fn rewrite(message: &Message) -> Option<Vec<u8>> {
     Some(buf)
 }
 
-/// The values of a message, kept after it.
+/// The values of a message, stored with it.
 struct Bytes {
     message: Vec<u8>,
     at: usize,
@@ -606,7 +610,7 @@ impl Bytes {
     }
 }
 
-/// Operations whose bodies are checked, one by one.
+/// The operations whose bodies are checked one by one.
 const CHECKED: &[&str] = &[
     "nothing",
     "sum",
@@ -642,7 +646,7 @@ fn check_oneway(operation: &str, arguments: &Bytes) {
     }
 }
 
-/// What each call passed and returned; the remark in the data says it in words.
+/// Checks the values that each call passed and returned. The remark in the data describes them in words.
 fn check_call(operation: &str, arguments: &Bytes, status: ReplyStatus, results: &Bytes, group: &Group) {
     let place = group.place();
     let remark = group.parts[0].remark.as_str();
@@ -749,7 +753,7 @@ fn check_call(operation: &str, arguments: &Bytes, status: ReplyStatus, results: 
         }
         ("no_such_operation", ReplyStatus::SystemException) => {
             let raised = results.one::<SystemException>();
-            // omniORB's own minor code, under the vendor id of AT&T.
+            // omniORB's own minor code, with AT&T's vendor id.
             let minor = MinorCode(0x4154_0026);
             let expected =
                 SystemException::new(SystemExceptionKind::BadOperation, minor, CompletionStatus::No);
@@ -806,7 +810,7 @@ fn read_name(r: &mut Reader<'_>) -> Result<Vec<String>, Malformed> {
     (0..r.read_length(8)?).map(|_| Ok(r.get::<String>()? + "." + &r.get::<String>()?)).collect()
 }
 
-/// `T echo(in T x, inout T y, out T z)`: the result is x, y leaves as x, z is y as it arrived. Gives x.
+/// `T echo(in T x, inout T y, out T z)`: the result is x, y returns as x, and z is the original y. Returns x.
 fn check_echo<T: Unmarshal + PartialEq + std::fmt::Debug>(
     arguments: &Bytes,
     results: &Bytes,

@@ -1,6 +1,6 @@
-//! TypeCodes and anys taken from omniORB 4.2: read as what they are known to be, and written again.
+//! TypeCodes and anys captured from omniORB 4.2: each is read as its description says, and written again.
 //!
-//! See `testdata/omniorb-types/README.md` for how they were made, and for what omniORB does its own way.
+//! `testdata/omniorb-types/README.md` says how the samples were made, and where omniORB deviates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use ironorb_giop::any::ExtractError;
 use ironorb_giop::typecode::{TypeDef, ValueModifier, Visibility};
 use ironorb_giop::{Any, ByteOrder, Encoding, Malformed, Reader, TypeCode, Writer};
 
-/// Every sample by its text: types as IDL, anys as type and value.
+/// Checks every sample by its text: types as IDL, anys as type and value.
 #[test]
-fn every_sample_is_what_its_name_says() {
+fn every_sample_is_read_as_its_name_says() {
     let mut shown = String::new();
     for sample in samples() {
         let text = match sample.kind.as_str() {
@@ -24,7 +24,7 @@ fn every_sample_is_what_its_name_says() {
         };
         writeln!(shown, "{} {}: {text}", sample.kind, sample.name).unwrap();
     }
-    // The two orders stand one after the other and say the same.
+    // The two byte orders follow each other and have the same text.
     let lines: Vec<_> = shown.lines().collect();
     let (pairs, []) = lines.as_chunks::<2>() else { panic!("an order is missing") };
     for [one, other] in pairs {
@@ -39,7 +39,7 @@ fn every_sample_is_what_its_name_says() {
     assert_eq!(shown.len(), expected.len());
 }
 
-/// What a generator writes for the same IDL is equal to what omniORB sends.
+/// A static of generated code equals the type that omniORB sends for the same IDL.
 #[test]
 fn statics_are_equal_to_the_peers_types() {
     let types: BTreeMap<_, _> = samples()
@@ -49,14 +49,14 @@ fn statics_are_equal_to_the_peers_types() {
     for (name, definition) in STATICS {
         let (read, ours) = (&types[*name], TypeCode::of(definition));
         assert!(read.equivalent(&ours), "{name}");
-        // omniORB has public and private the wrong way round.
+        // omniORB swaps public and private.
         let has_state = matches!(definition, TypeDef::Value { .. });
         assert_eq!(read == &ours, !has_state, "{name}: {read} and {ours}");
     }
 }
 
 #[test]
-fn what_was_read_is_written_and_read_as_the_same() {
+fn samples_survive_writing_and_reading() {
     for sample in samples() {
         for order in [ByteOrder::Big, ByteOrder::Little] {
             let encoding = Encoding { order, ..Encoding::NATIVE };
@@ -68,7 +68,7 @@ fn what_was_read_is_written_and_read_as_the_same() {
                     w.put(&value).unwrap();
                     let mut r = Reader::new(&bytes, encoding);
                     assert_eq!(r.get::<TypeCode>().unwrap(), value, "{}", sample.name);
-                    // The peer uses indirections where we do.
+                    // The peer uses indirections in the same positions as IronORB.
                     assert_eq!(bytes.len(), sample.bytes.len(), "{}", sample.name);
                     r
                 }
@@ -85,8 +85,8 @@ fn what_was_read_is_written_and_read_as_the_same() {
     }
 }
 
-/// Every prefix, and every octet changed in three ways: a value or an error. A prefix that is a value is the whole
-/// value.
+/// Every prefix, and every octet changed in three ways, gives a value or an error. A prefix that gives a
+/// value gives the complete one.
 #[test]
 fn damaged_samples_give_a_value_or_an_error() {
     for sample in samples() {

@@ -1,5 +1,5 @@
-//! Properties of everything that reads or writes bytes: what is written is read again, and no bytes
-//! make a decoder panic or take more memory than a small multiple of them.
+//! Properties of everything that reads or writes bytes. What is written can be read again, and no bytes make
+//! a decoder panic or take more memory than a small multiple of their number.
 
 #![allow(unsafe_code)] // only the counting allocator below
 
@@ -21,14 +21,14 @@ use ironorb_giop::{
 };
 use proptest::prelude::*;
 
-// What is written is read again.
+// Written values can be read again.
 
-/// A failure prints its smallest input, which is then made a test of its own; nothing is kept in files.
+/// A failure prints its smallest input, which then becomes a test of its own. Nothing is stored in files.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Writes at every alignment, reads, and writes what was read: value and bytes must come back.
+/// Writes at every alignment, reads, and writes again: the value and the bytes must be equal.
 fn check<T: Marshal + Unmarshal + Debug>(value: &T, encoding: Encoding, same: impl Fn(&T, &T) -> bool) {
     for lead in 0..8 {
         let mut bytes = vec![0xEE; lead];
@@ -40,7 +40,7 @@ fn check<T: Marshal + Unmarshal + Debug>(value: &T, encoding: Encoding, same: im
         let mut again = vec![0xEE; lead];
         Writer::continuing(&mut again, 0, encoding).put(&read).unwrap();
         assert_eq!(bytes, again, "{value:?} at {lead} under {encoding:?}");
-        // All cuts of what is small, some of what is large.
+        // All cuts of small data, some cuts of large data.
         let step = 1 + (bytes.len() - lead) / 64;
         for cut in (lead..bytes.len()).step_by(step) {
             assert!(Reader::at(&bytes[..cut], lead, encoding).get::<T>().is_err(), "{value:?} cut at {cut}");
@@ -48,7 +48,7 @@ fn check<T: Marshal + Unmarshal + Debug>(value: &T, encoding: Encoding, same: im
     }
 }
 
-/// The same alone, in sequences, nested sequences and arrays.
+/// Checks the value alone, in sequences, in nested sequences and in arrays.
 fn check_shapes<T: Marshal + Unmarshal + Debug + Clone>(
     value: T,
     encoding: Encoding,
@@ -126,7 +126,7 @@ fn vec_of<S: Strategy>(element: S, most: usize) -> impl Strategy<Value = Vec<S::
     proptest::collection::vec(element, 0..=most)
 }
 
-/// Any text that CORBA strings can hold.
+/// Any text that a CORBA string can contain.
 fn text() -> impl Strategy<Value = String> {
     vec_of(any::<char>().prop_filter("no NUL", |&c| c != '\0'), 8).prop_map(String::from_iter)
 }
@@ -225,7 +225,7 @@ proptest! {
     }
 }
 
-/// A first byte order mark is text here and a byte order there.
+/// A leading byte order mark can be part of the text, or can give the byte order.
 #[test]
 fn wide_text_that_looks_like_a_byte_order_mark() {
     for text in ["\u{FEFF}", "\u{FFFE}", "\u{FEFF}a", "\u{FFFE}a", "a\u{FEFF}"] {
@@ -282,7 +282,7 @@ fn ior() -> impl Strategy<Value = Ior> {
         .prop_map(|(type_id, profiles)| Ior { type_id, profiles })
 }
 
-/// A profile made by hand as `Other` may be a readable IIOP profile; reading finds that out.
+/// An `Other` profile built by hand may be a valid IIOP profile. Reading it gives the latter.
 fn reparsed(ior: &Ior) -> Ior {
     let again = |profile: &Profile| match profile {
         Profile::Other(p) if p.tag == 0 => p.parse_iiop().map_or(profile.clone(), Profile::Iiop),
@@ -327,7 +327,7 @@ proptest! {
         decode_everything(&bytes, encoding);
     }
 
-    /// Real data with a few bytes changed comes further than random bytes do.
+    /// Real data with a few changed bytes gets further than random bytes do.
     #[test]
     fn damaged_data_does_no_harm(
         ior in ior(),
@@ -359,7 +359,7 @@ proptest! {
     ) {
         let mut stream = Vec::new();
         for mut body in bodies {
-            // Small numbers are what counts and enumerations want.
+            // Counts and enumerations accept only small numbers.
             body.iter_mut().step_by(2).for_each(|byte| *byte &= 3);
             stream.extend_from_slice(b"GIOP\x01");
             stream.extend_from_slice(&[version, flags, kind]);
@@ -381,7 +381,7 @@ proptest! {
     }
 }
 
-/// Reads the bytes as everything there is, within the allowance of memory.
+/// Decodes the bytes as every type there is, within the allowance of memory.
 fn decode_everything(bytes: &[u8], encoding: Encoding) {
     fn one<T: Unmarshal>(bytes: &[u8], encoding: Encoding) {
         within_allowance(bytes.len(), || {
@@ -471,17 +471,17 @@ fn parse_message(message: &Message) {
 fn parse_text(text: &str) {
     within_allowance(text.len(), || {
         match text.parse::<ObjectUrl>() {
-            // What is accepted is printed, and reads as the same.
+            // An accepted text is printed, and the output reads as an equal URL.
             Ok(url) => assert_eq!(url.to_string().parse(), Ok::<_, UrlError>(url)),
             Err(e) => assert!(e.at <= text.len(), "{e} in {text:?}"),
         }
     });
 }
 
-/// Runs a decoder that may hold at most 32 bytes for each byte of input, beside its fixed buffers.
+/// Runs a decoder that may allocate at most 32 bytes per byte of input, besides its fixed buffers.
 ///
-/// The worst honest case is a list of empty sequences: 4 bytes each on the wire, 24 in memory, twice
-/// that while the list grows.
+/// The worst legal case is a list of empty sequences: 4 bytes each on the wire, 24 in memory, and twice that
+/// while the list grows.
 fn within_allowance<T>(input_bytes: usize, decode: impl FnOnce() -> T) {
     const FIXED_BYTES: usize = 64 << 10;
     HELD.set(0);
@@ -491,12 +491,12 @@ fn within_allowance<T>(input_bytes: usize, decode: impl FnOnce() -> T) {
     assert!(peak <= FIXED_BYTES + 32 * input_bytes, "{peak} bytes held for {input_bytes} bytes of input");
 }
 
-/// What a copy makes ready for large elements is for those that come.
+/// A copy reserves memory for large elements only as they arrive.
 #[test]
 fn empty_sequences_of_large_elements_cost_little() {
     let names: Vec<String> = (0..1000).map(|number| format!("m{number}")).collect();
     let rows = TypeCode::create_array(&TypeCode::of(&TypeDef::Double), 256).unwrap();
-    // Each in a struct of its own, so that no indirection makes one type of them.
+    // Each in a struct of its own, so that indirections do not merge them into one type.
     let element = |name: &str| TypeCode::create_struct("", name, &[("rows", rows.clone())]).unwrap();
     let members: Vec<(&str, TypeCode)> = names
         .iter()
@@ -510,14 +510,14 @@ fn empty_sequences_of_large_elements_cost_little() {
     within_allowance(bytes.len(), || Reader::new(&bytes, Encoding::NATIVE).get::<Any>().unwrap());
 }
 
-/// The allowance catches what it is meant to catch.
+/// Checks that exceeding the allowance fails the test.
 #[test]
 #[should_panic(expected = "bytes held")]
 fn the_allowance_is_enforced() {
     within_allowance(10, || Vec::<u8>::with_capacity(1 << 20));
 }
 
-/// Counts what each thread holds.
+/// Counts the bytes that each thread has allocated.
 struct Counting;
 
 thread_local! {
@@ -526,7 +526,7 @@ thread_local! {
 }
 
 fn count(bytes: isize) {
-    // A thread that ends frees after its counters are gone.
+    // An ending thread frees memory after its counters are gone.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
@@ -537,13 +537,13 @@ fn count(bytes: isize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller keeps `alloc`'s contract, which is the same.
+        // SAFETY: the caller fulfils the contract of `alloc`, which is that of `System.alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the caller keeps `dealloc`'s contract, and the block came from `System`.
+        // SAFETY: the caller fulfils the contract of `dealloc`, and the block came from `System`.
         unsafe { System.dealloc(block, layout) }
     }
 }

@@ -7,7 +7,7 @@ use ironorb_giop::{Encoding, MalformedKind};
 use super::graphs::encodings;
 use super::types::{Bag, Deep, Item, Known, Named, alive};
 
-/// Runs on a thread with a small stack: half of what Rust's threads have.
+/// Runs on a thread with a small stack: half the size of Rust's default.
 fn on_small_stack(body: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(1 << 20).spawn(body).unwrap().join().unwrap();
 }
@@ -32,7 +32,7 @@ fn check_list(list: &Value<Item>, nodes: i32) {
 }
 
 #[test]
-fn long_lists_go_and_come_on_a_small_stack() {
+fn long_lists_are_written_and_read_on_a_small_stack() {
     on_small_stack(|| {
         let kinds: [fn(Item) -> Link<Item>; 4] = [
             |item| Value::new(item).into(),
@@ -69,15 +69,15 @@ fn long_lists_go_and_come_on_a_small_stack() {
     });
 }
 
-/// Messages before the one that is written stay what they are, and so do the bytes of a list that is written when
-/// the values before it are.
+/// Earlier messages in the buffer stay unchanged. So do the bytes of a list that is written together with the
+/// values before it.
 #[test]
 fn a_long_list_behind_other_data() {
     on_small_stack(|| {
         let mut graph = ValueGraph::new();
         let places: Vec<_> = (0..1000).map(|_| graph.reserve::<Item>()).collect();
         for (index, place) in places.iter().enumerate() {
-            // A ring, with a link from each value to one further on, and to one before.
+            // A ring. Each value has a link to a later one and to an earlier one.
             let next = places[(index + 1) % places.len()];
             let other = places[(index * 7 + 3) % places.len()];
             graph.fill(*place, Item::new(index as i32, graph.link(next), graph.link(other))).unwrap();
@@ -106,9 +106,9 @@ fn a_long_list_behind_other_data() {
     });
 }
 
-/// A tree that is deep and wide would have to be read again and again; that ends with an error, and soon.
+/// A tree that is deep and wide would have to be read many times. Reading it ends with an error, and soon.
 #[test]
-fn what_costs_too_much_to_read_is_refused() {
+fn graphs_that_cost_too_much_to_read_are_refused() {
     on_small_stack(|| {
         let chain = |length: usize, end: Link<Item>| {
             (0..length).fold(end, |next, _| Value::new(Item::new(0, next, Link::null())).into())

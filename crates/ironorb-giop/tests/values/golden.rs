@@ -1,5 +1,5 @@
-//! Values that omniORB and JacORB wrote; `testdata/omniorb-values/README.md` and `testdata/jacorb-values/README.md` say
-//! how.
+//! Values that omniORB and JacORB wrote. `testdata/omniorb-values/README.md` and
+//! `testdata/jacorb-values/README.md` say how.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn golden_of(orb: &str, order: &str, name: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// Reads values of these formal types one after the other, and all of the bytes.
+/// Reads values of these formal types one after another, up to the end of the bytes.
 fn read<T: ValueType + DerivesFrom<dyn ValueBase>>(
     name: &str,
     count: usize,
@@ -89,7 +89,7 @@ fn chunks_that_omniorb_split() {
 }
 
 #[test]
-fn truncation_of_what_omniorb_wrote() {
+fn values_of_omniorb_are_truncated() {
     for (name, line) in
         [("truncatable", "4 #1 #2"), ("ends", "9 null null"), ("deep", "10 #1 null"), ("large", "11")]
     {
@@ -99,9 +99,10 @@ fn truncation_of_what_omniorb_wrote() {
     }
 }
 
-/// JacORB writes the ids of all values, and so do we; but it ends values that end at the same place by a tag each.
+/// JacORB writes the ids of all values, like IronORB. Values that end at the same position have an end tag
+/// each in JacORB.
 #[test]
-fn we_read_and_write_what_jacorb_writes() {
+fn values_of_jacorb_are_read_and_written() {
     for (name, count) in
         [("null", 1), ("single", 1), ("shared", 1), ("cycle", 1), ("parameters", 3), ("truncatable", 1)]
     {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::types::{Bag, Deep, Item, Known, Named, Text, alive};
 
-/// A value of a random graph: its type, and where its links lead, by number; `None` is null.
+/// A value of a random graph: its type, and the numbers of the values that its links lead to; `None` is null.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     kind: u8,
@@ -24,7 +24,7 @@ pub(crate) fn plans(values: impl Into<prop::collection::SizeRange>) -> impl Stra
     prop::collection::vec(plan, values)
 }
 
-/// A place of some type.
+/// A place in the graph, by type.
 #[derive(Clone, Copy)]
 enum Spot {
     Item(Place<Item>),
@@ -34,7 +34,7 @@ enum Spot {
     Text(Place<Text>),
 }
 
-/// Builds what the plans say. The first is always an item.
+/// Builds a graph from plans. The first value is always an item.
 pub(crate) fn build(plans: &[Plan]) -> Value<Item> {
     let mut graph = ValueGraph::new();
     let spots: Vec<Spot> = plans
@@ -103,8 +103,8 @@ pub(crate) fn build(plans: &[Plan]) -> Value<Item> {
     }
 }
 
-/// Describes a graph, numbering its values as a walk meets them; two graphs are the same when this is. Under
-/// `Known::Few` as it is after truncation.
+/// Describes a graph, and numbers its values in the order of a walk. Two graphs are equal if their
+/// descriptions are. With `Known::Few`, describes the graph as it is after truncation.
 pub(crate) fn describe(root: &Value<Item>, known: Known) -> Vec<String> {
     let mut met: Vec<Value<dyn ValueBase>> = vec![root.upcast()];
     let mut lines = Vec::new();
@@ -165,9 +165,10 @@ fn cases(cases: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(cases(400))]
 
-    /// What is written is read again, also by one who must truncate; what is cut is refused; all is freed.
+    /// A written graph can be read again, even by a receiver that must truncate it. A cut one is refused. All
+    /// values are freed.
     #[test]
-    fn graphs_go_and_come(plans in plans(1..20), lead in 0..8usize) {
+    fn graphs_are_written_and_read(plans in plans(1..20), lead in 0..8usize) {
         let graph = build(&plans);
         for encoding in encodings() {
             let bytes = bytes_of(&graph, lead, encoding);
@@ -190,7 +191,7 @@ proptest! {
         prop_assert_eq!(alive(), 0);
     }
 
-    /// Several parameters share values, in whatever order they come.
+    /// Several parameters share values, in any order.
     #[test]
     fn parameters_share_values(plans in plans(2..8), others in plans(1..4)) {
         let first = build(&plans);
@@ -200,7 +201,7 @@ proptest! {
         let mut bytes = Vec::new();
         let mut w = Writer::new(&mut bytes, Encoding::NATIVE);
         parameters.iter().try_for_each(|parameter| w.put(parameter)).unwrap();
-        drop(w); // it holds what it has written
+        drop(w); // the writer keeps the values alive
         let mut r = Reader::new(&bytes, Encoding::NATIVE).with_environment(&Known::All);
         let read: [Option<Value<Item>>; 5] = std::array::from_fn(|_| r.get().unwrap());
         prop_assert_eq!(r.remaining(), 0);
@@ -216,10 +217,10 @@ proptest! {
         prop_assert_eq!(alive(), 0);
     }
 
-    /// Values in fragments of GIOP 1.1, each of which is aligned afresh; joints in chunks, headers and texts.
+    /// Values in fragments of GIOP 1.1, each with its own alignment. Cuts are in chunks, headers and texts.
     #[test]
     fn graphs_come_in_fragments(plans in plans(1..8), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
-        // No doubles: cuts at multiples of 4 leave the alignment of all else as it is.
+        // No doubles: cuts at multiples of 4 preserve the alignment of all other types.
         let plans: Vec<Plan> = plans.into_iter().map(|plan| Plan { kind: plan.kind % 3, ..plan }).collect();
         let graph = build(&plans);
         for encoding in encodings() {
@@ -246,7 +247,7 @@ proptest! {
         }
     }
 
-    /// One byte changed: read as something, or refused; and freed.
+    /// A graph with one changed byte is read or refused, and freed.
     #[test]
     fn damaged_graphs_do_no_harm(plans in plans(1..8), at in any::<prop::sample::Index>(), to in any::<u8>()) {
         let graph = build(&plans);

@@ -1,4 +1,4 @@
-//! Bytes that other ORBs send, and bytes that nobody honest sends.
+//! Bytes as other ORBs send them, and bytes that only an attacker sends.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ fn refused(words: &str) -> K {
 }
 
 #[test]
-fn what_may_be_left_out_and_what_may_be_there() {
+fn optional_parts_may_be_omitted_or_present() {
     assert_eq!(item("7fffff00 5 0 0").unwrap().number, 5, "no type information");
     assert_eq!(item("7fffff02 'IDL:Item:1.0 5 0 0").unwrap().number, 5);
     assert_eq!(item("7fffff03 'http://x/ 'IDL:Item:1.0 5 0 0").unwrap().number, 5, "a code base");
@@ -67,15 +67,15 @@ fn what_may_be_left_out_and_what_may_be_there() {
 }
 
 #[test]
-fn values_in_chunks_as_other_orbs_have_them() {
-    // The nested value ends its chunk.
+fn values_in_chunks_as_other_orbs_write_them() {
+    // The nested value ends the chunk of its owner.
     let outer = "7fffff08 4 5";
     let check = |words: &str| {
         let value = item(&format!("{outer} {words}")).unwrap();
         assert_eq!((value.number, value.left.get().unwrap().number), (5, 6), "{words}");
     };
     check("7fffff08 c 6 0 0 fffffffe 4 0 ffffffff");
-    // Its header is part of the chunk, whose rest follows or does not.
+    // The nested header is part of the chunk. The rest of the chunk follows it or does not.
     let value = item("7fffff08 8 5 7fffff08 c 6 0 0 fffffffe 4 0 ffffffff").unwrap();
     assert_eq!(value.left.get().unwrap().number, 6);
     let value = item("7fffff08 20 5 7fffff08 c 6 0 0 fffffffe 0 ffffffff").unwrap();
@@ -92,7 +92,11 @@ fn values_in_chunks_as_other_orbs_have_them() {
     // One end tag for both.
     let value = item("7fffff08 8 5 0 7fffff08 c 6 0 0 ffffffff").unwrap();
     assert_eq!(value.right.get().unwrap().number, 6);
-    assert_eq!(refused("7fffff08 4 5 7fffff08 c 6 0 0 ffffffff 4 0"), K::BadChunk, "ended, but not read");
+    assert_eq!(
+        refused("7fffff08 4 5 7fffff08 c 6 0 0 ffffffff 4 0"),
+        K::BadChunk,
+        "a value that has ended cannot be read"
+    );
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn chunks_that_lie() {
 }
 
 #[test]
-fn indirections_that_lead_astray() {
+fn invalid_indirections_are_refused() {
     for (words, kind) in [
         ("ffffffff fffffffc", K::BadIndirection),           // to itself
         ("ffffffff 0", K::BadIndirection),                  // to its own offset
@@ -174,7 +178,7 @@ fn values_of_the_wrong_type() {
     assert_eq!(refused("7fffff0e 2 'IDL:Other:1.0 'IDL:Text:1.0 4 0 ffffffff"), K::NoValueFactory);
     let any = read::<Option<Value<dyn ValueBase>>>("7fffff00 1 0", Known::All);
     assert_eq!(any.unwrap_err().kind, K::NoValueFactory, "no type information for ValueBase");
-    // By an indirection, to a value that is whole and to one that is being read.
+    // By an indirection to a complete value, and to one that is being read.
     let pair = "a: 7fffff02 'IDL:Text:1.0 1 0 ffffffff >a";
     let bytes = bytes(pair);
     let mut r = Reader::new(&bytes, BIG).with_environment(&Known::All);
@@ -197,9 +201,9 @@ fn bytes_of_link() -> Vec<u8> {
     bytes("7fffff00 5 0 0")
 }
 
-/// A truncated value has nested values of unknown and of known types, which are referred to later.
+/// A truncated value has nested values of unknown and of known types. Later indirections refer to them.
 #[test]
-fn indirections_into_what_was_truncated() {
+fn indirections_into_truncated_values() {
     let second = |strange: &str, to: &str| {
         let words = format!(
             "7fffff0e 2 'IDL:Other:1.0 'IDL:Item:1.0 c 5 0 0 4 number: 77 \
@@ -229,7 +233,7 @@ fn indirections_into_what_was_truncated() {
     assert_eq!(alive(), 0);
 }
 
-/// Reading values without their types, as interpreters do.
+/// Reads values without their types, as interpreters do.
 #[test]
 fn frames_without_types() {
     let words =

@@ -1,4 +1,4 @@
-//! Values as a program sees them: graphs of every shape written, read, cut, damaged and freed.
+//! Values as programs use them: graphs of every shape are written, read, cut, damaged and freed.
 
 mod deep;
 mod golden;

@@ -1,4 +1,4 @@
-//! Valuetypes for the tests, written as the generator writes them.
+//! Valuetypes for the tests, in the form of generated code.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl CustomMarshal for Bag {
     }
 }
 
-/// Counts the items of this thread that are alive.
+/// Counts the live items of this thread.
 #[derive(Debug)]
 pub(crate) struct Alive(());
 
