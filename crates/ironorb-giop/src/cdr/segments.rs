@@ -175,7 +175,7 @@ impl<'a> Pieces<'a> {
         };
         match length {
             1..0x7FFF_FF00 => self.enter_chunk(length),
-            // The state is shorter than its type says, or a value stands where data should be.
+            // The state is shorter than its type says, or a value is in the place of data.
             _ => Err(Malformed::new(MalformedKind::BadChunk, at)),
         }
     }

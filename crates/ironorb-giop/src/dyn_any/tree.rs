@@ -43,7 +43,7 @@ pub(super) enum State {
     Whole(Content),
     /// The value at this offset of the content.
     Kept(Content, u32),
-    /// The elements of a sequence or array of numbers, as they lie in memory.
+    /// The elements of a sequence or array of numbers, as they are in memory.
     Numbers(Vec<u8>),
     /// The components of a struct, exception, sequence or array.
     Parts(Parts),

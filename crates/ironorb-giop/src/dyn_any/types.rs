@@ -214,11 +214,11 @@ enum Visit<'a> {
 }
 
 impl FlatTypes {
-    /// Whether values of the type are no deeper than the type, and have no `any`, value or abstract interface in them.
-    /// Then they can be looked into piece by piece: finding where a component ends takes a walk over what is before it,
-    /// and there are few levels on which that can be.
+    /// Whether values of the type are no deeper than the type and contain no `any`, value or abstract
+    /// interface. Such values can be decoded component by component. To find the end of a component, the code
+    /// passes over everything before it, and there are few levels on which it must do so.
     ///
-    /// The types that are asked about must outlive this, which knows them by where they are.
+    /// The types must outlive this table, which identifies them by their addresses.
     pub(super) fn is_flat(&mut self, ty: TypeRef<'_>) -> bool {
         match ty.shape() {
             Shape::Basic(kind) => return self.only_nesting || kind != TcKind::Any,
@@ -248,7 +248,7 @@ impl FlatTypes {
             };
             let known = self.known.get(&ty.key()).copied();
             if opens && !self.only_nesting || known.is_some_and(|known| known != Flatness::Flat) {
-                // All that are being looked at have it inside.
+                // All types that are being visited contain it.
                 for visit in work {
                     if let Visit::Leave(key) = visit {
                         self.known.insert(key, Flatness::NotFlat);

@@ -1,7 +1,8 @@
 //! Values, boxed values and abstract interfaces: null or not, and of which type. The standard's `DynValue`,
 //! `DynValueBox` and `DynValueCommon`.
 //!
-//! Two components may be one value, and a value may refer to itself: what is changed through one is changed in all.
+//! Two components may be one value, and a value may refer to itself. A change through one component is
+//! visible through all.
 
 use super::tree::{Node, NodeId, State};
 use super::types::derives;

@@ -1,4 +1,4 @@
-//! Framers that share memory for large messages. However many connections receive whatever messages, the
+//! Framers that share memory for large messages. For any messages on any number of connections, the
 //! limit holds.
 
 use super::memory::Charge;

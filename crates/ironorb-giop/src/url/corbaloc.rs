@@ -47,7 +47,7 @@ pub enum CorbalocAddress {
     /// `shm:1.2@/path|key`: shared memory on the machine that uses the text, offered at this socket. Specific
     /// to IronORB.
     SharedMemory {
-        /// As of [`Unix`](Self::Unix).
+        /// The GIOP version to use, as for [`Unix`](Self::Unix).
         version: Version,
         /// The path of the socket.
         path: String,

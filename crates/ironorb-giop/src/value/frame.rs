@@ -278,7 +278,7 @@ impl Writer<'_> {
         self.align(4);
         let at = self.position();
         match self.frames().ids.get(id) {
-            // The position is the same when the id is written anew.
+            // The position is the same when the id is written again.
             Some(earlier) if earlier != at => self.write_value_indirection(earlier),
             earlier => {
                 if earlier.is_none() {

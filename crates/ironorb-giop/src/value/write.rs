@@ -97,7 +97,7 @@ impl std::fmt::Debug for WriteState {
     }
 }
 
-/// Writes a value, or an indirection to where it was written before.
+/// Writes a value, or an indirection to its position if it has been written.
 fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
     let at = w.next_value_position();
     let state = w.values();
@@ -107,7 +107,7 @@ fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
             let earlier = written.at;
             return w.write_value_indirection(earlier);
         }
-        // Here again, because what surrounds it is written anew.
+        // Noted here again, because the surrounding values are written again.
         Some(Written { end: Some((end, by_tag)), .. }) => {
             let (end, by_tag) = (*end, *by_tag);
             w.go_on_at(end);
@@ -120,7 +120,7 @@ fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
     let active = state.active.len();
     if active >= usize::from(VALUES_DEEP) {
         state.suspended = state.active.get(active / 2).copied();
-        return Err(Misuse::DanglingLink); // seen by nobody who does not see `suspended` too
+        return Err(Misuse::DanglingLink); // never returned to the caller, because `suspended` is set
     }
     let number = number.unwrap_or_else(|| {
         state.numbers.insert(node.identity(), state.written.len());
@@ -137,9 +137,9 @@ fn write_node(node: &Node, w: &mut Writer<'_>) -> Result<(), Misuse> {
     Ok(())
 }
 
-/// Writes an outermost value and all that belongs to it.
+/// Writes an outermost value and everything that belongs to it.
 fn write_graph(node: &Node, outermost: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
-    /// Whatever happens, the message comes back to its buffer: other messages may stand before it.
+    /// On every exit, puts the message back into its buffer: earlier messages may precede it there.
     struct Restoring<'w, 'b>(&'w mut Writer<'b>);
     impl Drop for Restoring<'_, '_> {
         fn drop(&mut self) {
@@ -178,7 +178,7 @@ fn write_graph(node: &Node, outermost: Place, w: &mut Writer<'_>) -> Result<(), 
     }
 }
 
-/// Writes a value and what it refers to, and leaves it to the caller to go on in the one around it.
+/// Writes a value and everything it refers to. The caller continues in the surrounding value.
 fn write_one(node: &Node, place: Place, w: &mut Writer<'_>) -> Result<(), Misuse> {
     let state = node.state().ok_or(Misuse::DanglingLink)?;
     let info = state.info();
@@ -194,7 +194,7 @@ fn write_one(node: &Node, place: Place, w: &mut Writer<'_>) -> Result<(), Misuse
     };
     let result = state.marshal_state(w);
     if w.values().suspended.is_some() {
-        return Err(Misuse::DanglingLink); // whatever became of the error that says so
+        return Err(Misuse::DanglingLink); // even if the error of the suspension was replaced
     }
     result?;
     w.close_value(&open)?;
@@ -215,20 +215,20 @@ impl Writer<'_> {
         &mut self.values().frames
     }
 
-    /// From here on what is written is thrown away; it would stand at `position` of the message.
+    /// Discards all output from here on. It would start at `position` of the message.
     fn begin_rehearsal(&mut self, position: usize) {
         let (buf, origin) = self.exchange(Vec::new(), 0usize.wrapping_sub(position));
         self.values().real = Some((buf, origin));
     }
 
-    /// Goes back to the end of the message.
+    /// Returns to the end of the message.
     fn end_rehearsal(&mut self) {
         if let Some((buf, origin)) = self.values().real.take() {
             self.exchange(buf, origin);
         }
     }
 
-    /// Goes to where a value ends that was written before.
+    /// Moves to the end of a value that has been written before.
     fn go_on_at(&mut self, position: usize) {
         let Some((buf, origin)) = &self.values().real else { return };
         if buf.len() == origin.wrapping_add(position) {

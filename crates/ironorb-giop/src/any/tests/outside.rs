@@ -31,7 +31,7 @@ fn list(count: i32) -> Value<Item> {
     graph.finish(next).unwrap()
 }
 
-/// Where in the bytes the value with this number starts, whatever its ids are.
+/// Where in the bytes the value with this number starts, for any ids.
 fn place_of(bytes: &[u8], number: i32) -> usize {
     let state = (0..bytes.len() - 4)
         .step_by(4)

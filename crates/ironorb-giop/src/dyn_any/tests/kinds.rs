@@ -132,7 +132,7 @@ fn elements() {
     check(&value.to_any().unwrap());
 }
 
-/// 64 KiB of octets are one buffer, whichever of them is changed.
+/// 64 KiB of octets are one buffer, even after one of them was changed.
 #[test]
 fn numbers_in_bulk() {
     fn all<T: Typed + crate::cdr::Number + PartialEq + fmt::Debug>(numbers: &[T]) {
