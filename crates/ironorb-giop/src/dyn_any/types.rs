@@ -197,7 +197,7 @@ pub(super) fn nests(ty: TypeRef<'_>) -> bool {
 #[derive(Default)]
 pub(super) struct FlatTypes {
     known: BTreeMap<TypeKey, Flatness>,
-    /// Values and `any`s do not count.
+    /// Whether values and `any`s are ignored.
     only_nesting: bool,
 }
 

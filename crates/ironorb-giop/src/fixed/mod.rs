@@ -1,4 +1,5 @@
-//! The IDL type `fixed`: decimal numbers of up to 31 digits, exact (CORBA 3.3 part 1, 7.11.3.3; on the wire part 2, 9.3.2.8).
+//! The IDL type `fixed`: exact decimal numbers of up to 31 digits (CORBA 3.3 part 1, 7.11.3.3; on the wire
+//! part 2, 9.3.2.8).
 //!
 //! [`Fixed`] is the type of a member or parameter, whose digits and scale IDL specifies. [`Decimal`] has
 //! digits and scale at run time, and does the arithmetic. Nothing here rounds without being asked: a result

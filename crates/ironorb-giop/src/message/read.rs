@@ -278,8 +278,9 @@ impl Message {
         }
     }
 
-    /// Parses nearly every reply: a GIOP 1.2 Reply without service contexts that ends the call. Its header has
-    /// a constant size, after which the body is aligned. `None` if the message is something else or malformed.
+    /// Parses nearly every reply: a GIOP 1.2 Reply without service contexts that ends the call. Its header
+    /// has a constant size, after which the body is aligned. `None` if the message is something else or
+    /// malformed.
     #[inline(always)] // a step of every call
     fn plain_reply(&self) -> Option<Reply<'_>> {
         let MessageHeader { version, order, .. } = self.header();

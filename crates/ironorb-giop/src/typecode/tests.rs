@@ -317,7 +317,8 @@ fn walks_are_bounded_by_types_and_not_by_paths_through_them() {
 /// typedefs. Longer ones are not followed, so a lookup for each of many types ends soon.
 #[test]
 fn chains_of_typedefs_are_followed_up_to_the_limit() {
-    /// struct { member 0: typedef long; member i: typedef of the one before; last: union switched by the last of them }
+    /// struct { member 0: typedef long; member i: typedef of member i - 1; last: a union with the last
+    /// typedef as discriminator }
     fn chain_and_union(aliases: usize, unions: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut w = Writer::new(&mut bytes, BIG);

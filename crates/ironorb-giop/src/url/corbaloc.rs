@@ -39,7 +39,8 @@ pub enum CorbalocAddress {
     /// `uiop:1.2@/path|key` in TAO's form, or `omniunix:1.2@/path:/key` in omniORB's: a Unix domain socket on
     /// the machine that uses the text. Not in the standard.
     Unix {
-        /// The GIOP version to speak, 1.1 or 1.2; 1.2 when the text has none. References of 1.0 have no place for it.
+        /// The GIOP version to use, 1.1 or 1.2; 1.2 if the text has none. References of 1.0 have no place for
+        /// a socket.
         version: Version,
         /// The path of the socket.
         path: String,

@@ -1,5 +1,5 @@
-//! Valuetypes: graphs of values with sharing and cycles, in memory and on the wire (CORBA 3.3 part 1, clause 9;
-//! part 2, 9.3.4).
+//! Valuetypes: graphs of values with sharing and cycles, in memory and on the wire (CORBA 3.3 part 1, clause
+//! 9; part 2, 9.3.4).
 //!
 //! Nothing here leaks or recurses without bound, whatever the shape of a graph.
 //!
