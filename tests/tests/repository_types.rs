@@ -182,8 +182,10 @@ fn who_was_asked_in_vain_is_told() {
     let unknown = known.of(&object).unwrap_err();
     assert_eq!(unknown.id, "IDL:testing/Probe:1.0");
     let asked: Vec<Source> = unknown.attempts.iter().map(|attempt| attempt.source).collect();
-    assert_eq!(asked, [Source::Repository, Source::Known, Source::Object, Source::InitialReference]);
-    assert!(unknown.attempts[2].why.contains("INTF_REPOS"), "{unknown}");
+    // The repository is asked for the object's id, and then for interfaces that the object may have.
+    let [first, second] = [Source::Repository; 2];
+    assert_eq!(asked, [first, Source::Known, second, Source::Object, Source::InitialReference]);
+    assert!(unknown.attempts[3].why.contains("INTF_REPOS"), "{unknown}");
     assert!(
         unknown.to_string().contains("the interface repository: it does not have IDL:testing/Probe"),
         "{unknown}"
