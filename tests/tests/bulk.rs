@@ -338,7 +338,7 @@ fn a_call_that_is_answered_does_not_wait_for_those_behind_it() {
         let number = number.recv().unwrap();
         eventually("it waits", || number.is_asleep());
         let long = scope.spawn(|| store.length(&behind));
-        assert!(request(&mut stream).ends_with(&late));
+        assert!(request(&mut stream).ends_with(late));
         let mut message = request(&mut stream);
         if message.len() > 1000 {
             answer(&mut stream, &message);

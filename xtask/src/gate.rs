@@ -10,8 +10,8 @@ use std::thread;
 
 use crate::cache::Stamp;
 use crate::interop::Interop;
+use crate::programs::{self, Counts, Program};
 use crate::steps::Steps;
-use crate::tests::{self, Counts, Program};
 use crate::{cargo, packages, root, target};
 
 /// How much of the gate is run.
@@ -69,7 +69,7 @@ fn run_lanes(steps: &Steps, extent: Extent) -> Result<Outcome, String> {
     need_component("fmt", "rustfmt")?;
     need_component("clippy", "clippy")?;
     steps.run("formatting", cargo(&["fmt", "--all", "--check"]))?;
-    let built = tests::build(steps, "programs and tests", cargo(&EVERYTHING))?;
+    let built = programs::build(steps, "programs and tests", cargo(&EVERYTHING))?;
     let interop = Interop::begin(extent)?;
     let (later, from_cargo) = channel();
     let mut outcome = Outcome::default();
@@ -146,7 +146,7 @@ const INTERPRETED: Variant = Variant {
 
 impl Variant {
     fn build(&self, steps: &Steps) -> Result<Vec<Program>, String> {
-        let built = tests::build_aside(steps, &format!("{}: build", self.name), cargo(self.build))?;
+        let built = programs::build_aside(steps, &format!("{}: build", self.name), cargo(self.build))?;
         let chosen = built.into_iter().filter_map(|program| {
             let (_, words) = self.run.iter().find(|(name, _)| *name == program.name)?;
             Some(program.with(words).knowing(BUILT, Path::new("yes")))
@@ -176,7 +176,7 @@ fn cargo_lane(steps: &Steps, extent: Extent, later: Sender<(&'static str, Vec<Pr
     let documented =
         steps.run_aside("tests in documentation", cargo(&["test", "--doc", "--workspace", "--locked"]));
     let said = outcome.note(documented).unwrap_or_default();
-    outcome.counts += tests::counts_in(&said).unwrap_or_default();
+    outcome.counts += programs::counts_in(&said).unwrap_or_default();
     if extent != Extent::Quick {
         outcome.note(steps.run_aside("counts of a call", counts("check")));
         outcome.add(model(steps, extent));
@@ -194,7 +194,7 @@ fn test_lane(
 ) -> Outcome {
     let mut outcome = Outcome::default();
     let mut run = |name: &str, programs: Vec<Program>| {
-        let (counts, result) = tests::run(steps, name, programs);
+        let (counts, result) = programs::run(steps, name, programs);
         outcome.counts += counts;
         outcome.note(result).is_some()
     };

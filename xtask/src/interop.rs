@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::cache::Stamp;
 use crate::gate::{Extent, program};
+use crate::programs::Program;
 use crate::steps::Steps;
-use crate::tests::Program;
 use crate::{root, target};
 
 /// The variable that names the folder for what tests find.

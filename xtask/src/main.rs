@@ -7,9 +7,9 @@ mod gate;
 mod interop;
 mod layout;
 mod packages;
+mod programs;
 mod soak;
 mod steps;
-mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -79,12 +79,12 @@ fn interop() -> Result<(), String> {
     let steps = Steps::new();
     let packages = ["--package=ironorb-interop", "--package=ironorb-cli", gate::WITH_BENCHMARKS];
     let build = [&["build", "--locked", "--all-targets"][..], &packages].concat();
-    let built = tests::build(&steps, "programs and tests", cargo(&build))?;
+    let built = programs::build(&steps, "programs and tests", cargo(&build))?;
     steps.run("peers of other ORBs", gate::program("interop-peers"))?;
     let interop = Interop::begin(Extent::All)?;
     let programs = built.iter().filter(|program| program.name == gate::INTEROP);
     let programs = programs.flat_map(|program| interop.programs(program)).collect();
-    let (counts, tested) = tests::run(&steps, "tests against other ORBs", programs);
+    let (counts, tested) = programs::run(&steps, "tests against other ORBs", programs);
     println!("{counts}");
     // Also what failed is written down.
     steps.run("the matrix of docs/interop.md", interop.matrix("write"))?;

@@ -46,8 +46,7 @@ pub(super) fn measure(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec
 }
 
 fn on_disk(crate_dir: &Path, file: &Path, include_dirs: &[PathBuf]) -> Result<Row, BenchError> {
-    let mut options = Options::default();
-    options.include_dirs = include_dirs.to_vec();
+    let options = include_dirs.iter().fold(Options::new(), Options::include_dir);
     row(crate_dir, &file.display().to_string(), &compile_file(file, &options))
 }
 
@@ -91,9 +90,8 @@ fn with_operation(outcome: &Outcome) -> Option<String> {
         }
         loader = loader.with(file.path(), text);
     }
-    let mut options = Options::default();
-    options.include_dirs =
-        files.iter().filter_map(|file| file.path().parent()?.parent()).map(Into::into).collect();
+    let include_dirs = files.iter().filter_map(|file| file.path().parent()?.parent());
+    let options = include_dirs.fold(Options::new(), Options::include_dir);
     let outcome = compile_with(files.first()?.path(), &options, &loader);
     generate_outcome(&outcome, &Config::new()).ok()
 }

@@ -278,7 +278,7 @@ pub mod stub {
             O::OPERATION,
             move |servant: &O::Interface| call_here::<O>(servant, arguments),
             move |w| put::<O>(arguments, w),
-            |r| O::Results::get(r),
+            O::Results::get,
         )
     }
 
@@ -308,7 +308,7 @@ pub mod stub {
             O::OPERATION,
             move |servant: &O::Interface| call_here::<O>(servant, arguments),
             move |w| put::<O>(arguments, w),
-            |r| O::Results::get(r),
+            O::Results::get,
         )
     }
 
