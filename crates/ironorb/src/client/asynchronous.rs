@@ -1,7 +1,8 @@
-//! One asynchronous call as those see it who have begun it: how far it is, and who is told of its end.
+//! One asynchronous call as its callers see it: its stage, and the listener that learns of its end.
 //!
-//! Three sorts of threads push it on, none of which waits for another: the caller who begins it, whoever receives its
-//! answer, and an errand when an address must be connected first. How they do is in `course`.
+//! Three sorts of threads drive a call, and none of them waits for another: the caller that begins it, the
+//! thread that receives its answer, and a thread of the background pool when an address must be connected
+//! first. The steps are in `progress`.
 
 mod progress;
 
@@ -37,18 +38,18 @@ use crate::sync::lock;
 /// One asynchronous call.
 pub(crate) struct AsyncCall {
     object: ObjectRef,
-    /// Empty where a request is passed on, which has it.
+    /// Empty for a request that is passed on: the request has its own operation name.
     operation: Cow<'static, str>,
-    /// The request that is passed on with it.
+    /// The request that this call passes on.
     on_behalf: Option<Arc<ReceivedRequest>>,
-    /// Nobody hears of it once it has begun.
+    /// The caller learns nothing once the request has been sent.
     is_oneway: bool,
-    /// Its reply was given up before it was sent.
+    /// The caller gave up the reply before the request was sent.
     is_given_up: AtomicBool,
     deadline: Deadline,
-    /// Which of the connections to an endpoint it uses: that of the thread that began it.
+    /// The number of the thread that began the call. It selects one of the connections to an endpoint.
     ordinal: usize,
-    /// Nothing was known of the way when it began that the caller could rely on.
+    /// True when the caller could not rely on any route at the beginning of the call.
     is_free: bool,
     progress: Mutex<Progress>,
 }
@@ -62,85 +63,85 @@ struct Progress {
     timer: Option<TimerKey>,
     end: End,
     listener: Listener,
-    /// What its interceptors see, where there are any.
+    /// What the client interceptors see; `None` without interceptors.
     attempt: Option<Attempt>,
 }
 
 enum Stage {
-    /// With nobody, or on its way to a connection.
+    /// No connection has the request yet.
     Begun,
     InFlight(InFlight),
-    /// In flight, and its caller receives the answer himself.
+    /// In flight; the caller receives the answer itself.
     Waited,
 }
 
-/// Where a call is that waits for its answer.
+/// The connection and the id of a call that waits for its answer.
 #[derive(Clone)]
 pub(super) struct InFlight {
     pub(super) link: Arc<Link>,
     pub(super) id: CallId,
-    /// In which the request was written.
+    /// The GIOP version in which the request was written.
     pub(super) version: Version,
-    /// Where in the stream it ends.
+    /// The stream position at which the request ends.
     pub(super) ends_at: u64,
 }
 
 enum End {
     NotYet,
-    /// Not told yet.
+    /// The call has ended, and the caller has not taken the outcome yet.
     Come(Outcome),
-    /// Told, or nobody wants to know.
+    /// The caller has taken the outcome, or has given it up.
     Gone,
 }
 
-/// Who is told of the end.
+/// Where the end of a call is reported.
 enum Listener {
     Nobody,
-    /// Who sleeps until there is an end, or something to wait for himself.
+    /// A thread that sleeps until the call has ended, or until the thread can receive the answer itself.
     Thread(Thread),
     Task(Waker),
     Callback(Callback),
 }
 
-/// What has become of a request that was to be written.
+/// The result of writing a request.
 pub(super) enum Written {
-    /// Its call is over already.
+    /// Nothing was written: the call is over already.
     Nothing,
     Oneway,
     Request {
-        /// Somebody is to be told of its answer without waiting for it.
+        /// A task or a callback waits for the answer.
         is_asked_for: bool,
     },
 }
 
-/// What a call has brought.
+/// The result of a call.
 pub(crate) type Outcome = Result<Answer, SystemException>;
 
-/// Is given the outcome on the receiver's thread.
+/// Receives the outcome on the receiver's thread.
 pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
 
-/// An answer to be read by whoever knows the operation.
+/// A reply. The caller that knows the operation reads it.
 pub(crate) struct Answer {
     message: Message,
     pub(crate) body_at: usize,
     pub(crate) user_exception: bool,
-    /// Gets the message's buffer back. `None` when the answer came from this process.
+    /// Takes the message's buffer back. `None` when the answer came from this process.
     link: Option<Arc<Link>>,
 }
 
 impl Answer {
-    /// The reply.
+    /// The reply message.
     pub(crate) fn message(&self) -> &Message {
         &self.message
     }
 
-    /// The same as a synchronous call gives it.
+    /// Converts the answer to the form that synchronous calls use.
     pub(crate) fn into_remote_call(self) -> crate::remote_call::Answer {
         let Answer { message, body_at, user_exception, link } = self;
         crate::remote_call::Answer { message, link, body_at, user_exception }
     }
 
-    /// It has been read.
+    /// Gives the buffer back after the answer has been read.
     pub(crate) fn recycle(self) {
         if let Some(link) = self.link {
             link.recycle(self.message);
@@ -165,8 +166,8 @@ impl AsyncCall {
         call
     }
 
-    /// Sends a oneway without waiting for anything. An error says what this thread has found: nobody hears what
-    /// others find later.
+    /// Sends a oneway without waiting for anything. The error is what this thread finds out; failures that
+    /// other threads find later are not reported.
     pub(crate) fn tell(
         object: &ObjectRef,
         operation: &Operation<'_>,
@@ -176,7 +177,7 @@ impl AsyncCall {
         AsyncCall::new(object, operation.lasting_name(), true, now).start(arguments, now)
     }
 
-    /// A call that will pass this request on, to be begun by [`relay`](Self::relay).
+    /// Makes a call that will pass the request on. [`relay`](Self::relay) begins it.
     pub(crate) fn on_behalf_of(object: &ObjectRef, request: &Arc<ReceivedRequest>) -> Arc<AsyncCall> {
         let operation = Cow::Borrowed(""); // the request has it
         let is_oneway = request.response() == Response::None;
@@ -186,9 +187,9 @@ impl AsyncCall {
         })
     }
 
-    /// Passes its request on, with its own body or with what `arguments` write, and has the receiver's thread told what it
-    /// has brought; of one that wants no reply only how its sending has failed, if this thread finds that out. Waits only
-    /// while the target takes no bytes.
+    /// Passes the request on, with its own body or with what `arguments` write. The receiver's thread gives
+    /// the outcome to `callback`. When the request wants no reply, the callback learns only of a failure to
+    /// send that this thread finds out. Blocks only while the target takes no bytes.
     pub(crate) fn relay(
         self: &Arc<Self>,
         arguments: Option<Arguments<'_>>,
@@ -220,11 +221,11 @@ impl AsyncCall {
         Ok(())
     }
 
-    /// Ends the call before its answer, and tells whoever has asked.
+    /// Ends the call before its answer and notifies the listener.
     pub(crate) fn cut_short(&self) {
         let e = match self.after_interceptors(Next::Fail(given_up()), None) {
             Next::Fail(e) => e,
-            _ => given_up(), // nobody waits for anything else
+            _ => given_up(), // no listener waits for any other outcome
         };
         self.complete(self.lock(), Err(e));
     }
@@ -240,7 +241,7 @@ impl AsyncCall {
 
     fn before(object: &ObjectRef, operation: Cow<'static, str>, is_oneway: bool, now: Instant) -> AsyncCall {
         let core = object.core();
-        // A reference without a way says so when the call goes its first step.
+        // A reference without a route reports that at the first step of the call.
         let is_free = object.routes().begin(object).is_ok_and(|(_, is_first)| is_first);
         let progress = Progress {
             invocation: RemoteCallState::new(core.config.forwards_max, core.config.resends_max, false),
@@ -283,12 +284,12 @@ impl AsyncCall {
         self.is_oneway
     }
 
-    /// Whether nobody would hear of a reply.
+    /// True when the caller would not read a reply.
     pub(super) fn wants_no_reply(&self) -> bool {
         self.is_oneway || self.is_given_up.load(Ordering::Relaxed)
     }
 
-    /// The request that is passed on with it: of another, who is kept waiting where this one would be.
+    /// The request that is passed on. Its own client waits for the reply.
     pub(super) fn on_behalf(&self) -> Option<&ReceivedRequest> {
         self.on_behalf.as_deref()
     }
@@ -297,7 +298,7 @@ impl AsyncCall {
         self.deadline
     }
 
-    /// Whether the end has come and not been told.
+    /// True when the call has ended and the caller has not taken the outcome.
     pub(crate) fn is_ready(&self) -> bool {
         let progress = self.lock();
         let is_ready = matches!(progress.end, End::Come(_));
@@ -307,7 +308,7 @@ impl AsyncCall {
         is_ready
     }
 
-    /// The outcome, if it is there; else the waker is called when it is.
+    /// Returns the outcome if there is one. Otherwise the call wakes the waker at its end.
     pub(crate) fn poll(&self, waker: &Waker) -> Option<Outcome> {
         let mut progress = self.lock();
         let outcome = progress.take_outcome();
@@ -335,8 +336,8 @@ impl AsyncCall {
         }
     }
 
-    /// Waits for the outcome, and receives it where nobody else does. The receiver's own thread would keep others
-    /// waiting, and is told so.
+    /// Waits for the outcome, and receives it when no other thread does. On the receiver's own thread this is
+    /// an error: the wait would keep all other calls waiting.
     pub(crate) fn wait(self: &Arc<Self>) -> Outcome {
         let _probe = probe::enter(probe::Stage::Call);
         let mut progress = self.lock();
@@ -353,7 +354,7 @@ impl AsyncCall {
                 Stage::Begun | Stage::Waited => None,
             };
             progress.listener = Listener::Thread(std::thread::current());
-            // The deadline is kept by this thread now.
+            // This thread keeps the deadline from now on.
             let timer = progress.timer.take();
             drop(progress);
             if let Some(timer) = timer {
@@ -371,7 +372,7 @@ impl AsyncCall {
         }
     }
 
-    /// Sleeps until it is worth another look.
+    /// Sleeps until there is news of the call.
     fn sleep(self: &Arc<Self>) {
         let _probe = probe::enter(probe::Stage::Wait);
         match self.deadline.remaining(Instant::now()) {
@@ -381,7 +382,7 @@ impl AsyncCall {
         }
     }
 
-    /// True if the call is in flight there; then whoever waits for it takes care of it from now on.
+    /// True if the call is in flight on this connection. Its caller then receives the answer from now on.
     pub(super) fn is_taken_on_by_its_caller(&self, link: &Link, id: CallId) -> bool {
         let mut progress = self.lock();
         let is_there = match &progress.stage {
@@ -410,17 +411,18 @@ impl AsyncCall {
         }
     }
 
-    /// The answer is wanted, and nobody waits for it: the receiver is to see to it.
+    /// Asks the receiver to take the answer, because no thread waits for it.
     fn ask(&self, progress: MutexGuard<'_, Progress>) {
         let link = match &progress.stage {
             Stage::InFlight(InFlight { link, .. }) => link.clone(),
-            Stage::Begun | Stage::Waited => return, // whoever sends it sees who listens
+            Stage::Begun | Stage::Waited => return, // the thread that sends it sees the listener
         };
         drop(progress);
         link.ask();
     }
 
-    /// Nobody wants the reply. A request that waits for its connection will be sent all the same, but asks for none.
+    /// Gives up the reply. A request that still waits for its connection is sent nevertheless, but asks for
+    /// no reply.
     pub(crate) fn give_up_reply(&self) {
         let progress = self.lock();
         let is_to_be_sent = matches!((&progress.end, &progress.stage), (End::NotYet, Stage::Begun));
@@ -431,23 +433,23 @@ impl AsyncCall {
         }
     }
 
-    /// Nobody wants the outcome any more.
+    /// Gives up the outcome.
     pub(crate) fn give_up(&self) {
         let mut progress = self.lock();
         let end = std::mem::replace(&mut progress.end, End::Gone);
-        // What a callback holds is not let go under the lock.
+        // Dropping a callback runs the program's code, so it happens outside the lock.
         let _listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
         let attempt = progress.attempt.take();
         self.forget(progress);
         if let Some(attempt) = attempt {
-            let _nobody_cares = attempt.led_to(&Next::Fail(given_up()), None);
+            let _unused = attempt.led_to(&Next::Fail(given_up()), None);
         }
         if let End::Come(Ok(answer)) = end {
             answer.recycle();
         }
     }
 
-    /// The deadline has passed.
+    /// Ends the call because its deadline has passed.
     pub(super) fn time_out(&self) {
         let progress = self.lock();
         let written = matches!(progress.stage, Stage::InFlight(..) | Stage::Waited);
@@ -460,7 +462,7 @@ impl AsyncCall {
         self.complete(self.lock(), Err(e));
     }
 
-    /// Tells whoever has asked, once.
+    /// Records the outcome and notifies the listener. Only the first outcome counts.
     fn complete(&self, mut progress: MutexGuard<'_, Progress>, outcome: Outcome) {
         if !matches!(progress.end, End::NotYet) {
             if let Ok(answer) = outcome {
@@ -473,7 +475,7 @@ impl AsyncCall {
         if let Listener::Callback(callback) = listener {
             progress.end = End::Gone;
             self.forget(progress);
-            // Callbacks of answers that came later may stand in the receiver's queue already.
+            // The receiver's queue may already hold callbacks of answers that came later.
             return match self.object.core().connector.receiver().is_current_thread() {
                 true => callback(outcome),
                 false => self.run_soon(callback, outcome),
@@ -488,7 +490,7 @@ impl AsyncCall {
         }
     }
 
-    /// Takes the call off whatever still knows it.
+    /// Removes the call from the receiver's timers and from its connection.
     fn forget(&self, mut progress: MutexGuard<'_, Progress>) {
         let stage = std::mem::replace(&mut progress.stage, Stage::Begun);
         let timer = progress.timer.take();
@@ -557,7 +559,7 @@ fn would_deadlock() -> SystemException {
     .with_detail("a callback cannot wait for another reply: the thread that runs it receives them")
 }
 
-/// Nobody waits for the reply any more.
+/// The error of a call whose reply was given up.
 #[cold]
 fn given_up() -> SystemException {
     SystemException::new(SystemExceptionKind::Unknown, MinorCode::REPLY_GIVEN_UP, CompletionStatus::Maybe)

@@ -1,6 +1,7 @@
-//! Threads for what may block while nobody waits for it: connecting for an asynchronous call, resolving a name.
+//! Threads for work that may block while no caller waits for it: connecting for an asynchronous call, and
+//! resolving a host name.
 //!
-//! Started when there is such work, gone a few seconds after the last of it.
+//! A thread starts when there is work and ends after 5 s without any.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,13 +12,13 @@ use std::time::Duration;
 use crate::server::threads::ServerThreads;
 use crate::sync::lock;
 
-/// Work that is done in the order in which it came, by a bounded number of threads.
+/// Runs tasks in the order in which they came, on a bounded number of threads.
 #[derive(Debug)]
 pub(crate) struct BackgroundPool {
     state: Mutex<State>,
     more: Condvar,
     threads_max: usize,
-    /// Where its threads count among those of the server.
+    /// The server's thread limit under which these threads count; `None` when they count nowhere.
     counted: Option<Arc<ServerThreads>>,
 }
 
@@ -33,16 +34,16 @@ const NAME: &str = "ironorb-errands";
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// How long a thread waits for more.
+/// How long an idle thread waits for more work.
 const LINGER: Duration = Duration::from_secs(5);
 
 impl BackgroundPool {
-    /// Uses at most so many threads at once.
+    /// Makes a pool of at most `threads_max` threads.
     pub(crate) fn new(threads_max: usize) -> Arc<Self> {
         BackgroundPool::with(threads_max, None)
     }
 
-    /// Uses at most so many threads at once, and only where the server may have more of them.
+    /// Makes a pool of at most `threads_max` threads, which also count under the server's thread limit.
     pub(crate) fn counted(threads_max: usize, counted: &Arc<ServerThreads>) -> Arc<Self> {
         BackgroundPool::with(threads_max, Some(counted.clone()))
     }
@@ -52,15 +53,16 @@ impl BackgroundPool {
         Arc::new(BackgroundPool { state: Mutex::default(), more: Condvar::new(), threads_max, counted })
     }
 
-    /// How many it uses at most.
+    /// The most threads that the pool uses.
     pub(crate) fn threads_max(&self) -> usize {
         self.threads_max
     }
 
-    /// Does something soon. An error when it never would be done, for there is no thread to be had.
-    pub(crate) fn run(self: &Arc<Self>, errand: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    /// Queues a task. Returns an error when the pool has no thread and cannot start one, so that the task
+    /// would never run.
+    pub(crate) fn run(self: &Arc<Self>, task: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut state = lock(&self.state);
-        state.waiting.push_back(Box::new(errand));
+        state.waiting.push_back(Box::new(task));
         if state.idle >= state.waiting.len() || state.threads >= self.threads_max {
             drop(state);
             self.more.notify_one();
@@ -73,7 +75,7 @@ impl BackgroundPool {
             Err(e) => {
                 state.threads -= 1;
                 if state.threads > 0 {
-                    return Ok(()); // the others will come to it
+                    return Ok(()); // the threads that run will take it
                 }
                 state.waiting.pop_back();
                 Err(e)
@@ -88,7 +90,7 @@ impl BackgroundPool {
         }
     }
 
-    /// Threads do not wait for more any longer. What is waiting is still done.
+    /// Ends the threads after the queued tasks have run.
     pub(crate) fn stop(&self) {
         lock(&self.state).is_stopping = true;
         self.more.notify_all();
@@ -97,9 +99,9 @@ impl BackgroundPool {
     fn work(&self) {
         let mut state = lock(&self.state);
         loop {
-            if let Some(errand) = state.waiting.pop_front() {
+            if let Some(task) = state.waiting.pop_front() {
                 drop(state);
-                let _ = catch_unwind(AssertUnwindSafe(errand));
+                let _ = catch_unwind(AssertUnwindSafe(task));
                 state = lock(&self.state);
                 continue;
             }
@@ -132,7 +134,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn all_is_done_by_few_threads_even_if_one_panics() {
+    fn bounded_threads_run_every_task_even_if_some_panic() {
         let background_pool = BackgroundPool::new(3);
         let (sender, receiver) = mpsc::channel();
         for number in 0..100 {

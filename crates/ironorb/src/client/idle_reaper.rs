@@ -1,6 +1,7 @@
-//! The thread that closes outgoing connections over which nothing has been called for a while.
+//! The thread that closes idle outgoing connections.
 //!
-//! Looks now and then, so that calls pay nothing for it. Runs while there are connections.
+//! It looks at intervals of an eighth of the limit, between 5 ms and 5 s, so that calls pay nothing for it.
+//! It runs while there are connections.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use super::EndpointLinks;
 use crate::coarse_instant::CoarseInstant;
 use crate::sync::lock;
 
-/// Who looks for idle connections.
+/// Looks for idle connections.
 #[derive(Debug)]
 pub(super) struct IdleReaper {
     limit: Option<Duration>,
@@ -22,7 +23,7 @@ struct State {
     endpoints: Vec<Weak<EndpointLinks>>,
     is_running: bool,
     is_stopping: bool,
-    /// Connections made so far: the thread goes only when there has been none since it began to look.
+    /// Connections made so far. The thread ends only when none has been made since its look began.
     connects: u64,
 }
 
@@ -31,7 +32,7 @@ impl IdleReaper {
         Arc::new(IdleReaper { limit, state: Mutex::default(), stop: Condvar::new() })
     }
 
-    /// There is a new endpoint to look at.
+    /// Adds an endpoint to look at.
     pub(super) fn add(&self, endpoint: &Arc<EndpointLinks>) {
         if self.limit.is_some() {
             let mut state = lock(&self.state);
@@ -42,7 +43,7 @@ impl IdleReaper {
         }
     }
 
-    /// A connection has been made.
+    /// Notes a new connection, and starts the thread if it does not run.
     pub(super) fn connected(self: &Arc<Self>) {
         let Some(limit) = self.limit else { return };
         let mut state = lock(&self.state);

@@ -1,10 +1,11 @@
 //! One outgoing connection over a socket: the driver in which the calling thread does everything.
 //!
-//! A caller marshals into the connection's buffer and sends under the lock, which never waits for the
-//! network. Then it takes the receiving part, if nobody has it, and waits for bytes without the lock; it
-//! completes its own call and those of others that come before. Callers that find the receiving part
-//! taken sleep until their answer is there or the part is free again. So a lone caller never hands
-//! anything to another thread. What calls without a waiting thread need is in `async_replies`.
+//! The caller marshals into the connection's buffer and sends under the lock, which it never holds while it
+//! waits for the network. Then the caller takes the receiving part, if that is free, and waits for bytes
+//! without the lock. It completes its own call and the calls of other threads whose answers come before.
+//! Callers that find the receiving part taken sleep until their answer is there or the part is free again. So
+//! a single caller never hands anything to a second thread. What calls without a waiting thread need is in
+//! `async_replies`.
 
 mod async_replies;
 mod batch;
@@ -49,52 +50,53 @@ pub(crate) use fast_path::FastOutcome;
 pub(crate) struct Link {
     stream: Stream,
     state: Mutex<LinkState>,
-    /// Notified when a message has been sent from where it lies, and others have been waiting for that.
+    /// Notified when a gather write has made progress and threads wait for that.
     gather_done: Condvar,
-    /// What `state` knows as well, for a look without the lock. May lag behind it: then the request finds out.
+    /// A copy of the end in `state`, read without the lock. It may lag behind; then the request finds the
+    /// end.
     ended: AtomicBool,
-    /// The socket's receive timeout as we last set it, in microseconds; 0 is none. Only the thread that has
-    /// the receiving part changes it.
+    /// The socket's receive timeout as the link last set it, in microseconds; 0 is none. Only the thread that
+    /// has the receiving part changes it.
     receive_timeout_us: AtomicU64,
-    /// Of whoever has the receiving part.
+    /// How the thread with the receiving part waits.
     waits: Waits,
-    /// The last timeout for which that is near enough, in a form of its own.
+    /// The last timeout for which the socket's timeout is near enough, as `set_receive_timeout` packs it.
     timeout_that_fits: AtomicU64,
-    /// When the connection was last asked for, as [`CoarseInstant`] counts.
+    /// When a caller last used the connection, in the nanoseconds of [`CoarseInstant`].
     used_ns: AtomicU64,
     made: Instant,
     transmit_bytes_max: usize,
-    /// Oneways that have waited for others and were lost, for all connections to the endpoint.
+    /// Batched oneways that were lost, over all connections to the endpoint.
     lost_oneways: Arc<AtomicUsize>,
     receiver: Arc<Receiver>,
-    /// Counts this one while it lives.
+    /// Counts the connection under the limit while the link lives.
     _place: Option<ConnectionPermit>,
-    /// By what the receiver knows it.
+    /// The connection's key in the receiver's table.
     number: u64,
     me: Weak<Link>,
-    /// `None` where only we ask.
+    /// `None` when only this side sends requests.
     bidirectional: Option<Box<Bidirectional>>,
 }
 
-/// The connection, and who waits on it.
+/// The connection and its waiters.
 #[derive(Debug)]
 struct LinkState {
     connection: ClientConnection<Waiter>,
-    /// Calls whose threads sleep because another one receives.
+    /// Calls whose threads sleep because another thread receives.
     parked: Vec<CallId>,
-    /// Threads that wait until a message has been sent from where it lies.
+    /// Threads that wait for a gather write.
     waiting_for_gather: usize,
-    /// What calls without a thread have and need.
+    /// The state of calls without a waiting thread.
     async_replies: AsyncReplies,
     batch: Batch,
 }
 
-/// Who is told of an answer.
+/// What an answer wakes.
 #[derive(Debug)]
 pub(super) enum Waiter {
     /// A sleeping caller.
     Thread(Thread),
-    /// Nobody who sleeps.
+    /// A call without a sleeping thread.
     Call(Arc<AsyncCall>, CallId),
 }
 
@@ -114,27 +116,29 @@ impl DerefMut for LinkState {
     }
 }
 
-/// An idle connection may have been closed by the peer meanwhile; after this time it is worth a look.
+/// The peer may have closed an idle connection meanwhile. After 20 ms without use the link checks it before a
+/// call.
 const LOOK_AFTER_NS: u64 = 20_000_000;
 
-/// How long a caller who cannot send trusts that another receives. A server that is itself waiting to send reads nothing.
+/// How long a caller that cannot send trusts that another thread receives. A server that itself waits to send
+/// reads nothing.
 const RECEIVER_GONE_AFTER: Duration = Duration::from_millis(20);
 
-/// How long the buffer of the last large reply is kept for the next, at least; looked at with what closes idle connections.
+/// How long at least the buffer of the last large reply is kept for the next one. The idle reaper checks it.
 const LARGE_FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 
 type Guard<'l> = MutexGuard<'l, LinkState>;
 
-/// A request that has been written, and waits in the connection's buffer as far as it has not been sent.
+/// A request that has been written. What has not been sent of it waits in the connection's buffer.
 struct Queued<'l, C> {
     state: Guard<'l>,
     call: C,
-    /// Where in the stream.
+    /// The stream position at which the request ends.
     ends_at: u64,
 }
 
 impl<'l, C> Queued<'l, C> {
-    /// One behind which nobody has written.
+    /// Makes the entry of the last request in the buffer.
     fn last(mut state: Guard<'l>, call: C) -> Self {
         let ends_at = state.transmit().end_position();
         Queued { state, call, ends_at }
@@ -195,7 +199,8 @@ impl Link {
         })
     }
 
-    /// False when it has ended, also when the peer closed it while nobody used it. For a call that begins now.
+    /// False when the connection has ended, also when the peer closed it while it was idle. Marks the
+    /// connection as used: a call begins now.
     #[inline(always)] // a step of every call
     pub(crate) fn is_usable(&self, now: CoarseInstant) -> bool {
         let is_alive = self.is_alive(now);
@@ -203,7 +208,7 @@ impl Link {
         is_alive
     }
 
-    /// The same for one who does not want to call.
+    /// False when the connection has ended. Does not mark the connection as used.
     #[inline]
     pub(crate) fn is_alive(&self, now: CoarseInstant) -> bool {
         if now.0.saturating_sub(self.used_ns.load(Ordering::Relaxed)) > LOOK_AFTER_NS {
@@ -212,7 +217,7 @@ impl Link {
         !self.ended.load(Ordering::Relaxed)
     }
 
-    /// Takes note of what came while nobody waited: CloseConnection or the end of the stream.
+    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
     #[cold]
     fn look(&self) {
         let mut state = lock(&self.state);
@@ -259,7 +264,7 @@ impl Link {
         self.finish_call(Queued::last(state, call), || target.version(), clock, deadline)
     }
 
-    /// Sends a request that wants no reply, or lets it wait for others to leave with.
+    /// Sends a request that wants no reply, or adds it to a batch.
     #[allow(clippy::too_many_arguments)] // the parts of a request, and how it is sent
     pub(crate) fn oneway(
         &self,
@@ -314,7 +319,8 @@ impl Link {
         deadline: Deadline,
     ) -> Result<Message, CallFailure> {
         let Queued { mut state, call, ends_at } = queued;
-        // What others have written behind it is theirs to send: the answer may come although that cannot leave.
+        // The call does not wait for requests that other threads have written behind its own. Its answer may
+        // come although those cannot leave.
         while state.transmit().sent_position() < ends_at && state.is_waiting(call) {
             state = match self.push_out(state, ends_at, &mut clock, deadline) {
                 Ok(state) => state,
@@ -328,11 +334,12 @@ impl Link {
                 }
             };
         }
-        // Also when the connection has ended: the answer may have come before.
+        // The call waits also when the connection has ended, because the answer may have come before.
         self.wait_for_answer(state, call, version, clock, deadline)
     }
 
-    /// The time for a call that began at `now`: connecting for it may have taken a while since.
+    /// Returns the clock of a call that began at `now`. If the link was connected for the call, the clock
+    /// starts when that was done.
     #[inline]
     fn clock(&self, now: Instant) -> Clock {
         Clock(now.max(self.made))
@@ -344,7 +351,7 @@ impl Link {
         lock(&self.state).recycle(message.into_buffer());
     }
 
-    /// Locks, but not before the peer has read what others have written.
+    /// Locks the state once the peer has read enough of the earlier requests.
     fn wait_for_room(&self, clock: &mut Clock, deadline: Deadline) -> Result<Guard<'_>, CallFailure> {
         let mut state = lock(&self.state);
         while state.transmit().pending_bytes() > self.transmit_bytes_max && state.end().is_none() {
@@ -355,7 +362,7 @@ impl Link {
         Ok(state)
     }
 
-    /// Sends until nothing waits or the connection has ended.
+    /// Sends until nothing is pending or the connection has ended.
     fn flush<'l>(
         &'l self,
         state: Guard<'l>,
@@ -365,7 +372,8 @@ impl Link {
         self.flush_to(state, u64::MAX, clock, deadline)
     }
 
-    /// The same as far as the place `wanted` of the stream.
+    /// Sends until the stream position `wanted` has been sent, nothing is pending, or the connection has
+    /// ended.
     fn flush_to<'l>(
         &'l self,
         mut state: Guard<'l>,
@@ -382,8 +390,9 @@ impl Link {
         Ok(state)
     }
 
-    /// Sends once; when the socket is full, waits for it without the lock. While a message is sent from where it lies, who
-    /// sends that sends what is before it, too: then this waits until all up to the place `wanted` has been sent.
+    /// Sends once; when the socket is full, waits for it without the lock. The thread of a gather write also
+    /// sends what is before its message, so during a gather write this waits until all up to the stream
+    /// position `wanted` has been sent.
     #[inline]
     fn push_out<'l>(
         &'l self,
@@ -418,14 +427,14 @@ impl Link {
         clock: &mut Clock,
         deadline: Deadline,
     ) -> (Guard<'l>, Result<(), Passed>) {
-        // The peer may read no more before we have read what it sends.
+        // The peer may stop reading until this side has read what it sends.
         let framer = state.take_framer();
         drop(state);
         let left = deadline.remaining(Instant::now());
         // An error shows at the next send.
         let _ = match (left, &framer) {
             (Ok(left), Some(_)) => net::wait_writable_or_readable(&self.stream, left),
-            // Whoever receives may have his answer before there is room, and leave.
+            // The thread that receives may get its answer and leave before there is room.
             (Ok(left), None) => {
                 let at_most = left.map_or(RECEIVER_GONE_AFTER, |left| left.min(RECEIVER_GONE_AFTER));
                 net::wait_writable(&self.stream, Some(at_most))
@@ -501,7 +510,7 @@ impl Link {
         }
     }
 
-    /// Puts the receiving part back with what came.
+    /// Puts the receiving part back with the bytes that came.
     #[inline]
     fn take_input(&self, state: &mut Guard<'_>, framer: Box<Framer>, result: std::io::Result<Moved>) {
         let woken = self.take_input_now(state, framer, result);
@@ -513,7 +522,8 @@ impl Link {
         }
     }
 
-    /// The same; gives the calls without a thread that are to be told.
+    /// Puts the receiving part back with the bytes that came, and returns the calls without a thread that are
+    /// to be notified.
     #[inline(always)] // a step of every call
     fn take_input_now(
         &self,
@@ -543,7 +553,7 @@ impl Link {
         woken
     }
 
-    /// The connection carries no more calls; those that wait end.
+    /// Ends the connection and all calls that wait on it.
     #[cold]
     fn end(&self, state: &mut Guard<'_>, end: ConnectionEnd) {
         let mut woken = AsyncWakeups::default();
@@ -566,7 +576,7 @@ impl Link {
         }
     }
 
-    /// By what our calls leave when not by a socket of our own.
+    /// The accepted connection over which calls leave; `None` when the link has a socket of its own.
     #[inline]
     fn acceptor(&self) -> Option<&Weak<dyn Acceptor>> {
         self.bidirectional.as_ref()?.acceptor_of()
@@ -576,7 +586,7 @@ impl Link {
         self.acceptor().is_some()
     }
 
-    /// The receiving part is free again: another caller who waits must take it, or the receiver.
+    /// Hands the free receiving part to a waiting caller, or to the receiver.
     #[inline]
     fn hand_over(&self, state: &mut Guard<'_>) {
         if state.async_replies.calls > 0 || !state.parked.is_empty() {
@@ -590,15 +600,16 @@ impl Link {
         match parked.iter().find_map(|call| connection.take_waker(*call)) {
             Some(Waiter::Thread(thread)) => thread.unpark(),
             Some(Waiter::Call(..)) | None if state.async_replies.calls > 0 => self.attend(state),
-            // All of them are awake already. What the socket has not taken is for whoever is sending it.
+            // All callers are awake already. The thread that sends also sends what the socket has not taken.
             Some(Waiter::Call(..)) | None => {}
         }
     }
 
-    /// The socket's own timeout saves a system call to wait; it is left alone while it is near enough.
+    /// Sets the socket's own timeout, which saves a system call for the wait. A timeout that is near enough
+    /// stays.
     #[inline(always)] // a step of every call
     fn set_receive_timeout(&self, left: Option<Duration>) {
-        // Differs for any two timeouts that are worth telling apart.
+        // Two timeouts that differ enough to matter have different packed values.
         let wanted =
             left.map_or(u64::MAX, |left| left.as_secs().wrapping_shl(30) | u64::from(left.subsec_nanos()));
         if self.timeout_that_fits.load(Ordering::Relaxed) != wanted {
@@ -622,7 +633,7 @@ impl Link {
         }
     }
 
-    /// Sends what the socket takes at once; the next caller sends the rest.
+    /// Sends what the socket takes at once. The next caller sends the rest.
     fn flush_if_possible(&self, state: &mut Guard<'_>) {
         if let Some(acceptor) = self.acceptor() {
             return self.send_some_accepted(state, acceptor);
@@ -632,13 +643,14 @@ impl Link {
         }
     }
 
-    /// How long nobody has asked for it.
+    /// How long no caller has used the connection.
     pub(super) fn idle_time(&self, now: CoarseInstant) -> Duration {
         now.since(CoarseInstant(self.used_ns.load(Ordering::Relaxed)))
     }
 
-    /// Closes the connection if nobody has asked for it for this long and nothing is in flight. True when it carries
-    /// no more calls. A client needs no goodbye to close: what it wants it has heard.
+    /// Closes the connection if no caller has used it for `limit` and nothing is in flight. True when it
+    /// carries no more calls. A client needs no `CloseConnection` message to close: it has received all that
+    /// it waited for.
     pub(super) fn close_if_idle(&self, now: CoarseInstant, limit: Duration) -> bool {
         let mut state = lock(&self.state);
         if state.end().is_some() {
@@ -647,11 +659,11 @@ impl Link {
         if self.idle_time(now) >= LARGE_FOLLOWS_WITHIN {
             state.release_spare_memory();
         }
-        // Whoever had no time left to send the rest of a request, it is not to keep the peer waiting for it.
+        // A caller that ran out of time may have left the rest of a request. The peer must not wait for that.
         if state.transmit().pending_bytes() > 0 && !state.transmit().is_lending() {
             self.flush_if_possible(&mut state);
         }
-        // Over one that may be used both ways the peer may want to ask, and has no other way.
+        // The peer may want to send requests over a bidirectional connection, and has no other route.
         if self.bidirectional.is_some()
             || self.idle_time(now) < limit
             || state.calls_in_flight() > 0
@@ -659,13 +671,13 @@ impl Link {
         {
             return false;
         }
-        // A call that comes nevertheless is made over another connection.
+        // A call that comes now uses a new connection.
         self.end(&mut state, ConnectionEnd::Closed);
         true
     }
 
-    /// Says goodbye and ends all calls that wait. Requests that waited to be sent are, if the peer takes them at once or
-    /// within this time.
+    /// Sends `CloseConnection` and ends all calls that wait. Sends pending requests before, if the peer takes
+    /// them within `patience`.
     pub(crate) fn close(&self, patience: Duration) {
         let now = Instant::now();
         let flushed = self.flush(lock(&self.state), &mut Clock(now), Deadline::NEVER.at_most(now, patience));
@@ -688,7 +700,7 @@ impl Drop for Link {
     }
 }
 
-/// Calls without a thread that have been answered or have ended.
+/// Calls without a thread that have been answered or have ended. They are to be notified.
 #[derive(Default)]
 struct AsyncWakeups(Vec<(Arc<AsyncCall>, CallId)>);
 
@@ -702,8 +714,8 @@ impl AsyncWakeups {
     }
 }
 
-/// The time as a call knows it: reading the clock costs as much as marshalling, so it is read again only after
-/// a wait.
+/// The time as a call knows it. Reading the clock costs as much as marshalling, so a call reads it again only
+/// after a wait.
 struct Clock(Instant);
 
 impl Clock {

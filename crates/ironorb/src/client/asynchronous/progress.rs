@@ -1,5 +1,6 @@
-//! An asynchronous call on its way: what its [`RemoteCallState`](crate::invocation::RemoteCallState) decides, carried out by
-//! whichever thread has come upon it. Tells nobody of the end: `complete` does.
+//! The progress of an asynchronous call. The call's [`RemoteCallState`](crate::invocation::RemoteCallState)
+//! decides, and the thread that finds something to do carries the decision out. Nothing here reports the end
+//! to the caller: `complete` does.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -26,7 +27,8 @@ use crate::remote_call::{may_connect, not_connected};
 use crate::route::{Attempts, Route};
 
 impl AsyncCall {
-    /// Writes the request with `send`, which says where it is then. Nothing is written when the call is over already.
+    /// Writes the request with `send`, which returns where the request is in flight. Writes nothing when the
+    /// call is over already.
     pub(in crate::client) fn send_by(
         &self,
         send: impl FnOnce(&str, EncodedContexts<'_>, BodySource<'_>) -> Result<Option<InFlight>, BeginError>,
@@ -43,7 +45,7 @@ impl AsyncCall {
             RetryBody::Written(arguments) => {
                 let write = |w: &mut Writer<'_>| {
                     fits.set(arguments.write(w));
-                    // What is written of the message is taken back.
+                    // The connection takes back what has been written of the message.
                     if fits.get() { Ok(()) } else { Err(Misuse::MovedBody) }
                 };
                 send(self.operation(), contexts.encoded(), BodySource::Written(&write))
@@ -53,7 +55,7 @@ impl AsyncCall {
             return Err(CallFailure::EncodingChanged);
         }
         let Some(in_flight) = written? else {
-            // This is all that there is to a oneway.
+            // A oneway ends when it has been written.
             progress.end = End::Gone;
             self.forget(progress);
             return Ok(Written::Oneway);
@@ -66,7 +68,7 @@ impl AsyncCall {
         Ok(Written::Request { is_asked_for })
     }
 
-    /// An address has been connected, for this call among others.
+    /// Begins the call on a connection that has been made for the calls that waited for it.
     pub(in crate::client) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
         let now = Instant::now();
         match link.begin(self, target, now) {
@@ -75,13 +77,13 @@ impl AsyncCall {
         }
     }
 
-    /// An address has not been connected.
+    /// Records that an address could not be connected, and goes on to the next one.
     pub(in crate::client) fn not_connected(self: &Arc<Self>, address: String, failure: ConnectFailure) {
         self.lock().refused.push((address, failure));
         self.go_on(Ok(Instant::now()));
     }
 
-    /// An answer has come, or the connection has ended.
+    /// Takes an answer, or the end of the connection.
     pub(in crate::client) fn deliver(self: &Arc<Self>, state: CallState) {
         let mut progress = self.lock();
         let Stage::InFlight(InFlight { link, .. }) = std::mem::replace(&mut progress.stage, Stage::Begun)
@@ -98,8 +100,8 @@ impl AsyncCall {
         }
     }
 
-    /// Takes an answer if that runs nothing of the program's; else gives it back. Called under the lock of the
-    /// connection, which must not be asked for anything.
+    /// Takes an answer if that runs no code of the program; otherwise gives it back. The caller holds the
+    /// connection's lock, so this must not call the connection.
     pub(in crate::client) fn take_quietly(self: &Arc<Self>, state: CallState) -> Result<(), CallState> {
         let CallState::Answered(message) = state else { return Err(state) };
         let mut progress = self.lock();
@@ -116,14 +118,15 @@ impl AsyncCall {
         Ok(())
     }
 
-    /// Shows what is about to be sent to the interceptors. An error is what they make of it.
+    /// Shows the interceptors the request before it is sent. An error is what the interceptors decide
+    /// instead.
     #[inline]
     fn before_interceptors(&self) -> Result<(), Next> {
         if self.object.core().interceptors.client.is_empty() {
             return Ok(());
         }
         if self.lock().attempt.is_some() {
-            return Ok(()); // it goes on, to another address
+            return Ok(()); // the attempt goes on at another address
         }
         match Attempt::begin(&self.object, self.lasting_operation(), !self.is_oneway) {
             Ok(attempt) => {
@@ -142,7 +145,7 @@ impl AsyncCall {
         }
     }
 
-    /// What an attempt has led to, when its interceptors have been told.
+    /// Tells the interceptors of the outcome of an attempt, and returns what follows from it.
     pub(super) fn after_interceptors(&self, next: Next, reply: Option<&Message>) -> Next {
         let attempt = self.lock().attempt.take();
         match attempt.and_then(|attempt| attempt.led_to(&next, reply)) {
@@ -151,13 +154,14 @@ impl AsyncCall {
         }
     }
 
-    /// A oneway is on its way; other calls are not over. What interceptors say to that comes too late.
+    /// Ends the attempt of a oneway that has been sent. The call is then over, so it ignores what
+    /// interceptors decide. Does nothing for calls that wait for a reply.
     fn told(&self) {
         if !self.wants_no_reply() {
             return;
         }
         let mut progress = self.lock();
-        // Otherwise it still waits for its connection.
+        // A call that has not ended still waits for its connection.
         if matches!(progress.end, End::Gone) {
             let attempt = progress.attempt.take();
             drop(progress);
@@ -199,19 +203,19 @@ impl AsyncCall {
         self.follow_elsewhere(next);
     }
 
-    /// Carries out a decision. What may wait is left to an errand.
+    /// Carries out a decision. Work that may block goes to the background pool.
     fn follow_elsewhere(self: &Arc<Self>, next: Next) {
         if let Next::Fail(e) = next {
             return self.complete(self.lock(), Err(e));
         }
         let call = self.clone();
-        let errand = move || call.go_on(call.follow(next));
-        if let Err(e) = self.object.core().connector.background_pool().run(errand) {
+        let task = move || call.go_on(call.follow(next));
+        if let Err(e) = self.object.core().connector.background_pool().run(task) {
             self.complete(self.lock(), Err(no_thread(&e)));
         }
     }
 
-    /// Takes the call on, when it has been decided how.
+    /// Advances the call after a decision.
     fn go_on(self: &Arc<Self>, followed: Result<Instant, SystemException>) {
         if let Err(e) = followed.and_then(|now| self.advance(None, now)) {
             self.complete(self.lock(), Err(e));
@@ -242,7 +246,7 @@ impl AsyncCall {
         }
     }
 
-    /// Whether another server than those tried is left.
+    /// True when an untried server is left.
     fn pass_over(&self) -> bool {
         match self.object.routes().current(&self.object) {
             Ok(route) => match route.route() {
@@ -253,8 +257,9 @@ impl AsyncCall {
         }
     }
 
-    /// Takes the call on until it is in flight, waits for a connection, or is over; an error is its end. `arguments`
-    /// are given the first time. Ends, for an invocation decides only so often.
+    /// Advances the call until it is in flight, waits for a connection, or is over. An error is its end.
+    /// `arguments` are given the first time only. The loop ends because
+    /// [`RemoteCallState`](crate::invocation::RemoteCallState) bounds the number of decisions.
     pub(super) fn advance(
         self: &Arc<Self>,
         arguments: Option<Arguments<'_>>,
@@ -297,7 +302,7 @@ impl AsyncCall {
             if let Some(link) = target.links.open_link(self.ordinal, CoarseInstant::now()) {
                 self.keep(arguments, link.encoding_for(&target.request))?;
                 let begun = match link.begin(self, &target.request, now) {
-                    // Another's request has told the code set meanwhile.
+                    // Another call's request has settled the code set meanwhile.
                     Err(CallFailure::EncodingChanged) if arguments.is_some() => {
                         self.lock().arguments = None;
                         self.keep(arguments, link.encoding_for(&target.request))?;
@@ -328,7 +333,7 @@ impl AsyncCall {
         }
     }
 
-    /// Writes the arguments down, if that has not been done.
+    /// Writes the arguments into memory of their own, unless that has been done.
     fn keep(&self, arguments: Option<Arguments<'_>>, encoding: Encoding) -> Result<(), Next> {
         let mut progress = self.lock();
         if let (None, Some(arguments)) = (&progress.arguments, arguments) {
@@ -338,9 +343,9 @@ impl AsyncCall {
         Ok(())
     }
 
-    /// The object is in this process and cannot be called directly, so its servant gets the call as a message: in this
-    /// thread where the call begins, as servants that can be called directly do, else in an errand. One that answers
-    /// later keeps no thread meanwhile.
+    /// Calls an object of this process that cannot be called directly: the servant gets the call as a
+    /// message. A call that begins runs in the caller's thread, as direct calls do. Otherwise a thread of the
+    /// background pool runs it. A servant that replies later occupies no thread meanwhile.
     fn call_here(self: &Arc<Self>, key: Vec<u8>, is_beginning: bool) -> Result<(), Next> {
         if is_beginning {
             self.call_by_message(&key);
@@ -353,7 +358,7 @@ impl AsyncCall {
 
     fn call_by_message(self: &Arc<Self>, key: &[u8]) {
         let core = self.object.core();
-        // A copy, for the servant must not run under the lock.
+        // A copy, because the servant must not run under the lock.
         let Some(arguments) = self.lock().arguments.clone() else { return };
         let encoding = arguments.encoding();
         let write = |w: &mut Writer<'_>| match &arguments {

@@ -1,10 +1,12 @@
-//! Calls on a connection that have no thread: begun by a caller who goes on. He may come back and receive himself, as
-//! the caller of a synchronous call does; the receiver does it where somebody is to be told, or nobody has come back.
+//! Calls on a connection that have no thread: their caller went on after it began them. The caller may return
+//! and receive the answer itself, as the caller of a synchronous call does. The receiver does so when a task
+//! or a callback waits, or when the caller has not returned.
 //!
-//! A caller that comes back at once should pay no more than if he had never gone. So the receiver takes a connection
-//! over only when a reply is asked for without waiting (a poll, a callback), or when it comes by and finds that nobody
-//! receives: it looks at connections with such calls within [`LOOK_EVERY`](crate::client::receiver::LOOK_EVERY). By
-//! then it also sends requests that were held back in the hope that more would come.
+//! A caller that returns at once must pay no more than for a synchronous call. So the receiver takes a
+//! connection over in two cases only: when a caller asks for a reply without waiting (a poll, a callback),
+//! and when the receiver checks the connection and finds that no thread receives. It checks connections with
+//! such calls within [`LOOK_EVERY`](crate::client::receiver::LOOK_EVERY). By then it also sends requests that
+//! were held back for others to join.
 
 use std::io::IoSlice;
 use std::sync::{Arc, Weak};
@@ -25,29 +27,29 @@ use crate::invocation::CallFailure;
 use crate::net::{self, Moved, Stream};
 use crate::sync::lock;
 
-/// What calls without a thread have and need.
+/// The state of calls without a waiting thread.
 #[derive(Debug, Default)]
 pub(super) struct AsyncReplies {
-    /// Those in flight.
+    /// How many are in flight.
     pub(super) calls: usize,
-    /// Somebody is to be told of one of them.
+    /// A task or a callback waits for one of them.
     pub(super) is_asked_for: bool,
-    /// Requests that have been written since the socket was last given any.
+    /// Requests that have been written since the last send.
     held: usize,
-    /// The receiver will look.
+    /// The receiver will check the connection.
     is_listed: bool,
-    /// What the receiver waits for on this connection; `None` while it does not.
+    /// The events for which the receiver watches the connection; `None` while it does not.
     watched: Option<Watched>,
 }
 
 impl AsyncReplies {
-    /// One more request has been written and is to wait.
+    /// Counts a request that has been written and is to wait.
     #[inline]
     pub(super) fn add_held(&mut self) {
         self.held += 1;
     }
 
-    /// Whatever waited is being sent.
+    /// Notes that all pending requests are being sent.
     pub(super) fn have_been_sent(&mut self) {
         self.held = 0;
     }
@@ -62,7 +64,7 @@ impl AsyncReplies {
     }
 }
 
-/// The service contexts of a request that is passed on, and these.
+/// The service contexts of a request that is passed on, followed by `contexts`.
 #[cold]
 fn joined(request: &ReceivedRequest, contexts: EncodedContexts<'_>) -> ServiceContextList {
     let mut list = ServiceContextList::default();
@@ -73,16 +75,17 @@ fn joined(request: &ReceivedRequest, contexts: EncodedContexts<'_>) -> ServiceCo
     list
 }
 
-/// A request is sent at once unless the server has this many times as many to answer as are held back with it.
+/// A request is held back only while the calls in flight are more than this many times the requests held
+/// back.
 const HELD_SHARE: usize = 4;
 
-/// More bytes than this are not held back.
+/// With this many bytes pending or more, no request is held back.
 const HELD_BYTES_MAX: usize = 16 << 10;
 
-/// What the receiver waits for on a connection.
+/// The events for which the receiver watches a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Watched {
-    /// Bytes to receive; not while a caller receives itself.
+    /// Bytes to receive; false while a caller receives.
     readable: bool,
     /// Room for bytes that the socket did not take.
     writable: bool,
@@ -169,7 +172,7 @@ impl Link {
 
     /// Sends what the socket takes at once; how many bytes. An error shows at the next send.
     fn send_pieces(&self, pieces: &[&[u8]; 2]) -> usize {
-        // What goes over an accepted connection leaves by the server's hands.
+        // The server sends what goes over an accepted connection.
         if self.is_accepted() {
             return 0;
         }
@@ -179,8 +182,8 @@ impl Link {
         }
     }
 
-    /// Whether one more request can wait for others, so that they cost one system call. While few calls are in flight
-    /// none does; the more there are, the more the server has to do meanwhile.
+    /// Whether one more request may wait for others, so that they share one system call. With few calls in
+    /// flight no request waits. The more calls there are, the longer the server is busy meanwhile.
     fn hold(&self, state: &mut Guard<'_>) -> bool {
         let held = state.async_replies.held + 1;
         state.async_replies.held = held;
@@ -189,9 +192,9 @@ impl Link {
             && !self.is_accepted()
     }
 
-    /// Waits for the answer to a call that has been without a thread until now, as the caller of a synchronous call
-    /// does. Its request ends there in the stream. `None` when the answer has come already, and whoever received it is passing
-    /// it on.
+    /// Waits for the answer to a call that has had no thread until now, as the caller of a synchronous call
+    /// does. `ends_at` is the stream position at which its request ends. Returns `None` when the answer has
+    /// come already, and the thread that received it is delivering it.
     pub(crate) fn wait_for(
         &self,
         call: &AsyncCall,
@@ -210,7 +213,7 @@ impl Link {
         Some(self.finish_call(queued, || version, clock, call.deadline()))
     }
 
-    /// Somebody wants to be told of a call without waiting for it.
+    /// Asks for the replies of calls without waiting for them.
     pub(crate) fn ask(&self) {
         let mut state = lock(&self.state);
         state.async_replies.is_asked_for = state.async_replies.calls > 0;
@@ -218,14 +221,14 @@ impl Link {
         self.attend(&mut state);
     }
 
-    /// The connection, if the peer has read enough of what others have written.
+    /// Locks the state if the peer has read enough of the earlier requests; otherwise returns `None`.
     fn room_now(&self) -> Option<Guard<'_>> {
         let mut state = lock(&self.state);
         let has_room = state.transmit().pending_bytes() <= self.transmit_bytes_max;
         has_room.then_some(state)
     }
 
-    /// What the next request to this target would be written in.
+    /// The encoding in which the next request to the target would be written.
     pub(crate) fn encoding_for(&self, target: &RequestTarget) -> Encoding {
         lock(&self.state).encoding_for(target)
     }
@@ -245,7 +248,7 @@ impl Link {
         if let Some(acceptor) = self.acceptor() {
             return self.send_some_accepted(state, acceptor);
         }
-        // Whoever sends a lent message sends what is behind it, too.
+        // The thread of a gather write also sends what is behind its message.
         while state.transmit().pending_bytes() > 0
             && state.end().is_none()
             && let Some(bytes) = state.transmit().poll_unlent()
@@ -258,11 +261,11 @@ impl Link {
         }
     }
 
-    /// Sees to it that the receiver does what nobody else does on this connection: receive when somebody is to be told
-    /// and no caller receives, send what the socket has not taken, and look again at what may wait.
+    /// Makes the receiver do what no other thread does on this connection: receive when a task or a callback
+    /// waits and no caller receives, send what the socket has not taken, and check the connection again.
     pub(super) fn attend(&self, state: &mut Guard<'_>) {
-        // Once it watches it goes on until it finds that another receives: calls that come one by one cost no
-        // system call more.
+        // The receiver watches until it finds that another thread receives. So calls that come one by one
+        // need no extra system call.
         let readable = state.async_replies.is_watched() || state.wants_receiver();
         self.watch(state, readable);
     }
@@ -297,7 +300,7 @@ impl Link {
         };
         match watched {
             Ok(()) => state.async_replies.watched = Some(want),
-            // Nobody would ever look: the calls must not wait for their deadlines.
+            // The receiver would never look, and the calls must not wait for their deadlines.
             Err(_) => self.end(state, ConnectionEnd::Lost),
         }
     }
@@ -308,8 +311,8 @@ impl Link {
         }
     }
 
-    /// The receiver has seen something on the socket. Never waits. What it is to pass on stands behind what others have
-    /// received before.
+    /// Handles an event on the socket, on the receiver's thread. Never blocks. Its deliveries queue behind
+    /// what other threads have received before.
     pub(crate) fn on_ready(&self) {
         let mut state = lock(&self.state);
         self.send_some(&mut state);
@@ -318,14 +321,14 @@ impl Link {
             return self.watch(&mut state, false);
         };
         let result = net::receive_now(&self.stream, framer.space());
-        // Then a caller has been faster, and will be again.
+        // With no bytes, a caller has been faster, and will be again.
         let is_elsewhere = matches!(result, Ok(Moved::Nothing));
         self.take_input(&mut state, framer, result);
         let readable = !is_elsewhere || state.wants_receiver();
         self.watch(&mut state, readable);
     }
 
-    /// Sees to it that those who have asked are told. Where that runs code of the program's the receiver does it: it
+    /// Notifies the listeners of calls. Where that runs code of the program, the receiver does it: such code
     /// must not run under the connection's lock, nor in a thread that waits for an answer of its own.
     #[cold]
     pub(super) fn pass_on(&self, state: &mut Guard<'_>, woken: AsyncWakeups) {
@@ -347,7 +350,7 @@ impl Link {
 }
 
 impl ReceiverCheck for Link {
-    /// If nobody receives for calls that are still in flight, the receiver does from now on.
+    /// Makes the receiver receive from now on, if no thread does so for calls that are still in flight.
     fn on_receiver_check(&self) {
         let mut state = lock(&self.state);
         state.async_replies.is_listed = false;
@@ -364,7 +367,7 @@ impl LinkState {
         self.async_replies.is_asked_for && self.has_framer()
     }
 
-    /// Whether the socket has not taken everything that it has been given.
+    /// Whether the socket has not taken all bytes that the link has tried to send.
     fn is_blocked(&mut self) -> bool {
         let pending_bytes = self.transmit().pending_bytes();
         if pending_bytes == 0 {

@@ -1,8 +1,8 @@
-//! Oneways that wait for others, to leave with them by one system call. They wait where all requests are written, in the
-//! connection's buffer, so whatever is sent next takes them along and their order is that of the calls.
+//! Batches of oneways that leave together by one system call. They wait in the connection's buffer, like all
+//! requests. So the next send takes them along, and their order is that of the calls.
 //!
-//! Adding one to others costs what writing it does: no clock, no deadline, and no look at the socket. These are for the
-//! first of a batch and for whoever sends it.
+//! Adding a oneway to a batch costs only the marshalling: no clock, no deadline, and no look at the socket.
+//! The first oneway of a batch and the thread that sends it pay for those.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -18,39 +18,41 @@ use crate::invoke::Arguments;
 use crate::messaging::OnewayBatching;
 use crate::sync::lock;
 
-/// Oneways that wait.
+/// Oneways that wait to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Written since nothing waited.
+    /// How many have been written since nothing was waiting.
     count: usize,
-    /// Where in the stream the last of them ends.
+    /// The stream position at which the last of them ends.
     ends_at: u64,
-    /// When they are to leave.
+    /// When the batch is to be sent.
     due: Option<Instant>,
-    /// How long the last one that was the first of a batch, or sooner due than others, may wait.
+    /// The delay limit of the last oneway that set `due`: the first of a batch, or one that is due sooner
+    /// than the others.
     delay_max: Duration,
-    /// The receiver will look.
+    /// The receiver will check the batch.
     is_timed: bool,
-    /// Times that it has found nothing to send since it did.
+    /// Checks in a row that have found nothing to send.
     vain_looks: u32,
 }
 
-/// What has become of a oneway that was to be added to others.
+/// The result of adding a oneway to a batch.
 #[derive(Debug)]
 pub(crate) enum Added {
     Waits,
-    /// It has been sent with the others, or has failed.
+    /// The batch was sent at once, or sending it has failed.
     Done(Result<(), CallFailure>),
-    /// Nothing: it must go the long way.
+    /// Nothing was written: the oneway must take the general path.
     NotHere,
 }
 
-/// Looks in vain before the receiver looks no more. To wake it for the first again costs about as much as these.
+/// The receiver stops checking after this many checks in vain. To wake it for the next batch costs about as
+/// much.
 const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Link {
-    /// Adds a oneway to those that wait. `deadline` is how long the call may wait if it has to send them; `None` when it
-    /// may not.
+    /// Adds a oneway to those that wait. `deadline` returns how long the call may wait if it has to send the
+    /// batch; `None` when it may not wait.
     #[inline]
     pub(crate) fn add_oneway(
         &self,
@@ -81,8 +83,8 @@ impl Link {
         Added::Waits
     }
 
-    /// Lets a oneway wait that has been written as any other. `is_first` says that none was waiting. False when it must be
-    /// sent now.
+    /// Lets a oneway wait that has been written like any other request. `is_first` says that none was
+    /// waiting. False when it must be sent now.
     #[cold]
     pub(super) fn hold_oneway(
         &self,
@@ -103,8 +105,8 @@ impl Link {
         may_wait
     }
 
-    /// A first one is to wait, or one for less time than those that do, or many bytes wait. False when this is not the
-    /// connection for it, or a look at it is due.
+    /// Begins a batch, or brings its due time forward, or checks for too many pending bytes. False when the
+    /// oneway cannot wait on this connection, or the connection must be checked first.
     #[cold]
     fn may_begin(&self, state: &mut Guard<'_>, pending_bytes: usize, batching: &OnewayBatching) -> bool {
         let ticked = CoarseInstant::now();
@@ -120,7 +122,7 @@ impl Link {
         self.set_due(state, Instant::now(), pending_bytes == 0, batching)
     }
 
-    /// Sees to it that what waits leaves in time. False when nobody could.
+    /// Has the receiver send the batch in time. False when no receiver thread can be started.
     fn set_due(
         &self,
         state: &mut Guard<'_>,
@@ -138,7 +140,7 @@ impl Link {
         if is_sooner {
             batch.due = Some(due);
         }
-        // The receiver's next look may be too late.
+        // The receiver's next check may be too late.
         let must_tell = !batch.is_timed || batching.delay_max < batch.delay_max;
         batch.delay_max = batching.delay_max;
         if must_tell {
@@ -152,7 +154,7 @@ impl Link {
         true
     }
 
-    /// One that is to leave from where it lies: behind all that waits, and now.
+    /// Sends a oneway by a gather write, at once and behind all that waits.
     #[cold]
     fn add_gather<'l>(
         &'l self,
@@ -164,7 +166,7 @@ impl Link {
     ) -> Added {
         let now = Instant::now();
         let deadline = deadline(now);
-        // A call that may not wait leaves what the socket does not take.
+        // A call that may not wait leaves pending what the socket does not take.
         let until = deadline.unwrap_or(Deadline::NEVER.at_most(now, Duration::ZERO));
         let sent = self
             .send_gather(state, request, arguments, &mut Clock(now), until)
@@ -172,7 +174,7 @@ impl Link {
         Added::Done(sent)
     }
 
-    /// Sends all that waits. The outcome is that of the request that begins there and is the last.
+    /// Sends all that is pending. The result is that of the last request, which begins at `begins_at`.
     #[cold]
     fn send_batch<'l>(
         &'l self,
@@ -201,18 +203,18 @@ impl Link {
         }
     }
 
-    /// Sends everything that waits, and waits until the socket has taken it.
+    /// Sends everything that is pending, and waits until the socket has taken it.
     pub(crate) fn flush_all(&self, now: Instant, deadline: Deadline) -> Result<(), CallFailure> {
         let mut state = lock(&self.state);
         state.async_replies.have_been_sent();
         match self.flush(state, &mut Clock(now), deadline) {
-            // What is lost with its connection is told by whoever counts it.
+            // `lost_oneways` reports what is lost with its connection.
             Ok(_) => Ok(()),
             Err(Passed) => Err(CallFailure::TimedOut { written: true }),
         }
     }
 
-    /// Sends what the socket takes at once of what waits.
+    /// Sends as much of what is pending as the socket takes at once.
     pub(crate) fn flush_now(&self) {
         let mut state = lock(&self.state);
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
@@ -221,7 +223,7 @@ impl Link {
         }
     }
 
-    /// Nobody will flush it any more.
+    /// Sends what the socket takes at once, before the link is dropped.
     pub(super) fn send_last(&self) {
         let mut state = lock(&self.state);
         if state.transmit().pending_bytes() > 0 && state.end().is_none() {
@@ -229,7 +231,7 @@ impl Link {
         }
     }
 
-    /// The receiver comes by: something may have waited for as long as it may.
+    /// Sends the batch if it is due, on the receiver's thread.
     pub(crate) fn on_flush_due(&self) {
         let mut state = lock(&self.state);
         let now = Instant::now();
@@ -255,7 +257,7 @@ impl Link {
         }
     }
 
-    /// The connection has ended. How many oneways were waiting that have not been sent.
+    /// Counts the oneways that were still unsent when the connection ended.
     #[cold]
     pub(super) fn count_lost(&self, state: &mut Guard<'_>) {
         let are_lost = state.transmit().sent_position() < state.batch.ends_at;
@@ -267,7 +269,7 @@ impl Link {
 }
 
 impl super::LinkState {
-    /// One more waits.
+    /// Counts one more oneway that waits.
     #[inline]
     fn hold(&mut self) {
         self.batch.count += 1;

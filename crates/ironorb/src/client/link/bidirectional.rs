@@ -1,8 +1,9 @@
-//! What a connection that may be used both ways has beside calls of ours: what the peer asks over one that we have
-//! made, and how our calls leave by one that the peer has made (CORBA 3.3 part 2, 9.8).
+//! Bidirectional connections (CORBA 3.3 part 2, 9.8): requests of the peer over a connection that this ORB
+//! has made, and calls of this ORB over a connection that the peer has made.
 //!
-//! Whoever receives on our own connection hands requests to other threads at once, for it may be a caller who waits
-//! for a reply that depends on them. On an accepted connection the server's threads receive; our calls only wait.
+//! On a connection of its own, the ORB hands the peer's requests to other threads at once: the thread that
+//! receives may be a caller that waits for a reply which depends on them. On an accepted connection the
+//! server's threads receive; calls of this ORB only wait.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,35 +24,36 @@ use crate::orb::OrbCore;
 use crate::server::work::Work;
 use crate::sync::lock;
 
-/// Whom requests that come over connections of our own are for.
+/// The ORB that serves requests which come over its outgoing connections.
 #[derive(Debug)]
 pub(crate) struct Callbacks {
     pub(crate) orb: Weak<OrbCore>,
     pub(crate) listen_points: ServiceContextList,
 }
 
-/// An accepted connection as the way of calls to its client.
+/// An accepted connection over which calls go to its client.
 pub(crate) trait Acceptor: Send + Sync + fmt::Debug {
-    /// Sends whole messages, and waits while the socket takes no more. False when nobody would receive an answer.
+    /// Sends whole messages, and blocks while the socket takes no more. False when no answer could be
+    /// received.
     fn send(&self, messages: Vec<u8>) -> bool;
-    /// The same without waiting.
+    /// Sends or queues whole messages without blocking. False when no answer could be received.
     fn send_soon(&self, messages: Vec<u8>) -> bool;
-    /// The client is gone, or will be sent away. Never waits.
+    /// True when the client has gone or the server is about to close the connection. Never blocks.
     fn has_ended(&self) -> bool;
 }
 
-/// What a connection that may be used both ways has on top.
+/// What a bidirectional connection has in addition to a link.
 #[derive(Debug)]
 pub(super) struct Bidirectional {
     role: Role,
-    /// What the peer's requests have in common.
+    /// The state that the peer's requests share.
     session: OnceLock<Session>,
     has_announced: AtomicBool,
-    /// Whether the peer's first request has come, with what it tells of itself.
+    /// The peer's first request has come, with what it says about the peer.
     has_heard: AtomicBool,
     /// Requests of the peer that have come and have not been served.
     backlog: Mutex<Backlog>,
-    /// Those among them, and after, that it no longer waits for.
+    /// The requests that the peer has cancelled.
     cancellations: Cancellations,
 }
 
@@ -81,12 +83,12 @@ impl Bidirectional {
         }
     }
 
-    /// Of what the peer asks an ORB here.
+    /// The session of the peer's requests to this ORB.
     fn session(&self, orb: &OrbCore) -> &Session {
         self.session.get_or_init(|| Session::new(orb))
     }
 
-    /// By what our calls leave when not by a socket of our own.
+    /// The accepted connection over which calls leave; `None` on an outgoing connection.
     pub(super) fn acceptor_of(&self) -> Option<&Weak<dyn Acceptor>> {
         match &self.role {
             Role::Originator(_) => None,
@@ -102,15 +104,16 @@ impl Bidirectional {
     }
 }
 
-/// Requests that somebody has received for others to serve: how many, and how much of them.
+/// How many received requests wait to be served by other threads, and their size in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     requests: usize,
     bytes: usize,
 }
 
-/// Requests of a peer that may wait to be served over one connection, as a multiple of the calls in flight that it
-/// would have over a connection of its own. Their bytes together are at most those of the largest message.
+/// The most requests of a peer that may wait to be served over one connection, as a multiple of the calls in
+/// flight that the peer could have over a connection of its own. Their bytes together are at most those of
+/// the largest message.
 const BACKLOG_PER_CALL: usize = 16;
 
 impl Backlog {
@@ -129,12 +132,12 @@ impl Backlog {
         self.bytes -= bytes;
     }
 
-    /// True when there is hardly room for one more.
+    /// True when there is hardly room for one more request.
     pub(crate) fn is_full(&self, config: &ConnectionConfig) -> bool {
         self.requests >= requests_max(config) || self.bytes > config.framer.message_bytes_max / 2
     }
 
-    /// True when so many have gone that it is no longer full for a while.
+    /// True when the backlog has shrunk so far that reading may go on.
     pub(crate) fn is_half_empty(&self, config: &ConnectionConfig) -> bool {
         self.requests <= requests_max(config) / 2 && self.bytes <= config.framer.message_bytes_max / 4
     }
@@ -145,14 +148,14 @@ fn requests_max(config: &ConnectionConfig) -> usize {
 }
 
 impl Bidirectional {
-    /// The connection has ended: what is to be called.
+    /// Ends the session of the peer, and returns the cancellation callbacks that are to run.
     pub(super) fn end(&self) -> Vec<OnCancel> {
         self.cancellations.end()
     }
 }
 
 impl Link {
-    /// Over a connection that the peer has made.
+    /// Makes the link over a connection that the peer has made.
     pub(in crate::client) fn accepted(
         stream: Stream,
         common: &ConnectorShared,
@@ -161,14 +164,14 @@ impl Link {
         Link::made(stream, common, None, Arc::default(), Some(Bidirectional::acceptor(acceptor)))
     }
 
-    /// Tells the peer where we listen, with the next request, and from now on serves what it asks.
+    /// Announces this ORB's listen points with the next request, and serves the peer's requests from now on.
     pub(in crate::client) fn announce(&self, callbacks: &Callbacks) {
         let Some(bidirectional) = &self.bidirectional else { return };
         if bidirectional.common().is_none() || bidirectional.has_announced.swap(true, Ordering::SeqCst) {
             return;
         }
         if self.receiver.start().is_err() {
-            return; // nobody would see the peer's requests, so it is not asked for any
+            return; // no thread would see the peer's requests, so the link does not invite them
         }
         let mut state = lock(&self.state);
         state.announce(callbacks.listen_points.clone());
@@ -178,7 +181,7 @@ impl Link {
         self.attend(&mut state);
     }
 
-    /// Sends what waits by way of the server's connection. Waits without the lock.
+    /// Sends what is pending over the server's connection. Waits without the lock.
     #[cold]
     pub(super) fn push_out_accepted<'l>(
         &'l self,
@@ -195,7 +198,7 @@ impl Link {
         lock(&self.state)
     }
 
-    /// The same without waiting.
+    /// Sends what is pending over the server's connection, without waiting.
     #[cold]
     pub(super) fn send_some_accepted(&self, state: &mut Guard<'_>, acceptor: &Weak<dyn Acceptor>) {
         let messages = state.transmit().take_all();
@@ -204,7 +207,7 @@ impl Link {
         }
     }
 
-    /// A reply to one of our calls has come on the accepted connection. False when it is none.
+    /// Takes a reply that has come on the accepted connection. False when it answers no call of this link.
     pub(crate) fn take_reply(&self, message: Message) -> bool {
         let mut state = lock(&self.state);
         let mut woken = AsyncWakeups::default();
@@ -213,17 +216,17 @@ impl Link {
         handled.is_ok()
     }
 
-    /// True while a call of ours waits for its answer.
+    /// True while a call waits for its answer.
     pub(crate) fn is_called(&self) -> bool {
         lock(&self.state).calls_in_flight() > 0
     }
 
-    /// The accepted connection is over.
+    /// Ends the link because the accepted connection has ended.
     pub(crate) fn peer_ended(&self) {
         self.end(&mut lock(&self.state), ConnectionEnd::Lost);
     }
 
-    /// Lets other threads serve what the peer has asked.
+    /// Hands the peer's requests to other threads.
     #[cold]
     pub(super) fn take_requests(&self, state: &mut Guard<'_>, bidirectional: &Bidirectional) {
         let Some(common) = bidirectional.common() else { return };
@@ -244,7 +247,7 @@ impl Link {
             };
             let link = self.me.upgrade().filter(|_| has_room);
             let Some(link) = link else { return self.end(state, ConnectionEnd::Lost) };
-            // Before others, which may be served beside it.
+            // The note must be taken before other requests, which other threads may serve concurrently.
             if !bidirectional.has_heard.swap(true, Ordering::SeqCst)
                 && let Some(orb) = common.callbacks.get().and_then(|callbacks| callbacks.orb.upgrade())
             {
@@ -272,7 +275,7 @@ impl Link {
     }
 }
 
-/// Tells the numbers of our own connections from those of accepted ones.
+/// The bit that separates the numbers of outgoing connections from those of accepted ones.
 const CALLED_BACK: u64 = 1 << 63;
 
 /// Where the replies to a peer's requests go.
@@ -290,7 +293,7 @@ impl CallbackSink {
         Some(&self.link.bidirectional.as_ref()?.cancellations)
     }
 
-    /// True when nobody would read an answer.
+    /// True when the client would not read an answer.
     fn end_watch(&self) -> bool {
         self.cancellations().is_some_and(|all| self.watch.end(all))
     }

@@ -1,5 +1,6 @@
-//! The call that nothing keeps: nobody else uses the connection just now, the socket takes the request at once, and what
-//! comes first is the answer. Whatever turns out otherwise is left, where it stands, to the ways that can do everything.
+//! The fast path of a call: no other thread uses the connection, the socket takes the request at once, and
+//! the first message that comes is the answer. When anything turns out otherwise, the call continues from
+//! there on the general path.
 
 use std::io;
 
@@ -16,19 +17,19 @@ use crate::invoke::Arguments;
 use crate::net::{self, Moved};
 use crate::sync::lock;
 
-/// What came of a call.
+/// The outcome of a call on the fast path.
 pub(crate) enum FastOutcome {
-    /// Results, in the place for short ones.
+    /// Short results, in the [`ShortReply`].
     Short,
-    /// Longer ones, as a plain reply.
+    /// Longer results, as a plain reply.
     Long(Message),
-    /// What a call may lead to otherwise.
+    /// Any other outcome.
     Other(Result<Message, CallFailure>),
 }
 
 impl Link {
-    /// Sends a request without service contexts and waits for its answer, as [`call`](Link::call) does; a short one comes
-    /// to `short`.
+    /// Sends a request without service contexts and waits for its answer, as [`call`](Link::call) does. A
+    /// short answer is stored in `short`.
     #[inline(always)] // a step of every call
     pub(crate) fn fast_path_call(
         &self,
@@ -67,7 +68,7 @@ impl Link {
         self.fast_path_receive_more(target, call, framer, result, time)
     }
 
-    /// The answer has been taken.
+    /// Completes the call after its answer has been taken, and puts the framer back.
     #[inline(always)] // a step of every call
     fn fast_path_end(&self, call: CallId, framer: Box<Framer>) -> TransmissionCodeSets {
         let is_drained = framer.is_drained();
@@ -123,7 +124,7 @@ impl Link {
         }
     }
 
-    /// Sends what waits; false when the socket did not take all of it.
+    /// Sends what is pending. False when the socket did not take all of it.
     #[inline(always)] // a step of every call
     fn send_all(&self, state: &mut Guard<'_>) -> bool {
         let Some(bytes) = state.transmit().poll_unlent() else { return false };
@@ -184,7 +185,7 @@ impl Link {
         )
     }
 
-    /// Some of it is still to be sent, or another thread receives.
+    /// Goes on when some of the request is still unsent, or another thread receives.
     #[cold]
     fn slow_path_wait(
         &self,
@@ -198,7 +199,7 @@ impl Link {
         FastOutcome::Other(self.finish_call(queued, || target.version(), self.clock(now), deadline))
     }
 
-    /// What came is not the answer, or not as nearly all are, or not all of it.
+    /// Goes on when what came is not the answer, is unusual, or is incomplete.
     #[cold]
     fn slow_path_receive(
         &self,
@@ -214,7 +215,7 @@ impl Link {
         FastOutcome::Other(self.wait_for_answer(state, call, || target.version(), Clock(now), deadline))
     }
 
-    /// More has come than the answer.
+    /// Handles the bytes that came behind the answer.
     #[cold]
     fn take_rest(&self, state: &mut Guard<'_>) {
         if let Some(framer) = state.take_framer() {

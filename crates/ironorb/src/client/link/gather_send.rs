@@ -1,6 +1,7 @@
-//! Requests of which long runs of bytes leave from where they lie: the socket is given header, run and what follows with
-//! one call, and only what it does not take in time is copied, to wait in the connection's buffer like everything else.
-//! Others may use the connection whenever this waits, but what they write leaves behind it.
+//! Gather writes: long runs of bytes leave from the caller's memory. The socket gets the header, the run and
+//! what follows with one system call. Only what it does not take in time is copied to the connection's
+//! buffer. Other threads may use the connection whenever the gather write waits, but what they write leaves
+//! behind it.
 
 use std::io::IoSlice;
 use std::mem;
@@ -18,7 +19,7 @@ use crate::probe;
 use crate::sync::lock;
 
 impl Link {
-    /// Sends a request that was not written as a whole.
+    /// Sends a request of which some bytes stay in the caller's memory.
     #[cold]
     pub(super) fn send_gather<'l, C>(
         &'l self,
@@ -33,7 +34,7 @@ impl Link {
             NotWhole::Sparse(call, message) => (call, state.transmit().gather_sparse(message)),
             NotWhole::Failed(e) => return Err(e.into()),
         };
-        // What goes over an accepted connection leaves by the server's hands.
+        // The server sends what goes over an accepted connection.
         let mode = if self.is_accepted() { Mode::Copy } else { Mode::Send };
         let mut sending =
             Sending { link: self, state: Some(state), clock, deadline, mode, unsent: Vec::new() };
@@ -46,8 +47,8 @@ impl Link {
         Ok(Queued { state, call, ends_at })
     }
 
-    /// The same where nobody else is at the connection, if the socket takes all of it at once. What is left is to be sent by
-    /// [`send_gather`](Self::send_gather).
+    /// Sends such a request at once, if no other thread uses the connection and the socket takes all of it.
+    /// On an error [`send_gather`](Self::send_gather) is to send the rest.
     #[inline(never)]
     pub(super) fn send_gather_if_idle<C>(
         &self,
@@ -74,7 +75,8 @@ impl Link {
         }
     }
 
-    /// Waits until another's message has been sent from where it lies, or at least all up to the place `wanted`.
+    /// Waits until the gather write of another thread is done, or has sent all up to the stream position
+    /// `wanted`.
     #[cold]
     pub(super) fn wait_for_gather<'l>(
         &'l self,
@@ -101,7 +103,7 @@ impl Link {
         Ok(state)
     }
 
-    /// Some of the lent message, or of what was before it, is out of the way of those who wait.
+    /// Wakes the threads that wait for the gather write after it has made progress.
     fn wake_queued(&self, state: &Guard<'_>) {
         if state.waiting_for_gather > 0 {
             self.gather_done.notify_all();
@@ -109,8 +111,8 @@ impl Link {
     }
 }
 
-/// The arguments of a request are being written while it is sent. Dropped by their panic it ends the connection, for nobody
-/// knows what of the request has left.
+/// Guards a request whose arguments are written while it is sent. If writing them panics, the drop ends the
+/// connection, for the number of bytes sent is then unknown.
 struct Writing<'l, 'g, 's> {
     link: &'l Link,
     state: &'s mut Guard<'g>,
@@ -122,11 +124,11 @@ impl Drop for Writing<'_, '_, '_> {
     }
 }
 
-/// The sending of one such request. Dropped before it has ended - what writes the arguments has panicked - it ends the
-/// connection, for the stream can carry nothing else.
+/// The state of one gather write. If writing the arguments panics, the drop ends the connection, for the
+/// stream can carry nothing else.
 struct Sending<'l, 'c> {
     link: &'l Link,
-    /// Until it has ended.
+    /// `None` once the write has ended.
     state: Option<Guard<'l>>,
     clock: &'c mut Clock,
     deadline: Deadline,
@@ -134,11 +136,11 @@ struct Sending<'l, 'c> {
     unsent: Vec<u8>,
 }
 
-/// What is done with pieces.
+/// What happens to the pieces of the message.
 #[derive(PartialEq, Eq)]
 enum Mode {
     Send,
-    /// There is no time left, or no socket: they are kept.
+    /// The pieces are copied: there is no time left, or no socket.
     Copy,
     /// The connection has ended.
     Drop,
@@ -149,7 +151,7 @@ impl<'l> Sending<'l, '_> {
         let mut slices = [IoSlice::new(&[]); net::PIECES_MAX];
         slices.iter_mut().zip(pieces).for_each(|(slice, piece)| *slice = IoSlice::new(piece));
         let mut left = &mut slices[..];
-        IoSlice::advance_slices(&mut left, 0); // takes off those that are empty
+        IoSlice::advance_slices(&mut left, 0); // removes empty slices
         while !left.is_empty() && self.mode == Mode::Send {
             let Some(mut state) = self.state.take() else { return };
             match net::send_pieces_now(&self.link.stream, left) {
@@ -178,7 +180,7 @@ impl<'l> Sending<'l, '_> {
         }
     }
 
-    /// The message has been sent, or kept. Also tells where in the stream it ends.
+    /// Ends the write of the message. Also returns the stream position at which the message ends.
     fn end(mut self, message: GatherMessage) -> (Guard<'l>, u64) {
         let mut state = self.state.take().unwrap_or_else(|| lock(&self.link.state));
         let ends_at = state.transmit().sent_position() + self.unsent.len() as u64;

@@ -1,5 +1,6 @@
-//! A send has failed: the peer takes nothing more. What it has said before counts all the same, above all a goodbye, after
-//! which what it has not answered may be asked again. Never waits for more to come.
+//! The end of a connection after a send has failed: the peer takes nothing more. What the peer has sent
+//! before still counts, above all a `CloseConnection` message: requests that it has not answered may then be
+//! sent again. Never waits for more bytes.
 
 use ironorb_giop::connection::ConnectionEnd;
 
@@ -7,12 +8,12 @@ use super::{Guard, Link};
 use crate::net::{self, Moved};
 use crate::sync::lock;
 
-/// How often another thread that receives is let go first. It is awake, since the peer has gone: it needs the processor and
-/// the lock, and no more.
+/// How often the thread that receives is let go first. That thread is awake, since the peer has gone: it
+/// needs only the processor and the lock.
 const LOOKS_MAX: usize = 64;
 
 impl Link {
-    /// Ends the connection for a caller that can let go of it meanwhile.
+    /// Ends the connection. Releases the lock in between, so that the thread that receives can finish.
     #[cold]
     pub(super) fn lose<'l>(&'l self, mut state: Guard<'l>) -> Guard<'l> {
         for _ in 0..LOOKS_MAX {
@@ -28,7 +29,7 @@ impl Link {
         state
     }
 
-    /// The same under the lock.
+    /// Ends the connection without releasing the lock.
     #[cold]
     pub(super) fn lose_now(&self, state: &mut Guard<'_>) {
         self.drain_received(state);
@@ -37,7 +38,7 @@ impl Link {
         }
     }
 
-    /// Takes what has come, if nobody else does.
+    /// Takes the bytes that have come, if no other thread receives.
     fn drain_received(&self, state: &mut Guard<'_>) {
         while state.end().is_none()
             && let Some(mut framer) = state.take_framer()
