@@ -1,4 +1,4 @@
-//! Connections to other ORBs: one set for each endpoint, shared by all references to it.
+//! Connections to servers: one set for each endpoint, shared by all references to it.
 
 pub(crate) mod asynchronous;
 mod background_pool;
@@ -41,7 +41,7 @@ use crate::waiting::{Spinners, Waits};
 #[derive(Debug)]
 pub(crate) struct Connector {
     endpoints: Arc<Mutex<Endpoints>>,
-    /// What all endpoints have in common.
+    /// The state that all endpoints share.
     common: Arc<ConnectorShared>,
 }
 
@@ -55,9 +55,9 @@ struct ConnectorShared {
     resolver: Arc<Resolver>,
     /// Connections that are open.
     connected: Arc<AtomicUsize>,
-    /// Where to look for one to close when there are too many.
+    /// Where to look for a connection to close when there are too many.
     endpoints: Weak<Mutex<Endpoints>>,
-    /// For requests that come over connections of our own, where these may be used both ways.
+    /// Serves requests that come over outgoing connections, where these are bidirectional.
     callbacks: OnceLock<Callbacks>,
     callback_threads: Arc<BackgroundPool>,
     spinners: Arc<Spinners>,
@@ -65,22 +65,23 @@ struct ConnectorShared {
 
 #[derive(Debug, Default)]
 struct Endpoints {
-    /// Of one address there may be several, for those who must agree on other code sets over connections of their own.
+    /// One address may have several entries: references that must negotiate other code sets use connections
+    /// of their own.
     links: HashMap<(Address, u8), Arc<EndpointLinks>>,
-    /// At how many entries it is worth looking for those that are of no more use.
+    /// The number of entries at which the next sweep removes unused ones.
     sweep_at: usize,
 }
 
-/// Connections of clients who say that they listen at one endpoint.
+/// The most connections from clients that announce one and the same endpoint.
 const ACCEPTED_MAX: usize = 64;
 
-/// Fewer endpoints than this are never swept.
+/// With fewer endpoints than this there is no sweep.
 const SWEEP_MIN: usize = 32;
 
 impl Endpoints {
-    /// Closes connections whose peers have gone, and forgets endpoints that no reference leads to and that have no
-    /// connection. Done when the number of entries has doubled, so that it costs an entry a constant, and so that
-    /// peers that come and go leave no more behind than there are others.
+    /// Closes connections whose peers have gone, and forgets endpoints without a reference and without a
+    /// connection. A sweep runs when the number of entries has doubled. So it costs a constant time for each
+    /// entry, and peers that come and go leave at most as many entries as are in use.
     fn sweep(&mut self, now: CoarseInstant) {
         self.links.retain(|_, links| {
             let connected = links.drop_ended(now);
@@ -110,27 +111,28 @@ impl Connector {
         Connector { endpoints, common: Arc::new(common) }
     }
 
-    /// Who receives where no thread waits.
+    /// The thread that receives where no caller waits.
     pub(crate) fn receiver(&self) -> &Arc<Receiver> {
         &self.common.receiver
     }
 
-    /// Who does what may block where no thread waits.
+    /// The threads for work that may block while no caller waits.
     pub(crate) fn background_pool(&self) -> &Arc<BackgroundPool> {
         &self.common.background_pool
     }
 
-    /// Who looks for bytes instead of sleeping, for all that wait in this ORB.
+    /// The limit on threads of this ORB that poll instead of sleeping.
     pub(crate) fn spinners(&self) -> &Arc<Spinners> {
         &self.common.spinners
     }
 
-    /// The connections to an endpoint; makes none.
+    /// Returns the connections to an endpoint. Does not connect.
     pub(crate) fn endpoint(&self, address: Address) -> Arc<EndpointLinks> {
         self.endpoint_in_partition(address, 0)
     }
 
-    /// The connections to an endpoint that all with this number share, and nobody else; 0 for those who have no number.
+    /// Returns the connections to an endpoint that all callers with the same partition number share. The
+    /// default partition is 0.
     pub(crate) fn endpoint_in_partition(&self, address: Address, apart: u8) -> Arc<EndpointLinks> {
         let mut endpoints = lock(&self.endpoints);
         let key = (address.clone(), apart);
@@ -159,7 +161,8 @@ impl Connector {
         links
     }
 
-    /// Serves, from now on, what is asked over connections of our own, and tells peers on each of them that they may.
+    /// Serves requests that come over outgoing connections from now on, and announces that to the peer on
+    /// each of them.
     pub(crate) fn serve_callbacks(&self, orb: &Weak<OrbCore>, listen_points: &[ListenPoint]) {
         let mut list = ServiceContextList::default();
         if !self.common.config.bidirectional
@@ -174,12 +177,12 @@ impl Connector {
         }
     }
 
-    /// A way to the client who has made a connection.
+    /// Makes the link for calls to the client of an accepted connection.
     pub(crate) fn accepted(&self, stream: Stream, acceptor: Weak<dyn Acceptor>) -> Arc<Link> {
         Link::accepted(stream, &self.common, acceptor)
     }
 
-    /// Calls objects at these addresses over a connection that their owner has made.
+    /// Routes calls to objects at these addresses over the accepted connection of their server.
     pub(crate) fn use_accepted(&self, points: &[ListenPoint], link: &Arc<Link>) {
         for point in points.iter().filter(|point| point.port != 0 && !point.host.is_empty()) {
             let address = Address::Tcp(HostPort { host: point.host.clone(), port: point.port });
@@ -187,8 +190,8 @@ impl Connector {
         }
     }
 
-    /// Says goodbye on every connection; calls that wait end. Requests that wait for others are sent; where `wait` says
-    /// so the peers are given time to take them.
+    /// Sends `CloseConnection` on every connection and ends the calls that wait. Sends pending requests
+    /// before; with `wait` the peers get up to `transmit_timeout` to take them.
     pub(crate) fn close(&self, wait: bool) {
         self.common.closed.store(true, Ordering::Release);
         let patience = if wait { self.common.config.transmit_timeout } else { Duration::ZERO };
@@ -209,12 +212,12 @@ impl Connector {
 
     /// Sends all requests that wait for others, as [`EndpointLinks::flush`] does.
     pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
-        // Each, whatever becomes of the others.
+        // Flushes each endpoint, whether or not a flush before it has failed.
         let flushed: Vec<_> = self.all_endpoints().iter().map(|endpoint| endpoint.flush(deadline)).collect();
         flushed.into_iter().collect()
     }
 
-    /// Sends as much of what waits for others as the sockets take at once.
+    /// Sends as many of the pending requests as the sockets take at once.
     pub(crate) fn flush_now(&self) {
         for endpoint in self.all_endpoints() {
             endpoint.links().iter().for_each(|link| link.flush_now());
@@ -228,7 +231,7 @@ impl Drop for Connector {
     }
 }
 
-/// One of the connections that may be open at once; free again when it is dropped.
+/// The permit for one open connection. Dropping it makes room for the next.
 #[derive(Debug)]
 struct ConnectionPermit(Arc<AtomicUsize>);
 
@@ -245,14 +248,14 @@ impl ConnectorShared {
         Ok(stream)
     }
 
-    /// A place for one connection more, if there are fewer than there may be.
+    /// Returns a permit for one more connection, if there are fewer than `client_connections_max`.
     fn place(&self) -> Option<ConnectionPermit> {
         let place = ConnectionPermit(self.connected.clone());
         let is_free = self.connected.fetch_add(1, Ordering::Relaxed) < self.config.client_connections_max;
         is_free.then_some(place)
     }
 
-    /// The place of a connection that nobody uses, which is closed; `None` when all are in use.
+    /// Closes an idle connection and returns a permit in its place; `None` when all connections are in use.
     #[cold]
     fn permit_of_another(&self, now: CoarseInstant) -> Option<ConnectionPermit> {
         let place = ConnectionPermit(self.connected.clone());
@@ -266,7 +269,8 @@ impl ConnectorShared {
         let all: Vec<Arc<EndpointLinks>> = lock(&endpoints).links.values().cloned().collect();
         let mut idle: Vec<_> = all.iter().flat_map(|links| links.idle_times(now)).collect();
         idle.sort_unstable_by_key(|(idle, ..)| std::cmp::Reverse(*idle));
-        // Those that were used a moment ago may just be on their way into a call.
+        // The most idle connection goes first, because one that was used a moment ago may be about to carry a
+        // call.
         idle.iter().any(|(_, links, index)| links.close_if_idle(*index, now))
     }
 
@@ -279,23 +283,24 @@ impl ConnectorShared {
     }
 }
 
-/// The connections to one endpoint. A thread uses the same one of them as long as that lives.
+/// The connections to one endpoint. A thread uses the same connection as long as that connection lives.
 #[derive(Debug)]
 pub(crate) struct EndpointLinks {
     address: Address,
     slots: Box<[Mutex<Slot>]>,
-    /// Notified when calls that have waited for a connection have been sent.
+    /// Notified when calls that waited for a connection have been sent.
     sent: Condvar,
     /// When an attempt to connect failed last, in milliseconds since `made` and at least 1; 0 when none has failed
     /// since one succeeded.
     failed_ms: AtomicU64,
     /// Whether there has ever been a connection.
     was_connected: AtomicBool,
-    /// How the server writes exceptions in an `any`: [`UNKNOWN_FORM`], or whether without their ids.
+    /// Whether the server writes exceptions in an `any` without their ids (1) or with them (0), or
+    /// [`UNKNOWN_FORM`].
     bare_exceptions: AtomicU8,
-    /// Oneways that were lost while they waited for others to leave with.
+    /// Batched oneways that were lost.
     lost_oneways: Arc<AtomicUsize>,
-    /// Connections that clients have made who say that they listen there.
+    /// Connections of clients that announced this endpoint as their own.
     accepted: Mutex<Vec<Weak<Link>>>,
     made: Instant,
     common: Arc<ConnectorShared>,
@@ -305,7 +310,7 @@ pub(crate) struct EndpointLinks {
 const UNKNOWN_FORM: u8 = 2;
 
 impl EndpointLinks {
-    /// Whether the server writes exceptions in an `any` without their ids; `None` as long as none has come from it.
+    /// Whether the server writes exceptions in an `any` without their ids; `None` until one has come from it.
     pub(crate) fn sends_bare_exceptions(&self) -> Option<bool> {
         match self.bare_exceptions.load(Ordering::Relaxed) {
             UNKNOWN_FORM => None,
@@ -318,7 +323,7 @@ impl EndpointLinks {
     }
 }
 
-/// One connection, or the place for it.
+/// One connection, or an empty slot for it.
 #[derive(Debug, Default)]
 struct Slot {
     link: Option<Arc<Link>>,
@@ -337,17 +342,17 @@ impl Slot {
 pub(crate) enum LinkLookup {
     /// A connection.
     Open(Arc<Link>),
-    /// None yet; the call will hear.
+    /// None yet. The call goes on when the connection attempt has ended.
     Waiting,
-    /// None, and none can be made.
+    /// None, and no connection can be made.
     Refused(ConnectFailure),
-    /// None yet, and more calls wait for it than it can carry.
+    /// None yet, and more calls wait for the connection than it can carry.
     TooMany,
-    /// None, and the caller's policy forbids to make one.
+    /// None, and the caller's policy forbids a new connection.
     Forbidden,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, Clone)]
 pub(crate) enum ConnectFailure {
     /// The ORB has been shut down.
@@ -356,16 +361,17 @@ pub(crate) enum ConnectFailure {
     TimedOut,
     /// As many connections as allowed are open, and in use.
     TooMany,
-    /// The system says why.
+    /// The system's error.
     Io(Arc<io::Error>),
 }
 
-/// Why requests that waited have not all been sent.
+/// The reason why pending requests have not all been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlushFailure {
-    /// So many oneways were lost since the last flush, or may have been, when their connections ended.
+    /// The number of oneways that were lost, or may have been lost, when connections ended since the last
+    /// flush.
     Lost(usize),
-    /// The peer has not taken them in time. They still wait.
+    /// The peer has not taken the requests in time. They are still pending.
     TimedOut,
 }
 
@@ -376,26 +382,26 @@ impl EndpointLinks {
         (ordinal as u32 % self.slots.len() as u32) as usize // narrow numbers are divided faster
     }
 
-    /// Where the server is.
+    /// The server's address.
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The connections that there are.
+    /// The connections that exist now.
     fn links(&self) -> Vec<Arc<Link>> {
         self.slots.iter().filter_map(|slot| lock(slot).link.clone()).collect()
     }
 
-    /// The connection of the thread with this number, to add a request to others that wait there. Looks less closely than
-    /// [`open_link`](Self::open_link).
+    /// Returns the connection of a thread, so that a oneway can be added to a batch. Checks less than
+    /// [`open_link`](Self::open_link) does.
     #[inline]
     pub(crate) fn link_for_more(&self, ordinal: usize) -> Option<Arc<Link>> {
         let slot = lock(&self.slots[self.index(ordinal)]);
         slot.link.as_ref().filter(|_| slot.waiting.is_none()).cloned()
     }
 
-    /// Sends all requests that wait for others, and waits until the system has taken them. Tells of those that were lost
-    /// since the last flush.
+    /// Sends all pending requests, and waits until the system has taken them. Reports the oneways that were
+    /// lost since the last flush.
     pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
         let mut flushed = Ok(());
         for link in self.links() {
@@ -409,7 +415,7 @@ impl EndpointLinks {
         }
     }
 
-    /// Closes connections that have ended; says how many are left.
+    /// Closes connections that have ended. Returns how many are left.
     fn drop_ended(&self, now: CoarseInstant) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
@@ -422,7 +428,7 @@ impl EndpointLinks {
         connected
     }
 
-    /// How long each connection has not been asked for, and its slot.
+    /// Returns how long each connection has been idle, with its slot.
     fn idle_times(&self, now: CoarseInstant) -> Vec<(Duration, &EndpointLinks, usize)> {
         let slots = self.slots.iter().enumerate();
         slots
@@ -430,7 +436,7 @@ impl EndpointLinks {
             .collect()
     }
 
-    /// Closes one connection if it is in no use.
+    /// Closes the connection of a slot if it is idle.
     fn close_if_idle(&self, index: usize, now: CoarseInstant) -> bool {
         let mut slot = lock(&self.slots[index]);
         let is_closed = slot.link.as_ref().is_some_and(|link| link.close_if_idle(now, Duration::ZERO));
@@ -440,11 +446,11 @@ impl EndpointLinks {
         is_closed
     }
 
-    /// Closes connections over which nothing has been called for this long; says how many are left.
+    /// Closes connections that have been idle for `limit`. Returns how many are left.
     fn close_idle(&self, now: CoarseInstant, limit: Duration) -> usize {
         let mut connected = 0;
         for slot in &self.slots {
-            // Under the slot's lock, so that nobody takes the connection for a new call meanwhile.
+            // Under the slot's lock, so that no caller takes the connection for a new call meanwhile.
             let mut slot = lock(slot);
             match &slot.link {
                 Some(link) if link.close_if_idle(now, limit) => slot.link = None,
@@ -455,14 +461,14 @@ impl EndpointLinks {
         connected
     }
 
-    /// The connection of the thread with this number, if there is one that has not ended. `None` also while calls
-    /// wait for it or are being sent over it, which must not be overtaken. Makes none.
+    /// Returns the open connection of a thread. `None` also while calls wait for the connection or are being
+    /// sent over it, since a new call must not overtake them. Does not connect.
     #[inline(always)] // a step of every call
     pub(crate) fn open_link(&self, ordinal: usize, now: CoarseInstant) -> Option<Arc<Link>> {
         lock(&self.slots[self.index(ordinal)]).open_in_turn(now)
     }
 
-    /// The same, after such calls have been sent.
+    /// Returns the open connection of a thread, after the calls that wait for it have been sent.
     #[cold]
     pub(crate) fn link_in_turn(
         &self,
@@ -485,7 +491,7 @@ impl EndpointLinks {
         }
     }
 
-    /// Makes the connection of the thread with this number.
+    /// Makes the connection of a thread.
     #[cold]
     pub(crate) fn connect_for(
         &self,
@@ -495,13 +501,14 @@ impl EndpointLinks {
         self.connect(&self.slots[self.index(ordinal)], Instant::now(), deadline)
     }
 
-    /// Whether there has ever been a connection.
+    /// Whether a connection has ever been made.
     pub(crate) fn was_connected(&self) -> bool {
         self.was_connected.load(Ordering::Relaxed)
     }
 
-    /// The connection for an asynchronous call; if there is none, an errand makes one where that is allowed, and the call
-    /// goes on when it has. Calls go on in the order in which they came here.
+    /// Returns the connection for an asynchronous call. If there is none and the policy allows one, the
+    /// background pool makes it, and the call goes on when that is done. Calls go on in the order in which
+    /// they came here.
     pub(crate) fn link_or_wait(
         self: &Arc<Self>,
         ordinal: usize,
@@ -529,7 +536,7 @@ impl EndpointLinks {
         match self.common.background_pool.run(move || links.connect_for_waiting(index)) {
             Ok(()) => LinkLookup::Waiting,
             Err(e) => {
-                // The others that have come meanwhile find the same out for themselves.
+                // Calls that have come meanwhile learn of the same failure.
                 let waiting = lock(&self.slots[index]).waiting.take().unwrap_or_default();
                 let failure = ConnectFailure::Io(Arc::new(e));
                 for (other, _) in waiting.into_iter().filter(|(other, _)| !Arc::ptr_eq(other, call)) {
@@ -547,7 +554,7 @@ impl EndpointLinks {
             let waiting = {
                 let mut slot = lock(slot);
                 match slot.waiting.as_mut() {
-                    // Those that come while others are being sent stay behind them.
+                    // Calls that come while earlier calls are being sent stay behind those.
                     Some(waiting) if !waiting.is_empty() => std::mem::take(waiting),
                     _ => {
                         slot.waiting = None;
@@ -556,7 +563,7 @@ impl EndpointLinks {
                     }
                 }
             };
-            // Those that are sent again for it has ended come back here.
+            // Calls that are sent again because the connection has ended come back here.
             if connected.as_ref().is_ok_and(|link| !link.is_usable(CoarseInstant::now())) {
                 connected = self.connect(slot, Instant::now(), Deadline::NEVER);
             }
@@ -592,7 +599,7 @@ impl EndpointLinks {
         }
     }
 
-    /// From now on calls to this endpoint that find no connection use this one.
+    /// Lets calls to this endpoint that find no connection use the accepted connection from now on.
     fn add_accepted(&self, link: &Arc<Link>) {
         let mut accepted = lock(&self.accepted);
         accepted.retain(|other| other.upgrade().is_some_and(|other| other.is_alive(CoarseInstant::now())));
@@ -603,17 +610,17 @@ impl EndpointLinks {
     }
 
     fn accepted_link(&self, now: CoarseInstant) -> Option<Arc<Link>> {
-        // The newest first: an older one may have lost its client without a word.
+        // The newest comes first: an older one may have lost its client without notice.
         lock(&self.accepted).iter().rev().filter_map(Weak::upgrade).find(|link| link.is_usable(now))
     }
 
-    /// A connection of other threads.
+    /// Returns a connection of any slot.
     #[cold]
     fn any_link(&self) -> Option<Arc<Link>> {
         self.links().into_iter().find(|link| link.is_usable(CoarseInstant::now()))
     }
 
-    /// Lets the threads of a slot use a connection of others from now on.
+    /// Lets the threads of a slot use a connection of another slot from now on.
     #[cold]
     fn share(&self, slot: &Mutex<Slot>, link: Arc<Link>) -> Arc<Link> {
         let mut slot = lock(slot);
@@ -644,7 +651,7 @@ impl EndpointLinks {
             return Ok(link);
         }
         let deadline = deadline.at_most(now, config.connect_timeout);
-        // Not under the lock: threads that share the slot must not wait longer than their own deadlines.
+        // Not under the lock: threads that share the slot must not wait past their own deadlines.
         let place = match self.common.place() {
             Some(place) => place,
             None => match self.any_link() {
@@ -676,7 +683,7 @@ impl EndpointLinks {
                 }
                 slot.link = Some(link.clone());
                 drop(slot);
-                self.announce(&link); // again, for whoever began to listen meanwhile
+                self.announce(&link); // again, because the ORB may have begun to listen meanwhile
                 self.common.idle_reaper.connected();
                 Ok(link)
             }
@@ -684,7 +691,7 @@ impl EndpointLinks {
     }
 }
 
-/// The process, or the system, has as many files open as it may.
+/// True when the process or the system has as many files open as it may.
 fn is_short_of_descriptors(e: &io::Error) -> bool {
     matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE))
 }

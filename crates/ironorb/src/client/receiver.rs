@@ -1,15 +1,15 @@
-//! The thread that receives for calls that nobody waits for, and everything else that is to happen without a
-//! caller: deadlines of such calls, their callbacks, the rest of requests that a socket did not take at once.
+//! The thread that receives for calls without a waiting caller. It also handles the deadlines of such calls,
+//! their callbacks, and the rest of requests that a socket did not take at once.
 //!
-//! Started when the first asynchronous call begins, one for an ORB; a program that makes none has none. It waits
-//! in an `epoll` for those connections only that have such calls and on which no thread receives, and comes by at
-//! others, where a caller may still come back, as long as there are any. It never connects, never resolves a name and
-//! never waits for a socket to take bytes: `background_pool` do.
+//! An ORB starts the thread with its first asynchronous call; an ORB without such calls has no such thread.
+//! The thread waits in `epoll` only for connections that have such calls and on which no thread receives. It
+//! checks other connections with such calls at intervals, because their callers may still return. It never
+//! connects, never resolves a name and never waits for a socket to take bytes: the background pool does.
 //!
-//! One thread for all connections and not one for each: a client that talks to a thousand servers has a thousand
-//! connections, and what the thread does for an answer - a receive, a look into a table, a wake - is less than
-//! what a switch between threads costs; a program that wants more takes a second ORB. What it does more than a
-//! thread in a blocking receive is one system call per batch of answers.
+//! One thread serves all connections. A client of a thousand servers has a thousand connections, and the work
+//! for one answer - a receive, a table look-up, a wake - costs less than a switch between threads. A program
+//! that needs more throughput can use a second ORB. Compared with a thread in a blocking receive, the
+//! receiver makes one more system call for each batch of answers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -29,16 +29,16 @@ use super::link::Link;
 use crate::sync::lock;
 use crate::waiting::{self, Pace};
 
-/// What the receiver thread and those who give it work share.
+/// The state that the receiver thread shares with the threads that give it work.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     waits: OnceLock<Waits>,
-    /// How the thread waits.
+    /// How the thread waits: whether it polls before it sleeps.
     waiting: waiting::Waits,
     state: Mutex<State>,
 }
 
-/// What the thread waits on.
+/// The file descriptors on which the thread waits.
 #[derive(Debug)]
 struct Waits {
     epoll: OwnedFd,
@@ -49,53 +49,53 @@ struct Waits {
 #[derive(Debug, Default)]
 struct State {
     thread: Option<ThreadId>,
-    /// The thread waits, or is about to, and must be woken to see what is put here.
+    /// True while the thread waits or is about to. It must then be woken to see new work.
     is_waiting: bool,
-    /// Until when.
+    /// The time at which the wait ends.
     wakes_at: Option<Instant>,
     is_stopping: bool,
     work: Vec<Work>,
     timers: BTreeMap<TimerKey, Weak<AsyncCall>>,
     links: HashMap<u64, Weak<Link>>,
     next_number: u64,
-    /// Connections that may have something to send then.
+    /// Connections to flush, by the time at which a batch is due.
     flushes: BTreeMap<TimerKey, Weak<Link>>,
-    /// Connections to look at.
+    /// Connections to check.
     listed: Vec<Weak<dyn ReceiverCheck>>,
-    /// When; `None` when there has been nothing to look at for a while.
+    /// When the next check is; `None` when checks have found nothing for a while.
     look_at: Option<Instant>,
-    /// Looks that have found nothing since one did.
+    /// Checks in a row that have found nothing.
     vain_looks: u32,
 }
 
-/// A connection at which the receiver comes by.
+/// A connection that the receiver checks at intervals.
 pub(crate) trait ReceiverCheck: Send + Sync + std::fmt::Debug {
-    /// Never waits.
+    /// Checks the connection. Never blocks.
     fn on_receiver_check(&self);
 }
 
-/// When a call's deadline is, and a number that makes it the only one.
+/// The deadline of a call, and a number that makes the key unique.
 pub(crate) type TimerKey = (Instant, u64);
 
 enum Work {
-    /// An answer, or what came instead.
+    /// An answer to a call, or the end of its connection.
     Deliver(Delivery),
     /// A callback.
     Run(Box<dyn FnOnce() + Send>),
-    /// Something is there that no socket shows.
+    /// A connection has input that the socket's readiness does not show.
     Look(Weak<Link>),
 }
 
-/// What has become of a call on its connection.
+/// A call and its new state on the connection.
 pub(crate) type Delivery = (Arc<AsyncCall>, CallState);
 
 const WAKE: u64 = u64::MAX;
 
-/// How soon the thread looks at a connection whose calls nobody has asked for: so long a request may be held back, and
-/// a reply lie unseen, while nobody waits for it.
+/// How soon the thread checks a connection on which no caller has asked for a reply. At most so long a
+/// request is held back, and a reply lies unread, while no thread waits for it.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// Looks in vain before the thread looks no more. To wake it for the first again costs about as much as these.
+/// The thread stops checking after this many checks in vain. To wake it for the next one costs about as much.
 const VAIN_LOOKS_MAX: u32 = 4;
 
 impl Receiver {
@@ -103,7 +103,7 @@ impl Receiver {
         Arc::new(Receiver { waits: OnceLock::new(), waiting, state: Mutex::default() })
     }
 
-    /// Sees to it that the thread runs.
+    /// Starts the thread unless it runs.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut state = lock(&self.state);
         if state.thread.is_some() {
@@ -119,19 +119,19 @@ impl Receiver {
         Ok(())
     }
 
-    /// The thread ends when it has done what is waiting; nobody waits for that.
+    /// Ends the thread after the work that is queued. Does not wait for the end.
     pub(crate) fn stop(&self) {
         let mut state = lock(&self.state);
         state.is_stopping = true;
         self.wake(&mut state);
     }
 
-    /// True on the receiver's thread, which must not wait for an answer that it would have to receive.
+    /// True on the receiver's thread, which must not wait for an answer that it would have to receive itself.
     pub(crate) fn is_current_thread(&self) -> bool {
         lock(&self.state).thread == Some(std::thread::current().id())
     }
 
-    /// Lets the thread pass on answers that another thread has received.
+    /// Lets the thread deliver answers that another thread has received.
     #[cold]
     pub(super) fn deliver(self: &Arc<Self>, deliveries: Vec<Delivery>) {
         self.put(deliveries.into_iter().map(Work::Deliver));
@@ -142,11 +142,11 @@ impl Receiver {
         self.put(std::iter::once(Work::Run(callback)));
     }
 
-    /// Looks at a connection once more, after others have had their turn.
+    /// Handles a connection once more, after the other connections have had their turn.
     #[cold]
     pub(super) fn look_again(&self, link: &Weak<Link>) {
         let mut state = lock(&self.state);
-        // By this thread it cannot be done: it has the connection.
+        // The current thread cannot do it, because it holds the connection's lock.
         state.work.push(Work::Look(link.clone()));
         self.wake(&mut state);
     }
@@ -158,13 +158,13 @@ impl Receiver {
         let is_running = state.thread.is_some();
         drop(state);
         if !is_running && self.start().is_err() {
-            // The system has no thread for us: late is better than never, and here is better than that.
+            // The system refuses a thread, so the current thread does the work: late is better than never.
             let work = std::mem::take(&mut lock(&self.state).work);
             work.into_iter().for_each(Work::carry_out);
         }
     }
 
-    /// Lets the call end at its deadline.
+    /// Ends the call at its deadline.
     pub(super) fn set_timer(&self, at: Instant, call: &Arc<AsyncCall>) -> TimerKey {
         let mut state = lock(&self.state);
         let key = (at, state.number());
@@ -175,7 +175,7 @@ impl Receiver {
         key
     }
 
-    /// Lets a connection send what waits then, if it still does.
+    /// Lets a connection flush its batch at `at`, if the batch still waits then.
     #[cold]
     pub(super) fn flush_at(&self, at: Instant, link: &Weak<Link>) {
         let mut state = lock(&self.state);
@@ -190,12 +190,13 @@ impl Receiver {
         lock(&self.state).timers.remove(&key);
     }
 
-    /// A number for a connection.
+    /// Returns a number for a connection.
     pub(super) fn link_number(&self) -> u64 {
         lock(&self.state).number()
     }
 
-    /// Waits for a connection's socket from now on. Level-triggered: what is not taken is told again.
+    /// Watches a connection's socket from now on. The watch is level-triggered: bytes that are not taken are
+    /// reported again.
     pub(super) fn watch(
         &self,
         number: u64,
@@ -208,25 +209,25 @@ impl Receiver {
         Ok(epoll::add(&waits.epoll, socket, EventData::new_u64(number), flags)?)
     }
 
-    /// Waits for something else of a connection that it waits for.
+    /// Changes the events for which a watched socket is watched.
     pub(super) fn watch_for(&self, number: u64, socket: impl AsFd, flags: EventFlags) -> io::Result<()> {
         let Some(waits) = self.waits.get() else { return Err(io::ErrorKind::NotConnected.into()) };
         Ok(epoll::modify(&waits.epoll, socket, EventData::new_u64(number), flags)?)
     }
 
-    /// Waits for it no more.
+    /// Ends the watch on a socket.
     pub(super) fn unwatch(&self, socket: impl AsFd) {
         if let Some(waits) = self.waits.get() {
             let _ = epoll::delete(&waits.epoll, socket);
         }
     }
 
-    /// The connection is gone.
+    /// Forgets a connection that has been dropped.
     pub(super) fn forget_link(&self, number: u64) {
         lock(&self.state).links.remove(&number);
     }
 
-    /// Looks at a connection within [`LOOK_EVERY`].
+    /// Checks a connection within [`LOOK_EVERY`].
     pub(crate) fn look_soon(&self, connection: &Weak<dyn ReceiverCheck>) {
         let mut state = lock(&self.state);
         state.listed.push(connection.clone());
@@ -269,7 +270,7 @@ impl Receiver {
                 state.wakes_at = timer_at.into_iter().chain(flush_at).chain(state.look_at).min();
                 state.wakes_at.map(|at| timespec(at.saturating_duration_since(Instant::now())))
             } else {
-                // The sockets get their turn in any case: callbacks may go on giving work for ever.
+                // The sockets get their turn in any case, because callbacks may queue work without end.
                 Some(Timespec::default())
             };
             drop(state);
@@ -299,11 +300,11 @@ impl Receiver {
 }
 
 impl Receiver {
-    /// Waits for sockets, at most so long.
+    /// Waits for sockets until the timeout has passed.
     fn wait(&self, waits: &Waits, events: &mut Vec<Event>, timeout: Option<&Timespec>) {
         let mut poll = |timeout| {
             events.clear();
-            // Interrupted is as good as nothing.
+            // An interrupted wait counts as one without events.
             epoll::wait(&waits.epoll, spare_capacity(events), timeout).is_ok_and(|count| count > 0)
         };
         let left = timeout.map(|left| Duration::try_from(*left).unwrap_or_default());
@@ -311,7 +312,7 @@ impl Receiver {
             && let Some(mut spin) = self.waiting.begin(Pace::SystemCall, left)
         {
             let now = Timespec::default();
-            // In vain it returns as well: time has passed, and the next wait sleeps.
+            // Returns also after polling in vain: time has passed, and the next wait sleeps.
             while !poll(Some(&now)) && spin.goes_on() {}
             return;
         }
@@ -388,7 +389,8 @@ impl std::fmt::Debug for Work {
     }
 }
 
-/// What a program's callback or waker does must not end the thread; the panic has been told on standard error.
+/// Runs a callback or a waker of the program. A panic must not end the thread; the panic hook has reported
+/// it.
 fn contained(run: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(run));
 }

@@ -1,8 +1,8 @@
-//! Names of machines to their addresses, within a deadline.
+//! Resolves host names to addresses within a deadline.
 //!
-//! The system's resolver takes as long as it takes and cannot be interrupted, so a thread of its own asks it; callers
-//! wait for the answer as long as they can. What it says is kept for a short while: a client that calls a
-//! thousand objects of one server asks once.
+//! The system's resolver takes any time and cannot be interrupted. So a thread of a pool calls it, and
+//! callers wait for the result until their deadlines. A result is kept for 30 s: a client that calls a
+//! thousand objects of one server resolves the name once.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ use super::background_pool::BackgroundPool;
 use crate::deadline::Deadline;
 use crate::sync::lock;
 
-/// Asks the system for addresses, and remembers them.
+/// Asks the system for addresses, and caches them.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     background_pool: Arc<BackgroundPool>,
@@ -24,19 +24,19 @@ pub(crate) struct Resolver {
 
 #[derive(Debug)]
 enum Name {
-    /// A thread is asking.
+    /// A thread is resolving the name.
     Asked,
-    /// With port 0, in the system's order of preference.
+    /// The addresses with port 0, in the system's order of preference, and when they came.
     Known(Vec<SocketAddr>, Instant),
-    /// Told to those who wait, then forgotten.
+    /// The failure. The callers that wait take it; then the entry is removed.
     Unknown(io::ErrorKind, String),
 }
 
-/// How long an answer counts.
+/// How long an answer stays valid.
 const KEEP: Duration = Duration::from_secs(30);
-/// More names than this are not remembered.
+/// The most names in the cache.
 const NAMES_MAX: usize = 1024;
-/// Threads that ask, for names whose servers do not answer must not keep others waiting.
+/// The most threads that resolve. A name server that does not answer must not keep other names waiting.
 const THREADS_MAX: usize = 8;
 
 impl Resolver {
@@ -48,7 +48,7 @@ impl Resolver {
         })
     }
 
-    /// The addresses of a machine, never none. Blocks until the deadline at most.
+    /// Returns the addresses of a host, at least one. Blocks until the deadline at most.
     pub(crate) fn resolve(
         self: &Arc<Self>,
         host: &str,
@@ -114,7 +114,8 @@ impl Resolver {
         self.answered.notify_all();
     }
 
-    /// The addresses of a machine have led nowhere: the next to ask for them asks the system.
+    /// Drops the addresses of a host after no connection to them succeeded. The next caller asks the system
+    /// again.
     pub(crate) fn forget(&self, host: &str) {
         let mut names = lock(&self.names);
         if matches!(names.get(host), Some(Name::Known(..))) {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_does_not_come_does_not_keep_anybody() {
+    fn a_missing_answer_delays_no_caller_past_its_deadline() {
         static HOLD: Mutex<()> = Mutex::new(());
         fn ask(_: &str) -> io::Result<Vec<SocketAddr>> {
             drop(lock(&HOLD));

@@ -1,4 +1,5 @@
-//! Arguments that can be sent again when the caller's own are gone. Never touches a connection.
+//! Copies of arguments that can be sent again after the caller's own are gone. Nothing here touches a
+//! connection.
 
 use std::sync::Arc;
 
@@ -12,12 +13,12 @@ use crate::invoke::Arguments;
 #[derive(Clone)]
 pub(super) enum RetryBody {
     Written(RetryArguments),
-    /// Another's, as it came.
+    /// The body of a request that is passed on, as it came.
     Raw(Arc<ReceivedRequest>),
 }
 
 impl RetryBody {
-    /// What it is in.
+    /// The encoding of the body.
     pub(super) fn encoding(&self) -> Encoding {
         match self {
             RetryBody::Written(arguments) => arguments.encoding,
@@ -26,23 +27,24 @@ impl RetryBody {
     }
 }
 
-/// The same as it goes into a message.
+/// A body in the form in which it is written into a message.
 pub(super) enum BodySource<'a> {
     Written(Arguments<'a>),
     Raw(&'a ReceivedRequest),
 }
 
-/// Arguments as they were written when the call began, for they may be gone when the request must be sent again.
+/// Arguments in the form in which they were written at the beginning of the call. The caller's own may be
+/// gone when the request must be sent again.
 ///
-/// The bytes of a body depend on the code set and on where in the message it begins: at a multiple of 8 in GIOP
-/// 1.2, at any multiple of 4 before. So before 1.2 they are written for both. Worst case of memory: the body, in
-/// old versions twice, until the reply has come.
+/// The bytes of a body depend on the code set and on where in the message the body begins: at a multiple of 8
+/// in GIOP 1.2, at any multiple of 4 before. So before 1.2 they are written for both. Worst case of memory:
+/// the body, twice before GIOP 1.2, until the reply has come.
 #[derive(Clone)]
 pub(super) struct RetryArguments {
     pub(super) encoding: Encoding,
-    /// As they are after a multiple of 8.
+    /// The bytes for a body that begins at a multiple of 8.
     at_8: Vec<u8>,
-    /// As they are after a multiple of 8 and 4 bytes more; before GIOP 1.2 only.
+    /// The bytes for a body that begins 4 bytes behind a multiple of 8; empty from GIOP 1.2 on.
     at_4: Vec<u8>,
 }
 
@@ -58,7 +60,8 @@ impl RetryArguments {
         Ok(RetryArguments { encoding, at_8, at_4 })
     }
 
-    /// Writes the body. False, and nothing is written, if its bytes cannot be the same there.
+    /// Writes the body. Returns false and writes nothing if the bytes would differ at this position or in
+    /// this encoding.
     pub(super) fn write(&self, w: &mut Writer<'_>) -> bool {
         let to = w.encoding();
         let at_4 = w.position() % 8 == 4;
@@ -66,7 +69,7 @@ impl RetryArguments {
         // Wide characters differ between versions; 1.0 has none.
         let version_fits = to.version == self.encoding.version || self.encoding.version == Version::V1_0;
         let body = if at_4 { self.at_4.get(4..).unwrap_or_default() } else { &self.at_8 };
-        // Whatever the strings in it are, they are the same in every code set if no byte is beyond ASCII.
+        // Strings of ASCII bytes alone are the same in every code set.
         let char_set_fits = to.char_set == self.encoding.char_set || body.is_ascii();
         let wide_fits = to.wide_set == self.encoding.wide_set || self.encoding.wide_set.is_none();
         let fits = place_fits && version_fits && char_set_fits && wide_fits;
@@ -77,7 +80,7 @@ impl RetryArguments {
     }
 }
 
-/// What a request will be written in on a connection that is not there yet, if it is the first of its sort.
+/// The encoding of the first request on a connection that has not been made yet.
 pub(super) fn expected_encoding(target: &RequestTarget) -> Encoding {
     let code_sets = match target.code_sets() {
         Some(code_sets) if target.version() > Version::V1_0 => code_sets,
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_written_otherwise_is_not_sent() {
+    fn a_body_whose_bytes_would_differ_is_not_sent() {
         let plain = kept(Version::V1_2, NONE, "text");
         assert!(body_of(&plain, Version::V1_2, NATIVE, 24).is_some(), "the same in every code set");
         assert!(body_of(&plain, Version::V1_2, NATIVE, 28).is_none(), "1.2 bodies begin at multiples of 8");

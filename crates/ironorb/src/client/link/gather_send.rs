@@ -47,7 +47,7 @@ impl Link {
         Ok(Queued { state, call, ends_at })
     }
 
-    /// Sends such a request at once, if no other thread uses the connection and the socket takes all of it.
+    /// Sends a gather write at once, if no other thread uses the connection and the socket takes all of it.
     /// On an error [`send_gather`](Self::send_gather) is to send the rest.
     #[inline(never)]
     pub(super) fn send_gather_if_idle<C>(
