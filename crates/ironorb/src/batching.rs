@@ -1,5 +1,6 @@
-//! The short way of a oneway that only joins others that wait, and flushing. Whatever is out of the ordinary - no connection
-//! yet, interceptors, a connection that has ended - goes the way of all calls, the [`RemoteCall`](crate::remote_call::RemoteCall).
+//! The short path of a oneway that only joins a batch, and flushing. Anything unusual - no connection yet,
+//! interceptors, a connection that has ended - takes the general path, the
+//! [`RemoteCall`](crate::remote_call::RemoteCall).
 
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 use crate::route::Route;
 
-/// Adds a oneway to others that wait on the connection of this thread. `None` when it must go the long way.
+/// Adds a oneway to the batch on the connection of this thread. `None` when it must take the general path.
 #[inline]
 pub(crate) fn add(
     object: &ObjectRef,
@@ -40,14 +41,14 @@ pub(crate) fn add(
     }
 }
 
-/// Until when a call that has to send may wait; `None` when it may not.
+/// Until when a call that has to send may wait; `None` when it may not wait.
 #[cold]
 fn deadline(object: &ObjectRef, now: Instant) -> Option<Deadline> {
     let may_wait = object.sync_scope() != SyncScope::None;
     may_wait.then(|| Deadline::for_call(now, object.timeout(), || object.core().call_timeout()))
 }
 
-/// One that has not left goes the long way, over another connection.
+/// Decides after a failure. A request that has not left takes the general path, over another connection.
 #[cold]
 fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
     match (failure, RemoteCallState::new(0, 0, false).on_failure(failure)) {
@@ -57,20 +58,20 @@ fn failed(failure: CallFailure) -> Option<Result<(), SystemException>> {
     }
 }
 
-/// Sends what waits on any connection.
+/// Sends the pending requests of all connections.
 pub(crate) fn flush_all(core: &OrbCore) -> Result<(), SystemException> {
     let now = Instant::now();
     let deadline = Deadline::for_call(now, None, || core.call_timeout());
     core.connector.flush(deadline).map_err(not_flushed)
 }
 
-/// Sends what waits on the connections to an object's servers.
+/// Sends the pending requests on the connections to an object's servers.
 pub(crate) fn flush(object: &ObjectRef) -> Result<(), SystemException> {
     let now = Instant::now();
     let deadline = Deadline::for_call(now, object.timeout(), || object.core().call_timeout());
     let route = object.routes().current(object)?;
     let Route::Remote(targets) = route.route() else { return Ok(()) };
-    // Each, whatever becomes of the others.
+    // Flushes each target, whether or not a flush before it has failed.
     let flushed: Vec<_> = targets.as_slice().iter().map(|target| target.links.flush(deadline)).collect();
     flushed.into_iter().collect::<Result<(), _>>().map_err(not_flushed)
 }

@@ -1,7 +1,9 @@
-//! Which requests of one client nobody waits for any more, and who wants to know (CORBA 3.3 part 2, 9.4.6).
+//! The requests of one client that it has cancelled, and the callbacks that run then (CORBA 3.3 part 2,
+//! 9.4.6).
 //!
-//! Only answers that come later can ask, and only those that do are known here. Runs no code of a program's: what is to be
-//! called is given to the driver, which must hold no lock then.
+//! Only servants that reply later can ask, and only requests about which they ask have an entry here. Nothing
+//! here runs code of a program: callbacks are returned to the driver, which must hold no lock when it runs
+//! them.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -12,10 +14,10 @@ use ironorb_giop::message::RequestId;
 
 use crate::sync::lock;
 
-/// Is called when nobody waits any more.
+/// Runs when the client no longer waits.
 pub(crate) type OnCancel = Box<dyn FnOnce() + Send>;
 
-/// Of all requests of one connection.
+/// The cancellations of one connection's requests.
 #[derive(Default)]
 pub(crate) struct Cancellations {
     table: Mutex<Table>,
@@ -23,40 +25,42 @@ pub(crate) struct Cancellations {
 
 #[derive(Default)]
 struct Table {
-    /// The client is gone.
+    /// The client has gone.
     is_over: bool,
     watched: HashMap<RequestId, Entry>,
-    /// Cancelled while in progress, before anybody asked.
+    /// Requests that were cancelled while in progress, before the servant asked.
     unclaimed: VecDeque<RequestId>,
     next_number: u64,
 }
 
 struct Entry {
-    /// Tells it from another request with the same id, which only a client at fault sends meanwhile.
+    /// Separates the request from a second one with the same id, which only a faulty client sends.
     number: u64,
     then: Option<OnCancel>,
 }
 
-/// What has become of a client's word that it no longer waits.
+/// The result of a client's CancelRequest.
 pub(crate) enum Cancelled {
-    /// Nothing: the request has been answered, or will be all the same.
+    /// No effect: the request has been answered, or will be answered nevertheless.
     Ignored,
-    /// Kept until somebody asks. Requests that come are to be told to [`Cancellations::begins`].
+    /// Recorded until the servant asks. New requests must be passed to [`Cancellations::begins`].
     Recorded,
-    /// To be called.
+    /// The callback to run.
     Notify(OnCancel),
 }
 
-/// Cancelled requests of a connection that are remembered until somebody asks; of more the oldest are answered all the same.
+/// The most cancelled requests of a connection that are recorded before a servant asks. Beyond that the
+/// oldest are answered nevertheless.
 const UNCLAIMED_MAX: usize = 256;
 
 impl Cancellations {
-    /// The client no longer waits for this. `is_in_progress` is false where no request is, so that nobody can ask later.
+    /// Records that the client no longer waits for a request. `is_in_progress` is false when no request is in
+    /// progress, so that no servant can ask later.
     pub(crate) fn cancel(&self, id: RequestId, is_in_progress: bool) -> Cancelled {
         let mut table = lock(&self.table);
         match table.watched.remove(&id) {
             Some(Entry { then: Some(then), .. }) => Cancelled::Notify(then),
-            Some(Entry { then: None, .. }) => Cancelled::Ignored, // who polls sees it
+            Some(Entry { then: None, .. }) => Cancelled::Ignored, // a servant that polls sees it
             None if is_in_progress => {
                 if !table.unclaimed.contains(&id) {
                     if table.unclaimed.len() >= UNCLAIMED_MAX {
@@ -70,20 +74,20 @@ impl Cancellations {
         }
     }
 
-    /// Another request with this id has come: what was said of it before was about one that is over. False when nothing
-    /// is kept any more.
+    /// Forgets a recorded cancellation when a new request with its id has come: it was for an earlier
+    /// request. False when nothing is recorded any more.
     pub(crate) fn begins(&self, id: Option<RequestId>) -> bool {
         let mut table = lock(&self.table);
         table.unclaimed.retain(|other| Some(*other) != id);
         !table.unclaimed.is_empty()
     }
 
-    /// Nothing is in progress.
+    /// Forgets all recorded cancellations, because no request is in progress.
     pub(crate) fn forget_unclaimed(&self) {
         lock(&self.table).unclaimed.clear();
     }
 
-    /// The client is gone: gives all that are to be called.
+    /// Records that the client has gone, and returns all callbacks that are to run.
     pub(crate) fn end(&self) -> Vec<OnCancel> {
         let mut table = lock(&self.table);
         table.is_over = true;
@@ -91,7 +95,7 @@ impl Cancellations {
         std::mem::take(&mut table.watched).into_values().filter_map(|entry| entry.then).collect()
     }
 
-    /// Whether the client is gone.
+    /// Whether the client has gone.
     pub(crate) fn is_over(&self) -> bool {
         lock(&self.table).is_over
     }
@@ -124,7 +128,7 @@ impl Table {
     }
 }
 
-/// One request's part in it. Is to be [ended](Watch::end) with the request.
+/// The cancellation state of one request. It must be [ended](Watch::end) with the request.
 #[derive(Default)]
 pub(crate) struct Watch(Cell<State>);
 
@@ -134,12 +138,12 @@ enum State {
     Unasked,
     Watched(RequestId, u64),
     Cancelled,
-    /// It has been answered, or its client is at fault: nothing more is heard of it.
+    /// The request has been answered, or its client is faulty: no cancellation follows.
     Done,
 }
 
 impl Watch {
-    /// Whether nobody waits for this request.
+    /// Whether the client no longer waits for the request.
     pub(crate) fn is_cancelled(&self, all: &Cancellations, id: RequestId) -> bool {
         let state = match self.0.get() {
             State::Unasked => all.watch(id),
@@ -150,7 +154,8 @@ impl Watch {
         state == State::Cancelled
     }
 
-    /// Has `then` called when nobody waits any more: now if that is so already. One that was given before is not.
+    /// Calls `then` when the client no longer waits, at once if that is so already. Replaces a callback that
+    /// was set before.
     pub(crate) fn on_cancel(&self, all: &Cancellations, id: RequestId, then: OnCancel) {
         if self.is_cancelled(all, id) {
             return then();
@@ -170,7 +175,7 @@ impl Watch {
         }
     }
 
-    /// The request is answered, or will not be. True if somebody has asked, and nobody waits.
+    /// Ends the request, answered or not. True if the servant has asked and the client no longer waits.
     #[inline]
     pub(crate) fn end(&self, all: &Cancellations) -> bool {
         match self.0.get() {
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_is_told_once_and_knows() {
+    fn a_servant_that_asks_is_notified_once() {
         let (all, watch, told) = (Cancellations::default(), Watch::default(), Arc::default());
         watch.on_cancel(&all, ID, counting(&told));
         assert!(!watch.is_cancelled(&all, ID));
@@ -228,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_anybody_asked_is_kept_for_its_request_alone() {
+    fn an_early_cancellation_is_recorded_for_its_request_alone() {
         let (all, told) = (Cancellations::default(), Arc::default());
         assert!(matches!(all.cancel(ID, true), Cancelled::Recorded));
         let watch = Watch::default();
         watch.on_cancel(&all, ID, counting(&told));
         assert!(watch.end(&all));
         assert_eq!(told.load(Ordering::Relaxed), 1);
-        // It has been answered before anybody asked, and another comes with its id.
+        // The request was answered before the servant asked, and a new one comes with its id.
         assert!(matches!(all.cancel(ID, true), Cancelled::Recorded));
         assert!(all.begins(Some(RequestId(8))) && !all.begins(Some(ID)));
         assert!(!Watch::default().is_cancelled(&all, ID));
@@ -244,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_leaves_nothing() {
+    fn an_answered_request_leaves_no_entry() {
         let (all, told) = (Cancellations::default(), Arc::default());
         let watch = Watch::default();
         watch.on_cancel(&all, ID, counting(&told));
         assert!(!watch.end(&all));
         assert_eq!(Arc::strong_count(&told), 1);
         assert!(matches!(all.cancel(ID, false), Cancelled::Ignored));
-        // Two requests with one id, which only a client at fault sends: the second is never told.
+        // Two requests with one id, which only a faulty client sends: the second is never notified.
         let (first, second) = (Watch::default(), Watch::default());
         first.on_cancel(&all, ID, counting(&told));
         second.on_cancel(&all, ID, counting(&told));
@@ -260,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn with_the_client_all_are_told_and_later_ones_know() {
+    fn when_the_client_goes_all_requests_are_notified() {
         let (all, told) = (Cancellations::default(), Arc::default());
         let watches: Vec<_> = (0..5).map(|_| Watch::default()).collect();
         for (id, watch) in (0..).zip(&watches) {
@@ -273,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_cancels_without_end_is_remembered_in_part() {
+    fn recorded_cancellations_are_bounded() {
         let all = Cancellations::default();
         for id in 0..100_000 {
             assert!(matches!(all.cancel(RequestId(id), true), Cancelled::Recorded));

@@ -1,5 +1,5 @@
-//! The time that the system has noted at its last tick: behind by some milliseconds at most, and asked for by a few
-//! loads, where the true time costs as much as a tenth of a call. For what need not be exact.
+//! The time of the system's last tick. It is a few milliseconds behind at most. Reading it takes a few loads,
+//! where the exact time costs up to a tenth of a call. For uses that need no exact time.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) struct CoarseInstant(pub(crate) u64);
 
 impl CoarseInstant {
-    /// The last tick.
+    /// Returns the time of the last tick.
     #[inline(always)] // a step of every call
     pub(crate) fn now() -> CoarseInstant {
         let time = clock_gettime(ClockId::MonotonicCoarse);
-        // Neither is ever negative, and 64 bits are enough for 500 years.
+        // Neither part is ever negative, and 64 bits suffice for 500 years.
         CoarseInstant((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
     }
 
-    /// How long after an earlier moment.
+    /// The time since an earlier moment.
     #[inline]
     pub(crate) fn since(self, earlier: CoarseInstant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

@@ -1,7 +1,7 @@
-//! Values to octets and back, outside of calls (CORBA 3.3 part 1, 16.7): for service contexts, tagged components,
-//! files.
+//! Converts values to octets and back, outside of calls (CORBA 3.3 part 1, 16.7): for service contexts,
+//! tagged components and files.
 //!
-//! Nothing here knows a connection; the environment only gives references that are read the ORB they belong to.
+//! Nothing here uses a connection. The environment only gives the ORB to references that are read.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::{Any, Orb, TypeCode};
 
 /// Makes an encapsulation of a value and reads one (`IOP::Codec` with `ENCODING_CDR_ENCAPS`).
 ///
-/// Strings are UTF-8 and wide strings UTF-16 unless [`with_code_sets`](Self::with_code_sets) says otherwise: an
-/// encapsulation does not tell, so both sides must agree.
+/// Strings are UTF-8 and wide strings UTF-16 unless [`with_code_sets`](Self::with_code_sets) says otherwise.
+/// An encapsulation does not name its code sets, so both sides must agree on them.
 #[derive(Clone)]
 pub struct Codec {
     orb: Arc<OrbCore>,
@@ -24,36 +24,36 @@ pub struct Codec {
 
 /// `CodecFactory`: any ORB makes codecs.
 impl Orb {
-    /// A codec that writes as this GIOP version does (`create_codec`).
+    /// Makes a codec that writes in this GIOP version (`create_codec`).
     pub fn create_codec(&self, version: Version) -> Codec {
         Codec { orb: self.core().clone(), encoding: Encoding { version, ..Encoding::NATIVE } }
     }
 }
 
 impl Codec {
-    /// The same codec with other code sets (`create_codec_with_codesets`). Without one for wide characters these
-    /// cannot be written.
+    /// Returns the codec with other code sets (`create_codec_with_codesets`). Without a code set for wide
+    /// characters, these cannot be written.
     pub fn with_code_sets(mut self, char_set: CharSet, wide_set: Option<WideCharSet>) -> Codec {
         self.encoding = Encoding { char_set, wide_set, ..self.encoding };
         self
     }
 
-    /// A value and its type as octets (`encode`).
+    /// Writes a value and its type as octets (`encode`).
     pub fn encode(&self, value: &Any) -> Result<Vec<u8>, SystemException> {
         self.write(|w| w.put(value))
     }
 
-    /// What [`encode`](Self::encode) has made. Takes the byte order from the octets.
+    /// Reads what [`encode`](Self::encode) has written. The octets carry the byte order.
     pub fn decode(&self, bytes: &[u8]) -> Result<Any, SystemException> {
         self.read(bytes, |r| r.get())
     }
 
-    /// A value without its type as octets (`encode_value`).
+    /// Writes a value without its type as octets (`encode_value`).
     pub fn encode_value(&self, value: &Any) -> Result<Vec<u8>, SystemException> {
         self.write(|w| value.write_value(w))
     }
 
-    /// What [`encode_value`](Self::encode_value) has made of a value of this type.
+    /// Reads what [`encode_value`](Self::encode_value) has written of a value of this type.
     pub fn decode_value(&self, bytes: &[u8], type_code: &TypeCode) -> Result<Any, SystemException> {
         self.read(bytes, |r| Any::read_value(type_code.clone(), r))
     }

@@ -1,15 +1,15 @@
 //! Contexts: properties that travel beside the arguments of operations with a `context` clause (CORBA 3.3 part 1,
 //! 7.12.5 and 8.6; on the wire part 2, 9.4.2.2).
 //!
-//! Operations without the clause neither look nor pay.
+//! Operations without the clause pay nothing for contexts.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use ironorb_giop::{Malformed, Misuse, Reader, Writer};
 
-/// Named texts that a caller lets operations with a `context` clause see. The clause says which: a name, or the
-/// beginning of names followed by `*`.
+/// Named texts that a caller shows to operations with a `context` clause. The clause selects them by a name,
+/// or by the beginning of names followed by `*`.
 ///
 /// ```
 /// use ironorb::Context;
@@ -29,7 +29,7 @@ pub struct Context {
 thread_local! {
     /// What calls of this thread may send.
     static CURRENT: RefCell<Context> = const { RefCell::new(Context { properties: BTreeMap::new() }) };
-    /// What came with the request that this thread serves.
+    /// The context that came with the request that this thread serves.
     static RECEIVED: RefCell<Context> = const { RefCell::new(Context { properties: BTreeMap::new() }) };
 }
 
@@ -39,7 +39,7 @@ impl Context {
         Self::default()
     }
 
-    /// The same with one property more, or another value for it (`set_one_value`).
+    /// Returns the context with one property added or replaced (`set_one_value`).
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.properties.insert(name.into(), value.into());
         self
@@ -55,12 +55,12 @@ impl Context {
         self.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether there is no property.
+    /// True when there is no property.
     pub fn is_empty(&self) -> bool {
         self.properties.is_empty()
     }
 
-    /// The properties that a clause names (`get_values`).
+    /// Returns the properties that a clause names (`get_values`).
     pub fn matching(&self, patterns: &[&str]) -> Context {
         let is_named = |name: &str| {
             patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -72,25 +72,25 @@ impl Context {
         Context { properties: named.map(|(name, value)| (name.to_owned(), value.to_owned())).collect() }
     }
 
-    /// Runs `body` with this as the context of the thread's calls.
+    /// Runs `body` with this context as that of the thread's calls.
     pub fn enter<T>(&self, body: impl FnOnce() -> T) -> T {
         let _back = Exchanged::new(&CURRENT, self.clone());
         body()
     }
 
-    /// The context of the thread's calls; empty where none has been [entered](Context::enter).
+    /// The context of the thread's calls; empty outside of [`enter`](Context::enter).
     pub fn current() -> Context {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// In a servant: what came with the request. Empty when its operation has no `context` clause. A thread that a
-    /// servant starts has none.
+    /// In a servant, the context that came with the request. Empty when its operation has no `context`
+    /// clause, and on threads that the servant starts.
     pub fn received() -> Context {
         RECEIVED.with_borrow(Clone::clone)
     }
 }
 
-/// Puts a thread's context back where it was. For generated code.
+/// Restores a thread's context when it is dropped. For generated code.
 #[derive(Debug)]
 #[must_use]
 pub struct Exchanged {
@@ -110,7 +110,7 @@ impl Drop for Exchanged {
     }
 }
 
-/// Writes what a clause names: names and values in turn.
+/// Writes the properties that a clause names: names and values in turn.
 #[cold]
 pub fn put_context(patterns: &[&str], w: &mut Writer<'_>) -> Result<(), Misuse> {
     put_properties(&CURRENT.with_borrow(|current| current.matching(patterns)), w)
@@ -126,19 +126,19 @@ pub(crate) fn put_properties(context: &Context, w: &mut Writer<'_>) -> Result<()
     })
 }
 
-/// Reads what came, for the time of the upcall. Some clients leave the context out.
+/// Reads the context of a request, for the time of the upcall. Some clients leave the context out.
 #[cold]
 pub fn get_context(r: &mut Reader<'_>) -> Result<Exchanged, Malformed> {
     Ok(enter_received(read_properties(r)?))
 }
 
-/// Makes properties those that came, for the time of an upcall.
+/// Makes a context the received one, for the time of an upcall.
 #[cold]
 pub(crate) fn enter_received(context: Context) -> Exchanged {
     Exchanged::new(&RECEIVED, context)
 }
 
-/// Reads what came.
+/// Reads the properties of a context.
 #[cold]
 pub(crate) fn read_properties(r: &mut Reader<'_>) -> Result<Context, Malformed> {
     let texts: Vec<String> = if r.remaining() > 0 { r.get()? } else { Vec::new() };
@@ -150,7 +150,7 @@ pub(crate) fn read_properties(r: &mut Reader<'_>) -> Result<Context, Malformed> 
     Ok(Context { properties })
 }
 
-/// For an upcall in the same process.
+/// Passes the caller's context to an upcall in the same process.
 #[cold]
 pub fn pass_context(patterns: &[&str]) -> Exchanged {
     Exchanged::new(&RECEIVED, CURRENT.with_borrow(|current| current.matching(patterns)))

@@ -1,9 +1,10 @@
 //! How long a call may take.
 //!
-//! The nearest setting counts: this call ([`with_timeout`]), the reference
-//! ([`ObjectRef::with_timeout`](crate::ObjectRef::with_timeout)), the thread ([`set_thread_timeout`]), the ORB
-//! ([`Orb::set_policies`](crate::Orb::set_policies), [`OrbBuilder::call_timeout`](crate::OrbBuilder::call_timeout)).
-//! The last three are a policy among others, see [`InvocationPolicies`](crate::InvocationPolicies).
+//! The nearest setting applies: of this call ([`with_timeout`]), of the reference
+//! ([`ObjectRef::with_timeout`](crate::ObjectRef::with_timeout)), of the thread ([`set_thread_timeout`]), of
+//! the ORB ([`Orb::set_policies`](crate::Orb::set_policies),
+//! [`OrbBuilder::call_timeout`](crate::OrbBuilder::call_timeout)). The last three are policies; see
+//! [`InvocationPolicies`](crate::InvocationPolicies).
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -20,12 +21,12 @@ thread_local! {
     static CALL: Cell<TimeoutSetting> = const { Cell::new(None) };
 }
 
-/// Sets how long calls of this thread may take. `Some(None)` means for ever; `None` takes the setting back.
+/// Sets how long calls of this thread may take. `Some(None)` means without limit; `None` removes the setting.
 pub fn set_thread_timeout(timeout: Option<Option<Duration>>) {
     set_thread_policies(InvocationPolicies { roundtrip_timeout: timeout, ..thread_policies() });
 }
 
-/// Runs `body`, in which each call may take `timeout`; `None` means for ever.
+/// Runs `body`, in which each call may take `timeout`; `None` means without limit.
 pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T {
     struct Restore(TimeoutSetting);
     impl Drop for Restore {
@@ -38,7 +39,7 @@ pub fn with_timeout<T>(timeout: Option<Duration>, body: impl FnOnce() -> T) -> T
     body()
 }
 
-/// How long a call may take that begins now; `None` is for ever.
+/// How long a call that begins now may take; `None` is without limit.
 #[inline]
 pub(crate) fn call_timeout(
     object: TimeoutSetting,
@@ -53,7 +54,7 @@ fn nearest_timeout(object: TimeoutSetting) -> TimeoutSetting {
     CALL.get().or(object).or_else(|| thread_policies().roundtrip_timeout)
 }
 
-/// What a call knows of time while nothing has kept it: when it began, nearly, and how long it may take.
+/// The time of a call that has not waited yet: its approximate beginning, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallTime {
     pub(crate) begun: CoarseInstant,
@@ -61,7 +62,7 @@ pub(crate) struct CallTime {
 }
 
 impl CallTime {
-    /// The true time, and when the call gives up: for one that has been kept, or may be.
+    /// Returns the exact time and the deadline, for a call that has waited or may have to wait.
     #[cold]
     pub(crate) fn settle(self) -> (Instant, Deadline) {
         let now = Instant::now();
@@ -70,12 +71,12 @@ impl CallTime {
     }
 }
 
-/// The moment at which a call gives up; fixed once when it begins.
+/// The moment at which a call gives up. It is fixed when the call begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// None.
+    /// No deadline.
     pub(crate) const NEVER: Deadline = Deadline(None);
 
     /// The deadline of a call that begins now.
@@ -88,7 +89,7 @@ impl Deadline {
         Deadline(call_timeout(object, orb).and_then(|timeout| now.checked_add(timeout)))
     }
 
-    /// What is left; `Ok(None)` for ever, `Err` when it has passed.
+    /// The time that is left: `Ok(None)` without a deadline, `Err` when the deadline has passed.
     #[inline]
     pub(crate) fn remaining(self, now: Instant) -> Result<Option<Duration>, Passed> {
         match self.0 {
@@ -100,12 +101,12 @@ impl Deadline {
         }
     }
 
-    /// The moment; `None` never comes.
+    /// The moment of the deadline; `None` without one.
     pub(crate) fn at(self) -> Option<Instant> {
         self.0
     }
 
-    /// An even share of what is left, for the next of several attempts.
+    /// Returns a deadline with an even share of the time that is left, for the next of several attempts.
     pub(crate) fn share(self, now: Instant, attempts: usize) -> Deadline {
         match self.remaining(now) {
             Ok(Some(left)) => {
@@ -115,7 +116,7 @@ impl Deadline {
         }
     }
 
-    /// This deadline or `timeout` from now, whichever is sooner.
+    /// Returns the earlier of this deadline and `timeout` from now.
     pub(crate) fn at_most(self, now: Instant, timeout: Duration) -> Deadline {
         let other = now.checked_add(timeout);
         Deadline(match (self.0, other) {

@@ -1,4 +1,5 @@
-//! How addresses are written: what operators give and references show. What there is to listen at is in `net`.
+//! The notation of addresses, as operators give them and references show them. The kinds of endpoint are in
+//! `net`.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ impl fmt::Display for BadAddress {
     }
 }
 
-/// As a program's `main` shows it: the text.
+/// Shows the text alone, for a program's `main`.
 impl fmt::Debug for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -30,7 +31,7 @@ impl BadAddress {
     }
 }
 
-/// What stands behind `iiop://`, which may be left out, or behind omniORB's `giop:tcp:`.
+/// Returns what follows `iiop://`, which is optional, or omniORB's `giop:tcp:`.
 pub(crate) fn without_scheme(text: &str) -> Result<&str, &'static str> {
     match (text.split_once("://"), text.strip_prefix("giop:")) {
         (Some(("iiop", rest)), _) => Ok(rest),
@@ -42,7 +43,7 @@ pub(crate) fn without_scheme(text: &str) -> Result<&str, &'static str> {
     }
 }
 
-/// `host`, `host:port` or `[ipv6]:port`.
+/// Parses `host`, `host:port` or `[ipv6]:port`.
 pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<u16>), &'static str> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -62,7 +63,7 @@ pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<u16>), &'stati
         },
     };
     match port {
-        // With nothing behind the colon too, as in omniORB's `giop:tcp::`.
+        // The port may be empty after the colon too, as in omniORB's `giop:tcp::`.
         None | Some("") => Ok((host, None)),
         Some(port) => {
             port.parse().map(|port| (host, Some(port))).map_err(|_| "the port is a number from 0 to 65535")
@@ -70,7 +71,7 @@ pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<u16>), &'stati
     }
 }
 
-/// With brackets where they are needed.
+/// Writes `host:port`, with brackets around an IPv6 address.
 pub(crate) fn display_host_port(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }

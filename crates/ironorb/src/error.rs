@@ -1,4 +1,4 @@
-//! One error for all that this crate and generated code report.
+//! One error type for all that this crate and generated code report.
 
 use std::fmt;
 use std::io;
@@ -21,10 +21,11 @@ use crate::naming::{InvalidName, NamingError};
 use crate::orb::{BuildError, SettingError};
 use crate::poa::PoaError;
 
-/// Any error of this crate, of its protocol core and of generated code: what a program returns that does not tell them apart.
+/// Any error of this crate, of its protocol core and of generated code, for programs that do not need to
+/// distinguish them.
 ///
-/// Every call's error becomes one by `?`, those of operations with exceptions of their own too, and so does
-/// [`std::io::Error`]:
+/// Every call's error converts into it by `?`, including those of operations with exceptions of their own,
+/// and so does [`std::io::Error`]:
 ///
 /// ```no_run
 /// fn main() -> Result<(), ironorb::Error> {
@@ -36,26 +37,25 @@ use crate::poa::PoaError;
 /// }
 /// ```
 ///
-/// It is shown as the error that it is made of, and so is what that gives as its [`source`](std::error::Error::source).
-/// Its `Debug` text, which `main` shows, has the sources behind it.
+/// Its text and its [`source`](std::error::Error::source) are those of the error inside. Its `Debug` text,
+/// which `main` shows, adds the texts of the sources.
 #[non_exhaustive]
 pub enum Error {
-    /// The ORB could not be made.
+    /// The ORB could not be built.
     Build(BuildError),
     /// A call failed, or the object raised a system exception.
     System(SystemException),
-    /// The object raised a user exception: the error of the operation, which
-    /// [`user_error`](Self::user_error) gives back as its own type.
+    /// The object raised a user exception. [`user_error`](Self::user_error) returns it as its own type.
     User(Box<dyn std::error::Error + Send + Sync>),
-    /// An adapter refused.
+    /// An adapter refused an operation.
     Poa(PoaError),
     /// A name of the naming service is wrong or leads nowhere.
     Naming(NamingError),
     /// A dynamic call gave no results.
     Dynamic(Box<DynamicError>),
-    /// A value, a type or a text is not what it should be: an any that holds something else, a URL that cannot be read.
+    /// A value, a type or a text is wrong: an any that holds something else, a URL that cannot be parsed.
     Value(Box<dyn std::error::Error + Send + Sync>),
-    /// The system refused something.
+    /// The system reported an error.
     Io(io::Error),
 }
 
@@ -72,7 +72,7 @@ impl Error {
         }
     }
 
-    /// The error of an operation that raised one of its user exceptions, if it is of this type.
+    /// The user exception of an operation, if it is of type `E`.
     pub fn user_error<E: std::error::Error + 'static>(&self) -> Option<&E> {
         match self {
             Error::User(e) => e.downcast_ref(),
@@ -80,7 +80,7 @@ impl Error {
         }
     }
 
-    /// The error that this one is made of.
+    /// The error inside.
     pub fn inner(&self) -> &(dyn std::error::Error + 'static) {
         match self {
             Error::Build(e) => e,
@@ -100,7 +100,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// As a program's `main` shows it: the text, and those of its sources that it does not repeat.
+/// Shows the text and those of its sources that it does not repeat, for a program's `main`.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = self.to_string();
@@ -124,7 +124,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// The error of any operation, generated or not, and [`SystemException`] itself.
+/// Converts the error of any operation, generated or not, and [`SystemException`] itself.
 impl<E> From<E> for Error
 where
     E: OperationError + std::error::Error + Send + Sync + 'static,
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// A type that is an error has a way to become this one.
+    /// Every error type of the crate must convert into `ironorb::Error`.
     #[test]
     fn every_error_becomes_one() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -221,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_shown_as_what_it_is_made_of_and_main_shows_the_sources() {
+    fn it_is_shown_as_the_error_inside_and_main_shows_the_sources() {
         let inner = SystemException::from(Misuse::WideInGiop10);
         let why = Box::new(inner.clone());
         let error = Error::from(BuildError::InitialReference { name: "x".to_owned(), why });
         assert_eq!(error.to_string(), error.inner().to_string());
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), inner.to_string());
-        assert_eq!(format!("{error:?}"), error.to_string(), "the text has its source's in it");
+        assert_eq!(format!("{error:?}"), error.to_string(), "the text contains that of its source");
         let error = Error::from(inner.clone());
         assert_eq!((error.system_exception(), error.to_string()), (Some(&inner), inner.to_string()));
         let io = io::Error::other(PoaError::Destroyed);

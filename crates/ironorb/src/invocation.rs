@@ -1,8 +1,8 @@
-//! What one call does next: a state machine without I/O, the same for every driver.
+//! Decides what a call does next: a state machine without I/O, for every driver.
 //!
-//! It holds the promise that a twoway call is never executed twice behind the caller's back: a request is
-//! sent again only when the peer cannot have carried it out - it never left, or the peer closed the
-//! connection in order without answering (CORBA 3.3 part 2, 9.4.7).
+//! The machine guarantees that a twoway call is never executed twice without the caller's knowledge. It sends
+//! a request again only when the peer cannot have carried it out: the request never left, or the peer closed
+//! the connection in order without an answer (CORBA 3.3 part 2, 9.4.7).
 
 use ironorb_giop::connection::{BeginError, ConnectionEnd, ForeignProtocol};
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
@@ -14,14 +14,14 @@ use ironorb_giop::{Malformed, MalformedKind, Misuse};
 
 use crate::interceptor::Interrupt;
 
-/// The course of one call.
+/// The state of one call.
 #[derive(Debug)]
 pub struct RemoteCallState {
     forwards_left: u8,
     resends_left: u8,
     /// The current target came from a LOCATION_FORWARD.
     forwarded: bool,
-    /// The original reference has been tried again after a forwarded one failed.
+    /// The call has returned to the original reference after a forwarded one failed.
     fell_back: bool,
 }
 
@@ -30,19 +30,19 @@ pub struct RemoteCallState {
 pub enum Next {
     /// Send the request again to the current target.
     Resend,
-    /// Send it to the reference that the reply gave.
+    /// Send the request to the reference that the reply gave.
     Follow {
-        /// Where the object is.
+        /// The new reference of the object.
         ior: Box<Ior>,
-        /// It counts for good (LOCATION_FORWARD_PERM).
+        /// True for LOCATION_FORWARD_PERM: the new reference replaces the old one for good.
         permanent: bool,
     },
-    /// Send it again to the current target, which wants to see more of the reference than its key.
+    /// Send the request again to the current target, which wants to see more of the reference than its key.
     Readdress(AddressingDisposition),
-    /// The server cannot carry it out at the moment. Send it to the next server that the reference names; if there
-    /// is none, see [`RemoteCallState::on_no_alternative`].
+    /// The server cannot carry the request out at the moment. Send it to the next server that the reference
+    /// names; if there is none, see [`RemoteCallState::on_no_alternative`].
     TryNext(SystemException),
-    /// Forget the forwarded reference and send it to the original one.
+    /// Forget the forwarded reference, and send the request to the original one.
     FallBack,
     /// Give up.
     Fail(SystemException),
@@ -51,11 +51,11 @@ pub enum Next {
 /// What a Reply says.
 #[derive(Debug, PartialEq)]
 pub enum Answered {
-    /// The caller reads the rest: results, or the repository id and members of a user exception.
+    /// The caller reads the rest: the results, or the repository id and the members of a user exception.
     Body {
         /// Where the rest begins in the message.
         at: usize,
-        /// Whether it is a user exception.
+        /// True for a user exception.
         user_exception: bool,
     },
     /// The call goes on, or ends with a system exception.
@@ -65,21 +65,21 @@ pub enum Answered {
 /// What a LocateReply says.
 #[derive(Debug, PartialEq)]
 pub enum Located {
-    /// Whether the object is there.
+    /// The server has answered: whether the object is there.
     Known(bool),
-    /// The question goes on, or ends with a system exception.
+    /// The locate goes on, or ends with a system exception.
     Next(Next),
 }
 
-/// Why a call on a connection gave no answer.
+/// The reason why a call on a connection gave no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallFailure {
-    /// Nothing of the request has been sent because of this; another connection may be tried.
+    /// The connection ended before anything of the request was sent. The call may try another connection.
     NotSent(ConnectionEnd),
-    /// The request, or some of it, was sent, and then the connection ended.
+    /// The connection ended after the request, or a part of it, was sent.
     Ended(ConnectionEnd),
-    /// The deadline passed. `written` says whether the request had been written to the connection: then it
-    /// may have been sent, or will be with the next one.
+    /// The deadline passed. If the request had been written to the connection, it may have been sent, or the
+    /// next request takes it along.
     TimedOut {
         /// Whether the request had been written to a connection.
         written: bool,
@@ -88,13 +88,13 @@ pub enum CallFailure {
     Misuse(Misuse),
     /// Too many calls wait on this connection.
     TooManyCalls,
-    /// The arguments of an asynchronous call, written down when it began, must be written otherwise on this
-    /// connection.
+    /// The arguments of an asynchronous call were written when it began, and this connection needs a
+    /// different encoding.
     EncodingChanged,
 }
 
 impl CallFailure {
-    /// The connection ended; `sent` says whether anything of the request had left.
+    /// Makes the failure of a connection that ended. `sent` says whether anything of the request had left.
     #[cold]
     pub fn ended(end: ConnectionEnd, sent: bool) -> Self {
         if sent { CallFailure::Ended(end) } else { CallFailure::NotSent(end) }
@@ -113,7 +113,7 @@ impl From<BeginError> for CallFailure {
 }
 
 impl RemoteCallState {
-    /// A call that begins. `forwarded` says that the reference has been forwarded by an earlier call.
+    /// Makes the state of a new call. `forwarded` says that an earlier call was forwarded.
     #[inline]
     pub fn new(forwards_max: u8, resends_max: u8, forwarded: bool) -> Self {
         RemoteCallState {
@@ -124,20 +124,22 @@ impl RemoteCallState {
         }
     }
 
-    /// The request goes to a reference that was forwarded, perhaps by another call, or to the original one.
+    /// Notes whether the request goes to a forwarded reference or to the original one.
     #[inline]
     pub fn on_route(&mut self, forwarded: bool) {
         self.forwarded = forwarded;
     }
 
-    /// No address of the current target could be connected. `all_timed_out` says that none of them refused.
+    /// Decides after no address of the current target could be connected. `all_timed_out` says that none of
+    /// them refused.
     #[cold]
     pub fn on_connect_failed(&mut self, all_timed_out: bool) -> Next {
         let minor = if all_timed_out { MinorCode::CONNECT_TIMEOUT } else { MinorCode::CONNECT_REFUSED };
         self.fall_back_or(SystemException::new(SystemExceptionKind::Transient, minor, CompletionStatus::No))
     }
 
-    /// A Reply has come. An error of the peer's ends the call: it was carried out, but nobody can tell how.
+    /// Decides after a Reply. A malformed Reply ends the call: the server has carried it out, but the results
+    /// are lost.
     #[inline(always)] // a step of every call
     pub fn on_reply(&mut self, message: &Message) -> Answered {
         match message.parse_reply() {
@@ -164,7 +166,7 @@ impl RemoteCallState {
         }
     }
 
-    /// A LocateReply has come.
+    /// Decides after a LocateReply.
     #[cold]
     pub fn on_locate_reply(&mut self, message: &Message) -> Located {
         let reply = match message.parse_locate_reply() {
@@ -192,7 +194,7 @@ impl RemoteCallState {
         }
     }
 
-    /// A call on a connection gave no answer.
+    /// Decides after a call on a connection gave no answer.
     #[cold]
     pub fn on_failure(&mut self, failure: CallFailure) -> Next {
         match failure {
@@ -205,7 +207,7 @@ impl RemoteCallState {
                 MinorCode::TOO_MANY_CALLS,
                 CompletionStatus::No,
             )),
-            // Where the object is now is known by now, so the same call succeeds when it is made again.
+            // The object's location is known by now, so the caller's next attempt succeeds.
             CallFailure::EncodingChanged => Next::Fail(SystemException::new(
                 SystemExceptionKind::Transient,
                 MinorCode::ENCODING_CHANGED,
@@ -214,12 +216,12 @@ impl RemoteCallState {
         }
     }
 
-    /// The connection ended before anything of the request was sent.
+    /// Decides after the connection ended before anything of the request was sent.
     #[cold]
     pub fn on_not_sent(&mut self, end: ConnectionEnd) -> Next {
         match end {
             ConnectionEnd::Local => return Next::Fail(shut_down_meanwhile()),
-            // The address leads to a server of another kind, and will the next time.
+            // The address belongs to a server of another protocol, and a new attempt would meet it again.
             ConnectionEnd::NotGiop(protocol) => return Next::TryNext(not_giop(protocol)),
             _ => {}
         }
@@ -230,11 +232,11 @@ impl RemoteCallState {
         ))
     }
 
-    /// The connection ended after the request, or some of it, had been sent.
+    /// Decides after the connection ended when the request, or a part of it, had been sent.
     #[cold]
     pub fn on_ended(&mut self, end: ConnectionEnd) -> Next {
         match end {
-            // The peer promises that it has not carried out what it has not answered.
+            // The peer promises that it has not carried out requests that it has not answered.
             ConnectionEnd::Closed => self.resend_or(SystemException::new(
                 SystemExceptionKind::Transient,
                 MinorCode::PEER_CLOSED,
@@ -249,7 +251,7 @@ impl RemoteCallState {
         }
     }
 
-    /// An interceptor has ended the request in its own way.
+    /// Decides after an interceptor has ended the request.
     #[cold]
     pub(crate) fn on_interrupt(&mut self, interrupt: Interrupt) -> Next {
         match interrupt {
@@ -258,7 +260,7 @@ impl RemoteCallState {
         }
     }
 
-    /// The reply was LOCATION_FORWARD, or a LocateReply said so.
+    /// Decides after LOCATION_FORWARD in a Reply or a LocateReply.
     #[cold]
     pub fn on_forward(&mut self, ior: Ior) -> Next {
         self.redirect(|call| {
@@ -267,7 +269,7 @@ impl RemoteCallState {
         })
     }
 
-    /// The reply was LOCATION_FORWARD_PERM, or a LocateReply said so.
+    /// Decides after LOCATION_FORWARD_PERM in a Reply or a LocateReply.
     #[cold]
     pub fn on_forward_for_good(&mut self, ior: Ior) -> Next {
         self.redirect(|call| {
@@ -276,7 +278,7 @@ impl RemoteCallState {
         })
     }
 
-    /// The reply was NEEDS_ADDRESSING_MODE, or a LocateReply said so.
+    /// Decides after NEEDS_ADDRESSING_MODE in a Reply or a LocateReply.
     #[cold]
     fn on_addressing_mode(&mut self, wanted: Result<AddressingDisposition, Malformed>) -> Next {
         match wanted {
@@ -285,7 +287,7 @@ impl RemoteCallState {
         }
     }
 
-    /// Servers may send a call round and round; they may do so only so often.
+    /// Bounds the number of forwards, since servers may send a call in a circle.
     fn redirect(&mut self, redirect: impl FnOnce(&mut Self) -> Next) -> Next {
         match self.forwards_left.checked_sub(1) {
             Some(left) => {
@@ -300,15 +302,15 @@ impl RemoteCallState {
         }
     }
 
-    /// The reply was a system exception. An object that is not where a forward said may be found by asking
-    /// the original reference again.
+    /// Decides after a system exception. An object that does not exist at a forwarded reference may be found
+    /// through the original reference.
     #[cold]
     pub fn on_system_exception(&mut self, exception: SystemException) -> Next {
         match exception.kind {
             _ if exception.completed != CompletionStatus::No => Next::Fail(exception),
             SystemExceptionKind::ObjectNotExist => self.fall_back_or(exception),
-            // Another server may do what this one cannot at the moment (in the words of the fault tolerance
-            // specification, 23.2.8.1, the failover conditions).
+            // Another server may be able to serve the call (the failover conditions of the fault tolerance
+            // specification, 23.2.8.1).
             SystemExceptionKind::Transient
             | SystemExceptionKind::CommFailure
             | SystemExceptionKind::NoResponse
@@ -317,19 +319,20 @@ impl RemoteCallState {
         }
     }
 
-    /// After [`Next::TryNext`]: the reference names no other server.
+    /// Decides after [`Next::TryNext`] when the reference names no further server.
     #[cold]
     pub fn on_no_alternative(&mut self, exception: SystemException) -> Next {
         self.fall_back_or(exception)
     }
 
-    /// The way to the object would have to change, which the caller has forbidden.
+    /// Ends a call that would have to rebind against the caller's policy.
     #[cold]
     pub fn on_rebind_forbidden(&self) -> Next {
         Next::Fail(SystemException::new(SystemExceptionKind::Rebind, MinorCode::NONE, CompletionStatus::No))
     }
 
-    /// The deadline passed. `written` says whether the request had been written to a connection.
+    /// Ends a call whose deadline passed. `written` says whether the request had been written to a
+    /// connection.
     #[cold]
     pub fn on_timeout(&self, written: bool) -> SystemException {
         let completed = if written { CompletionStatus::Maybe } else { CompletionStatus::No };
@@ -356,7 +359,8 @@ impl RemoteCallState {
     }
 }
 
-/// A reply that cannot be read: the operation was carried out, but its results are lost.
+/// Makes the exception for an unreadable reply: the server has carried the operation out, but its results are
+/// lost.
 #[cold]
 pub(crate) fn bad_reply(error: Malformed) -> SystemException {
     let e = SystemException::from(error);
@@ -379,7 +383,7 @@ fn addressing_not_understood() -> SystemException {
     )
 }
 
-/// Adds what the server says about an exception in words, which some ORBs do.
+/// Adds the server's own description of an exception, which some ORBs send.
 #[cold]
 fn with_words(e: SystemException, contexts: &ServiceContexts<'_>) -> SystemException {
     let words = match contexts.exception_detail() {
@@ -389,7 +393,7 @@ fn with_words(e: SystemException, contexts: &ServiceContexts<'_>) -> SystemExcep
         }
         None => return e,
     };
-    // Some send the whole stack of calls.
+    // Some servers send a whole stack trace.
     let words: String = words.chars().take(WORDS_MAX).collect();
     let detail = match e.detail() {
         Some(detail) => format!("{detail}; the server says: {words}"),
@@ -398,7 +402,7 @@ fn with_words(e: SystemException, contexts: &ServiceContexts<'_>) -> SystemExcep
     e.with_detail(detail)
 }
 
-/// Characters of a server's words about an exception that are kept.
+/// The most characters of a server's description that are kept.
 const WORDS_MAX: usize = 4096;
 
 #[cold]
@@ -406,7 +410,7 @@ fn shut_down_meanwhile() -> SystemException {
     SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::ORB_SHUT_DOWN, CompletionStatus::Maybe)
 }
 
-/// The connection has ended in the midst of a call: COMM_FAILURE.
+/// Makes COMM_FAILURE for a connection that ended during a call.
 #[cold]
 fn broken_off(end: ConnectionEnd) -> SystemException {
     let e = SystemException::new(SystemExceptionKind::CommFailure, minor_of(end), CompletionStatus::Maybe);
@@ -425,7 +429,7 @@ fn broken_off(end: ConnectionEnd) -> SystemException {
     }
 }
 
-/// What listens at the address is no ORB, so it has not carried the request out.
+/// Makes the exception for a peer that does not speak GIOP. Such a peer has not carried the request out.
 #[cold]
 fn not_giop(protocol: ForeignProtocol) -> SystemException {
     let detail = format!("the peer does not speak GIOP, but {protocol} it seems: {}", protocol.advice());
@@ -483,13 +487,13 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_of_another_protocol_has_carried_nothing_out() {
+    fn a_peer_of_another_protocol_has_not_executed_the_request() {
         for end in
             [ConnectionEnd::NotGiop(ForeignProtocol::Http), ConnectionEnd::NotGiop(ForeignProtocol::Tls)]
         {
             for decide in [RemoteCallState::on_ended, RemoteCallState::on_not_sent] {
                 let Next::TryNext(e) = decide(&mut RemoteCallState::new(16, 4, false), end) else {
-                    panic!("another server of the reference may do it")
+                    panic!("another server of the reference may serve the call")
                 };
                 assert_eq!((e.kind, e.completed), (SystemExceptionKind::CommFailure, CompletionStatus::No));
                 assert_eq!(e.minor, MinorCode::PEER_NOT_GIOP);
@@ -498,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn forwards_are_followed_but_not_for_ever() {
+    fn forwards_are_followed_up_to_the_limit() {
         let mut call = RemoteCallState::new(2, 4, false);
         assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
         assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));
@@ -506,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forwarded_target_that_is_gone_leads_back_once() {
+    fn a_call_falls_back_once_from_a_forwarded_target_that_is_gone() {
         let mut call = RemoteCallState::new(16, 4, true);
         assert_eq!(call.on_connect_failed(false), Next::FallBack);
         assert!(matches!(call.on_forward(Ior::nil()), Next::Follow { permanent: false, .. }));

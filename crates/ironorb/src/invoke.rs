@@ -1,4 +1,4 @@
-//! A call, hop by hop, driven by the calling thread.
+//! Typed calls, driven by the calling thread.
 //!
 //! The part that depends on the operation's types ([`invoke`], [`invoke_oneway`]) is a few lines around a
 //! concrete core that is compiled once.
@@ -30,8 +30,8 @@ pub(crate) type Arguments<'a> = &'a dyn Fn(&mut Writer<'_>) -> Result<(), Misuse
 
 /// Calls a twoway operation and waits for its results. Blocks until the deadline at most.
 ///
-/// `local` is used when the object is in this process; else `arguments` writes the request's body, perhaps
-/// more than once, and `results` reads the reply's.
+/// Runs `local` when the object is in this process. Otherwise `arguments` writes the request's body, perhaps
+/// more than once, and `results` reads the reply's body.
 #[inline(always)] // a step of every call
 pub(crate) fn invoke<I, R, T, E>(
     target: &R,
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// Apart, for a call by lease needs next to nothing of what others need.
+/// Out of line, because a call through a lease needs next to nothing of the code for other calls.
 #[inline(never)]
 fn without_lease<I, R, T, E>(
     target: &R,
@@ -108,7 +108,7 @@ where
     }
 }
 
-/// Calls a oneway operation. Blocks only while the connection takes no bytes, or is being made.
+/// Calls a oneway operation. Blocks only while the connection takes no bytes or is being made.
 #[inline]
 pub(crate) fn invoke_oneway<I, R>(
     target: &R,
@@ -121,7 +121,7 @@ where
     R: RefTo<I>,
 {
     let object = target.object();
-    // As over the wire: the caller of a oneway hears nothing of what the servant says.
+    // As over the wire, the caller of a oneway learns nothing of what the servant raises.
     let unheard = |_: Result<(), SystemException>| Ok(());
     let lease = target.lease_place().first();
     if let Some((servant, _in_progress)) = lease.and_then(Lease::enter) {
@@ -144,8 +144,8 @@ where
     }
 }
 
-/// The servant as the caller's interface, if it can be called directly. One that answers later or is dynamic cannot, nor
-/// one that lacks the interface, and gets the call as a message.
+/// Returns the servant as the caller's interface, if it can be called directly. A servant that replies later,
+/// is dynamic, or lacks the interface gets the call as a message.
 #[inline]
 pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option<Arc<I>> {
     let mut found: Option<Arc<I>> = None;
@@ -153,7 +153,7 @@ pub(crate) fn direct<I: ?Sized + 'static>(upcall: &crate::poa::Upcall) -> Option
     found
 }
 
-/// Calls a servant in the ordinary way, and keeps a lease for the calls that follow.
+/// Calls a servant without a lease, and may keep a lease for the calls that follow.
 pub(crate) fn call_local<I, R, T, E>(
     target: &R,
     operation: &Operation<'_>,
@@ -171,12 +171,12 @@ where
     call_out_of_line(target.object(), operation, servant, local)
 }
 
-/// What a servant has raised. Apart from what it gives: the two together would be moved whole, and a move that reads at once
-/// what was just written in parts takes longer than the rest of a call in this process. Not dropped where it gives something:
-/// there is nothing then.
+/// What a servant has raised, apart from its result. One value for both would be moved whole, and a move that
+/// reads at once what was just written in parts takes longer than the rest of a collocated call. Not dropped
+/// after a result: then it is empty.
 type Raised<E> = ManuallyDrop<Option<E>>;
 
-/// Calls a servant. `None` when it has raised something, or panicked.
+/// Calls a servant. `None` when the servant has raised something or panicked.
 #[inline(always)] // a step of every call
 fn call_servant<I: ?Sized, T, E>(
     servant: &I,
@@ -194,7 +194,7 @@ fn call_servant<I: ?Sized, T, E>(
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_default()
 }
 
-/// The same, not in its caller.
+/// Calls a servant, out of line.
 #[inline(never)]
 fn call_out_of_line<I, T, E>(
     object: &ObjectRef,
@@ -211,7 +211,7 @@ where
     value.ok_or_else(|| failed(object, operation, &mut raised))
 }
 
-/// What a call without a value ends with: without what the servant has raised it has panicked.
+/// Returns the error of a call without a value. An empty `raised` means that the servant has panicked.
 #[cold]
 #[inline(never)]
 fn failed<E: OperationError>(object: &ObjectRef, operation: &Operation<'_>, raised: &mut Raised<E>) -> E {
@@ -234,7 +234,8 @@ pub(crate) fn remote<T, E: OperationError>(
     remote_at(object, object.routes().fast_path_target(), operation, arguments, results)
 }
 
-/// The same; `target` is where the object is, if nothing is to be found out first.
+/// Calls a twoway operation of an object in another process. `target` is the object's address when it is
+/// known.
 #[inline(always)] // a step of every call
 fn remote_at<T, E: OperationError>(
     object: &ObjectRef,
@@ -244,16 +245,17 @@ fn remote_at<T, E: OperationError>(
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, E> {
     let _probe = probe::enter(Stage::Call);
-    let mut told = ReplySlot::default();
-    if let Err(e) = twoway(object, target, operation, arguments, &mut told) {
+    let mut slot = ReplySlot::default();
+    if let Err(e) = twoway(object, target, operation, arguments, &mut slot) {
         return Err(about(object, operation, e).into());
     }
-    // With a reader of its own, so that one for results need not be in memory where nothing is read.
-    if let Some(answer) = told.answer.take_if(|answer| answer.user_exception) {
+    // The reader of a user exception is made elsewhere, so that the one for results need not be in memory
+    // where nothing is read.
+    if let Some(answer) = slot.answer.take_if(|answer| answer.user_exception) {
         return user_exception(object, answer);
     }
-    let mut r = match &told.answer {
-        None => told.short.results(),
+    let mut r = match &slot.answer {
+        None => slot.short.results(),
         Some(answer) => answer.message.reader_at(answer.body_at),
     };
     r.set_environment(object.environment());
@@ -261,7 +263,7 @@ fn remote_at<T, E: OperationError>(
     let result = results(&mut r).map_err(|e| bad_reply(e).into());
     drop(probe);
     r.finish();
-    if let Some(answer) = told.answer {
+    if let Some(answer) = slot.answer {
         recycle(answer);
     }
     result
@@ -277,7 +279,7 @@ fn user_exception<T, E: OperationError>(object: &ObjectRef, answer: Answer) -> R
     result
 }
 
-/// What the object has said: what is short, unless there is an answer.
+/// The reply of a call: short results in `short`, unless `answer` has a message.
 #[derive(Default)]
 struct ReplySlot {
     short: ShortReply,
@@ -291,29 +293,30 @@ fn recycle(answer: Answer) {
     }
 }
 
-/// The course of every call whose arguments are written, compiled once and beside what it calls: straight, or with a
-/// [`RemoteCall`] where that does not do.
+/// Sends every twoway request, compiled once and beside what it calls: on the fast path, or with a
+/// [`RemoteCall`] where that is not possible.
 #[inline(never)]
 fn twoway(
     object: &ObjectRef,
     target: Option<&RemoteTarget>,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
-    told: &mut ReplySlot,
+    slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
     let fast_path = target.and_then(|target| Some((target, fast_path(object, target)?)));
     let Some((target, (link, time))) = fast_path else {
-        told.answer = Some(RemoteCall::twoway(object, operation, arguments)?);
+        slot.answer = Some(RemoteCall::twoway(object, operation, arguments)?);
         return Ok(());
     };
-    let heard = link.fast_path_call(&target.request, operation.wire_name(), arguments, time, &mut told.short);
-    match heard {
+    let outcome =
+        link.fast_path_call(&target.request, operation.wire_name(), arguments, time, &mut slot.short);
+    match outcome {
         FastOutcome::Short => Ok(()),
-        other => follow(object, operation, arguments, time, link, other, told),
+        other => follow(object, operation, arguments, time, link, other, slot),
     }
 }
 
-/// The rest of a call that was not answered shortly.
+/// Finishes a call that has no short answer.
 #[inline(never)]
 fn follow(
     object: &ObjectRef,
@@ -321,22 +324,23 @@ fn follow(
     arguments: Arguments<'_>,
     time: CallTime,
     link: Arc<Link>,
-    heard: FastOutcome,
-    told: &mut ReplySlot,
+    outcome: FastOutcome,
+    slot: &mut ReplySlot,
 ) -> Result<(), SystemException> {
-    told.answer = match heard {
+    slot.answer = match outcome {
         FastOutcome::Short => None,
         FastOutcome::Long(message) => {
             Some(Answer { message, link: Some(link), body_at: PLAIN_RESULTS_AT, user_exception: false })
         }
-        FastOutcome::Other(heard) => {
-            Some(RemoteCall::resume(object, operation, arguments, time, link, heard)?)
+        FastOutcome::Other(outcome) => {
+            Some(RemoteCall::resume(object, operation, arguments, time, link, outcome)?)
         }
     };
     Ok(())
 }
 
-/// The way of nearly every call, if there is nothing to find out, to make or to tell anybody first.
+/// The connection and the time for the fast path; `None` when anything must be found out or connected, or
+/// interceptors must be called.
 #[inline(always)] // a step of every call
 fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, CallTime)> {
     let orb = object.core();
@@ -349,7 +353,7 @@ fn fast_path(object: &ObjectRef, target: &RemoteTarget) -> Option<(Arc<Link>, Ca
     Some((link, time))
 }
 
-/// The same of a oneway.
+/// Sends every oneway request: in a batch, on the fast path, or with a [`RemoteCall`].
 fn oneway(
     object: &ObjectRef,
     operation: &Operation<'_>,
@@ -374,19 +378,19 @@ fn oneway(
         .or_else(|failure| RemoteCall::resume_oneway(object, operation, arguments, time, failure))
 }
 
-/// Calls a twoway operation of an object wherever it is, in this process by a message too.
+/// Calls a twoway operation of an object in any process. An object of this process is called by a message.
 pub(crate) fn by_message<T>(
     object: &ObjectRef,
     operation: &Operation<'_>,
     arguments: Arguments<'_>,
     results: impl FnOnce(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<T, SystemException> {
-    // Lets a forward of the adapter's be followed first, and gives its exception.
+    // Follows a forward by the adapter first, and returns the adapter's exception.
     object.local(operation).map_err(|e| about(object, operation, e))?;
     remote(object, operation, arguments, results)
 }
 
-/// Reads what the caller asked for, or the user exception.
+/// Reads the results that the caller asked for, or the user exception.
 #[inline]
 pub(crate) fn read_answer<T, E: OperationError>(
     r: &mut Reader<'_>,
@@ -412,7 +416,7 @@ fn read_user_exception<T, E: OperationError>(r: &mut Reader<'_>) -> Result<T, E>
     Err(read.unwrap_or_else(|e| bad_reply(e).into()))
 }
 
-/// Adds the object and operation to what is said about a failure.
+/// Adds the object and the operation to the detail of an exception.
 #[cold]
 pub(crate) fn about(object: &ObjectRef, operation: &Operation<'_>, e: SystemException) -> SystemException {
     about_named(object, operation.name(), e)
@@ -424,7 +428,7 @@ pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemExceptio
         "" => "an untyped object",
         id => id,
     };
-    // The failure often tells the address at fault, which need not be the first of the reference.
+    // The detail often names the address at fault, which need not be the first of the reference.
     let detail = match (e.detail(), object.address()) {
         (Some(detail), Some(address)) if !detail.contains(&address) => {
             format!("{operation} of {of} at {address}: {detail}")
@@ -437,12 +441,12 @@ pub(crate) fn about_named(object: &ObjectRef, operation: &str, e: SystemExceptio
     e.with_detail(detail)
 }
 
-/// Asks where an object is.
+/// Asks where an object is. `false` when it does not exist.
 pub(crate) fn locate(object: &ObjectRef) -> Result<bool, SystemException> {
     RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|mut remote_call| remote_call.locate())
 }
 
-/// The same; may do about the way to the object what the policies forbid other calls.
+/// Asks where an object is, and rebinds also where the policies forbid calls to do so.
 pub(crate) fn bind(object: &ObjectRef) -> Result<bool, SystemException> {
     RemoteCall::begin(object, &LOCATE, NO_ARGUMENTS).and_then(|remote_call| remote_call.bind())
 }

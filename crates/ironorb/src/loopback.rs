@@ -1,7 +1,9 @@
-//! A call by message to an object in this process: for callers that know no more of the object than its key, and for
-//! servants that cannot be called directly because they answer later, are dynamic, or belong to another thread.
+//! Calls by message to an object of this process. They serve callers that know only the object's key, and
+//! servants that cannot be called directly because they reply later, are dynamic, or belong to another
+//! thread.
 //!
-//! No socket, no connection: a request is written, served by the adapter at once, and the reply is read.
+//! There is no socket and no connection: the caller writes a request, the adapter serves it at once, and the
+//! caller reads the reply.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -29,29 +31,29 @@ thread_local! {
     static BEGUN: RefCell<Option<Upcall>> = const { RefCell::new(None) };
 }
 
-/// Runs `call`, in which the first call by message is taken to this upcall: its servant has been found already, and must not
-/// be looked for twice.
+/// Runs `call`. The first call by message in it goes to this upcall, whose servant has been found already and
+/// must not be looked up twice.
 pub(crate) fn with_begun<T>(upcall: Upcall, call: impl FnOnce() -> T) -> T {
     struct Forget;
     impl Drop for Forget {
         fn drop(&mut self) {
-            // Not within the borrow: it may be the last of its object.
+            // Outside of the borrow, because the drop may end the object's last upcall.
             let unused = BEGUN.take();
             drop(unused);
         }
     }
     let before = BEGUN.replace(Some(upcall));
-    debug_assert!(before.is_none(), "whoever begins an upcall goes on with it at once");
+    debug_assert!(before.is_none(), "an upcall that has begun goes on at once");
     let _forget = Forget;
     call()
 }
 
-/// How long the caller waits for a servant that answers after its upcall.
+/// How long the caller waits for a servant that replies after its upcall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitPolicy {
-    /// Until the call's deadline.
+    /// The caller waits until the call's deadline.
     Until(Deadline),
-    /// Not at all: it has a single thread, and the answer may depend on it.
+    /// The caller does not wait: it has a single thread, on which the answer may depend.
     None,
 }
 
@@ -87,11 +89,11 @@ pub(crate) fn loopback(
     read_reply(client, call, &reply)
 }
 
-/// What became of a call by message.
+/// Receives the outcome of a call by message.
 pub(crate) type ReplyCallback = Box<dyn FnOnce(Result<Message, Next>) + Send>;
 
-/// Calls an object and has `heard` told of its reply: before this returns, or by the thread in which the servant answers
-/// later.
+/// Calls an object and reports the reply to `on_reply`: before this returns, or on the thread on which the
+/// servant replies later.
 #[cold]
 pub(crate) fn loopback_later(
     orb: &Arc<OrbCore>,
@@ -99,20 +101,20 @@ pub(crate) fn loopback_later(
     operation: &str,
     encoding: Encoding,
     arguments: Arguments<'_>,
-    heard: ReplyCallback,
+    on_reply: ReplyCallback,
 ) {
     let mut client = ClientConnection::<()>::new(config(orb));
     let begun = client.begin_call(&target(key, encoding), operation, arguments).map_err(failed);
     let served = begun.and_then(|call| Ok((call, serve(orb, &mut client)?)));
     let (call, place) = match served {
         Ok(served) => served,
-        Err(next) => return heard(Err(next)),
+        Err(next) => return on_reply(Err(next)),
     };
     let mut replies = lock(&place.replies);
-    replies.heard = Some(Box::new(move |reply| heard(read_reply(client, call, &reply))));
-    let told = replies.tell();
+    replies.on_reply = Some(Box::new(move |reply| on_reply(read_reply(client, call, &reply))));
+    let notify = replies.tell();
     drop(replies);
-    told();
+    notify();
 }
 
 fn read_reply(mut client: ClientConnection<()>, call: CallId, reply: &[u8]) -> Result<Message, Next> {
@@ -125,7 +127,7 @@ fn read_reply(mut client: ClientConnection<()>, call: CallId, reply: &[u8]) -> R
     }
 }
 
-/// Calls an object and hears nothing of it. Returns when the servant has, if it is called by this thread.
+/// Calls an object without a reply. Returns when the servant has returned, if this thread calls the servant.
 #[cold]
 pub(crate) fn loopback_oneway(
     orb: &Arc<OrbCore>,
@@ -138,14 +140,14 @@ pub(crate) fn loopback_oneway(
     serve(orb, &mut client).map(drop)
 }
 
-/// What messages within this process are written in, where nothing has been written yet: whatever is spoken to
-/// others, here everything can be said.
+/// The encoding of messages within this process, when no body has been written yet. It can express every
+/// value, whatever other connections use.
 #[cold]
 pub(crate) fn encoding() -> Encoding {
     Encoding::NATIVE
 }
 
-/// The bounds of any connection, and no fragments.
+/// The limits of any connection, without fragments.
 fn config(orb: &OrbCore) -> ConnectionConfig {
     ConnectionConfig { fragment_bytes: None, ..orb.config.connection }
 }
@@ -156,7 +158,7 @@ fn target(key: &[u8], encoding: Encoding) -> RequestTarget {
     RequestTarget::new(encoding.version, chosen, key)
 }
 
-/// Has what the client has written served.
+/// Serves what the client has written.
 fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<LocalReply>, Next> {
     let (connection, mut framer): (_, Framer) = ServerConnection::new(config(orb));
     framer.push(client.transmit().poll_transmit());
@@ -164,7 +166,7 @@ fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<Lo
         return Err(bug());
     };
     let place = Arc::new(LocalReply {
-        replies: Mutex::new(Replies { connection, outstanding: 0, heard: None }),
+        replies: Mutex::new(Replies { connection, outstanding: 0, on_reply: None }),
         written: Condvar::new(),
     });
     let sink = LocalSink(place.clone());
@@ -172,7 +174,7 @@ fn serve(orb: &Arc<OrbCore>, client: &mut ClientConnection<()>) -> Result<Arc<Lo
     Ok(place)
 }
 
-/// Where the replies of one call go.
+/// The destination of the replies of one call.
 struct LocalReply {
     replies: Mutex<Replies>,
     written: Condvar,
@@ -180,21 +182,22 @@ struct LocalReply {
 
 struct Replies {
     connection: ServerConnection,
-    /// Answers that come later.
+    /// How many replies come later.
     outstanding: usize,
-    /// Who is told of the answer, if nobody waits for it.
-    heard: Option<Box<dyn FnOnce(Vec<u8>) + Send>>,
+    /// Receives the answer, if no thread waits for it.
+    on_reply: Option<Box<dyn FnOnce(Vec<u8>) + Send>>,
 }
 
 impl Replies {
-    /// Tells whoever is to be told, if the answer is there or none will come; to be done without the lock.
+    /// Returns the notification of the listener, if the answer is there or none will come. The caller runs it
+    /// without the lock.
     fn tell(&mut self) -> impl FnOnce() + use<> {
         let is_over = self.outstanding == 0 || !self.connection.transmit().poll_transmit().is_empty();
-        let told = if is_over { self.heard.take() } else { None };
-        let reply = if told.is_some() { self.connection.transmit().take_all() } else { Vec::new() };
+        let listener = if is_over { self.on_reply.take() } else { None };
+        let reply = if listener.is_some() { self.connection.transmit().take_all() } else { Vec::new() };
         move || {
-            if let Some(heard) = told {
-                heard(reply);
+            if let Some(on_reply) = listener {
+                on_reply(reply);
             }
         }
     }
@@ -228,13 +231,13 @@ impl ReplySink for DeferredLocalSink {
 
 impl Drop for DeferredLocalSink {
     fn drop(&mut self) {
-        let told = {
+        let notify = {
             let mut replies = lock(&self.0.replies);
             replies.outstanding -= 1;
             replies.tell()
         };
         self.0.written.notify_all();
-        told();
+        notify();
     }
 }
 

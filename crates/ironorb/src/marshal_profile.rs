@@ -1,8 +1,9 @@
-//! Which types a program marshals, and how often: counted by code that was generated to record it, and written to a file
-//! by which the next build marshals the types in use by code of their own and leaves the others to the interpreter.
+//! Which types a program marshals, and how often. Code that was generated to record counts them and writes
+//! them to a file. By that file the next build gives marshalling code to the types in use and leaves the
+//! others to the interpreter.
 //!
-//! Programs that do not record hold nothing of it but an empty list. What is counted belongs to the process and not to
-//! an ORB, since types know of no ORB.
+//! Programs that do not record hold only an empty list. The counts belong to the process and not to an ORB,
+//! because types know no ORB.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,12 +15,12 @@ use std::sync::{Mutex, PoisonError};
 /// How often values of each type have been written and read by this process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MarshalProfile {
-    /// By repository id, values written and values read.
+    /// For each repository id, the values written and the values read.
     counts: BTreeMap<&'static str, (u64, u64)>,
 }
 
 impl MarshalProfile {
-    /// What has been counted so far. Empty unless code was generated with `Marshalling::Record`.
+    /// Returns the counts so far. Empty unless code was generated with `Marshalling::Record`.
     pub fn recorded() -> MarshalProfile {
         let mut profile = MarshalProfile::default();
         for one in &*USED.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -33,17 +34,18 @@ impl MarshalProfile {
         profile
     }
 
-    /// Repository ids with how many values were written and how many were read, by id.
+    /// The repository ids in order, each with the number of values written and of values read.
     pub fn counts(&self) -> impl Iterator<Item = (&str, u64, u64)> {
         self.counts.iter().map(|(id, (written, read))| (*id, *written, *read))
     }
 
-    /// Writes the file that the generator reads: a line that says what it is, and then, for each type, values written,
-    /// values read and its repository id. Replaces the file as a whole, so that who reads it meanwhile has the old one.
+    /// Writes the file that the generator reads: a line that names the format, and then a line for each type
+    /// with the values written, the values read and the repository id. Replaces the file atomically, so a
+    /// concurrent reader sees the old one.
     pub fn write(&self, file: impl AsRef<Path>) -> io::Result<()> {
         let mut text = String::from(FIRST_LINE);
         for (id, written, read) in self.counts() {
-            // Writing to a text does not fail.
+            // Writing to a `String` does not fail.
             let _ = write!(text, "\n{written} {read} {id}");
         }
         text.push('\n');
@@ -55,10 +57,10 @@ impl MarshalProfile {
     }
 }
 
-/// What a profile begins with; `ironorb-build` looks for it.
+/// The first line of a profile; `ironorb-build` checks it.
 const FIRST_LINE: &str = "ironorb marshalling profile 1: values written, values read, repository id";
 
-/// Counts the values of one type that go one way. Generated code holds one in a static.
+/// Counts the values of one type that are written, or that are read. Generated code holds one in a static.
 #[derive(Debug)]
 pub struct Use {
     id: &'static str,
@@ -73,12 +75,12 @@ enum Direction {
 }
 
 impl Use {
-    /// For values that are written.
+    /// Makes the counter of values that are written.
     pub const fn written(id: &'static str) -> Use {
         Use { id, direction: Direction::Written, count: AtomicU64::new(0) }
     }
 
-    /// For values that are read.
+    /// Makes the counter of values that are read.
     pub const fn read(id: &'static str) -> Use {
         Use { id, direction: Direction::Read, count: AtomicU64::new(0) }
     }
@@ -86,7 +88,7 @@ impl Use {
     /// Counts a value.
     #[inline]
     pub fn count(&'static self) {
-        // Nothing is published by it: who looks sees a count that was right a moment ago.
+        // The count publishes nothing else, so a reader may see one that was right a moment ago.
         if self.count.fetch_add(1, Ordering::Relaxed) == 0 {
             self.is_used();
         }
@@ -98,7 +100,7 @@ impl Use {
     }
 }
 
-/// Those that have counted anything.
+/// The counters that have counted anything.
 static USED: Mutex<Vec<&'static Use>> = Mutex::new(Vec::new());
 
 #[cfg(test)]
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_in_the_file() {
+    fn the_file_holds_the_counts() {
         static WRITTEN: Use = Use::written("IDL:Test/One:1.0");
         static READ: Use = Use::read("IDL:Test/One:1.0");
         static OTHER: Use = Use::read("IDL:Test/Other:1.0");
@@ -119,8 +121,8 @@ mod tests {
         std::fs::create_dir_all(&folder).expect("a folder");
         let file = folder.join("profile");
         MarshalProfile::recorded().write(&file).expect("the file is written");
-        let text = std::fs::read_to_string(&file).expect("it is there");
-        std::fs::remove_dir_all(&folder).expect("and goes");
+        let text = std::fs::read_to_string(&file).expect("the file is read");
+        std::fs::remove_dir_all(&folder).expect("the folder is removed");
         assert_eq!(text, format!("{FIRST_LINE}\n3 1 IDL:Test/One:1.0\n0 1 IDL:Test/Other:1.0\n"));
     }
 }

@@ -31,23 +31,24 @@ use crate::route::{Route, Routes};
 
 /// A reference to a CORBA object of any interface. Never nil: nil is `None`.
 ///
-/// Cheap to clone (`duplicate` of the standard); clones share what has been learnt of the way to the
-/// object. Two are equal when they are equivalent: they name the same object at the same address.
+/// Cheap to clone (`duplicate` of the standard). Clones share the route to the object. Two references are
+/// equal when they are equivalent: they name the same object at the same address.
 #[derive(Clone)]
 pub struct ObjectRef(Arc<Inner>);
 
-/// In this order, so that what a call reads lies together: of a million references none is in a cache.
+/// The order of the fields keeps together what a call reads: with a million references none is in a cache.
 #[repr(C)]
 struct Inner {
     orb: Arc<OrbCore>,
-    /// Whose routes count instead: of a reference made from another by policies that do not concern them.
+    /// The reference whose routes are in use instead. Set when the reference was made from another one by
+    /// policies that do not affect routes.
     leader: Option<ObjectRef>,
     routes: Routes,
     policies: InvocationPolicies,
     ior: Arc<Ior>,
-    /// How requests to it are written, where that is not for this ORB to choose.
+    /// How requests to the object are written, when this ORB does not choose that.
     wire_profile: Option<WireProfile>,
-    /// Calls of it in this process in the ordinary way.
+    /// Counts calls in this process without a lease.
     calls: AtomicU8,
 }
 
@@ -75,18 +76,18 @@ impl Environment for Inner {
     }
 }
 
-/// How requests to an object are written that only pass through this ORB.
+/// How requests that only pass through this ORB are written to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WireProfile {
     /// The GIOP version; the one in the object's reference where that is lower.
     pub version: Version,
-    /// The code sets that the client has chosen; `None` when it has told none. Connections are not shared with those who
-    /// have chosen others.
+    /// The code sets that the client has chosen; `None` when it has announced none. Clients with different
+    /// choices do not share connections.
     pub code_sets: Option<TransmissionCodeSets>,
 }
 
 impl ObjectRef {
-    /// A reference for an IOR that is not nil.
+    /// Makes a reference for an IOR that is not nil.
     pub(crate) fn new(orb: &Arc<OrbCore>, ior: Ior) -> Self {
         ObjectRef::made(orb, Arc::new(ior), InvocationPolicies::NONE, None, None)
     }
@@ -102,8 +103,9 @@ impl ObjectRef {
         ObjectRef(Arc::new(Inner { orb: orb.clone(), leader, routes, policies, ior, wire_profile, calls }))
     }
 
-    /// The same object through a reference whose requests are written in this manner, for who passes on what others have
-    /// written. Not for calls of one's own: with code sets that the server does not know these fail.
+    /// Returns a reference to the same object whose requests are written with this wire profile. It is for
+    /// programs that pass requests of other clients on. It does not suit calls of the program's own: with
+    /// code sets that the server does not know these fail.
     pub fn with_wire_profile(&self, wire_profile: WireProfile) -> ObjectRef {
         ObjectRef::made(&self.0.orb, self.0.ior.clone(), self.0.policies, Some(wire_profile), None)
     }
@@ -112,13 +114,13 @@ impl ObjectRef {
         self.0.wire_profile
     }
 
-    /// The IOR.
+    /// The IOR of the reference.
     pub fn ior(&self) -> &Ior {
         &self.0.ior
     }
 
-    /// The repository id that the reference carries: the most derived interface that its maker knew of. Empty
-    /// when nobody has said, as in a `corbaloc:`.
+    /// The repository id that the reference carries: the most derived interface that the ORB which made the
+    /// reference knew of. Empty when the reference names none, as with a `corbaloc:`.
     pub fn type_id(&self) -> &str {
         &self.0.ior.type_id
     }
@@ -128,7 +130,7 @@ impl ObjectRef {
         self.0.ior.to_string()
     }
 
-    /// The same object through a reference whose calls may take `timeout`; `None` means for ever.
+    /// Returns a reference to the same object whose calls may take `timeout`; `None` means without limit.
     pub fn with_timeout(&self, timeout: Option<Duration>) -> ObjectRef {
         self.with_policies(InvocationPolicies {
             roundtrip_timeout: Some(timeout),
@@ -136,11 +138,12 @@ impl ObjectRef {
         })
     }
 
-    /// The same object through a reference whose calls follow these policies (`set_policy_overrides`, adding to those
-    /// that the reference has).
+    /// Returns a reference to the same object whose calls follow these policies (`set_policy_overrides`).
+    /// They are added to the policies that the reference has.
     pub fn with_policies(&self, policies: InvocationPolicies) -> ObjectRef {
         let policies = policies.or(self.0.policies);
-        // What the way to the object may do is between this reference and its calls: others must not change it.
+        // A reference with a rebind policy of its own has routes of its own: calls of other references must
+        // not change them.
         let leader = match policies.rebind == self.0.policies.rebind {
             true => Some(self.0.leader.as_ref().unwrap_or(self).clone()),
             false => None,
@@ -148,14 +151,14 @@ impl ObjectRef {
         ObjectRef::made(&self.0.orb, self.0.ior.clone(), policies, self.0.wire_profile, leader)
     }
 
-    /// The policies of this reference (`get_policy_overrides`); what calls follow in the end is told by
-    /// [`effective_policies`](Self::effective_policies).
+    /// The policies of this reference (`get_policy_overrides`).
+    /// [`effective_policies`](Self::effective_policies) returns what calls follow in the end.
     pub fn policies(&self) -> InvocationPolicies {
         self.0.policies
     }
 
-    /// The policies that a call made by this thread now would follow: those of the reference, behind them the
-    /// thread's, behind them the ORB's (`get_client_policy`).
+    /// The policies that a call made by this thread now would follow (`get_client_policy`): those of the
+    /// reference, then the thread's, then the ORB's.
     pub fn effective_policies(&self) -> InvocationPolicies {
         let orb = self.0.orb.policies.get();
         let built = InvocationPolicies {
@@ -167,18 +170,19 @@ impl ObjectRef {
         self.0.policies.or(thread_policies()).or(orb).or(built)
     }
 
-    /// True when both name the same object at the same address. False says nothing: an object may have
-    /// several references. Never calls the object.
+    /// True when both references name the same object at the same address. False proves nothing: an object
+    /// may have several references. Never calls the object.
     pub fn is_equivalent(&self, other: &ObjectRef) -> bool {
         Arc::ptr_eq(&self.0.ior, &other.0.ior) || self.0.ior.is_equivalent(&other.0.ior)
     }
 
-    /// A hash below `maximum`, the same for equivalent references. A `maximum` of 0 gives 0.
+    /// A hash below `maximum`, equal for equivalent references. A `maximum` of 0 gives 0.
     pub fn hash_code(&self, maximum: u32) -> u32 {
         (self.0.ior.key_hash() % u64::from(maximum.max(1))) as u32
     }
 
-    /// Whether the object has the interface. Asks the object only when the reference does not tell. Blocks.
+    /// Whether the object has the interface. Calls the object only when the reference does not say. Blocks in
+    /// that case.
     pub fn is_a(&self, repository_id: &str) -> Result<bool, SystemException> {
         if repository_id == self.type_id() || repository_id == OBJECT_ID {
             return Ok(true);
@@ -189,7 +193,7 @@ impl ObjectRef {
         invoke::remote(self, &IS_A, &|w| w.write_str(repository_id), |r| r.read_bool())
     }
 
-    /// True when the object is known to exist no more. Blocks.
+    /// True when the object is known not to exist any more. Blocks.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
         let result = match self.local(&NON_EXISTENT) {
             Ok(Some(local)) => local.ask(|servant, _| servant.non_existent()),
@@ -197,7 +201,7 @@ impl ObjectRef {
             Err(e) => Err(e),
         };
         let result = match result {
-            // What GIOP 1.0 and 1.1 called it, and what servers of that age know.
+            // The operation's name in GIOP 1.0 and 1.1, which servers of that age know.
             Err(e) if e.kind == SystemExceptionKind::BadOperation => {
                 invoke::remote(self, &NOT_EXISTENT, &|_| Ok(()), |r| r.read_bool())
             }
@@ -215,23 +219,25 @@ impl ObjectRef {
         self.found(invoke::locate)
     }
 
-    /// Where the object's server has forwarded the calls of this reference so far: `None` before the first forward, and
-    /// while calls go where the reference says. Asks no server; [`locate`](Self::locate) does.
+    /// Where the object's server has forwarded the calls of this reference so far; `None` before the first
+    /// forward, and while calls go to the address in the reference. Calls no server; [`locate`](Self::locate)
+    /// does.
     pub fn forwarded_to(&self) -> Option<Ior> {
         self.routes().forwarded_to()
     }
 
-    /// Makes sure that the next call finds its way: connects, and follows forwards, also where the rebind policy forbids
-    /// calls to do so (`validate_connection`). `false` when the object is known not to be there. Blocks.
+    /// Connects and follows forwards, so that the next call finds its route. It does so also when the rebind
+    /// policy forbids that to calls (`validate_connection`). `false` when the object is known not to be
+    /// there. Blocks.
     pub fn validate_connection(&self) -> Result<bool, SystemException> {
         self.found(invoke::bind)
     }
 
-    /// Sends all requests that wait for others on connections to the object's servers, from whatever thread they come,
-    /// and waits until the system has taken them; see [`OnewayBatching`]. What lies in this process does not wait.
+    /// Sends all batched requests on connections to the object's servers, from all threads, and waits until
+    /// the system has taken them; see [`OnewayBatching`]. Calls within this process are never batched.
     ///
-    /// Blocks until the reference's timeout at most, which is then told by TIMEOUT. COMM_FAILURE tells that oneways which
-    /// waited were lost when a connection ended, or some of them, since the last flush.
+    /// Blocks until the reference's timeout at most; then it fails with TIMEOUT. It fails with COMM_FAILURE
+    /// when connections have ended since the last flush and batched oneways were lost, all or some of them.
     pub fn flush(&self) -> Result<(), SystemException> {
         batching::flush(self)
     }
@@ -246,13 +252,13 @@ impl ObjectRef {
             Err(e) => Err(e),
         };
         match result {
-            // GIOP 1.2 lets a server say it by a system exception as well, and JacORB does.
+            // GIOP 1.2 lets a server report this by a system exception as well, and JacORB does.
             Err(e) if e.kind == SystemExceptionKind::ObjectNotExist => Ok(false),
             other => other,
         }
     }
 
-    /// The repository id of the object's most derived interface, as the object itself says (`_repository_id`).
+    /// The repository id of the object's most derived interface, from the object itself (`_repository_id`).
     /// Blocks.
     pub fn repository_id(&self) -> Result<String, SystemException> {
         invoke::by_message(self, &REPOSITORY_ID, &|_| Ok(()), |r| r.get())
@@ -265,19 +271,19 @@ impl ObjectRef {
     }
 
     /// The component that the object belongs to (`get_component`); `None` for the objects of an ORB without
-    /// components, as this one. Blocks.
+    /// components, such as IronORB. Blocks.
     pub fn component(&self) -> Result<Option<ObjectRef>, SystemException> {
         invoke::by_message(self, &COMPONENT, &|_| Ok(()), |r| r.get())
     }
 
-    /// A typed reference, if the object has the interface; asks the object when the reference does not tell
-    /// (a checked narrow). Blocks.
+    /// Returns a typed reference, if the object has the interface (a checked narrow). Calls the object when
+    /// the reference does not say. Blocks in that case.
     pub fn narrow<R: TypedRef>(&self) -> Result<Option<R>, SystemException> {
         Ok(self.is_a(R::REPOSITORY_ID)?.then(|| R::from_object(self.clone())))
     }
 
-    /// A typed reference on the caller's word (an unchecked narrow). If the word is wrong, calls raise
-    /// BAD_OPERATION.
+    /// Returns a typed reference without a check (an unchecked narrow). If the object lacks the interface,
+    /// calls raise BAD_OPERATION.
     pub fn narrow_unchecked<R: TypedRef>(&self) -> R {
         R::from_object(self.clone())
     }
@@ -291,7 +297,7 @@ impl ObjectRef {
         &self.0.orb
     }
 
-    /// The first address, for people; none in a reference that leads nowhere.
+    /// The first address, for messages; `None` in a reference without an address.
     #[cold]
     pub(crate) fn address(&self) -> Option<String> {
         let profile = self.0.ior.iiop_profiles().next()?;
@@ -309,8 +315,8 @@ impl ObjectRef {
         (!address.is_nowhere()).then(|| address.to_string())
     }
 
-    /// Whether a lease is worth its making: not at the first call, for most references are never called again; and later on
-    /// only now and then, for there are programs that make the typed reference anew for each call.
+    /// Whether a lease is worth its making. Not at the first call, because most references are never called
+    /// again. Later only at 2 of 8 calls, because some programs make the typed reference anew for each call.
     #[cold]
     pub(crate) fn is_called_again(&self) -> bool {
         let calls = self.0.calls.load(Ordering::Relaxed);
@@ -326,7 +332,8 @@ impl ObjectRef {
         }
     }
 
-    /// What results of the object are read with: the ORB, which learns from them how the object's server writes.
+    /// The environment in which results of the object are read: the ORB, which learns from them how the
+    /// object's server writes.
     #[inline]
     pub(crate) fn environment(&self) -> &dyn Environment {
         &*self.0
@@ -351,7 +358,7 @@ impl ObjectRef {
         self.policy(|policies| policies.sync_scope).unwrap_or(SyncScope::WithTransport)
     }
 
-    /// How oneways wait for others to leave with, if they do.
+    /// The batching of oneways, if it is on.
     #[inline]
     pub(crate) fn oneway_batching(&self) -> Option<OnewayBatching> {
         let batching = self.policy(|policies| policies.oneway_batching);
@@ -367,8 +374,8 @@ impl ObjectRef {
         of(&self.0.policies).or_else(|| of(&thread_policies())).or_else(|| of(&self.0.orb.policies.get()))
     }
 
-    /// The object in this process, ready for an upcall; `None` when it is elsewhere, or wants another thread: it is then to
-    /// be called by message.
+    /// Returns the object of this process, ready for an upcall; `None` when it is elsewhere or must run in
+    /// another thread. Then it is called by message.
     #[inline(always)] // a step of every call
     pub(crate) fn local(&self, operation: &Operation<'_>) -> Result<Option<Upcall>, SystemException> {
         if self.routes().fast_path_target().is_some() { Ok(None) } else { self.local_or_not(operation) }
@@ -393,7 +400,7 @@ impl ObjectRef {
         }
     }
 
-    /// The adapter in this process says no, or that the object is elsewhere.
+    /// Handles the adapter's refusal, or its forward to another location.
     #[cold]
     fn refused_here(
         &self,
@@ -420,9 +427,9 @@ impl ObjectRef {
     }
 }
 
-/// A typed object reference; generated types implement it, and dereference to their [`ObjectRef`], so that the operations of
-/// every object can be called on them: `account.is_a(…)`, `account.locate()`, `account.narrow::<SavingsRef>()`. An
-/// operation that the IDL gives such a name comes first.
+/// A typed object reference. Generated types implement it, and dereference to their [`ObjectRef`], so that
+/// the operations of every object can be called on them: `account.is_a(…)`, `account.locate()`,
+/// `account.narrow::<SavingsRef>()`. An operation of the IDL interface with such a name takes precedence.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a typed object reference",
     label = "not a type that ends in `Ref`",
@@ -438,24 +445,25 @@ pub trait TypedRef: Clone + Send + Sync + Sized + 'static {
     /// The untyped reference.
     fn object(&self) -> &ObjectRef;
 
-    /// What the reference knows of its object while that is in this process.
+    /// The reference's lease on a servant of this process.
     #[doc(hidden)]
     fn lease_place(&self) -> &LeasePlace<Self::Interface>;
 
-    /// The typed reference on the caller's word.
+    /// Returns the typed reference without a check.
     fn from_object(object: ObjectRef) -> Self;
 
-    /// The typed reference, if the object has the interface (a checked narrow). May block.
+    /// Returns the typed reference, if the object has the interface (a checked narrow). May block.
     fn narrow(object: &ObjectRef) -> Result<Option<Self>, SystemException> {
         object.narrow()
     }
 
-    /// The same object through a reference whose calls may take `timeout`; `None` means for ever.
+    /// Returns a reference to the same object whose calls may take `timeout`; `None` means without limit.
     fn with_timeout(&self, timeout: Option<Duration>) -> Self {
         Self::from_object(self.object().with_timeout(timeout))
     }
 
-    /// The same object through a reference whose calls follow these policies; see [`ObjectRef::with_policies`].
+    /// Returns a reference to the same object whose calls follow these policies; see
+    /// [`ObjectRef::with_policies`].
     fn with_policies(&self, policies: InvocationPolicies) -> Self {
         Self::from_object(self.object().with_policies(policies))
     }
@@ -516,7 +524,7 @@ impl UnmarshalNillable for ObjectRef {
         }
         match r.environment().and_then(OrbCore::beneath) {
             Some(orb) => Ok(Some(ObjectRef::new(&orb, ior))),
-            // Only a reader that did not come from an ORB lacks it.
+            // Only a reader that does not come from an ORB lacks it.
             None => Err(r.malformed(MalformedKind::BadIor)),
         }
     }
@@ -526,7 +534,7 @@ impl TypedNillable for ObjectRef {
     const TYPE: &'static TypeDef = &TypeDef::ObjRef { id: OBJECT_ID, name: "Object" };
 }
 
-/// What a call on a nil reference would raise; for code that turns `None` into an error.
+/// The exception that a call on a nil reference would raise, for code that turns `None` into an error.
 pub fn nil_reference() -> SystemException {
     SystemException::new(SystemExceptionKind::InvObjref, MinorCode::NIL_REFERENCE, CompletionStatus::No)
 }

@@ -1,8 +1,8 @@
-//! Replies that are still to come: asynchronous and deferred synchronous invocation, and callbacks (CORBA 3.3 part
-//! 1, clause 17, in Rust's terms).
+//! Replies that are still to come: asynchronous and deferred synchronous invocation, and callbacks (CORBA 3.3
+//! part 1, clause 17, in Rust's terms).
 //!
-//! A [`Pending`] needs no async runtime: whoever polls it may be an executor of any kind, a thread that waits, or
-//! nobody, with a callback in the place of both.
+//! A [`Pending`] needs no async runtime. An executor of any kind can poll it, a thread can wait for it, and a
+//! callback can take the place of both.
 
 use std::fmt;
 use std::future::Future;
@@ -21,27 +21,28 @@ use crate::loopback::with_begun;
 use crate::object::ObjectRef;
 use crate::orb::OrbCore;
 
-/// The reply of a call that has begun: a future, something to wait for, or something to be called back with.
+/// The reply of a call that has begun: a future, a result to wait for, or a result for a callback.
 ///
-/// The request has been sent, or waits for its connection, when the method that gave this has returned; what was
-/// borrowed for its arguments is free again. Where four or more calls are in flight over one connection, up to a
-/// quarter of them may still wait to leave together: until anybody asks for one of the replies in any way, or for
-/// about a millisecond. Nothing needs to be polled for the call to go on: forwards are followed, closed connections made
-/// anew and deadlines kept as for synchronous calls.
+/// When the method that returned it has returned, the request has been sent or waits for its connection, and
+/// the arguments are no longer borrowed. With four or more calls in flight over one connection, up to a
+/// quarter of them may still wait to leave together: until the program asks for one of the replies in any
+/// way, or for about 1 ms. The call goes on without a poll: the ORB follows forwards, makes closed
+/// connections anew and keeps deadlines as for synchronous calls.
 ///
-/// Dropping it gives the reply up: the request is sent nevertheless.
+/// Dropping it gives the reply up; the request is sent nevertheless.
 ///
-/// Each takes the memory of its arguments until the reply has come, for they may have to be sent again, and one
-/// of the [calls in flight](ironorb_giop::connection::ConnectionConfig::calls_in_flight_max) of a connection; more
-/// end at once with NO_RESOURCES.
+/// Each `Pending` takes the memory of its arguments until the reply has come, because they may have to be
+/// sent again. It also takes one of the [calls in
+/// flight](ironorb_giop::connection::ConnectionConfig::calls_in_flight_max) of a connection. A call beyond
+/// that limit ends at once with NO_RESOURCES.
 #[must_use = "dropping it gives the reply up; for a call without a reply, declare the operation oneway"]
 pub struct Pending<T, E>(State<T, E>);
 
 enum State<T, E> {
-    /// Over before it was given out: an object in this process, or a failure.
+    /// The call ended before this was returned: the object is in this process, or the call failed.
     Ended(Result<T, E>, Arc<OrbCore>),
     Begun(Arc<AsyncCall>, Results<T>),
-    /// Told.
+    /// The result has been taken.
     Over,
 }
 
@@ -50,11 +51,12 @@ pub(crate) type Results<T> = fn(&mut Reader<'_>) -> Result<T, Malformed>;
 
 /// Begins a twoway operation.
 ///
-/// An object in this process is called by this thread, before this returns; only the answer of one that answers later
-/// comes later. Otherwise `arguments` is called once
-/// and the request sent by this thread if there is a connection; if one must be made first, another thread does
-/// so. Blocks only while the server takes no bytes and more than
-/// [`transmit_bytes_max`](crate::OrbConfig::transmit_bytes_max) wait for it, until the deadline at most.
+/// An object of this process is called by this thread, before this returns. Only a servant that replies later
+/// completes the call later. Otherwise `arguments` is called once, and this thread sends the request if there
+/// is a connection. If a connection must be made first, another thread makes it and sends the request. Blocks
+/// only while the server takes no bytes and more than
+/// [`transmit_bytes_max`](crate::OrbConfig::transmit_bytes_max) bytes are pending, until the deadline at
+/// most.
 pub(crate) fn invoke_async<I, R, T, E>(
     target: &R,
     operation: &'static Operation<'static>,
@@ -78,7 +80,8 @@ where
     }
 }
 
-/// The same for an object of whatever interface, in another process or forwarded to this one.
+/// Begins a twoway operation of an object in another process, or of one that a forward has led into this
+/// process.
 pub(crate) fn begin<T, E: OperationError>(
     object: &ObjectRef,
     operation: &'static Operation<'static>,
@@ -89,12 +92,12 @@ pub(crate) fn begin<T, E: OperationError>(
 }
 
 impl<T, E> Pending<T, E> {
-    /// One that is over.
+    /// Makes a `Pending` that has ended already.
     pub(crate) fn ended(object: &ObjectRef, result: Result<T, E>) -> Self {
         Pending(State::Ended(result, object.core().clone()))
     }
 
-    /// True when [`wait`](Self::wait) would not wait. Never blocks. Sends requests that were held back.
+    /// True when [`wait`](Self::wait) would not block. Never blocks. Sends requests that were held back.
     pub fn is_ready(&self) -> bool {
         match &self.0 {
             State::Ended(..) => true,
@@ -105,11 +108,12 @@ impl<T, E> Pending<T, E> {
 }
 
 impl<T, E: OperationError> Pending<T, E> {
-    /// Waits for the reply. Blocks until the call's deadline at most, which counts from its beginning. This thread
-    /// receives it, and replies to others that come before, unless another receives on the connection already.
+    /// Waits for the reply. Blocks until the call's deadline at most, which counts from the beginning of the
+    /// call. This thread receives the reply, and replies to other calls that come before, unless another
+    /// thread already receives on the connection.
     ///
-    /// In a callback of [`on_reply`](Self::on_reply) a reply that has not come is answered by BAD_INV_ORDER: the
-    /// thread has others to receive for.
+    /// In a callback of [`on_reply`](Self::on_reply) the wait for a reply that has not come fails with
+    /// BAD_INV_ORDER: the callback's thread must receive other replies.
     pub fn wait(mut self) -> Result<T, E> {
         match std::mem::replace(&mut self.0, State::Over) {
             State::Ended(result, _) => result,
@@ -130,11 +134,11 @@ where
     T: Send + 'static,
     E: OperationError + Send + 'static,
 {
-    /// Has `callback` called with the result, on the ORB's receiver thread, which receives all asynchronous replies
-    /// of the ORB: it must not block. It may begin calls, also synchronous ones if it can afford to wait for them.
-    /// A panic in it is contained.
+    /// Calls `callback` with the result, on the ORB's receiver thread. That thread receives all asynchronous
+    /// replies of the ORB, so the callback must not block. The callback may begin calls, also synchronous
+    /// ones if the program can afford the wait. The ORB contains a panic in the callback.
     ///
-    /// The callback is never called by this method itself, also when the reply is there already.
+    /// This method itself never calls the callback, not even when the reply is there already.
     pub fn on_reply(mut self, callback: impl FnOnce(Result<T, E>) + Send + 'static) {
         match std::mem::replace(&mut self.0, State::Over) {
             State::Begun(call, results) => {
@@ -169,7 +173,7 @@ impl<T, E: OperationError> Future for Pending<T, E> {
     }
 }
 
-/// Nothing is pinned in it: what it holds may move.
+/// Nothing is pinned: the contents may move.
 impl<T, E> Unpin for Pending<T, E> {}
 
 impl<T, E> Drop for Pending<T, E> {
@@ -199,7 +203,7 @@ fn read<T, E: OperationError>(call: &AsyncCall, results: Results<T>, outcome: Ou
     result
 }
 
-/// The reply has been told, or is not wanted any more.
+/// The error of a reply that has been taken already or was given up.
 #[cold]
 fn given_up() -> SystemException {
     SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::NONE, CompletionStatus::Maybe)

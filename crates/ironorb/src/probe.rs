@@ -1,8 +1,10 @@
-//! Where calls spend their time: the probes of [`ironorb_giop::probe`], which see, and how the drivers use them.
+//! Measures where calls spend their time: the probes of [`ironorb_giop::probe`], and how the drivers use
+//! them.
 //!
-//! With the feature `probes` the ORB counts, thread by thread, how often it is in which stage of a call and for how long.
-//! On the client [`Stage::Call`] is around all others, on the server [`Stage::Serve`], but for waiting for requests and
-//! making messages of what has come. What of a call is in no stage is the application's.
+//! With the feature `probes` the ORB counts, for each thread, how often it is in each stage of a call and for
+//! how long. On the client [`Stage::Call`] contains all other stages; on the server [`Stage::Serve`] does,
+//! except for waiting for requests and making messages of the bytes that came. The parts of a call in no
+//! stage are the application's.
 //!
 //! ```
 //! use ironorb::probe::{self, Stage};
@@ -23,7 +25,7 @@ pub use ironorb_giop::probe::{
 
 pub(crate) use receiving::receiving;
 
-/// A system call that receives waits as well, and only the thread's processor time tells the two apart.
+/// A system call that receives also waits. Only the thread's processor time separates the two.
 #[cfg(feature = "probes")]
 mod receiving {
     use std::sync::OnceLock;
@@ -32,7 +34,7 @@ mod receiving {
     use ironorb_giop::probe::{Guard, Stage, enter};
     use rustix::time::{ClockId, clock_gettime};
 
-    /// Waits, and at the end gives the time in which the thread has been running to [`Stage::Read`].
+    /// Measures a wait. At its end the time in which the thread was running goes to [`Stage::Read`].
     pub(crate) struct Receiving {
         wait: Guard,
         ran_before: Duration,
@@ -50,7 +52,7 @@ mod receiving {
         }
     }
 
-    /// What asking twice takes, the median of some.
+    /// The time that two reads of the running time take, the median of 31.
     fn asking() -> Duration {
         static ASKING: OnceLock<Duration> = OnceLock::new();
         *ASKING.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! One synchronous call on its way: what its [`RemoteCallState`] decides, carried out by the calling thread with real
-//! connections and a real clock.
+//! One synchronous call. The call's [`RemoteCallState`] decides, and the calling thread carries the decisions
+//! out with real connections and a real clock.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use crate::object::ObjectRef;
 use crate::poa::{HoldMode, Refusal};
 use crate::route::{Attempts, CurrentRoute, RemoteTarget, Route};
 
-/// An answer to be read by the caller.
+/// A reply. The caller reads it.
 pub(crate) struct Answer {
     pub(crate) message: Message,
     /// `None` when the answer came from this process.
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
     pub(crate) user_exception: bool,
 }
 
-/// One call on its way.
+/// One synchronous call in progress.
 pub(crate) struct RemoteCall<'c> {
     object: &'c ObjectRef,
     operation: &'c Operation<'c>,
@@ -43,7 +43,7 @@ pub(crate) struct RemoteCall<'c> {
     invocation: RemoteCallState,
     route: CurrentRoute<'c>,
     attempts: Attempts,
-    /// Nothing is known of the way yet that the caller could rely on.
+    /// True when the caller could not rely on any route at the beginning of the call.
     is_free: bool,
 }
 
@@ -72,7 +72,8 @@ impl<'c> RemoteCall<'c> {
         })
     }
 
-    /// The rest of a call with a reply whose request has gone to its first address, and what has come of that.
+    /// Finishes a twoway call whose request the fast path sent to the first address, starting with the
+    /// outcome of that.
     #[cold]
     pub(crate) fn resume(
         object: &ObjectRef,
@@ -80,10 +81,10 @@ impl<'c> RemoteCall<'c> {
         arguments: Arguments<'_>,
         time: CallTime,
         link: Arc<Link>,
-        heard: Result<Message, CallFailure>,
+        outcome: Result<Message, CallFailure>,
     ) -> Result<Answer, SystemException> {
         let mut remote_call = RemoteCall::begun(object, operation, arguments, time)?;
-        let next = match heard {
+        let next = match outcome {
             Ok(message) => match remote_call.invocation.on_reply(&message) {
                 Answered::Body { at, user_exception } => {
                     return Ok(Answer { message, link: Some(link), body_at: at, user_exception });
@@ -97,7 +98,8 @@ impl<'c> RemoteCall<'c> {
         remote_call.answered(Response::SyncWithTarget)
     }
 
-    /// The same of a call without a reply.
+    /// Finishes a oneway call whose request the fast path sent to the first address, starting with the
+    /// outcome of that.
     #[cold]
     pub(crate) fn resume_oneway(
         object: &ObjectRef,
@@ -112,7 +114,7 @@ impl<'c> RemoteCall<'c> {
         remote_call.tell()
     }
 
-    /// A call that has gone the straight way.
+    /// Makes the state of a call that the fast path has begun.
     fn begun(
         object: &'c ObjectRef,
         operation: &'c Operation<'c>,
@@ -136,7 +138,7 @@ impl<'c> RemoteCall<'c> {
         })
     }
 
-    /// The first address has not done it.
+    /// Decides what follows the failure at the first address.
     fn failed(&mut self, failure: CallFailure) -> Next {
         match self.route.route() {
             Route::Remote(targets) => failed(&mut self.invocation, failure, &targets.as_slice()[0].links),
@@ -144,7 +146,7 @@ impl<'c> RemoteCall<'c> {
         }
     }
 
-    /// A whole call with a reply.
+    /// Runs a whole twoway call.
     pub(crate) fn twoway(
         object: &ObjectRef,
         operation: &Operation<'_>,
@@ -174,7 +176,7 @@ impl<'c> RemoteCall<'c> {
         }
     }
 
-    /// The same, with each attempt shown to the interceptors.
+    /// Sends the request until it is answered, and shows each attempt to the interceptors.
     #[cold]
     fn answered_before_interceptors(&mut self, response: Response) -> Result<Answer, SystemException> {
         loop {
@@ -221,7 +223,7 @@ impl<'c> RemoteCall<'c> {
         contexts: EncodedContexts<'_>,
     ) -> Result<(Message, Option<Arc<Link>>), Next> {
         if let Route::Local(key) = self.route.route() {
-            // Forwarded into this very process, which the typed caller could not know.
+            // A forward has led into this very process, which the typed caller could not know.
             let orb = self.object.core();
             let encoding = loopback::encoding();
             let patience = WaitPolicy::Until(self.deadline);
@@ -237,7 +239,7 @@ impl<'c> RemoteCall<'c> {
         Ok((message, Some(link)))
     }
 
-    /// A call without results, which waits for what the caller's policy says.
+    /// Runs a call without results. It waits for what the caller's `SyncScope` says.
     pub(crate) fn oneway(&mut self) -> Result<(), SystemException> {
         let response = match self.object.sync_scope() {
             SyncScope::None => return AsyncCall::tell(self.object, self.operation, self.arguments),
@@ -245,7 +247,7 @@ impl<'c> RemoteCall<'c> {
             SyncScope::WithServer => Response::SyncWithServer,
             SyncScope::WithTarget => Response::SyncWithTarget,
         };
-        // An object in this process is called at once, so that nothing is left to wait for; it still answers.
+        // The caller calls an object of this process at once, so no wait remains; the object still answers.
         let answer = self.answered(response)?;
         if let Some(link) = answer.link {
             link.recycle(answer.message);
@@ -265,7 +267,7 @@ impl<'c> RemoteCall<'c> {
         }
     }
 
-    /// The same, with each attempt shown to the interceptors.
+    /// Sends a oneway until that succeeds, and shows each attempt to the interceptors.
     #[cold]
     fn tell_before_interceptors(&mut self) -> Result<(), SystemException> {
         loop {
@@ -300,7 +302,7 @@ impl<'c> RemoteCall<'c> {
         }
     }
 
-    /// Asks where the object is.
+    /// Asks the server where the object is, and follows forwards.
     pub(crate) fn locate(&mut self) -> Result<bool, SystemException> {
         loop {
             if let Route::Local(key) = self.route.route() {
@@ -331,13 +333,13 @@ impl<'c> RemoteCall<'c> {
         }
     }
 
-    /// The same; does whatever is needed to reach the object.
+    /// Asks where the object is, and rebinds also where the policy forbids calls to do so.
     pub(crate) fn bind(mut self) -> Result<bool, SystemException> {
         self.is_free = true;
         self.locate()
     }
 
-    /// Sends once, over the first address that answers.
+    /// Sends the request once, over the first address that answers.
     fn send<T>(
         &mut self,
         send: impl FnOnce(&Link, &RequestTarget, Instant, Deadline) -> Result<T, CallFailure>,
@@ -345,10 +347,10 @@ impl<'c> RemoteCall<'c> {
         let RemoteCall { route, attempts, invocation, now, deadline, object, is_free, .. } = self;
         let targets = match route.route() {
             Route::Remote(targets) => targets.as_slice(),
-            // Forwarded into this process while a locate was under way; the next call sees it.
+            // A forward has led into this process while a locate was under way. The next call sees it.
             Route::Local(_) => &[],
         };
-        // Mostly the first address is connected.
+        // Usually the first address is connected.
         let first = match targets.first() {
             Some(target) if attempts.is_fresh() => {
                 target.links.open_link(thread_ordinal(), CoarseInstant::now())
@@ -371,13 +373,14 @@ impl<'c> RemoteCall<'c> {
         }
     }
 
-    /// Carries out a decision; an error ends the call.
+    /// Carries out a decision. An error ends the call.
     #[cold]
     fn follow(&mut self, next: Next) -> Result<(), SystemException> {
         let next = match next {
             Next::TryNext(e) if self.pass_over() => {
                 self.now = Instant::now();
-                // The others are asked only while there is time; then the first answer is as good as any.
+                // The call tries further servers only while there is time. After that the first failure is as
+                // good as any.
                 return if self.deadline.remaining(self.now).is_ok() { Ok(()) } else { Err(e) };
             }
             Next::TryNext(e) => self.invocation.on_no_alternative(e),
@@ -406,7 +409,7 @@ impl<'c> RemoteCall<'c> {
     }
 }
 
-/// What decides how far a call goes to find a connection.
+/// How far a call may go to get a connection.
 struct ConnectScope<'w> {
     object: &'w ObjectRef,
     is_free: bool,
@@ -414,7 +417,7 @@ struct ConnectScope<'w> {
 }
 
 impl ConnectScope<'_> {
-    /// The first address that answers.
+    /// Returns a connection to the first address that answers.
     #[cold]
     fn connect<'t>(
         &self,
@@ -431,7 +434,7 @@ impl ConnectScope<'_> {
                 return Err(not_connected(invocation, self.deadline, &refused));
             };
             let target = &targets[index];
-            // One address that does not answer must not take the time of the others.
+            // An address that does not answer must not use up the time of the others.
             let deadline = self.deadline.share(now, 1 + attempts.left(targets.len()));
             let connected = match target.links.link_in_turn(ordinal, deadline) {
                 Ok(Some(link)) => return Ok((target, link)),
@@ -449,7 +452,7 @@ impl ConnectScope<'_> {
     }
 }
 
-/// Whether the caller's policy allows to connect: NO_RECONNECT forbids to do it again.
+/// Whether the caller's policy allows a connection: NO_RECONNECT forbids a second one to an endpoint.
 #[cold]
 pub(crate) fn may_connect(object: &ObjectRef, is_free: bool, links: &EndpointLinks) -> bool {
     is_free || !links.was_connected() || object.rebind() < Rebind::NoReconnect
@@ -474,10 +477,10 @@ fn at_address(e: SystemException, links: &EndpointLinks) -> SystemException {
     e.with_detail(detail)
 }
 
-/// Each address that could not be connected, and why.
+/// The addresses that could not be connected, with the reasons.
 pub(crate) type Refused = Vec<(String, ConnectFailure)>;
 
-/// No address could be connected.
+/// Decides what follows when no address could be connected.
 #[cold]
 pub(crate) fn not_connected(
     invocation: &mut RemoteCallState,

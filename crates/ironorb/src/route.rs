@@ -1,4 +1,4 @@
-//! From a reference to a way to its object, worked out once.
+//! The route from a reference to its object, worked out once.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
@@ -17,19 +17,19 @@ use crate::object::{ObjectRef, WireProfile};
 use crate::orb::OrbCore;
 use crate::sync::{read, write};
 
-/// The ways to one object, shared by all clones of a reference.
+/// The routes to one object, shared by all clones of a reference.
 #[derive(Debug)]
 pub(crate) struct Routes {
     original: OnceLock<Result<Route, SystemException>>,
-    /// Of [`UNUSED`] and [`REPLACED`]; none in references that have been called and were never forwarded - nearly
-    /// all - which take no lock.
+    /// A set of [`UNUSED`] and [`REPLACED`]. It is empty for a reference that has been called and was never
+    /// forwarded. Nearly all references are such, and their calls take no lock.
     state: AtomicU8,
     replaced: RwLock<Option<Arc<Replaced>>>,
 }
 
 /// No call has been made.
 const UNUSED: u8 = 1;
-/// Another way than the original counts.
+/// A replaced route is in use instead of the original.
 const REPLACED: u8 = 2;
 
 impl Default for Routes {
@@ -38,20 +38,20 @@ impl Default for Routes {
     }
 }
 
-/// A way that the object's server has told.
+/// A route that the object's server has given.
 #[derive(Debug)]
 pub(crate) struct Replaced {
     route: Route,
     ior: Arc<Ior>,
-    /// By a forward, and not only to the same place under another form of address.
+    /// True when a forward has led here, false when only the form of the address has changed.
     is_forwarded: bool,
-    /// What counts again when this leads nowhere; `None` is the original.
+    /// The route that is valid again when this route leads nowhere; `None` is the original.
     before: Option<Arc<Replaced>>,
-    /// A forward that comes later and does not count for ever leads back to this.
+    /// True when a later forward that is not permanent falls back to this route.
     is_lasting: bool,
 }
 
-/// Where an object is.
+/// The location of an object.
 #[derive(Debug)]
 pub(crate) enum Route {
     /// In this process, under this key.
@@ -60,16 +60,16 @@ pub(crate) enum Route {
     Remote(Targets),
 }
 
-/// Addresses, one at least. The first lies here itself, since nearly every call goes there.
+/// At least one address. The first is stored inline, because nearly every call goes there.
 #[derive(Debug)]
 pub(crate) struct Targets {
     first: RemoteTarget,
-    /// All of them, where there are more.
+    /// All addresses, when there are more than one.
     all: Option<Box<[RemoteTarget]>>,
 }
 
 impl Targets {
-    /// `None` when there is none.
+    /// `None` for an empty list.
     fn of(all: Vec<RemoteTarget>) -> Option<Targets> {
         let first = all.first()?.clone();
         Some(Targets { first, all: (all.len() > 1).then(|| all.into_boxed_slice()) })
@@ -84,11 +84,11 @@ impl Targets {
     }
 }
 
-/// An address with everything that requests to it have in common.
+/// An address with all that requests to it have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteTarget {
     pub(crate) request: RequestTarget,
-    /// Which profile of the reference the address is of: those of one profile are one server.
+    /// The index of the address's profile in the reference. The addresses of one profile are one server.
     pub(crate) profile: usize,
     pub(crate) links: Arc<EndpointLinks>,
 }
@@ -113,27 +113,28 @@ impl CurrentRoute<'_> {
     }
 }
 
-/// Which addresses of a route have been tried since it was looked up. Of a route with more than 64 the rest is
-/// never tried.
+/// The addresses of a route that have been tried since it was looked up. Of a route with more than 64
+/// addresses the rest is never tried.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Attempts {
     tried: u64,
 }
 
 impl Attempts {
-    /// None has been tried.
+    /// True while no address has been tried.
     #[inline]
     pub(crate) fn is_fresh(self) -> bool {
         self.tried == 0
     }
 
-    /// One is being tried.
+    /// Marks an address as tried.
     #[inline]
     pub(crate) fn mark(&mut self, index: usize) {
         self.tried |= 1u64.checked_shl(index as u32).unwrap_or(0);
     }
 
-    /// The next to try: in order of preference, but those that failed a short while ago only after the others.
+    /// Returns the next address to try, in order of preference. Addresses that failed a short while ago come
+    /// last.
     pub(crate) fn next(&mut self, count: usize, is_failing: impl Fn(usize) -> bool) -> Option<usize> {
         let untried = |index: &usize| self.tried & (1 << index) == 0;
         let mut rest = (0..count.min(ATTEMPTS_MAX)).filter(untried);
@@ -142,13 +143,13 @@ impl Attempts {
         Some(next)
     }
 
-    /// How many have not been tried.
+    /// How many addresses have not been tried.
     pub(crate) fn left(self, count: usize) -> usize {
         count.min(ATTEMPTS_MAX).saturating_sub(self.tried.count_ones() as usize)
     }
 
-    /// A server has answered that it cannot serve at the moment: its other addresses are passed over. False when no
-    /// other server is left.
+    /// Passes over the other addresses of a server that has answered that it cannot serve at the moment.
+    /// False when no other server is left.
     pub(crate) fn pass_over(&mut self, targets: &[RemoteTarget]) -> bool {
         let profiles_tried: Vec<usize> = targets
             .iter()
@@ -169,14 +170,14 @@ impl Attempts {
 const ATTEMPTS_MAX: usize = u64::BITS as usize;
 
 impl Routes {
-    /// Where the object's server has forwarded calls; `None` while they go where the reference says.
+    /// Where the object's server has forwarded calls; `None` while calls go to the address in the reference.
     #[cold]
     pub(crate) fn forwarded_to(&self) -> Option<Ior> {
         let replaced = read(&self.replaced);
         replaced.as_ref().filter(|replaced| replaced.is_forwarded).map(|replaced| (*replaced.ior).clone())
     }
 
-    /// The way to use now.
+    /// The route to use now.
     #[inline]
     pub(crate) fn current(&self, object: &ObjectRef) -> Result<CurrentRoute<'_>, SystemException> {
         if self.state.load(Ordering::Acquire) & REPLACED != 0
@@ -187,8 +188,8 @@ impl Routes {
         self.original(object).map(CurrentRoute::Original)
     }
 
-    /// The address of a call that begins now, where there is nothing to be found out first: the best of a reference
-    /// that leads to another process, has been called and was never forwarded.
+    /// The address for the fast path: the best of a reference that leads to another process, has been called
+    /// and was never forwarded.
     #[inline]
     pub(crate) fn fast_path_target(&self) -> Option<&RemoteTarget> {
         if self.state.load(Ordering::Acquire) != 0 {
@@ -200,7 +201,7 @@ impl Routes {
         }
     }
 
-    /// The way for a call that begins now, and whether it is the reference's first.
+    /// Returns the route for a call that begins now, and whether the call is the reference's first.
     #[inline]
     pub(crate) fn begin(&self, object: &ObjectRef) -> Result<(CurrentRoute<'_>, bool), SystemException> {
         match self.state.load(Ordering::Acquire) {
@@ -212,7 +213,7 @@ impl Routes {
         }
     }
 
-    /// The way that the reference itself tells.
+    /// The route that the reference itself gives.
     #[inline]
     pub(crate) fn original(&self, object: &ObjectRef) -> Result<&Route, SystemException> {
         let original =
@@ -223,14 +224,13 @@ impl Routes {
         }
     }
 
-    /// Carries out what an invocation has decided, as far as it concerns the way to the object; an error ends
-    /// the call.
+    /// Applies a decision about a call to the route. An error ends the call.
     #[cold]
     pub(crate) fn take(&self, object: &ObjectRef, next: Next) -> Result<(), SystemException> {
         let is_change = matches!(next, Next::FallBack | Next::Follow { .. } | Next::Readdress(_));
         let taken = match next {
             Next::Fail(e) => Err(e),
-            // Which of its addresses is next concerns the call alone.
+            // Which of the addresses comes next concerns the call alone.
             Next::Resend | Next::TryNext(_) => Ok(()),
             Next::FallBack => {
                 self.fall_back();
@@ -240,14 +240,15 @@ impl Routes {
             Next::Readdress(disposition) => self.readdress(object, disposition),
         };
         if is_change {
-            // Leases go by the way as it was.
+            // Leases hold for the old route.
             object.core().adapter.binding_epoch().end_epoch();
         }
         taken
     }
 
-    /// Takes note of how the object's server writes exceptions in an `any`, and writes them to it so from the next request on.
-    /// Other references to the server that have been called already learn by themselves.
+    /// Records how the object's server writes exceptions in an `any`, and writes them in that form from the
+    /// next request on. Other references to the server that have been called already learn it from replies of
+    /// their own.
     #[cold]
     pub(crate) fn learn_exception_form(&self, bare: bool) {
         let learn = |route: &Route| {
@@ -265,12 +266,12 @@ impl Routes {
         }
     }
 
-    /// Whether another way than the original counts.
+    /// Whether a replaced route is in use.
     pub(crate) fn is_replaced(&self) -> bool {
         self.state.load(Ordering::Acquire) & REPLACED != 0
     }
 
-    /// From now on the object is there.
+    /// Uses the forwarded reference from now on.
     #[cold]
     fn forward(&self, object: &ObjectRef, ior: Box<Ior>, is_lasting: bool) -> Result<(), SystemException> {
         let route = Route::of(object, &ior, AddressingDisposition::Key)?;
@@ -286,7 +287,7 @@ impl Routes {
         Ok(())
     }
 
-    /// From now on requests name the object otherwise.
+    /// Uses another form of address in requests from now on.
     #[cold]
     fn readdress(
         &self,
@@ -314,7 +315,7 @@ impl Routes {
         Ok(())
     }
 
-    /// From now on counts again what counted before the last forward.
+    /// Returns to the route from before the last forward.
     #[cold]
     fn fall_back(&self) {
         let mut replaced = write(&self.replaced);
@@ -322,7 +323,7 @@ impl Routes {
         self.replace(&mut replaced, before);
     }
 
-    /// Under the lock.
+    /// Replaces the route. The caller holds the lock.
     fn replace(&self, place: &mut Option<Arc<Replaced>>, by: Option<Arc<Replaced>>) {
         let is_replaced = by.is_some();
         *place = by;
@@ -334,7 +335,8 @@ impl Routes {
     }
 }
 
-/// Tells those apart who must not share connections: a connection has one pair of code sets.
+/// The partition of connections for a wire profile. A connection has one pair of code sets, so wire profiles
+/// with different code sets must not share connections.
 fn partition(wire_profile: Option<WireProfile>) -> u8 {
     match wire_profile {
         None => 0,
@@ -359,7 +361,7 @@ impl Route {
         for (index, tagged) in ior.profiles.iter().enumerate() {
             let Profile::Iiop(profile) = tagged else { continue };
             let chosen = match wire_profile {
-                // Whether the server knows them is between it and the client who has chosen them.
+                // The client that has chosen the code sets is responsible for the server's knowing them.
                 Some(wire_profile) => Ok(wire_profile.code_sets),
                 None => chosen_code_sets(orb, profile),
             };
@@ -380,7 +382,8 @@ impl Route {
             };
             let request =
                 RequestTarget::addressed(version, code_sets, address).map_err(SystemException::from)?;
-            // What omniORB's C++ library wants; its Python library has the same type, and tells by what it sends.
+            // The form that omniORB's C++ library expects. Its Python library has the same ORB type and is
+            // recognised by what it sends.
             let assumed = profile.orb_type() == Some(OMNIORB_ORB_TYPE);
             for address in addresses(orb, profile) {
                 let links = orb.connector.endpoint_in_partition(address, partition(wire_profile));
@@ -413,7 +416,8 @@ impl Route {
     }
 }
 
-/// What strings and wide characters are sent to a server as; `None` where its reference does not say what it takes.
+/// The code sets in which strings and wide characters are sent to a server; `None` when its reference names
+/// none.
 fn chosen_code_sets(
     orb: &OrbCore,
     profile: &IiopProfile,
@@ -425,7 +429,7 @@ fn chosen_code_sets(
     })
 }
 
-/// Where a profile leads, the best first.
+/// The addresses in a profile, the best first.
 fn addresses(orb: &OrbCore, profile: &IiopProfile) -> impl Iterator<Item = Address> {
     orb.config.client_transports.iter().flat_map(|transport| Address::all_in(profile, *transport))
 }

@@ -1,20 +1,21 @@
-//! Locks that a panicking thread does not close for the others.
+//! Locks that stay usable after a thread has panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Locks. A servant's panic is caught before it can leave our data half changed, so poison says nothing.
+/// Locks a mutex. The ORB catches a servant's panic before it can leave data half changed, so poison says
+/// nothing.
 #[inline]
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks for reading.
+/// Locks for reading. Ignores poison.
 #[inline]
 pub(crate) fn read<T: ?Sized>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks for writing.
+/// Locks for writing. Ignores poison.
 #[inline]
 pub(crate) fn write<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)

@@ -1,10 +1,11 @@
-//! How long a thread that waits for a peer looks for bytes itself before it sleeps.
+//! How long a thread that waits for a peer polls before it sleeps.
 //!
-//! Receives nothing, sleeps nowhere and knows no transport: who waits polls, and asks between polls whether to go on. Most
-//! of a short call's time is waking up, so looking is worth much - where a processor has nothing better to do. Whether it
-//! has is learnt from what becomes of the looking, never assumed: from how recent waits of the same connection ended, from
-//! others of the ORB that come to wait, and from the processor being taken away meanwhile. What processors a thread may run
-//! on says nothing: one that is kept on a processor of its own is who should look.
+//! Nothing here receives, sleeps, or knows a transport: the waiting thread polls, and asks between polls
+//! whether to go on. Most of a short call's time is waking up, so polling gains much where the processor has
+//! nothing better to do. Whether that is so is measured, never assumed: from how recent waits of the same
+//! connection ended, from other threads of the ORB that come to wait, and from the processor being taken away
+//! meanwhile. The processors on which a thread may run say nothing: a thread that is kept on a processor of
+//! its own is the one that should poll.
 
 use std::fs;
 use std::hint;
@@ -20,42 +21,46 @@ use crate::config::Waiting;
 use crate::net::{self, Moved, Stream};
 use crate::probe::{self, Stage};
 
-/// What the waits of one connection, or whatever else is waited for, have taught. One thread at a time waits with it.
+/// What the waits of one connection, or of another source of events, have shown. One thread at a time waits
+/// with it.
 ///
-/// A wait that does not look costs two loads and a store, and no clock. Waits are left out after one that looked in vain:
-/// twice as many each time, up to [`PAUSE_MAX`], and half as many after one that paid. So a peer that is slow, or idle,
-/// costs one vain look in so many waits. More are left out where others needed the processor: it may be long before a
-/// thread that has been at work, rather than asleep, has its turn again.
+/// A wait that does not poll costs two loads and a store, and no clock. After a poll in vain some waits do
+/// not poll: twice as many each time, up to [`PAUSE_MAX`], and half as many after a wait that paid. So a slow
+/// or idle peer costs one poll in vain in so many waits. More waits are left out when other threads needed
+/// the processor, because a thread that has been at work, rather than asleep, may wait long for its next
+/// turn.
 #[derive(Debug)]
 pub(crate) struct Waits {
     policy: Waiting,
     spinners: Arc<Spinners>,
-    /// Waits to come that do not look.
+    /// How many of the next waits do not poll.
     pause: AtomicU32,
-    /// How many there will be after the next vain look, at least, but for a factor of two; 0 while looking pays.
+    /// At least how many there will be after the next poll in vain, up to a factor of two; 0 while polling
+    /// pays.
     vain: AtomicU32,
 }
 
-/// Who looks at the moment, among all that wait in one ORB.
+/// The threads that poll at the moment, among all that wait in one ORB.
 #[derive(Debug)]
 pub(crate) struct Spinners {
-    /// How many may at once: one less than there are processors, for somebody must be able to answer.
+    /// How many threads may poll at once: one less than there are processors, because a processor must be
+    /// free for the answer.
     seats: usize,
     spinning: AtomicUsize,
-    /// Waits that have begun while somebody was looking, and did not look themselves.
+    /// Waits that have begun without polling while a thread was polling.
     arrivals: AtomicUsize,
 }
 
-/// How often the state of affairs is looked at between polls.
+/// How often the clock and the other threads are checked between polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// A poll is a system call, besides which a look at the clock is nothing.
+    /// A poll is a system call, compared with which reading the clock is cheap.
     SystemCall,
-    /// A poll is a look into memory.
+    /// A poll is a read of memory.
     Memory,
 }
 
-/// One wait that looks.
+/// One wait that polls.
 #[derive(Debug)]
 pub(crate) struct Spin<'w> {
     waits: &'w Waits,
@@ -64,36 +69,36 @@ pub(crate) struct Spin<'w> {
     looks: u32,
     begun: Instant,
     looked: Instant,
-    /// How long at most.
+    /// The longest time to poll.
     limit: Duration,
-    /// As they were.
+    /// `Spinners::arrivals` at the last check.
     arrivals: usize,
     end: End,
 }
 
-/// How a wait that looks has ended.
+/// How a wait that polls has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     NotYet,
-    /// Nothing has come for so long.
+    /// Nothing has come within the time limit.
     Vain,
-    /// Somebody else needs the processor.
+    /// Another thread needs the processor.
     Needed,
 }
 
-/// Waits that are left out, at most, after one that has looked in vain.
+/// The most waits that are left out after one that has polled in vain.
 const PAUSE_MAX: u32 = 1024;
-/// Waits that are left out, at least, when the processor was needed by others.
+/// The fewest waits that are left out after another thread needed the processor.
 const PAUSE_NEEDED: u32 = 16;
-/// The same at most.
+/// The most waits that are left out after another thread needed the processor.
 const PAUSE_NEEDED_MAX: u32 = 8192;
-/// When so much time passes between two looks something else has run meanwhile.
+/// With so much time between two checks, something else has run on the processor meanwhile.
 const GAP: Duration = Duration::from_micros(20);
-/// Who looks for ever offers the processor to others so often.
+/// A thread with the policy `Spin` yields the processor after so many checks.
 const LOOKS_PER_YIELD: u32 = 4;
-/// A poll of memory takes 5 to 20 ns, a look some 30.
+/// A poll of memory takes 5 to 20 ns, a check some 30 ns.
 const MEMORY_POLLS_PER_LOOK: u32 = 64;
-/// After this time one who would look for ever leaves it to others who have come.
+/// After this time a thread with the policy `Spin` gives way to threads that have come.
 const TURN: Duration = Duration::from_millis(1);
 
 impl Spinners {
@@ -106,7 +111,7 @@ impl Spinners {
         Arc::new(Spinners { seats: processors.saturating_sub(1), spinning, arrivals })
     }
 
-    /// One more waits without looking. Whoever looks leaves off.
+    /// Notes a thread that waits without polling. Threads that poll then stop.
     #[inline]
     pub(crate) fn arrive(&self) {
         if self.spinning.load(Ordering::Relaxed) > 0 {
@@ -133,7 +138,7 @@ impl Waits {
         Waits { policy, spinners: spinners.clone(), pause: AtomicU32::new(0), vain: AtomicU32::new(0) }
     }
 
-    /// A wait begins, which may last so long. `None` when it should sleep at once.
+    /// Begins a wait that may last for `left`. `None` when the thread should sleep at once.
     #[inline]
     pub(crate) fn begin(&self, pace: Pace, left: Option<Duration>) -> Option<Spin<'_>> {
         if self.policy == Waiting::Block {
@@ -149,7 +154,8 @@ impl Waits {
         }
     }
 
-    /// Polls while the policy and what was learnt allow it, at most so long; true when a poll says that there is something.
+    /// Polls while the policy and the measurements allow it, for `left` at most. True when a poll has
+    /// succeeded.
     #[allow(dead_code)] // for transports that poll memory
     pub(crate) fn spin(&self, pace: Pace, left: Option<Duration>, mut poll: impl FnMut() -> bool) -> bool {
         let Some(mut spin) = self.begin(pace, left) else { return false };
@@ -163,7 +169,7 @@ impl Waits {
         }
     }
 
-    /// A wait of another kind begins, which sleeps.
+    /// Begins a wait of another kind, which sleeps.
     pub(crate) fn arrive(&self) {
         if self.policy != Waiting::Block {
             self.spinners.arrive();
@@ -209,8 +215,8 @@ impl Waits {
         self.pause.store(if end == End::NotYet { 0 } else { vain }, Ordering::Relaxed);
     }
 
-    /// Receives what has come; waits for it as the policy says, at most so long. `before_sleeping` is called before the
-    /// thread sleeps, which it does for as long as the socket's timeout lets it.
+    /// Receives what has come, or waits for it as the policy says, for `left` at most. Calls
+    /// `before_sleeping` before the thread sleeps. The sleep lasts for at most the socket's timeout.
     #[inline]
     pub(crate) fn receive(
         &self,
@@ -222,7 +228,7 @@ impl Waits {
         if let Some(spin) = self.begin(stream.pace(), left) {
             match spin.receive(stream, space) {
                 Ok(Moved::Nothing) if self.policy == Waiting::Spin && left.is_some() => {
-                    return Ok(Moved::Nothing); // whoever waits knows how much time is left
+                    return Ok(Moved::Nothing); // the caller knows how much time is left
                 }
                 Ok(Moved::Nothing) => {}
                 received => return received,
@@ -234,7 +240,7 @@ impl Waits {
 }
 
 impl Spin<'_> {
-    /// Whether to poll once more, after a poll that has given nothing.
+    /// Whether to poll once more, after a poll without success.
     #[inline]
     pub(crate) fn goes_on(&mut self) -> bool {
         hint::spin_loop();
@@ -248,7 +254,7 @@ impl Spin<'_> {
         self.looked = now;
         let others_wait = self.waits.spinners.arrivals.load(Ordering::Relaxed) != self.arrivals;
         let is_needed = match self.waits.policy {
-            // It yields to nobody: for as long as it may look that would only cost it its turn.
+            // An adaptive thread does not yield: while it may poll, that would only cost it its turn.
             Waiting::Adaptive { .. } => others_wait || gap > GAP,
             Waiting::Spin | Waiting::Block => others_wait && now - self.begun > TURN,
         };
@@ -272,7 +278,7 @@ impl Spin<'_> {
         false
     }
 
-    /// Polls a socket to the end of the wait.
+    /// Polls a socket until the end of the wait.
     fn receive(mut self, stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
         let waiting = probe::enter(Stage::Wait);
         loop {
@@ -289,7 +295,7 @@ impl Spin<'_> {
     }
 }
 
-/// Dropped when the wait is over.
+/// The drop ends the wait.
 impl Drop for Spin<'_> {
     fn drop(&mut self) {
         self.waits.spinners.leave_seat();
@@ -297,19 +303,19 @@ impl Drop for Spin<'_> {
     }
 }
 
-/// Processors that threads of this process have to themselves, as far as can be told: those of the machine, or what a
-/// quota leaves of them.
+/// The number of processors that threads of this process have to themselves, as far as can be determined:
+/// those of the machine, or what a quota leaves of them.
 fn processors() -> usize {
     let allowed = sched_getaffinity(None).map_or(1, |set| set.count() as usize);
     let usable = thread::available_parallelism().map_or(1, usize::from);
     if usable < allowed {
-        return usable; // only a quota makes it less
+        return usable; // only a quota can make it less
     }
     let online = fs::read_to_string("/sys/devices/system/cpu/online").ok();
     online.and_then(|text| count_ranges(text.trim())).unwrap_or(allowed)
 }
 
-/// How many numbers `0-3,8` has.
+/// How many numbers a list such as `0-3,8` has.
 fn count_ranges(text: &str) -> Option<usize> {
     text.split(',')
         .map(|range| {
@@ -324,11 +330,12 @@ fn count_ranges(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// So long that only a gap in the looking, which a busy machine can make at any time, ends it before others do.
+    /// So long that only a gap between checks ends a wait before other threads do. A busy machine can make
+    /// such a gap at any time.
     const LONG: Waiting = Waiting::Adaptive { spin_max: Duration::from_secs(3600) };
     const NOT_AT_ALL: Waiting = Waiting::Adaptive { spin_max: Duration::ZERO };
 
-    /// Waits that begin before one of them looks.
+    /// How many waits begin before one of them polls.
     fn left_out(waits: &Waits) -> u32 {
         (0..).find(|_| waits.begin(Pace::Memory, None).is_some_and(|mut spin| spin.is_vain())).unwrap()
     }
@@ -341,22 +348,22 @@ mod tests {
     }
 
     #[test]
-    fn vain_looks_become_rare_and_what_pays_is_done() {
+    fn polls_in_vain_become_rare_and_polls_that_pay_go_on() {
         let waits = Waits::new(NOT_AT_ALL, &Spinners::of(2));
         let pauses: Vec<u32> = (0..13).map(|_| left_out(&waits)).collect();
         assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024]);
         for _ in 0..1024 {
             assert!(waits.begin(Pace::Memory, None).is_none());
         }
-        // From here on each pays: it is dropped before anything has spoken against it.
+        // From here on each wait pays: it is dropped before it has found a reason to stop.
         for _ in 0..20 {
-            drop(waits.begin(Pace::Memory, None).expect("after one that paid the next looks"));
+            drop(waits.begin(Pace::Memory, None).expect("the wait after one that paid polls"));
         }
-        assert_eq!((left_out(&waits), left_out(&waits)), (0, 1), "all is forgiven");
+        assert_eq!((left_out(&waits), left_out(&waits)), (0, 1), "the pauses begin anew");
     }
 
     #[test]
-    fn there_are_fewer_who_look_than_processors() {
+    fn fewer_threads_poll_than_there_are_processors() {
         for (processors, seats) in [(0, 0), (1, 0), (2, 1), (4, 3)] {
             for policy in [LONG, Waiting::Spin] {
                 let spinners = Spinners::of(processors);
@@ -371,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn others_who_come_end_it_at_once() {
+    fn a_thread_that_comes_to_wait_ends_polling_at_once() {
         let spinners = Spinners::of(2);
         let (first, second) = (Waits::new(LONG, &spinners), Waits::new(LONG, &spinners));
         let mut spin = first.begin(Pace::SystemCall, None).unwrap();
@@ -381,7 +388,7 @@ mod tests {
         for waits in [&first, &second] {
             assert_eq!(waits.pause.load(Ordering::Relaxed), PAUSE_NEEDED);
         }
-        // Nobody looks, so nobody need be told.
+        // No thread polls, so no thread need be notified.
         let before = spinners.arrivals.load(Ordering::Relaxed);
         assert!(first.begin(Pace::SystemCall, None).is_none());
         assert_eq!(spinners.arrivals.load(Ordering::Relaxed), before);
@@ -395,7 +402,7 @@ mod tests {
         assert!(!spin.goes_on());
         drop(spin);
         assert_eq!(waits.pause.load(Ordering::Relaxed), PAUSE_NEEDED);
-        // Who looks for ever was told to.
+        // The policy `Spin` goes on.
         let waits = Waits::new(Waiting::Spin, &Spinners::of(2));
         let mut spin = waits.begin(Pace::SystemCall, None).unwrap();
         spin.looked -= 2 * GAP;
@@ -403,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_looks_for_longer_than_may_be_waited() {
+    fn polling_ends_with_the_time_that_is_left() {
         for policy in [LONG, Waiting::Spin] {
             let waits = Waits::new(policy, &Spinners::of(2));
             assert!(waits.begin(Pace::Memory, Some(Duration::ZERO)).unwrap().is_vain());
