@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn a_servant_that_asks_is_notified_once() {
-        let (all, watch, told) = (Cancellations::default(), Watch::default(), Arc::default());
-        watch.on_cancel(&all, ID, counting(&told));
+        let (all, watch, notified) = (Cancellations::default(), Watch::default(), Arc::default());
+        watch.on_cancel(&all, ID, counting(&notified));
         assert!(!watch.is_cancelled(&all, ID));
         match all.cancel(ID, true) {
             Cancelled::Notify(then) => then(),
@@ -229,17 +229,17 @@ mod tests {
         }
         assert!(watch.is_cancelled(&all, ID) && watch.end(&all));
         assert!(all.end().is_empty());
-        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(notified.load(Ordering::Relaxed), 1);
     }
 
     #[test]
     fn an_early_cancellation_is_recorded_for_its_request_alone() {
-        let (all, told) = (Cancellations::default(), Arc::default());
+        let (all, notified) = (Cancellations::default(), Arc::default());
         assert!(matches!(all.cancel(ID, true), Cancelled::Recorded));
         let watch = Watch::default();
-        watch.on_cancel(&all, ID, counting(&told));
+        watch.on_cancel(&all, ID, counting(&notified));
         assert!(watch.end(&all));
-        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(notified.load(Ordering::Relaxed), 1);
         // The request was answered before the servant asked, and a new one comes with its id.
         assert!(matches!(all.cancel(ID, true), Cancelled::Recorded));
         assert!(all.begins(Some(RequestId(8))) && !all.begins(Some(ID)));
@@ -250,31 +250,31 @@ mod tests {
 
     #[test]
     fn an_answered_request_leaves_no_entry() {
-        let (all, told) = (Cancellations::default(), Arc::default());
+        let (all, notified) = (Cancellations::default(), Arc::default());
         let watch = Watch::default();
-        watch.on_cancel(&all, ID, counting(&told));
+        watch.on_cancel(&all, ID, counting(&notified));
         assert!(!watch.end(&all));
-        assert_eq!(Arc::strong_count(&told), 1);
+        assert_eq!(Arc::strong_count(&notified), 1);
         assert!(matches!(all.cancel(ID, false), Cancelled::Ignored));
         // Two requests with one id, which only a faulty client sends: the second is never notified.
         let (first, second) = (Watch::default(), Watch::default());
-        first.on_cancel(&all, ID, counting(&told));
-        second.on_cancel(&all, ID, counting(&told));
+        first.on_cancel(&all, ID, counting(&notified));
+        second.on_cancel(&all, ID, counting(&notified));
         assert!(!second.end(&all) && !first.end(&all));
-        assert_eq!((told.load(Ordering::Relaxed), Arc::strong_count(&told)), (0, 1));
+        assert_eq!((notified.load(Ordering::Relaxed), Arc::strong_count(&notified)), (0, 1));
     }
 
     #[test]
     fn when_the_client_goes_all_requests_are_notified() {
-        let (all, told) = (Cancellations::default(), Arc::default());
+        let (all, notified) = (Cancellations::default(), Arc::default());
         let watches: Vec<_> = (0..5).map(|_| Watch::default()).collect();
         for (id, watch) in (0..).zip(&watches) {
-            watch.on_cancel(&all, RequestId(id), counting(&told));
+            watch.on_cancel(&all, RequestId(id), counting(&notified));
         }
         all.end().into_iter().for_each(|then| then());
         assert!(watches.iter().all(|watch| watch.end(&all)));
-        Watch::default().on_cancel(&all, ID, counting(&told));
-        assert_eq!(told.load(Ordering::Relaxed), 6);
+        Watch::default().on_cancel(&all, ID, counting(&notified));
+        assert_eq!(notified.load(Ordering::Relaxed), 6);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The system calls of the transports, and nothing that decides.
+//! The system calls of the transports. Nothing here decides.
 //!
-//! How connections come about and how references tell of them is a [`Transport`]'s own. A made one is a [`Stream`], on which
-//! drivers do the same whatever it is.
+//! Each [`Transport`] makes its connections and writes them into references in its own way. A connection is a
+//! [`Stream`], which drivers use in one way for all transports.
 
 mod rings;
 pub(crate) mod shared;
@@ -32,28 +32,29 @@ pub(crate) use transport::{Address, Dialling, Listener, Transport};
 
 /// One connection.
 ///
-/// Each has a socket, which is what one waits on who waits for many; where the bytes go is one branch that is the same for as
-/// long as the connection lives. A trait object would put a call through a pointer into every send and receive, and a type
-/// parameter every driver into the binary once for each kind.
+/// Every connection has a socket, which a thread with many connections can wait on. The choice between socket
+/// and shared memory is one branch, which takes the same turn as long as the connection lives. A trait object
+/// would add an indirect call to every send and receive, and a type parameter would compile every driver once
+/// for each transport.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: OwnedFd,
-    /// Where the bytes go, if not over the socket.
+    /// The shared memory through which the bytes go; `None` when they go over the socket.
     rings: Option<Arc<Rings>>,
 }
 
 impl Stream {
-    /// Over a socket.
+    /// Makes a stream over a socket.
     fn over(socket: impl Into<OwnedFd>) -> Stream {
         Stream { socket: socket.into(), rings: None }
     }
 
-    /// By shared memory beside a socket.
+    /// Makes a stream whose bytes go through shared memory beside a socket.
     fn beside(socket: impl Into<OwnedFd>, rings: Rings) -> Stream {
         Stream { socket: socket.into(), rings: Some(Arc::new(rings)) }
     }
 
-    /// Ends one direction or both, for everybody who has the connection.
+    /// Ends one direction or both, for all owners of the connection.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let result = rustix::net::shutdown(&self.socket, how);
         if let Some(rings) = &self.rings {
@@ -62,7 +63,7 @@ impl Stream {
         Ok(result?)
     }
 
-    /// How long [`receive`] blocks; `None` for ever.
+    /// Sets how long [`receive`] blocks; `None` is without limit.
     pub(crate) fn set_receive_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match &self.rings {
             None => Ok(set_socket_timeout(&self.socket, Timeout::Recv, timeout)?),
@@ -73,7 +74,7 @@ impl Stream {
         }
     }
 
-    /// Makes the system's queues as long as the settings say, if they do.
+    /// Sets the lengths of the system's queues, where the settings give them.
     pub(crate) fn set_queues(&self, config: &OrbConfig) -> io::Result<()> {
         if self.rings.is_some() {
             return Ok(()); // they carry nothing
@@ -87,14 +88,14 @@ impl Stream {
         Ok(())
     }
 
-    /// The same connection for another owner.
+    /// Makes a second handle of the connection, for another owner.
     pub(crate) fn try_clone(&self) -> io::Result<Stream> {
         Ok(Stream { socket: self.socket.try_clone()?, rings: self.rings.clone() })
     }
 
-    /// To be called before the connection is left to an `epoll`, for bytes to come or for room for more; an `epoll` for
-    /// readable or writable then tells it, where [`readiness_shows`](Self::readiness_shows) it, or for readable only. True
-    /// when there is something already that it will not tell: then the caller looks himself.
+    /// Prepares the wait in an `epoll` for bytes or for room. The `epoll` then waits for readable or writable
+    /// where [`readiness_shows`](Self::readiness_shows), otherwise for readable only. True when bytes or room
+    /// are there already and the `epoll` will not report them: then the caller must look.
     #[inline]
     pub(crate) fn leave_to_epoll(&self, bytes: bool, room: bool) -> bool {
         match &self.rings {
@@ -111,7 +112,7 @@ impl Stream {
         }
     }
 
-    /// Whether the socket is writable when there is room; else it is made readable for that as well.
+    /// True when the socket is writable as soon as there is room. False when it becomes readable instead.
     #[inline]
     pub(crate) fn readiness_shows(&self) -> bool {
         self.rings.is_none()
@@ -119,7 +120,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// What asking it again and again costs.
+    /// The cost of polling the connection.
     #[inline]
     pub(crate) fn pace(&self) -> Pace {
         if self.rings.is_none() { Pace::SystemCall } else { Pace::Memory }
@@ -133,18 +134,18 @@ impl AsFd for Stream {
     }
 }
 
-/// What a receive or send gave.
+/// The result of a receive or a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// So many bytes, at least 1.
+    /// The number of bytes, at least 1.
     Bytes(usize),
     /// The peer has closed its side.
     End,
-    /// Nothing now: would block, or the socket's timeout passed.
+    /// Nothing now: the call would block, or the socket's timeout passed.
     Nothing,
 }
 
-/// Receives what has come; blocks while nothing has, at most for the socket's timeout.
+/// Receives what has come. Blocks while nothing has come, for at most the socket's timeout.
 #[inline]
 pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::receiving();
@@ -154,7 +155,7 @@ pub(crate) fn receive(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     moved(rustix::net::recv(stream, space, RecvFlags::empty()).map(|(_, count)| count))
 }
 
-/// Receives what has come; never blocks.
+/// Receives what has come. Never blocks.
 #[inline]
 pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Read);
@@ -164,7 +165,8 @@ pub(crate) fn receive_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved
     moved(rustix::net::recv(stream, space, RecvFlags::DONTWAIT).map(|(_, count)| count))
 }
 
-/// The same for one who does so again and again: without a system call where there is shared memory, but for now and then.
+/// Receives what has come, for a caller that polls. Never blocks. With shared memory most polls make no
+/// system call.
 #[inline]
 pub(crate) fn poll_now(stream: &Stream, space: &mut [u8]) -> io::Result<Moved> {
     if let Some(rings) = &stream.rings {
@@ -183,7 +185,7 @@ fn moved(result: Result<usize, Errno>) -> io::Result<Moved> {
     }
 }
 
-/// Sends what the socket takes; never blocks.
+/// Sends what the socket takes. Never blocks.
 #[inline]
 pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
@@ -197,10 +199,11 @@ pub(crate) fn send_now(stream: &Stream, bytes: &[u8]) -> io::Result<Moved> {
     }
 }
 
-/// Pieces of a message that are handed over at a time: a long run of bytes, what is before it, and what is behind the last.
+/// The most pieces of a message that are sent at a time: the bytes before a long run, the run, and the bytes
+/// behind it.
 pub(crate) const PIECES_MAX: usize = 3;
 
-/// The same for what lies in pieces.
+/// Sends pieces with one system call, as far as the socket takes them. Never blocks.
 pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
     let _probe = probe::enter(Stage::Write);
     if let Some(rings) = &stream.rings {
@@ -214,7 +217,7 @@ pub(crate) fn send_pieces_now(stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Re
     }
 }
 
-/// Until all are sent, or one is not sent as a whole.
+/// Sends pieces one after the other, until all are sent or one is not sent as a whole.
 fn send_each(rings: &Rings, stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Result<Moved> {
     let mut sent = 0;
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
@@ -226,7 +229,7 @@ fn send_each(rings: &Rings, stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Resu
                 }
             }
             Ok(Moved::Nothing | Moved::End) => break,
-            // It shows again at the next send.
+            // The error shows again at the next send.
             Err(_) if sent > 0 => break,
             Err(e) => return Err(e),
         }
@@ -238,24 +241,24 @@ fn send_each(rings: &Rings, stream: &Stream, pieces: &[IoSlice<'_>]) -> io::Resu
     })
 }
 
-/// Waits until the connection takes bytes, has failed, or the time is over. `None` waits for ever.
+/// Waits until the connection takes bytes, has failed, or the timeout has passed. `None` waits without limit.
 pub(crate) fn wait_writable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
     let _probe = probe::enter(Stage::WaitToWrite);
     wait_for(stream, PollFlags::OUT, Wanted::Room, timeout).map(drop)
 }
 
-/// The same, or until bytes have come.
+/// Waits until the connection takes bytes, bytes have come, it has failed, or the timeout has passed.
 pub(crate) fn wait_writable_or_readable(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
     let _probe = probe::enter(Stage::WaitToWrite);
     wait_for(stream, PollFlags::OUT | PollFlags::IN, Wanted::Any, timeout).map(drop)
 }
 
-/// True when a receive gives something within this time.
+/// True when a receive gives something within the timeout.
 pub(crate) fn wait_readable(stream: &Stream, timeout: Duration) -> io::Result<bool> {
     wait_for(stream, PollFlags::IN, Wanted::Bytes, Some(timeout))
 }
 
-/// True when a receive would give something now: bytes, or mostly also an end or an error.
+/// True when a receive would give something now: bytes, or in most cases also an end or an error.
 pub(crate) fn is_readable(stream: &Stream) -> bool {
     match &stream.rings {
         None => wait(stream, PollFlags::IN, Some(Duration::ZERO)).unwrap_or(true),
@@ -263,7 +266,7 @@ pub(crate) fn is_readable(stream: &Stream) -> bool {
     }
 }
 
-/// True when the peer sends no more, whatever has come before.
+/// True when the peer sends no more, whether or not bytes have come before.
 pub(crate) fn is_hung_up(stream: &Stream) -> bool {
     wait(stream, PollFlags::RDHUP, Some(Duration::ZERO)).unwrap_or(true)
 }
@@ -317,7 +320,7 @@ mod tests {
             ..OrbConfig::default()
         };
         set.set_queues(&config).unwrap();
-        // Linux counts its own bookkeeping in, for which it doubles what it is told.
+        // Linux doubles the given length to make room for its own bookkeeping.
         assert_eq!(lengths(&set), (40_000, 20_000));
     }
 }

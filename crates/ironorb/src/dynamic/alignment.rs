@@ -1,20 +1,22 @@
-//! How the bytes of a type's values depend on where they begin. Nothing here reads or writes any.
+//! How the bytes of a type's values depend on the position at which they begin. Nothing here reads or writes
+//! values.
 
 use ironorb_giop::typecode::{TcKind, TypeCode};
 
-/// What is known of the alignment of all values of a type (CORBA 3.3 part 2, 9.3.1).
+/// The alignment of all values of a type, as far as it is known (CORBA 3.3 part 2, 9.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Alignment {
-    /// What a value begins with is aligned to this; so the padding before it is no part of it.
+    /// The first part of a value is aligned to this, so the padding before it is no part of the value.
     pub(super) first: usize,
-    /// Nothing in it is aligned to more: behind the padding it depends on its place modulo this.
+    /// No part of a value has a larger alignment. Behind the padding the bytes depend on the position modulo
+    /// this.
     pub(super) max: usize,
 }
 
-/// What can be said of any type.
+/// The alignment that holds for every type.
 const UNKNOWN: Alignment = Alignment { first: 1, max: 8 };
 
-/// Types looked at; what is larger, or recursive, is not worth more.
+/// The most types to visit. Larger and recursive types are not worth more.
 const STEPS_MAX: u32 = 24;
 
 impl Alignment {
@@ -34,7 +36,8 @@ fn of(type_code: &TypeCode, steps: &mut u32) -> Option<Alignment> {
         TcKind::Short | TcKind::UShort => both(2),
         TcKind::Long | TcKind::ULong | TcKind::Float | TcKind::Enum => both(4),
         TcKind::LongLong | TcKind::ULongLong | TcKind::Double | TcKind::LongDouble => both(8),
-        // A length, then what has no larger parts; a reference's profiles are encapsulations, aligned by themselves.
+        // A length, then parts of a smaller alignment. The profiles of a reference are encapsulations,
+        // aligned by themselves.
         TcKind::String | TcKind::WString | TcKind::ObjRef => both(4),
         TcKind::Sequence => {
             let element = of(&type_code.content_type().ok()?, steps)?;

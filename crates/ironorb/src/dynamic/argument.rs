@@ -1,8 +1,8 @@
-//! The arguments of one request: where each comes from, and its bytes as they were last written.
+//! The arguments of one request: the source of each, and its bytes as they were last written.
 //!
-//! An argument's bytes depend on the encoding of the connection and on where in the message they begin, modulo the largest
-//! alignment of its type: CDR aligns by the message. As long as both are the same, what has been written once is good for
-//! the next request.
+//! An argument's bytes depend on the encoding of the connection, and on where in the message they begin,
+//! modulo the largest alignment of its type: CDR aligns relative to the message. As long as both are the
+//! same, the written bytes can be used for the next request.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,19 +14,19 @@ use super::alignment::Alignment;
 use super::description::{OperationDescription, Parameter};
 use super::error::RequestError;
 
-/// Where an argument comes from.
+/// The source of an argument.
 enum Source<'a> {
     /// Not set, or not sent.
     Nothing,
     Copied(Any),
     Borrowed(Box<dyn Marshal + Send + Sync + 'a>),
-    /// A sequence whose elements lie in memory as they are sent.
+    /// A sequence whose elements have in memory the form in which they are sent.
     Elements {
         count: u32,
-        /// To what they are aligned.
+        /// The alignment of the elements.
         alignment: usize,
         bytes: &'a [u8],
-        /// The same, to be written where it cannot be sent as it lies.
+        /// The sequence as a value, for encodings in which the memory's form cannot be sent.
         sequence: Box<dyn Marshal + Send + Sync + 'a>,
     },
 }
@@ -38,19 +38,20 @@ struct Argument<'a> {
     piece: Piece,
 }
 
-/// An argument as it was last written; of a sequence that is sent as it lies, what is before its elements.
+/// An argument as it was last written. Of a sequence that is sent from memory, only the part before its
+/// elements.
 #[derive(Default)]
 struct Piece {
-    /// In what, and for which place after its padding; `None` while nothing that is valid has been written.
+    /// The encoding and the position behind the padding; `None` while no valid bytes have been written.
     written_for: Option<(Encoding, usize)>,
-    /// So many bytes before the argument, then the argument.
+    /// The number of bytes before the argument.
     phase: usize,
     bytes: Vec<u8>,
 }
 
 /// The arguments of a request, one for each parameter of its operation.
 pub(super) struct Arguments<'a> {
-    /// In a cell, for a request's body is written by reference, perhaps more than once.
+    /// In a cell, because a request's body is written through a shared reference, perhaps more than once.
     arguments: RefCell<Vec<Argument<'a>>>,
     marshalled: Cell<u64>,
 }
@@ -66,12 +67,12 @@ impl<'a> Arguments<'a> {
         Arguments { arguments: RefCell::new(arguments), marshalled: Cell::new(0) }
     }
 
-    /// How many arguments have been written so far, those taken over from the request before not counted.
+    /// How many arguments have been marshalled so far. Arguments reused from an earlier request do not count.
     pub(super) fn marshalled(&self) -> u64 {
         self.marshalled.get()
     }
 
-    /// A value that has been marshalled for it.
+    /// Sets an argument to a value that has been marshalled for it.
     pub(super) fn own(&mut self, index: usize, value: Any) {
         self.marshalled.set(self.marshalled.get() + 1);
         self.copy(index, value);
@@ -86,7 +87,7 @@ impl<'a> Arguments<'a> {
     }
 
     pub(super) fn borrow_elements<T: Marshal + Sync>(&mut self, index: usize, elements: &'a [T]) {
-        let sequence = Box::new(Lent(elements));
+        let sequence = Box::new(BorrowedValue(elements));
         self.put(
             index,
             match (T::elements_as_written(elements), u32::try_from(elements.len())) {
@@ -105,11 +106,11 @@ impl<'a> Arguments<'a> {
     fn put(&mut self, index: usize, source: Source<'a>) {
         if let Some(argument) = self.arguments.get_mut().get_mut(index) {
             argument.source = source;
-            argument.piece.written_for = None; // its memory serves again
+            argument.piece.written_for = None; // its memory is reused
         }
     }
 
-    /// Whether everything is there that must be sent.
+    /// Checks that all arguments that must be sent have been set.
     pub(super) fn check(&self, operation: &OperationDescription) -> Result<(), RequestError> {
         let arguments = self.arguments.borrow();
         for (index, parameter) in operation.sent() {
@@ -120,11 +121,13 @@ impl<'a> Arguments<'a> {
         Ok(())
     }
 
-    /// Writes them, and marshals only what has been set anew or stands elsewhere than before.
+    /// Writes the arguments. Marshals only those that have been set anew or stand at another position than
+    /// before.
     pub(super) fn write(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         for argument in self.arguments.borrow_mut().iter_mut().filter(|argument| argument.is_set()) {
             w.align(argument.alignment.first);
-            // Where a message may be cut depends on the numbers in it, which bytes do not tell.
+            // The positions at which a message may be cut depend on the numbers in it, which the bytes do not
+            // show.
             if w.notes_cuts() {
                 self.count();
                 argument.source.marshal(w)?;
@@ -184,7 +187,7 @@ impl Argument<'_> {
         !matches!(self.source, Source::Nothing)
     }
 
-    /// Its bytes, which have been prepared for there.
+    /// The argument's bytes, which have been prepared for this encoding and position.
     fn parts(&self, encoding: Encoding, phase: usize) -> [&[u8]; 2] {
         let kept = &self.piece.bytes[self.piece.phase.min(self.piece.bytes.len())..];
         match &self.source {
@@ -206,23 +209,23 @@ impl Source<'_> {
     }
 }
 
-/// A value that stays where it is.
-pub(super) struct Lent<'a, T: ?Sized>(pub(super) &'a T);
+/// A value that the caller still owns.
+pub(super) struct BorrowedValue<'a, T: ?Sized>(pub(super) &'a T);
 
-impl<T: Marshal + ?Sized> Marshal for Lent<'_, T> {
+impl<T: Marshal + ?Sized> Marshal for BorrowedValue<'_, T> {
     fn marshal(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         self.0.marshal(w)
     }
 }
 
-/// Whether a value of one type may be passed for a parameter of another. References may be passed for one another: only
-/// the object knows its interfaces.
+/// Whether a value of type `given` may be passed for a parameter of type `declared`. Any reference may be
+/// passed for any other, because only the object knows its interfaces.
 pub(super) fn fits(declared: &TypeCode, given: &TypeCode) -> bool {
     declared.equivalent(given)
         || (declared.resolved().kind() == TcKind::ObjRef && given.resolved().kind() == TcKind::ObjRef)
 }
 
-/// The same, as an error that names both.
+/// Checks that a value's type fits. The error names both types.
 pub(super) fn check_type(
     of: impl FnOnce() -> String,
     declared: &TypeCode,
@@ -234,7 +237,7 @@ pub(super) fn check_type(
     Err(RequestError::WrongType { of: of(), expected: declared.to_string(), given: given.to_string() })
 }
 
-/// The parameter of an index.
+/// The parameter with an index.
 pub(super) fn parameter(operation: &OperationDescription, index: usize) -> Result<&Parameter, RequestError> {
     let count = operation.parameters.len();
     operation.parameters.get(index).ok_or(RequestError::NoSuchParameter { index, count })

@@ -1,5 +1,5 @@
-//! Responses that are asked for after their requests: deferred synchronous invocation, of one request or of several
-//! (CORBA 3.3 part 1, 11.2.4 and 11.3).
+//! Responses that the program takes after it has sent the requests: deferred synchronous invocation, of one
+//! request or of several (CORBA 3.3 part 1, 11.2.4 and 11.3).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,9 +16,11 @@ use crate::client::asynchronous::{AsyncCall, Outcome};
 use crate::invoke::about_named;
 use crate::sync::lock;
 
-/// The response of a request that has been sent: something to ask for, to wait for, or a future.
+/// The response of a request that has been sent. The program can poll it, wait for it, or await it as a
+/// future.
 ///
-/// It does not need the request any more, which may be sent again meanwhile. Dropping it gives the response up.
+/// The response no longer needs the request, which may be sent again meanwhile. Dropping it gives the
+/// response up.
 #[must_use = "dropping it gives the response up"]
 pub struct DeferredResponse {
     call: Arc<AsyncCall>,
@@ -31,13 +33,13 @@ impl DeferredResponse {
         DeferredResponse { call, operation, taken: false }
     }
 
-    /// Whether the response is there (`poll_response`). Never blocks.
+    /// True when the response has come (`poll_response`). Never blocks.
     pub fn poll_response(&self) -> bool {
         self.call.is_ready()
     }
 
-    /// Waits for the response (`get_response`). Blocks until the call's deadline at most, which counts from its
-    /// beginning.
+    /// Waits for the response (`get_response`). Blocks until the call's deadline at most, which counts from
+    /// the beginning of the call.
     pub fn get_response(mut self) -> Result<Results, DynamicError> {
         if self.taken {
             return Err(RequestError::Taken.into());
@@ -46,7 +48,7 @@ impl DeferredResponse {
         self.take(outcome)
     }
 
-    /// The response, if it is there; else [`RequestError::NotYet`]. Never blocks.
+    /// Returns the response if it has come, otherwise [`RequestError::NotYet`]. Never blocks.
     pub fn take_response(&mut self) -> Result<Results, DynamicError> {
         if self.taken {
             return Err(RequestError::Taken.into());
@@ -75,7 +77,7 @@ impl DeferredResponse {
 impl Future for DeferredResponse {
     type Output = Result<Results, DynamicError>;
 
-    /// Polled again after it was ready, it is [`RequestError::Taken`].
+    /// A poll after the response was taken gives [`RequestError::Taken`].
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if self.taken {
             return Poll::Ready(Err(RequestError::Taken.into()));
@@ -101,8 +103,8 @@ impl fmt::Debug for DeferredResponse {
     }
 }
 
-/// Sends several requests, and hears nothing more of them (`send_multiple_requests_oneway`). All are tried; the first
-/// failure is told with the index of its request.
+/// Sends several requests without their responses (`send_multiple_requests_oneway`). It tries all of them,
+/// and returns the first failure with the index of its request.
 pub fn send_multiple_oneway<'r, 'a: 'r>(
     requests: impl IntoIterator<Item = &'r mut Request<'a>>,
 ) -> Result<(), (usize, DynamicError)> {
@@ -117,8 +119,8 @@ pub fn send_multiple_oneway<'r, 'a: 'r>(
     first
 }
 
-/// Sends several requests, whose responses are taken as they come (`send_multiple_requests_deferred`). Requests that could
-/// not be sent have failures for responses.
+/// Sends several requests, whose responses are taken as they come (`send_multiple_requests_deferred`). The
+/// response of a request that could not be sent is its failure.
 pub fn send_multiple_deferred<'r, 'a: 'r>(
     requests: impl IntoIterator<Item = &'r mut Request<'a>>,
 ) -> DeferredResponses {
@@ -134,15 +136,15 @@ pub fn send_multiple_deferred<'r, 'a: 'r>(
 /// The responses of several requests that have been sent together.
 #[must_use = "dropping it gives the responses up"]
 pub struct DeferredResponses {
-    /// By the index of the request; `None` once taken.
+    /// Responses by the index of the request; `None` once taken.
     waiting: Vec<Option<Result<DeferredResponse, DynamicError>>>,
-    /// Whether each tells `ready` when it is.
+    /// True once each response notifies `ready` when it comes.
     begun: bool,
     ready: Arc<Ready>,
     left: usize,
 }
 
-/// The indices of responses that may be there, each at least once after it has come.
+/// The indices of responses that may have come. Each comes at least once after its response.
 #[derive(Default)]
 struct Ready {
     indices: Mutex<VecDeque<usize>>,
@@ -162,17 +164,18 @@ impl Wake for OneReady {
 }
 
 impl DeferredResponses {
-    /// How many have not been taken.
+    /// How many responses have not been taken.
     pub fn len(&self) -> usize {
         self.left
     }
 
-    /// Whether all have been taken.
+    /// True when all responses have been taken.
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// Whether [`get_next_response`](Self::get_next_response) would not wait (`poll_next_response`). Never blocks.
+    /// True when [`get_next_response`](Self::get_next_response) would not block (`poll_next_response`). Never
+    /// blocks.
     pub fn poll_next_response(&mut self) -> bool {
         self.begin();
         let mut indices = lock(&self.ready.indices);
@@ -185,8 +188,9 @@ impl DeferredResponses {
         self.left == 0
     }
 
-    /// Waits for the next response, whichever comes first, and gives it with the index of its request
-    /// (`get_next_response`); `None` when all have been taken. Blocks until the deadline of the calls at most.
+    /// Waits for the next response to come, and returns it with the index of its request
+    /// (`get_next_response`); `None` when all have been taken. Blocks until the deadline of the calls at
+    /// most.
     pub fn get_next_response(&mut self) -> Option<(usize, Result<Results, DynamicError>)> {
         self.begin();
         while self.left > 0 {
@@ -216,7 +220,7 @@ impl DeferredResponses {
         (index, result)
     }
 
-    /// Has every response tell when it has come; those that are there tell at once.
+    /// Makes every response notify `ready`. Those that have come do so at once.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.begun, true) {
             return;

@@ -1,5 +1,6 @@
-//! What is known of operations and interfaces at run time, as plain data (the standard's `OperationDescription` and
-//! `FullInterfaceDescription`, CORBA 3.3 part 1, 14.5). Nothing here calls, and nothing looks a definition up.
+//! Descriptions of operations and interfaces at run time, as plain data (the standard's
+//! `OperationDescription` and `FullInterfaceDescription`, CORBA 3.3 part 1, 14.5). Nothing here calls an
+//! object or looks up a definition.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,30 +10,30 @@ use ironorb_giop::typecode::{TcKind, TypeCode, TypeDef};
 
 use crate::object::OBJECT_ID;
 
-/// Which way an argument goes (the standard's `ARG_IN`, `ARG_OUT`, `ARG_INOUT`).
+/// The direction of an argument (the standard's `ARG_IN`, `ARG_OUT`, `ARG_INOUT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ParameterMode {
     /// From the caller to the object.
     In,
     /// From the object to the caller.
     Out,
-    /// Both ways.
+    /// In both directions.
     InOut,
 }
 
 impl ParameterMode {
-    /// Whether a request carries it.
+    /// True when a request carries the argument.
     pub fn is_sent(self) -> bool {
         matches!(self, ParameterMode::In | ParameterMode::InOut)
     }
 
-    /// Whether a reply carries it.
+    /// True when a reply carries the argument.
     pub fn is_returned(self) -> bool {
         matches!(self, ParameterMode::Out | ParameterMode::InOut)
     }
 }
 
-/// As IDL has it.
+/// Writes the keyword of IDL.
 impl fmt::Display for ParameterMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -46,28 +47,28 @@ impl fmt::Display for ParameterMode {
 /// A parameter of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Its name in IDL; it is not on the wire.
+    /// The parameter's name in IDL. It is not sent.
     pub name: String,
-    /// Which way it goes.
+    /// The direction of the argument.
     pub mode: ParameterMode,
-    /// Its type.
+    /// The parameter's type.
     pub type_code: TypeCode,
 }
 
-/// What must be known of an operation to call it or to serve it.
+/// The description of an operation that is needed to call or to serve it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationDescription {
-    /// Its name on the wire, `_get_…` and `_set_…` for attributes.
+    /// The operation's name on the wire, `_get_…` and `_set_…` for attributes.
     pub name: String,
-    /// Nobody waits for an answer.
+    /// True when the caller waits for no answer.
     pub oneway: bool,
-    /// The type of its result, `void` if it has none.
+    /// The type of the result; `void` without one.
     pub result: TypeCode,
-    /// In the order of the declaration.
+    /// The parameters in the order of the declaration.
     pub parameters: Vec<Parameter>,
-    /// The user exceptions that it declares.
+    /// The user exceptions that the operation declares.
     pub exceptions: Vec<TypeCode>,
-    /// The patterns of the properties that its requests carry (the `context` clause).
+    /// The patterns of the properties that requests carry (the `context` clause).
     pub contexts: Vec<String>,
 }
 
@@ -84,12 +85,12 @@ impl OperationDescription {
         }
     }
 
-    /// The operation behind reading an attribute.
+    /// The operation that reads an attribute.
     pub fn getter(attribute: &str, type_code: impl Into<TypeCode>) -> Self {
         OperationDescription::new(format!("_get_{attribute}")).returns(type_code)
     }
 
-    /// The operation behind setting an attribute.
+    /// The operation that sets an attribute.
     pub fn setter(attribute: &str, type_code: impl Into<TypeCode>) -> Self {
         OperationDescription::new(format!("_set_{attribute}")).parameter(
             "value",
@@ -98,21 +99,21 @@ impl OperationDescription {
         )
     }
 
-    /// The same, as a oneway.
+    /// Makes the operation a oneway.
     #[must_use]
     pub fn oneway(mut self) -> Self {
         self.oneway = true;
         self
     }
 
-    /// The same with a result.
+    /// Sets the type of the result.
     #[must_use]
     pub fn returns(mut self, type_code: impl Into<TypeCode>) -> Self {
         self.result = type_code.into();
         self
     }
 
-    /// The same with one more parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn parameter(
         mut self,
@@ -124,36 +125,36 @@ impl OperationDescription {
         self
     }
 
-    /// The same with one more user exception.
+    /// Adds a user exception.
     #[must_use]
     pub fn raises(mut self, exception: impl Into<TypeCode>) -> Self {
         self.exceptions.push(exception.into());
         self
     }
 
-    /// The same with one more pattern of properties that its requests carry.
+    /// Adds a pattern of properties that requests carry.
     #[must_use]
     pub fn context(mut self, pattern: impl Into<String>) -> Self {
         self.contexts.push(pattern.into());
         self
     }
 
-    /// Whether it has a result.
+    /// True when the operation has a result.
     pub fn has_result(&self) -> bool {
         !matches!(self.result.resolved().kind(), TcKind::Void | TcKind::Null)
     }
 
-    /// The parameters that a request carries, with their places among all.
+    /// The parameters that a request carries, with their indices among all parameters.
     pub fn sent(&self) -> impl Iterator<Item = (usize, &Parameter)> {
         self.parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode.is_sent())
     }
 
-    /// The parameters that a reply carries, with their places among all.
+    /// The parameters that a reply carries, with their indices among all parameters.
     pub fn returned(&self) -> impl Iterator<Item = (usize, &Parameter)> {
         self.parameters.iter().enumerate().filter(|(_, parameter)| parameter.mode.is_returned())
     }
 
-    /// The place of a parameter.
+    /// The index of a parameter.
     pub fn position(&self, parameter: &str) -> Option<usize> {
         self.parameters.iter().position(|known| known.name == parameter)
     }
@@ -164,16 +165,16 @@ impl OperationDescription {
     }
 }
 
-/// What must be known of an interface to serve it or to call it.
+/// The description of an interface that is needed to serve or to call it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InterfaceDescription {
-    /// Its repository id.
+    /// The interface's repository id.
     pub id: String,
-    /// Its simple name.
+    /// The interface's simple name.
     pub name: String,
-    /// The repository ids of all its bases, direct and not, the nearest first; without `CORBA::Object`.
+    /// The repository ids of all direct and indirect bases, the nearest first, without `CORBA::Object`.
     pub bases: Vec<String>,
-    /// Its operations and those of its bases; attributes are operations `_get_…` and `_set_…`.
+    /// The operations of the interface and of its bases. Attributes are operations `_get_…` and `_set_…`.
     pub operations: Vec<Arc<OperationDescription>>,
 }
 
@@ -183,13 +184,13 @@ impl InterfaceDescription {
         InterfaceDescription { id: id.into(), name: name.into(), bases: Vec::new(), operations: Vec::new() }
     }
 
-    /// The same with a base, its bases and operations; what is there already is not taken twice.
+    /// Adds a base with its bases and operations. Those that the interface has already are not added twice.
     #[must_use]
     pub fn inherits(self, base: &InterfaceDescription) -> Self {
         self.inherits_all([base])
     }
 
-    /// The same with several bases, in their order, in time that grows with the number of their operations.
+    /// Adds several bases in order. The time grows with the number of their operations.
     #[must_use]
     pub fn inherits_all<'b>(mut self, bases: impl IntoIterator<Item = &'b InterfaceDescription>) -> Self {
         let mut ids: HashSet<&str> = self.bases.iter().map(String::as_str).collect();
@@ -207,14 +208,14 @@ impl InterfaceDescription {
         self
     }
 
-    /// The same with one more operation.
+    /// Adds an operation.
     #[must_use]
     pub fn operation(mut self, operation: impl Into<Arc<OperationDescription>>) -> Self {
         self.operations.push(operation.into());
         self
     }
 
-    /// The same with an attribute that can be set.
+    /// Adds an attribute that can be set.
     #[must_use]
     pub fn attribute(self, name: &str, type_code: impl Into<TypeCode>) -> Self {
         let type_code = type_code.into();
@@ -222,18 +223,18 @@ impl InterfaceDescription {
             .operation(OperationDescription::setter(name, type_code))
     }
 
-    /// The same with an attribute that cannot be set.
+    /// Adds an attribute that cannot be set.
     #[must_use]
     pub fn readonly_attribute(self, name: &str, type_code: impl Into<TypeCode>) -> Self {
         self.operation(OperationDescription::getter(name, type_code))
     }
 
-    /// The operation with a name as on the wire.
+    /// The operation with a name on the wire.
     pub fn find(&self, operation: &str) -> Option<&Arc<OperationDescription>> {
         self.operations.iter().find(|known| known.name == operation)
     }
 
-    /// Whether it is an interface or one of its bases, `CORBA::Object` too.
+    /// True for the interface's own id, the ids of its bases, and `CORBA::Object`.
     pub fn is_a(&self, repository_id: &str) -> bool {
         self.id == repository_id
             || repository_id == OBJECT_ID
@@ -246,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_several_bases_share_is_inherited_once() {
+    fn a_base_shared_by_several_is_inherited_once() {
         let with = |id: &str, operations: &[&str]| {
             let made = InterfaceDescription::new(id, id);
             operations.iter().fold(made, |made, name| made.operation(OperationDescription::new(*name)))

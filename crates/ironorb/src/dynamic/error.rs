@@ -1,4 +1,4 @@
-//! Why a dynamic call gave no results, by fault.
+//! The errors of dynamic calls, by fault.
 
 use std::fmt;
 
@@ -7,62 +7,62 @@ use ironorb_giop::any::Any;
 use ironorb_giop::exception::{CompletionStatus, SystemException, SystemExceptionKind};
 use ironorb_giop::minor::MinorCode;
 
-/// Why a dynamic call gave no results.
+/// The reason why a dynamic call gave no results.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum DynamicError {
     /// The object raised a user exception that the operation declares.
     User(Any),
-    /// The call failed, or the object raised a system exception. A user exception that the operation does not declare is
-    /// UNKNOWN (CORBA 3.3 part 1, annex A).
+    /// The call failed, or the object raised a system exception. A user exception that the operation does not
+    /// declare becomes UNKNOWN (CORBA 3.3 part 1, annex A).
     System(SystemException),
-    /// The caller has made a mistake; nothing was sent.
+    /// The caller made a mistake. Nothing was sent.
     Request(RequestError),
 }
 
-/// What the caller of a dynamic call did wrong.
+/// A mistake of the caller in a dynamic call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The operation has no parameter of this index.
+    /// The operation has no parameter with this index.
     NoSuchParameter {
-        /// What was asked for, counting from 0.
+        /// The index that was asked for, counted from 0.
         index: usize,
-        /// How many there are.
+        /// The number of parameters.
         count: usize,
     },
-    /// The operation has no parameter of this name.
+    /// The operation has no parameter with this name.
     NoSuchName(String),
     /// An argument that must be sent has not been set.
     MissingArgument {
-        /// The parameter's place.
+        /// The parameter's index.
         index: usize,
-        /// Its name.
+        /// The parameter's name.
         name: String,
     },
-    /// A value of another type than the parameter's or the result's.
+    /// A value has another type than the parameter or the result.
     WrongType {
-        /// What it was for.
+        /// The parameter or the result.
         of: String,
-        /// What is declared.
+        /// The declared type.
         expected: String,
-        /// What was given or asked for.
+        /// The type that was given or asked for.
         given: String,
     },
     /// A value was set for an `out` parameter, which is never sent.
     NotSent(String),
-    /// A value was asked for of an `in` parameter, which never comes back.
+    /// A value was asked for of an `in` parameter, which is never returned.
     NotReturned(String),
-    /// A value cannot be sent whatever the peer.
+    /// A value cannot be sent to any peer.
     Unsendable {
         /// The parameter.
         name: String,
-        /// Why.
+        /// The reason.
         misuse: Misuse,
     },
     /// A oneway was described with a result, with parameters that come back, or with exceptions.
     OnewayReturns(String),
-    /// A response was asked for where the operation is oneway.
+    /// A response was asked for, but the operation is oneway.
     NoResponse(String),
     /// The response has not come yet.
     NotYet,
@@ -124,7 +124,8 @@ impl fmt::Display for RequestError {
     }
 }
 
-/// What a servant that passes a call on, and gets this, tells its own caller (BAD_PARAM or BAD_INV_ORDER).
+/// Makes the exception that a servant raises to its own caller when it passes a call on and gets this error
+/// (BAD_PARAM or BAD_INV_ORDER).
 impl From<RequestError> for SystemException {
     fn from(e: RequestError) -> Self {
         let kind = match e {

@@ -1,7 +1,7 @@
 //! Calls and servants whose types are known only at run time: the dynamic invocation interface (DII; CORBA 3.3 part 1,
 //! clause 11) and the dynamic skeleton interface (DSI; clause 12).
 //!
-//! Nothing here reads IDL or asks a repository: descriptions come from whoever has them.
+//! Nothing here reads IDL or calls a repository: the program supplies the descriptions.
 
 mod alignment;
 mod argument;

@@ -1,7 +1,8 @@
-//! Requests and replies that are passed on: kept as they came, sent with the bytes of their bodies as these are.
+//! Requests and replies that are passed on. They are kept as they came, and their bodies are sent byte for
+//! byte.
 //!
-//! Nothing here knows a type, or changes a byte of a body. Where a body cannot be the same to the receiver it is refused
-//! ([`Misuse::MovedBody`]); who knows its types can read and write it instead.
+//! Nothing here knows a type, or changes a byte of a body. A body whose bytes would have to change for the
+//! receiver is refused ([`Misuse::MovedBody`]). A program that knows the types can read and write it instead.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -20,7 +21,7 @@ use crate::object::ObjectRef;
 
 /// A request as it came, in memory of its own.
 pub struct ReceivedRequest {
-    /// One that has been parsed before.
+    /// A message that has been parsed before.
     message: Message,
     operation: String,
     response: Response,
@@ -28,7 +29,7 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// A copy of the request whose arguments are about to be read.
+    /// Copies the request whose arguments are about to be read.
     pub(super) fn keep(arguments: &Reader<'_>, operation: &str) -> Result<Self, Malformed> {
         let message = Message::copied_from(arguments)?;
         let response = message.parse_request()?.response;
@@ -39,31 +40,31 @@ impl ReceivedRequest {
     fn parsed<T>(&self, then: impl FnOnce(Request<'_>) -> T, otherwise: T) -> T {
         match self.message.parse_request() {
             Ok(request) => then(request),
-            Err(_) => otherwise, // it has been parsed before
+            Err(_) => otherwise, // it has been parsed successfully before
         }
     }
 
-    /// The operation as on the wire.
+    /// The operation's name on the wire.
     pub fn operation(&self) -> &str {
         &self.operation
     }
 
-    /// The GIOP version.
+    /// The GIOP version of the request.
     pub fn version(&self) -> Version {
         self.message.header().version
     }
 
-    /// What the client wants to hear.
+    /// The response that the client asks for.
     pub fn response(&self) -> Response {
         self.response
     }
 
-    /// The code sets that the client has chosen; `None` where it has not told any, or could not in GIOP 1.0.
+    /// The code sets that the client has chosen; `None` when it has announced none, or could not in GIOP 1.0.
     pub fn code_sets(&self) -> Option<TransmissionCodeSets> {
         (self.code_sets != TransmissionCodeSets::UNNEGOTIATED).then_some(self.code_sets)
     }
 
-    /// Its service contexts.
+    /// The service contexts of the request.
     pub fn contexts(&self) -> ServiceContexts<'_> {
         match self.message.parse_request() {
             Ok(request) => request.contexts,
@@ -71,12 +72,12 @@ impl ReceivedRequest {
         }
     }
 
-    /// Those that are about the call, and not about the connection it came over.
+    /// The service contexts that concern the call, and not the connection over which it came.
     pub(crate) fn contexts_to_pass_on(&self) -> impl Iterator<Item = ServiceContext<'_>> {
         self.contexts().filter(is_about_the_call)
     }
 
-    /// The same and the body, looked for once.
+    /// The service contexts that concern the call, and the body. Parses the message once for both.
     pub(crate) fn parts_to_pass_on(
         &self,
     ) -> Option<(impl Iterator<Item = ServiceContext<'_>>, Option<RawBody<'_>>)> {
@@ -84,33 +85,33 @@ impl ReceivedRequest {
         Some((request.contexts.filter(is_about_the_call), request.body.raw()))
     }
 
-    /// The bytes of its arguments; `None` where they came in fragments of GIOP 1.1 that are aligned each by itself.
+    /// The bytes of the arguments; `None` when they came in fragments of GIOP 1.1, each aligned by itself.
     pub fn body(&self) -> Option<RawBody<'_>> {
         self.message.parse_request().ok()?.body.raw()
     }
 
-    /// How long the whole message is, in bytes.
+    /// The length of the whole message, in bytes.
     pub fn message_bytes(&self) -> usize {
         self.message.bytes().len()
     }
 
-    /// How long its arguments are, in bytes.
+    /// The length of the arguments, in bytes.
     pub fn body_bytes(&self) -> usize {
         self.parsed(|request| self.message.bytes().len().saturating_sub(request.body.position()), 0)
     }
 
-    /// A reader at its arguments.
+    /// A reader at the arguments.
     pub fn reader(&self) -> Option<Reader<'_>> {
         Some(self.message.parse_request().ok()?.body.reader())
     }
 
-    /// What its arguments are written in.
+    /// The encoding of the arguments.
     pub(crate) fn encoding_here(&self) -> Encoding {
         let order = self.message.header().order;
         Encoding { order, ..Encoding::native(self.version(), self.code_sets) }
     }
 
-    /// Writes the body where it must be the same.
+    /// Writes the body, if its bytes are valid at the writer's position.
     pub(crate) fn write_here(&self, w: &mut Writer<'_>) -> Result<(), Misuse> {
         match self.body() {
             Some(body) if body.order == w.encoding().order && body.fits_at(w.position() % 8) => {
@@ -121,7 +122,8 @@ impl ReceivedRequest {
         }
     }
 
-    /// What will pass the request on to an object. Nothing is sent before it is begun; the time for the answer runs.
+    /// Prepares to pass the request on to an object. Nothing is sent before the result is begun, but the
+    /// call's time runs.
     pub fn passing_to(self: &Arc<Self>, target: &ObjectRef) -> Passing {
         Passing(AsyncCall::on_behalf_of(target, self))
     }
@@ -132,11 +134,13 @@ impl ReceivedRequest {
 pub struct Passing(Arc<AsyncCall>);
 
 impl Passing {
-    /// Sends the request and returns; `then` is given what it brings, on the thread that receives for all such calls, which
-    /// it must not keep. Of a request that nobody waits for it is dropped. A forward is followed, and what the reference's
-    /// policies say holds: its deadline, and its [`WireProfile`](crate::object::WireProfile).
+    /// Sends the request and returns. The thread that receives for all such calls gives the outcome to
+    /// `then`, which must not block. For a request without a reply `then` is dropped. The call follows
+    /// forwards and the reference's policies: its deadline, and its
+    /// [`WireProfile`](crate::object::WireProfile).
     ///
-    /// Waits only while the target takes no bytes. An error is how a request without a reply could not be sent.
+    /// Blocks only while the target takes no bytes. An error is the failure to send a request without a
+    /// reply.
     pub fn begin(
         self,
         then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
@@ -144,7 +148,8 @@ impl Passing {
         self.0.relay(None, self.callback(then))
     }
 
-    /// The same with arguments that `write` writes, in whatever encoding the connection has, before this returns.
+    /// Sends the request with arguments that `write` writes before this returns, in the encoding of the
+    /// connection. Otherwise it is like [`begin`](Self::begin).
     pub fn begin_written(
         self,
         write: &dyn Fn(&mut Writer<'_>) -> Result<(), Misuse>,
@@ -153,7 +158,7 @@ impl Passing {
         self.0.relay(Some(write), self.callback(then))
     }
 
-    /// To end the call before its answer.
+    /// Returns a handle that can end the call before its answer.
     pub fn handle(&self) -> PassingHandle {
         PassingHandle(Arc::downgrade(&self.0))
     }
@@ -164,15 +169,15 @@ impl Passing {
     }
 }
 
-/// A request that is passed on, for whoever may want to end that. Keeps nothing of it.
+/// Ends a call that passes a request on. Holds nothing of the request.
 #[derive(Debug, Clone)]
 pub struct PassingHandle(Weak<AsyncCall>);
 
 impl PassingHandle {
-    /// Ends the call if it is not over: nothing is sent if nothing has been, the target is told that nobody waits where
-    /// [`cancel_requests`](crate::giop::connection::ConnectionConfig::cancel_requests) says so, and whoever was to hear
-    /// of the answer hears
-    /// UNKNOWN, with the minor code [`REPLY_GIVEN_UP`](crate::MinorCode::REPLY_GIVEN_UP). Never waits.
+    /// Ends the call if it is not over. A request that has not been sent is not sent. The target learns of
+    /// the cancellation where [`cancel_requests`](crate::giop::connection::ConnectionConfig::cancel_requests)
+    /// says so. The callback of the call gets UNKNOWN, with the minor code
+    /// [`REPLY_GIVEN_UP`](crate::MinorCode::REPLY_GIVEN_UP). Never blocks.
     pub fn give_up(&self) {
         if let Some(call) = self.0.upgrade() {
             call.cut_short();
@@ -186,7 +191,7 @@ impl fmt::Debug for ReceivedRequest {
     }
 }
 
-/// A reply that is passed on.
+/// The parts of a reply that is passed on.
 pub(super) fn parts_of_reply(
     message: &Message,
 ) -> Option<(ReplyStatus, Vec<ServiceContext<'_>>, RawBody<'_>)> {
@@ -194,7 +199,7 @@ pub(super) fn parts_of_reply(
     Some((reply.status, reply.contexts.filter(is_about_the_call).collect(), reply.body.raw()?))
 }
 
-/// What a client is told whose reply cannot be passed on as it came.
+/// Makes the exception for a client whose reply cannot be passed on as it came.
 #[cold]
 pub(super) fn unsendable(misuse: Misuse) -> SystemException {
     SystemException::from(misuse).with_completed(CompletionStatus::Yes)

@@ -7,7 +7,7 @@ use ironorb_giop::any::Any;
 use ironorb_giop::typecode::{TypeCode, TypeDef, Typed};
 use ironorb_giop::{Marshal, Misuse, SystemException, Writer};
 
-use super::argument::{Arguments, Lent, check_type, parameter};
+use super::argument::{Arguments, BorrowedValue, check_type, parameter};
 use super::deferred::DeferredResponse;
 use super::description::OperationDescription;
 use super::error::{DynamicError, RequestError};
@@ -21,13 +21,15 @@ use crate::object::ObjectRef;
 use crate::probe::{self, Stage};
 use crate::remote_call::RemoteCall;
 
-/// A request to an object, for an operation that is described at run time (the standard's `Request` with its `NVList`).
+/// A request to an object, for an operation that is described at run time (the standard's `Request` with its
+/// `NVList`).
 ///
-/// It can be sent any number of times, in any of the ways, also while earlier responses are still to come. Arguments stay
-/// as they were set: their marshalled bytes are kept, and only those set anew since, or moved by others of another
-/// length, are marshalled again. What is kept is one copy of each argument's bytes, until the request is dropped.
+/// It can be sent any number of times, by any of the methods, also while earlier responses are still to come.
+/// Arguments stay as they were set. The request keeps their marshalled bytes, and marshals again only
+/// arguments that were set anew or moved by others of another length. It holds one copy of each argument's
+/// bytes until it is dropped.
 ///
-/// Values that are shared between two arguments arrive as two.
+/// A value that two arguments share arrives as two values.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -55,7 +57,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request without arguments yet.
+    /// Makes a request without arguments.
     pub fn new(target: &ObjectRef, operation: impl Into<Arc<OperationDescription>>) -> Self {
         let _probe = probe::enter(Stage::Populate);
         let operation = operation.into();
@@ -63,12 +65,12 @@ impl<'a> Request<'a> {
         Request { target: target.clone(), operation, arguments, context: None }
     }
 
-    /// The object.
+    /// The target object.
     pub fn target(&self) -> &ObjectRef {
         &self.target
     }
 
-    /// Sends from now on to another object with the same operation; arguments stay.
+    /// Sends to another object with the same operation from now on. The arguments stay.
     pub fn set_target(&mut self, target: &ObjectRef) {
         self.target = target.clone();
     }
@@ -78,8 +80,8 @@ impl<'a> Request<'a> {
         &self.operation
     }
 
-    /// Sets an argument to a copy of a value whose Rust type is equivalent to the parameter's. References of all
-    /// interfaces are taken. For a type that Rust does not tell - `char`, a bound - there is
+    /// Sets an argument to a copy of a value whose Rust type is equivalent to the parameter's. References of
+    /// all interfaces are accepted. For an IDL type that Rust types do not express - `char`, a bound - use
     /// [`set_any`](Self::set_any) with [`Any::with_type`].
     pub fn set<T: Typed + Marshal + ?Sized>(&mut self, index: usize, value: &T) -> Result<(), RequestError> {
         let _probe = probe::enter(Stage::Populate);
@@ -89,15 +91,15 @@ impl<'a> Request<'a> {
             RequestError::Unsendable { name, misuse }
         };
         let value = Any::new(value).map_err(unsendable)?;
-        // Under the parameter's own type, which may name more of what is in it.
+        // The value gets the parameter's own type, which may have more names for its parts.
         let value = value.retyped(type_code).unwrap_or(value);
         self.arguments.own(index, value);
         Ok(())
     }
 
-    /// Sets an argument to the value in an [`Any`], whose type must be equivalent to the parameter's; a reference of
-    /// whatever interface for another. For a parameter of type `any` it is an `any` in an [`Any`]: see
-    /// [`set`](Self::set).
+    /// Sets an argument to the value in an [`Any`], whose type must be equivalent to the parameter's. A
+    /// reference of any interface may be passed for another. For a parameter of type `any` the [`Any`] must
+    /// hold an `any`; see [`set`](Self::set).
     pub fn set_any(&mut self, index: usize, value: &Any) -> Result<(), RequestError> {
         let _probe = probe::enter(Stage::Populate);
         self.check_sent(index, || value.type_code().clone())?;
@@ -105,12 +107,13 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// The same by the parameter's name.
+    /// Sets an argument by the parameter's name to the value in an [`Any`].
     pub fn set_named(&mut self, name: &str, value: &Any) -> Result<(), RequestError> {
         self.set_any(self.position(name)?, value)
     }
 
-    /// Sets an argument to a sequence that stays where it is: nothing is copied before the request is sent.
+    /// Sets an argument to a sequence that the caller still owns. Nothing is copied before the request is
+    /// sent.
     pub fn borrow<T: Typed + Marshal + Sync>(
         &mut self,
         index: usize,
@@ -122,7 +125,7 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// The same for a sequence of `char`, which to Rust are octets.
+    /// Sets an argument to a sequence of `char` that the caller still owns. In Rust these are octets.
     pub fn borrow_chars(&mut self, index: usize, chars: &'a [u8]) -> Result<(), RequestError> {
         let _probe = probe::enter(Stage::Populate);
         self.check_sent(index, || (&CHARS).into())?;
@@ -130,7 +133,7 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// Sets an argument to a value that stays where it is: nothing is copied before the request is sent.
+    /// Sets an argument to a value that the caller still owns. Nothing is copied before the request is sent.
     pub fn borrow_value<T: Typed + Marshal + Sync + ?Sized>(
         &mut self,
         index: usize,
@@ -138,13 +141,13 @@ impl<'a> Request<'a> {
     ) -> Result<(), RequestError> {
         let _probe = probe::enter(Stage::Populate);
         self.check_sent(index, || T::TYPE.into())?;
-        self.arguments.borrow(index, Box::new(Lent(value)));
+        self.arguments.borrow(index, Box::new(BorrowedValue(value)));
         Ok(())
     }
 
-    /// Sets an argument to whatever `value` marshals: for who knows better than Rust's types and an [`Any`]. It is the caller's
-    /// word that these are the bytes of a value of the parameter's type; a server that finds them to be others answers
-    /// MARSHAL. They may be written more than once, in any encoding.
+    /// Sets an argument to the bytes that `value` marshals, for programs that know more than Rust's types and
+    /// an [`Any`] express. The caller guarantees that these are the bytes of a value of the parameter's type;
+    /// otherwise the server answers MARSHAL. They may be written more than once, in any encoding.
     pub fn set_unchecked(
         &mut self,
         index: usize,
@@ -158,25 +161,26 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// Takes an argument back; it must be set again before the request is sent.
+    /// Removes an argument. It must be set again before the request is sent.
     pub fn unset(&mut self, index: usize) -> Result<(), RequestError> {
         parameter(&self.operation, index)?;
         self.arguments.clear(index);
         Ok(())
     }
 
-    /// The properties for an operation with a `context` clause, instead of the thread's [current](Context::current).
+    /// Sets the properties for an operation with a `context` clause, in place of the thread's
+    /// [current](Context::current) ones.
     pub fn set_context(&mut self, context: Context) {
         self.context = Some(context);
     }
 
-    /// How many times an argument has been marshalled so far, by [`set`](Self::set) or for sending. Taking one over from
-    /// the last request, or as it lies in an [`Any`], is not.
+    /// How many times an argument has been marshalled so far, by [`set`](Self::set) or for sending. Bytes
+    /// that are reused from the last request or from an [`Any`] do not count.
     pub fn marshalled(&self) -> u64 {
         self.arguments.marshalled()
     }
 
-    /// Calls the operation and waits for its results; of a oneway it waits for what the policies say. Blocks until the
+    /// Calls the operation and waits for its results. A oneway waits as the policies say. Blocks until the
     /// deadline at most.
     pub fn invoke(&mut self) -> Result<Results, DynamicError> {
         if self.operation.oneway {
@@ -189,15 +193,15 @@ impl<'a> Request<'a> {
         Results::of(&self.operation, reply)
     }
 
-    /// Sends the request and hears nothing more of it, also where the operation would answer. Waits for what the
-    /// policies say: see [`SyncScope`](crate::SyncScope).
+    /// Sends the request without a response, also when the operation has one. Waits as the policies say: see
+    /// [`SyncScope`](crate::SyncScope).
     pub fn send_oneway(&mut self) -> Result<(), DynamicError> {
         self.check()?;
         let name = Operation::named(&self.operation.name, true);
         Ok(oneway(&self.target, &name, &|w| self.write(w))?)
     }
 
-    /// Sends the request and lets the caller ask for the response later. What was borrowed has been read when this
+    /// Sends the request, whose response the caller takes later. Borrowed values have been read when this
     /// returns. Blocks only while the server takes no bytes.
     pub fn send_deferred(&mut self) -> Result<DeferredResponse, DynamicError> {
         if self.operation.oneway {
@@ -237,7 +241,7 @@ impl<'a> Request<'a> {
         self.arguments.check(operation)
     }
 
-    /// The type of a parameter that is sent, if a value of another type may be passed for it.
+    /// The type of a parameter that is sent, if a value of the given type may be passed for it.
     fn check_sent(&self, index: usize, given: impl FnOnce() -> TypeCode) -> Result<TypeCode, RequestError> {
         let parameter = parameter(&self.operation, index)?;
         if !parameter.mode.is_sent() {
@@ -263,9 +267,9 @@ impl fmt::Debug for Request<'_> {
     }
 }
 
-/// Calls an operation whose types the caller does not know: `arguments` writes the request's body, perhaps more than
-/// once, in whatever encoding the connection has. What comes back are the bytes of results or of a user exception.
-/// Blocks until the deadline at most.
+/// Calls an operation whose types the caller does not know. `arguments` writes the request's body, perhaps
+/// more than once, in the encoding of the connection. The reply holds the bytes of results or of a user
+/// exception. Blocks until the deadline at most.
 pub fn call_raw(
     target: &ObjectRef,
     operation: &str,
@@ -274,7 +278,8 @@ pub fn call_raw(
     twoway(target, &Operation::named(operation, false), arguments)
 }
 
-/// The same for a oneway, or where the answer does not matter.
+/// Sends a oneway, or a request whose answer does not matter, without knowing its types. `arguments` writes
+/// the body, perhaps more than once.
 pub fn send_raw(
     target: &ObjectRef,
     operation: &str,

@@ -1,4 +1,4 @@
-//! What a dynamic call has brought.
+//! The results of a dynamic call.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -20,15 +20,15 @@ use crate::object::ObjectRef;
 use crate::probe::{self, Stage};
 use crate::remote_call::Answer;
 
-/// A reply whose body nobody has looked at: results, or a user exception.
+/// A reply whose body has not been read: results, or a user exception.
 pub struct RawReply {
-    /// `None` only while it is being dropped.
+    /// `None` only during the drop.
     message: Option<Message>,
     body_at: usize,
     user_exception: bool,
-    /// Gets the message's buffer back.
+    /// Takes the message's buffer back.
     link: Option<Arc<Link>>,
-    /// From whose server it came.
+    /// The object whose server sent the reply.
     object: ObjectRef,
 }
 
@@ -38,18 +38,18 @@ impl RawReply {
         RawReply { message: Some(message), body_at, user_exception, link, object: object.clone() }
     }
 
-    /// Whether the body is a user exception: its repository id, then its members. Else it is the operation's result,
-    /// then its out and inout parameters in order.
+    /// True when the body is a user exception: its repository id, then its members. Otherwise the body is the
+    /// operation's result, then its out and inout parameters in order.
     pub fn is_user_exception(&self) -> bool {
         self.user_exception
     }
 
-    /// The GIOP version.
+    /// The GIOP version of the reply.
     pub fn version(&self) -> Version {
         self.message.as_ref().map_or(Version::V1_2, |message| message.header().version)
     }
 
-    /// The bytes of the body; `None` where it came in fragments of GIOP 1.1 that are aligned each by itself.
+    /// The bytes of the body; `None` when it came in fragments of GIOP 1.1, each aligned by itself.
     pub fn body(&self) -> Option<RawBody<'_>> {
         self.message.as_ref()?.parse_reply().ok()?.body.raw()
     }
@@ -81,18 +81,18 @@ impl fmt::Debug for RawReply {
     }
 }
 
-/// The results of a dynamic call, in the reply's buffer. They are read when they are asked for: all of them into
-/// [`Any`]s with the first that is asked for so, or one straight into a Rust value.
+/// The results of a dynamic call, in the reply's buffer. They are read on demand: all of them into [`Any`]s
+/// at the first such request, or one directly into a Rust value.
 pub struct Results {
     operation: Arc<OperationDescription>,
-    /// `None` of a oneway.
+    /// `None` for a oneway.
     reply: Option<RawReply>,
-    /// The result, if there is one, then the parameters that come back.
+    /// The result, if there is one, then the returned parameters.
     values: OnceCell<Vec<Any>>,
 }
 
 impl Results {
-    /// The results of a reply, or the exception that it is.
+    /// Makes the results of a reply, or returns the exception in it.
     pub(super) fn of(operation: &Arc<OperationDescription>, reply: RawReply) -> Result<Self, DynamicError> {
         if reply.is_user_exception() {
             return Err(exception(operation, &reply));
@@ -100,12 +100,12 @@ impl Results {
         Ok(Results { operation: operation.clone(), reply: Some(reply), values: OnceCell::new() })
     }
 
-    /// Those of a oneway.
+    /// Makes the results of a oneway.
     pub(super) fn nothing(operation: &Arc<OperationDescription>) -> Self {
         Results { operation: operation.clone(), reply: None, values: OnceCell::new() }
     }
 
-    /// The operation.
+    /// The operation that was called.
     pub fn operation(&self) -> &Arc<OperationDescription> {
         &self.operation
     }
@@ -116,26 +116,26 @@ impl Results {
         Ok(if self.operation.has_result() { values[0].clone() } else { Any::default() })
     }
 
-    /// What an out or inout parameter has come back with, by its place among all parameters.
+    /// The value of an out or inout parameter, by its index among all parameters.
     pub fn out(&self, index: usize) -> Result<Any, DynamicError> {
         let place = self.place(index)?;
         Ok(self.values()?[place].clone())
     }
 
-    /// The same by its name.
+    /// The value of an out or inout parameter, by its name.
     pub fn out_named(&self, name: &str) -> Result<Any, DynamicError> {
         let unknown = || RequestError::NoSuchName(name.to_owned());
         self.out(self.operation.position(name).ok_or_else(unknown)?)
     }
 
-    /// Every parameter that has come back, with its name.
+    /// The values of all returned parameters, with their names.
     pub fn outs(&self) -> Result<Vec<(&str, Any)>, DynamicError> {
         let values = &self.values()?[usize::from(self.operation.has_result())..];
         let names = self.operation.returned().map(|(_, parameter)| parameter.name.as_str());
         Ok(names.zip(values.iter().cloned()).collect())
     }
 
-    /// The operation's result as a Rust value whose type is equivalent, read straight from the reply.
+    /// The operation's result as a Rust value of an equivalent type, read directly from the reply.
     pub fn result_as<T: Typed + Unmarshal>(&self) -> Result<T, DynamicError> {
         let what = || format!("the result of {}", self.operation.name);
         check_type(what, &self.operation.result, &T::TYPE.into())?;
@@ -148,8 +148,8 @@ impl Results {
         }
     }
 
-    /// What a parameter has come back with, as a Rust value whose type is equivalent. What stands before it is stepped
-    /// over.
+    /// The value of an out or inout parameter as a Rust value of an equivalent type. Skips the values before
+    /// it.
     pub fn out_as<T: Typed + Unmarshal>(&self, index: usize) -> Result<T, DynamicError> {
         let place = self.place(index)?;
         let parameter = &self.operation.parameters[index];
@@ -164,14 +164,14 @@ impl Results {
             stepped_over.clear();
             let mut w = Writer::new(&mut stepped_over, Encoding::NATIVE);
             if copy_value(&mut r, &mut w, type_code).is_err() {
-                // Says what is wrong with it.
+                // Reports what is wrong with the value.
                 self.values()?;
             }
         }
         Ok(r.get().map_err(bad_reply)?)
     }
 
-    /// A reader at the results, for who reads them himself.
+    /// A reader at the results, for a program that reads them by itself.
     pub fn reader(&self) -> Reader<'_> {
         match &self.reply {
             Some(reply) => reply.reader(),
@@ -196,11 +196,11 @@ impl Results {
         result.into_iter().chain(self.operation.returned().map(|(_, parameter)| &parameter.type_code))
     }
 
-    /// Where a parameter stands among the values of the reply.
+    /// The position of a parameter among the values of the reply.
     fn place(&self, index: usize) -> Result<usize, RequestError> {
-        let asked = parameter(&self.operation, index)?;
-        if !asked.mode.is_returned() {
-            return Err(RequestError::NotReturned(asked.name.clone()));
+        let wanted = parameter(&self.operation, index)?;
+        if !wanted.mode.is_returned() {
+            return Err(RequestError::NotReturned(wanted.name.clone()));
         }
         let before = self.operation.returned().take_while(|(at, _)| *at < index).count();
         Ok(usize::from(self.operation.has_result()) + before)
@@ -225,7 +225,8 @@ fn exception(operation: &OperationDescription, reply: &RawReply) -> DynamicError
     read().unwrap_or_else(|e| bad_reply(e).into())
 }
 
-/// A user exception that the operation does not declare (CORBA 3.3 part 1, annex A: UNKNOWN, minor code 1).
+/// Makes the exception for a user exception that the operation does not declare (CORBA 3.3 part 1, annex A:
+/// UNKNOWN, minor code 1).
 #[cold]
 pub(super) fn undeclared(id: &str) -> SystemException {
     SystemException::new(

@@ -1,5 +1,5 @@
-//! Servants that learn at run time what they are asked (the standard's `DynamicImplementation`, CORBA 3.3 part 1, clause
-//! 12), joined to the adapters.
+//! Servants that learn at run time which operation is called (the standard's `DynamicImplementation`, CORBA
+//! 3.3 part 1, clause 12), and their connection to the adapters.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::poa::{ObjectId, Poa, PoaCurrent};
 use crate::probe::{self, Stage};
 use crate::servant::Servant;
 
-/// A servant that takes any operation. [`servant`] makes of it what an adapter activates.
+/// A servant that takes any operation. [`servant`] turns it into a servant that an adapter activates.
 ///
-/// With an [`interface`](Self::interface) it looks to clients as a static skeleton does: operations that the interface
-/// does not have never reach it, and what every object has - `_is_a`, `_repository_id` and others - is answered from the
-/// description. Without one everything reaches it but these.
+/// With an [`interface`](Self::interface) it looks to clients like a static skeleton. Operations that the
+/// interface lacks never reach it, and the description answers the operations of every object: `_is_a`,
+/// `_repository_id` and others. Without an interface all other operations reach the servant.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,27 +51,29 @@ use crate::servant::Servant;
 /// # let _ = servant;
 /// ```
 pub trait DynamicServant: Send + Sync + 'static {
-    /// The interface of an object, if it is known (the standard's `_primary_interface`). Asked with every request.
+    /// The interface of an object, if it is known (the standard's `_primary_interface`). Called for every
+    /// request.
     fn interface(&self, id: &ObjectId) -> Option<Arc<InterfaceDescription>>;
 
-    /// Carries out a request. It must be answered, which gives the [`Replied`]; a panic is UNKNOWN to the client.
+    /// Carries out a request. Answering the request gives the [`Replied`]. A panic becomes UNKNOWN at the
+    /// client.
     fn invoke(&self, request: ServerRequest<'_>) -> Replied;
 
-    /// Whether what every object has - `_is_a` and the others - is to reach [`invoke`](Self::invoke) as well, for a servant
-    /// that stands for objects elsewhere. By default it is not.
+    /// Whether the operations of every object, `_is_a` and the others, reach [`invoke`](Self::invoke) as
+    /// well. That is for a servant that stands for objects elsewhere. The default is false.
     fn takes_standard_operations(&self) -> bool {
         false
     }
 
-    /// Whether an object is there, as a LocateRequest asks. By default it is: it has a servant. May block, which keeps the
-    /// client's other requests waiting.
+    /// Whether an object is there, for a LocateRequest. The default is true: the object has a servant. May
+    /// block, which delays the client's other requests.
     fn is_here(&self, id: &ObjectId) -> Result<bool, SystemException> {
         let _ = id;
         Ok(true)
     }
 
-    /// Whether an object has an interface (`_is_a`). By default as its description says; without one it has none but
-    /// `CORBA::Object`.
+    /// Whether an object has an interface (`_is_a`). The default answers from the description; without one
+    /// the object has only `CORBA::Object`.
     fn is_a(&self, id: &ObjectId, repository_id: &str) -> Result<bool, SystemException> {
         Ok(match self.interface(id) {
             Some(interface) => interface.is_a(repository_id),
@@ -79,28 +81,28 @@ pub trait DynamicServant: Send + Sync + 'static {
         })
     }
 
-    /// Whether an object is gone for good (`_non_existent`). By default it is not: it has a servant.
+    /// Whether an object is gone for good (`_non_existent`). The default is false: the object has a servant.
     fn non_existent(&self, id: &ObjectId) -> Result<bool, SystemException> {
         let _ = id;
         Ok(false)
     }
 
-    /// The description of an object's interface in an interface repository (`_get_interface`). By default there is none of
-    /// its own, INTF_REPOS, which is answered by what the ORB's initial reference `InterfaceRepository` has for the id of
-    /// [`interface`](Self::interface), if there is such a reference.
+    /// The description of an object's interface in an interface repository (`_get_interface`). The default is
+    /// INTF_REPOS. The ORB then answers with what its initial reference `InterfaceRepository` has for the id
+    /// of [`interface`](Self::interface), if there is such a reference.
     fn interface_object(&self, id: &ObjectId) -> Result<Option<ObjectRef>, SystemException> {
         let _ = id;
         Err(no_interface_repository())
     }
 
-    /// The component that an object is a facet of (`_get_component`). By default it is none's.
+    /// The component of which an object is a facet (`_get_component`). The default is none.
     fn component(&self, id: &ObjectId) -> Result<Option<ObjectRef>, SystemException> {
         let _ = id;
         Ok(None)
     }
 }
 
-/// A dynamic servant as an adapter wants it.
+/// Makes the servant that an adapter activates from a dynamic servant.
 pub fn servant<S: DynamicServant>(servant: Arc<S>) -> Arc<dyn Servant> {
     Arc::new(DynamicSkeleton(servant))
 }
@@ -108,7 +110,7 @@ pub fn servant<S: DynamicServant>(servant: Arc<S>) -> Arc<dyn Servant> {
 struct DynamicSkeleton<S>(Arc<S>);
 
 impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
-    /// Not constants: everybody asks by the other methods.
+    /// Not constants: callers use the other methods.
     fn repository_ids(&self) -> &[&'static str] {
         &[]
     }
@@ -177,7 +179,7 @@ impl<S: DynamicServant> Servant for DynamicSkeleton<S> {
 }
 
 impl<S: DynamicServant> DynamicSkeleton<S> {
-    /// Not as other servants do, for a dynamic one may fail at it.
+    /// Answers `_is_a`. Static servants cannot fail at it, but a dynamic one can.
     fn answer_is_a(&self, id: &ObjectId, mut call: Call<'_>) -> Replied {
         match call.arguments().read_str() {
             Ok(repository_id) => match self.0.is_a(id, &repository_id) {
@@ -189,9 +191,9 @@ impl<S: DynamicServant> DynamicSkeleton<S> {
     }
 }
 
-/// The object that the thread's servant is being.
+/// The object for which the thread's servant runs.
 fn current_id() -> ObjectId {
-    // Called without an adapter?
+    // Outside of an adapter there is none.
     PoaCurrent.object_id().unwrap_or_else(|| ObjectId::from(""))
 }
 

@@ -1,4 +1,4 @@
-//! One request as a dynamic servant sees it (the standard's `ServerRequest`, CORBA 3.3 part 1, 12.3).
+//! One request for a dynamic servant (the standard's `ServerRequest`, CORBA 3.3 part 1, 12.3).
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::context::{Exchanged, enter_received, read_properties};
 use crate::generated::{Call, OperationError, Raised, Replied, Reply};
 use crate::poa::ObjectId;
 
-/// A request to be carried out by a dynamic servant, which must make exactly one answer of it.
+/// A request to a dynamic servant, which must answer it exactly once.
 pub struct ServerRequest<'c> {
     call: Call<'c>,
     operation: &'c str,
     id: ObjectId,
     description: Option<Arc<OperationDescription>>,
-    /// What came beside the arguments, for the time of the upcall.
+    /// Holds the context that came with the request, for the time of the upcall.
     context: Option<Exchanged>,
 }
 
@@ -37,36 +37,37 @@ impl<'c> ServerRequest<'c> {
         ServerRequest { call, operation, id, description, context: None }
     }
 
-    /// The operation as on the wire, `_get_…` and `_set_…` for attributes.
+    /// The operation's name on the wire, `_get_…` and `_set_…` for attributes.
     pub fn operation(&self) -> &'c str {
         self.operation
     }
 
-    /// The object that is asked.
+    /// The object that is called.
     pub fn object_id(&self) -> &ObjectId {
         &self.id
     }
 
-    /// The operation's description, if the servant's interface is known or one has been given.
+    /// The operation's description, if the servant's interface is known or a description has been given.
     pub fn description(&self) -> Option<&Arc<OperationDescription>> {
         self.description.as_ref()
     }
 
-    /// Tells the types of the operation, for a servant that knows the operation and not its interface.
+    /// Sets the types of the operation, for a servant that knows the operation and not its interface.
     pub fn describe(&mut self, operation: &Arc<OperationDescription>) {
         self.description = Some(operation.clone());
     }
 
-    /// A copy of the whole request as it came, to be passed on. To be taken before arguments are read.
+    /// Copies the whole request as it came, to be passed on. Must be called before arguments are read.
     pub fn keep(&mut self) -> Result<Arc<ReceivedRequest>, Malformed> {
         Ok(Arc::new(ReceivedRequest::keep(self.call.arguments(), self.operation)?))
     }
 
-    /// The in and inout arguments, in the order of the declaration. An error is what the client is to be told: its bytes
-    /// are not arguments of this operation (MARSHAL), or nobody has described it (BAD_OPERATION).
+    /// The in and inout arguments, in the order of the declaration. The error is the exception for the
+    /// client: MARSHAL when the bytes are not arguments of this operation, BAD_OPERATION when the operation
+    /// has no description.
     ///
-    /// The properties of an operation with a `context` clause are [`Context::received`](crate::Context::received) from
-    /// now on.
+    /// From now on [`Context::received`](crate::Context::received) returns the properties of an operation
+    /// with a `context` clause.
     pub fn arguments(&mut self) -> Result<Vec<Any>, SystemException> {
         let Some(operation) = self.description.clone() else {
             return Err(super::servant::no_such_operation());
@@ -83,37 +84,38 @@ impl<'c> ServerRequest<'c> {
         };
         let (arguments, context) =
             read().map_err(|e| SystemException::from(e).with_completed(CompletionStatus::No))?;
-        self.context = None; // puts back what was before, which an earlier look has changed
+        self.context = None; // restores the context, which an earlier call has changed
         self.context = context.map(enter_received);
         Ok(arguments)
     }
 
-    /// The arguments as they came, for who reads them himself. [`arguments`](Self::arguments) begins where this reader is.
+    /// A reader at the arguments as they came. [`arguments`](Self::arguments) begins at this reader's
+    /// position.
     pub fn reader(&mut self) -> &mut Reader<'c> {
         self.call.arguments()
     }
 
-    /// Answers with results: the operation's, if it has one, and the values of its out and inout parameters in order.
-    /// Types are checked against the description, if there is one; where they differ, or values lack, the client is told
-    /// that the servant's result cannot be sent.
+    /// Answers with results: the operation's result, if it has one, and the values of its out and inout
+    /// parameters in order. If there is a description, the types are checked against it. When they differ or
+    /// values lack, the client gets the exception for a result that cannot be sent.
     pub fn reply(self, result: Option<&Any>, outs: &[Any]) -> Replied {
         let description = self.description;
         self.call.reply_lending(|w| write_results(description.as_deref(), result, outs, w))
     }
 
-    /// Answers with results that `write` writes as they are on the wire.
+    /// Answers with results that `write` writes in their wire form.
     pub fn reply_with(self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
         self.call.reply(write)
     }
 
-    /// Answers with a user exception. One that the operation does not declare, as far as it is described, is UNKNOWN to
-    /// the client, and so is an [`Any`] that holds no exception.
+    /// Answers with a user exception. An exception that the description does not declare becomes UNKNOWN at
+    /// the client, and so does an [`Any`] without an exception.
     pub fn raise(self, exception: &Any) -> Replied {
         let answer = raised(self.description.as_deref(), exception);
         self.call.raise(&answer)
     }
 
-    /// Answers with a user exception whose members `members` writes as they are on the wire.
+    /// Answers with a user exception whose members `members` writes in their wire form.
     pub fn raise_with(
         self,
         repository_id: &str,
@@ -127,13 +129,14 @@ impl<'c> ServerRequest<'c> {
         self.call.raise(&exception)
     }
 
-    /// Answers with bytes that could not be understood: what the [`reader`](Self::reader) gave as an error.
+    /// Answers that the arguments are malformed, with the error of the [`reader`](Self::reader).
     pub fn refuse_arguments(self, e: Malformed) -> Replied {
         self.call.refuse_arguments(e)
     }
 
-    /// Takes the obligation to answer along, for later and any thread; `take` gets it, before this returns. Where too
-    /// many answers are outstanding the client is told so instead, and `take` is not called.
+    /// Defers the answer: `take` gets the obligation to answer before this returns, and may answer later on
+    /// any thread. When too many answers are outstanding the client gets an exception instead, and `take` is
+    /// not called.
     pub fn later(self, take: impl FnOnce(LaterReply)) -> Replied {
         let ServerRequest { call, description, .. } = self;
         call.deferred(
@@ -152,8 +155,8 @@ impl fmt::Debug for ServerRequest<'_> {
     }
 }
 
-/// The obligation to answer one request of a dynamic servant, once. Dropped without an answer it is UNKNOWN to the client.
-/// See [`Reply`] for what it holds back.
+/// The obligation to answer one request of a dynamic servant, once. Dropping it without an answer raises
+/// UNKNOWN at the client. See [`Reply`] for the resources that it holds.
 #[derive(Debug)]
 pub struct LaterReply {
     reply: Reply<Answer, RaisedDynamically>,
@@ -161,12 +164,12 @@ pub struct LaterReply {
 }
 
 impl LaterReply {
-    /// Answers with results, as [`ServerRequest::reply`].
+    /// Answers with results, as [`ServerRequest::reply`] does.
     pub fn reply(self, result: Option<Any>, outs: Vec<Any>) {
         self.reply.send(Ok(Answer { description: self.description, result, outs }));
     }
 
-    /// Answers with a user exception, as [`ServerRequest::raise`].
+    /// Answers with a user exception, as [`ServerRequest::raise`] does.
     pub fn raise(self, exception: &Any) {
         let answer = raised(self.description.as_deref(), exception);
         self.reply.send(Err(answer));
@@ -177,8 +180,8 @@ impl LaterReply {
         self.reply.send(Err(exception.into()));
     }
 
-    /// Answers with a reply of another server, as it came. Where that cannot be - the client speaks another GIOP version,
-    /// which aligns it otherwise - the client is told so (MARSHAL, COMPLETED_YES).
+    /// Answers with the reply of another server, as it came. That is impossible when the client uses another
+    /// GIOP version with other alignment; then the client gets MARSHAL, COMPLETED_YES.
     pub fn pass_on(self, reply: &RawReply) {
         match reply.message().and_then(parts_of_reply) {
             Some((status, contexts, body)) => {
@@ -188,7 +191,7 @@ impl LaterReply {
         }
     }
 
-    /// Answers with results, or a user exception, that `write` writes as they are on the wire.
+    /// Answers with results, or a user exception, that `write` writes in their wire form.
     pub fn reply_with(
         self,
         is_user_exception: bool,
@@ -198,23 +201,23 @@ impl LaterReply {
         self.reply.answer_with(|responder| responder.written(status, write));
     }
 
-    /// False when the caller does not wait for the answer, so that it need not be worked out.
+    /// False when the client does not wait for the answer, so that the servant need not work it out.
     pub fn is_wanted(&self) -> bool {
         self.reply.is_wanted()
     }
 
-    /// True once the caller no longer waits, as [`Reply::is_cancelled`].
+    /// True once the client no longer waits, as with [`Reply::is_cancelled`].
     pub fn is_cancelled(&self) -> bool {
         self.reply.is_cancelled()
     }
 
-    /// Has `then` called when the caller no longer waits, as [`Reply::on_cancel`].
+    /// Calls `then` when the client no longer waits, as [`Reply::on_cancel`] does.
     pub fn on_cancel(&self, then: impl FnOnce() + Send + 'static) {
         self.reply.on_cancel(then);
     }
 }
 
-/// Results on their way.
+/// Results that are to be sent.
 struct Answer {
     description: Option<Arc<OperationDescription>>,
     result: Option<Any>,
@@ -232,7 +235,7 @@ fn write_results(
     };
     match result {
         Some(value) if operation.has_result() => write_as(&operation.result, value, w)?,
-        // An empty value may stand for none.
+        // An empty value may stand for no result.
         None if !operation.has_result() => {}
         Some(value) if value.is_empty() => {}
         _ => return Err(Misuse::WrongType),
@@ -259,7 +262,7 @@ enum RaisedDynamically {
     System(SystemException),
 }
 
-/// The exception as the client will get it.
+/// Makes the exception that the client gets.
 fn raised(description: Option<&OperationDescription>, exception: &Any) -> RaisedDynamically {
     let type_code = exception.type_code();
     let id = match type_code.id() {
@@ -281,7 +284,7 @@ impl From<SystemException> for RaisedDynamically {
 }
 
 impl OperationError for RaisedDynamically {
-    /// Never asked: such errors are made by servants only.
+    /// Never called: only servants make such errors.
     fn from_user_exception(_: &str, _: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
         Ok(None)
     }
@@ -294,7 +297,7 @@ impl OperationError for RaisedDynamically {
     }
 }
 
-/// The members of an exception, without the repository id that an `any` has before them.
+/// The members of an exception, without the repository id that precedes them in an `any`.
 struct Members(Any);
 
 impl Marshal for Members {

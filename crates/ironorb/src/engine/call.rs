@@ -1,6 +1,6 @@
-//! One call of a client engine: where it goes and how far it is.
+//! One call of a client engine: its target and its progress.
 //!
-//! Never touches a connection; the engine does.
+//! Nothing here touches a connection; the engine does.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::orb::OrbCore;
 use crate::poa::{HoldMode, Refusal};
 use crate::route::{Attempts, RemoteTarget, Route};
 
-/// One call on its way.
+/// One call in progress.
 pub(super) struct EngineCall {
     pub(super) object: ObjectRef,
     pub(super) request: Request,
     pub(super) deadline: Option<Time>,
     pub(super) invocation: RemoteCallState,
     pub(super) target: CallTarget,
-    /// The address that is being tried.
+    /// The index of the address that is being tried.
     pub(super) attempt: usize,
     pub(super) attempts: Attempts,
-    /// No address so far has refused.
+    /// True while no address has refused.
     pub(super) all_timed_out: bool,
     pub(super) stage: Stage,
 }
@@ -40,7 +40,7 @@ pub(super) enum Request {
     Locate,
 }
 
-/// Where a call goes, looked up again whenever its invocation has decided something.
+/// The target of a call. It is looked up again after every decision.
 pub(super) enum CallTarget {
     Local(Vec<u8>),
     Remote(Vec<RemoteTarget>),
@@ -48,13 +48,13 @@ pub(super) enum CallTarget {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
-    /// Nowhere yet.
+    /// Not on a connection yet.
     Begun,
     Connecting(ConnectionId),
     InFlight(ConnectionId, CallId),
 }
 
-/// Where one try has led.
+/// The result of one step.
 pub(super) enum Step {
     Wait,
     Decide(Next),
@@ -62,7 +62,7 @@ pub(super) enum Step {
 }
 
 impl EngineCall {
-    /// A call that goes nowhere yet.
+    /// Makes a call without a target.
     pub(super) fn new(
         object: ObjectRef,
         request: Request,
@@ -82,7 +82,7 @@ impl EngineCall {
         }
     }
 
-    /// Carries out a decision; an error ends the call.
+    /// Carries out a decision. An error ends the call.
     pub(super) fn take(&mut self, next: Next, now: Time) -> Result<(), SystemException> {
         let next = match next {
             Next::TryNext(e) => {
@@ -104,7 +104,7 @@ impl EngineCall {
         self.deadline.is_some_and(|at| at <= now)
     }
 
-    /// Looks up where the call goes now. An error when its deadline has passed, or when it goes nowhere.
+    /// Looks up the target. Fails when the deadline has passed, or when there is no target.
     pub(super) fn look_up(&mut self, now: Time) -> Result<(), SystemException> {
         if self.is_late(now) {
             return Err(self.invocation.on_timeout(false));
@@ -129,7 +129,7 @@ impl EngineCall {
         Ok(())
     }
 
-    /// A call to an object in this process.
+    /// Calls an object in this process.
     pub(super) fn step_here(&mut self, key: &[u8], orb: &Arc<OrbCore>) -> Step {
         match &self.request {
             Request::Call(operation, arguments) if operation.is_oneway() => {
@@ -155,14 +155,14 @@ impl EngineCall {
         }
     }
 
-    /// What has become of the request on its connection.
+    /// Handles the state of the request on its connection.
     pub(super) fn on_state(&mut self, state: CallState, orb: &Arc<OrbCore>) -> Step {
         match state {
             CallState::Answered(message) => self.on_reply(message, orb),
             CallState::Ended { end, sent } => {
                 Step::Decide(self.invocation.on_failure(CallFailure::ended(end, sent)))
             }
-            CallState::Waiting => Step::Wait, // woken for nothing
+            CallState::Waiting => Step::Wait, // a wake in vain
         }
     }
 
@@ -182,7 +182,7 @@ impl EngineCall {
         }
     }
 
-    /// The version in which the request was written.
+    /// The GIOP version in which the request was written.
     pub(super) fn version(&self) -> Option<ironorb_giop::Version> {
         match &self.target {
             CallTarget::Remote(targets) => targets.get(self.attempt).map(|target| target.request.version()),

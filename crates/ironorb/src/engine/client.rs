@@ -1,6 +1,6 @@
-//! The calling side: calls on their way over connections, to their outcome.
+//! The client side: calls over connections, from their beginning to their outcome.
 //!
-//! Never decides what a reply or a failure leads to: [`RemoteCallState`] does.
+//! Nothing here decides what follows a reply or a failure; [`RemoteCallState`] does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -18,21 +18,21 @@ use crate::object::ObjectRef;
 use crate::orb::{OrbCore, shut_down};
 use crate::route::RemoteTarget;
 
-/// The calling side of an ORB as a state machine: any number of calls at once, one connection to each
-/// endpoint, which all calls share. As a lane of one thread has it, requests to an endpoint keep their order.
+/// The client side of an ORB as a state machine: any number of calls at once, and one connection to each
+/// endpoint, which all calls share. So requests to an endpoint keep their order, as those of one thread do.
 pub struct ClientEngine {
     orb: Arc<OrbCore>,
     calls: BTreeMap<CallNumber, EngineCall>,
     links: BTreeMap<ConnectionId, Link>,
     /// Each connection of `links`, by its endpoint.
     endpoints: BTreeMap<Endpoint, ConnectionId>,
-    /// When an attempt to connect to an endpoint failed, if none has succeeded since.
+    /// When the last attempt to connect to an endpoint failed, if none has succeeded since.
     failed: BTreeMap<Endpoint, Time>,
     next_connection: u64,
     deadlines: BTreeSet<(Time, Due)>,
-    /// What the driver's timer is set to.
+    /// The time to which the driver's timer is set.
     timer: Option<Time>,
-    /// Connections that may have something to transmit.
+    /// Connections that may have bytes to transmit.
     talking: BTreeSet<ConnectionId>,
     actions: VecDeque<ClientAction>,
     is_shut_down: bool,
@@ -40,14 +40,14 @@ pub struct ClientEngine {
 
 type Endpoint = (String, u16);
 
-/// What happens when a time comes.
+/// What is due at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Call(CallNumber),
     Connect(ConnectionId),
 }
 
-/// One connection, or one that is being made.
+/// A connection, or an attempt to make one.
 struct Link {
     endpoint: Endpoint,
     state: LinkState,
@@ -56,15 +56,15 @@ struct Link {
 enum LinkState {
     Connecting {
         until: Time,
-        /// In the order in which they came.
+        /// The calls in the order in which they came.
         waiting: Vec<CallNumber>,
     },
-    /// Has not ended: one that ends is taken off at once.
+    /// A connection that has not ended. One that ends is removed at once.
     Open(Box<ClientConnection<CallNumber>>),
 }
 
 impl ClientEngine {
-    /// An engine that makes calls for an ORB, with its settings.
+    /// Makes an engine for the calls of an ORB, with its settings.
     pub fn new(orb: &Orb) -> Self {
         ClientEngine {
             orb: orb.core().clone(),
@@ -81,8 +81,8 @@ impl ClientEngine {
         }
     }
 
-    /// Takes note of what has happened. `now` never goes back. Events for connections that have been closed
-    /// meanwhile do nothing.
+    /// Handles an event. `now` never goes back. Events for connections that have been closed meanwhile have
+    /// no effect.
     pub fn handle(&mut self, event: ClientEvent<'_>, now: Time) {
         match event {
             ClientEvent::Call { call, object, operation, arguments, deadline } => {
@@ -107,11 +107,11 @@ impl ClientEngine {
             ClientEvent::Timer => self.timer = None,
             ClientEvent::Shutdown => self.shut_down(now),
         }
-        // After the event: what has arrived at the last moment counts.
+        // After the event, because what has arrived at the last moment counts.
         self.expire(now);
     }
 
-    /// The next thing to do.
+    /// Returns the next action for the driver.
     pub fn poll_action(&mut self) -> Option<ClientAction> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
@@ -131,7 +131,7 @@ impl ClientEngine {
         next.map(|at| ClientAction::SetTimer { at })
     }
 
-    /// Calls that have not completed.
+    /// The number of calls that have not completed.
     pub fn calls_pending(&self) -> usize {
         self.calls.len()
     }
@@ -155,7 +155,8 @@ impl ClientEngine {
         }
     }
 
-    /// Takes a call on until it waits for something or is done. Ends, for an invocation decides only so often.
+    /// Advances a call until it waits or is done. The loop ends because [`RemoteCallState`] bounds the number
+    /// of decisions.
     fn advance(&mut self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
         loop {
             match self.step(call, &mut engine_call, now) {
@@ -266,7 +267,7 @@ impl ClientEngine {
         }
     }
 
-    /// The calls that wait for this connection try their next addresses.
+    /// Fails a connection attempt. The calls that wait for it try their next addresses.
     fn not_connected(&mut self, connection: ConnectionId, timed_out: bool, now: Time) {
         let Some(Link { state: LinkState::Connecting { until, waiting }, .. }) =
             self.links.get_mut(&connection)
@@ -300,7 +301,7 @@ impl ClientEngine {
         let Some(mut framer) = open.take_framer() else { return };
         framer.push(bytes);
         let mut woken = Vec::new();
-        // After an error the connection has ended, and what is to be said about it waits to be sent.
+        // After an error the connection has ended, and its last message waits to be sent.
         let handled = open.handle_input(framer, |call| woken.push(call));
         let has_ended = open.end().is_some();
         let answers = self.take_answers(connection, woken);
@@ -315,7 +316,7 @@ impl ClientEngine {
         self.go_on(answers, now);
     }
 
-    /// Ends a connection that is open; its calls go on as their invocations decide.
+    /// Ends an open connection. Its calls go on as their states decide.
     fn end(
         &mut self,
         connection: ConnectionId,
@@ -336,7 +337,7 @@ impl ClientEngine {
         }
     }
 
-    /// Takes calls off a connection, with what has become of them.
+    /// Removes calls from a connection, with their states.
     fn take_answers(
         &mut self,
         connection: ConnectionId,
@@ -415,7 +416,7 @@ impl ClientEngine {
         self.is_shut_down = true;
         let all: Vec<ConnectionId> = self.links.keys().copied().collect();
         for connection in all {
-            // Those being made: their calls see that it is over.
+            // For a connection attempt, its calls see that the engine is shut down.
             self.not_connected(connection, false, now);
             if let Some(mut open) = self.end(connection, |connection, wake| connection.close(wake), now)
                 && let Some(bytes) = take_bytes(&mut open)
@@ -436,13 +437,13 @@ impl fmt::Debug for ClientEngine {
     }
 }
 
-/// A course has no other addresses.
+/// The endpoint of a target. The targets of an engine's calls have TCP addresses only.
 fn endpoint_of(target: &RemoteTarget) -> Endpoint {
     let (host, port) = target.links.address().tcp().unwrap_or_default();
     (host.to_owned(), port)
 }
 
-/// What waits to be sent on a connection.
+/// Takes the bytes that wait to be sent on a connection.
 fn take_bytes(open: &mut ClientConnection<CallNumber>) -> Option<Vec<u8>> {
     let bytes = open.transmit().take_all();
     (!bytes.is_empty()).then_some(bytes)

@@ -1,4 +1,4 @@
-//! What happens to a client engine and what it wants done: its inputs and outputs.
+//! The inputs and outputs of a client engine: events and actions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,64 +16,64 @@ use crate::orb::OrbCore;
 /// Writes the arguments of a call, perhaps more than once.
 pub type Arguments = Box<dyn Fn(&mut Writer<'_>) -> Result<(), Misuse> + Send>;
 
-/// What happens to a client.
+/// An event for a client engine.
 pub enum ClientEvent<'e> {
     /// A call begins.
     Call {
-        /// Its number.
+        /// The call's number.
         call: CallNumber,
-        /// The object asked. Its forwards are shared with all clones of the reference.
+        /// The target object. Forwards are shared with all clones of the reference.
         object: ObjectRef,
-        /// What it is asked. A oneway completes when it has been written.
+        /// The operation. A oneway completes when it has been written.
         operation: &'static Operation<'static>,
         /// Writes the arguments.
         arguments: Arguments,
         /// When the call gives up; `None` never.
         deadline: Option<Time>,
     },
-    /// A question begins: where is this object?
+    /// A locate begins: it asks where an object is.
     Locate {
-        /// Its number.
+        /// The locate's number.
         call: CallNumber,
         /// The object.
         object: ObjectRef,
-        /// When the question is given up; `None` never.
+        /// When the locate gives up; `None` never.
         deadline: Option<Time>,
     },
-    /// What [`ClientAction::Connect`] asked for is there.
+    /// The connection that [`ClientAction::Connect`] asked for is there.
     Connected {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
     },
-    /// What [`ClientAction::Connect`] asked for cannot be had.
+    /// The connection that [`ClientAction::Connect`] asked for cannot be made.
     ConnectFailed {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
-        /// Nobody answered, as opposed to an answer that refuses.
+        /// True when the server did not answer, false when it refused.
         timed_out: bool,
     },
     /// Bytes have come.
     Received {
-        /// Where.
+        /// The connection.
         connection: ConnectionId,
         /// Any piece of the stream.
         bytes: &'e [u8],
     },
-    /// The server has closed, or the connection has failed.
+    /// The server has closed the connection, or it has failed.
     Closed {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
     },
-    /// The time asked for by the last [`ClientAction::SetTimer`] has come.
+    /// The time of the last [`ClientAction::SetTimer`] has come.
     Timer,
-    /// The ORB says goodbye on every connection; calls end with BAD_INV_ORDER, later ones as well.
+    /// The ORB sends `CloseConnection` on every connection. Calls end with BAD_INV_ORDER, later ones as well.
     Shutdown,
 }
 
-/// What a driver does for a client.
+/// An action that the driver carries out for a client.
 #[derive(Debug)]
 pub enum ClientAction {
-    /// Connect; answer with [`ClientEvent::Connected`] or [`ClientEvent::ConnectFailed`].
+    /// Connect, and answer with [`ClientEvent::Connected`] or [`ClientEvent::ConnectFailed`].
     Connect {
         /// The number that the connection will have.
         connection: ConnectionId,
@@ -82,49 +82,49 @@ pub enum ClientAction {
         /// The port.
         port: u16,
     },
-    /// Send bytes after those sent before. Whoever takes this action must send them or close the connection:
-    /// from now on they count as sent.
+    /// Send bytes after those sent before. The driver must send them or close the connection, because from
+    /// now on they count as sent.
     Transmit {
-        /// Where.
+        /// The connection.
         connection: ConnectionId,
         /// Never empty.
         bytes: Vec<u8>,
     },
-    /// Close, after what is to be transmitted, or stop connecting. No event is expected for it.
+    /// Close after the bytes that are to be transmitted, or stop connecting. No event is expected for it.
     Close {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
     },
-    /// A call has ended. Comes once for each.
+    /// A call has ended. Comes once for each call.
     Complete {
-        /// Which.
+        /// The call.
         call: CallNumber,
-        /// How.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// Give [`ClientEvent::Timer`] at this time or as soon as possible after it. Takes the place of a time
-    /// asked for before; a timer that fires too soon does no harm.
+    /// Give [`ClientEvent::Timer`] at this time, or as soon as possible after it. Replaces a time asked for
+    /// before. A timer that fires too soon does no harm.
     SetTimer {
-        /// When.
+        /// The time.
         at: Time,
     },
 }
 
-/// How a call has ended. A user exception is an answer.
+/// The outcome of a call. A user exception is an answer.
 pub type Outcome = Result<Answer, SystemException>;
 
-/// What a call has brought.
+/// The answer to a call.
 #[derive(Debug)]
 pub enum Answer {
-    /// A twoway call: results or a user exception.
+    /// The reply of a twoway call: results or a user exception.
     Reply(Reply),
-    /// A oneway call: it has been written.
+    /// A oneway call has been written.
     Sent,
-    /// A question: whether the object is known.
+    /// The answer to a locate: whether the object is known.
     Located(bool),
 }
 
-/// The reply of a twoway call, to be read by whoever knows the operation.
+/// The reply of a twoway call. The program that knows the operation reads it.
 pub struct Reply {
     pub(super) message: Message,
     pub(super) body_at: usize,
@@ -142,7 +142,7 @@ impl Reply {
         read_answer(&mut r, self.user_exception, results)
     }
 
-    /// Whether it is a user exception.
+    /// True for a user exception.
     pub fn is_user_exception(&self) -> bool {
         self.user_exception
     }

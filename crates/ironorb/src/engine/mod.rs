@@ -1,8 +1,8 @@
-//! The ORB as two state machines, one that calls and one that serves, for drivers that bring their own
-//! network and clock: a simulator, or a test that wants the same course of events every time.
+//! The ORB as two state machines, one for clients and one for servers. They are for drivers with a network
+//! and a clock of their own: a simulator, or a test that needs the same sequence of events every time.
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or waits. Bytes and time come in with events;
-//! what is to be done goes out as actions:
+//! actions for the driver go out:
 //!
 //! ```text
 //! engine.handle(event, now);
@@ -10,13 +10,12 @@
 //! ```
 //!
 //! The same events at the same times give the same actions: an engine holds no random number and no table
-//! with a random order. What it decides it does not decide itself: the calls are
-//! [`RemoteCallState`](crate::invocation::RemoteCallState)s, the connections those of
-//! [`ironorb_giop::connection`], the routes and adapters those of the [`Orb`](crate::Orb) - the parts that
-//! the ORB's own threads use.
+//! with a random order. The decisions are made by the parts that the ORB's own threads use: by
+//! [`RemoteCallState`](crate::invocation::RemoteCallState) for calls, by [`ironorb_giop::connection`] for
+//! connections, and by the routes and adapters of the [`Orb`](crate::Orb).
 //!
-//! One thing is left to the driver. What an engine has written waits in memory until it is taken: who cannot send
-//! for long should begin no more calls.
+//! The driver has one duty. What an engine has written waits in memory until the driver takes it, so a driver
+//! that cannot send for long should begin no more calls.
 
 mod call;
 mod client;
@@ -31,19 +30,19 @@ use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
 
-/// A moment: the time since some beginning that the driver chooses.
+/// A moment: the time since a beginning that the driver chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(pub Duration);
 
 impl Time {
-    /// The beginning.
+    /// The beginning of the driver's time.
     pub const ZERO: Time = Time(Duration::ZERO);
 }
 
 impl Add<Duration> for Time {
     type Output = Time;
 
-    /// The moment `duration` later; the end of time when there is none.
+    /// The moment `duration` later. It saturates at the largest time.
     fn add(self, duration: Duration) -> Time {
         Time(self.0.saturating_add(duration))
     }
@@ -55,12 +54,12 @@ impl fmt::Display for Time {
     }
 }
 
-/// A connection of one engine. A client engine numbers its own, the driver of a server engine those that it
-/// accepts; a number is never used again.
+/// A connection of one engine. A client engine numbers its own connections; the driver of a server engine
+/// numbers those that it accepts. A number is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// A call, numbered by the driver. The number must be unlike those of calls that have not completed.
+/// A call, numbered by the driver. The number must differ from those of calls that have not completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallNumber(pub u64);
 

@@ -1,7 +1,7 @@
-//! The serving side: connections accepted, requests to servants, replies.
+//! The server side: accepted connections, requests to servants, and replies.
 //!
-//! Never runs a servant by itself: a request that has arrived is announced, and the driver says when it is
-//! carried out. So a simulator can give servants a duration and an order.
+//! The engine never runs a servant by itself. It announces a request that has arrived, and the driver says
+//! when the servant runs. So a simulator can give servants a duration and an order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -20,80 +20,80 @@ use crate::orb::OrbCore;
 use crate::server::work::{Other, Stop, Work};
 use crate::sync::lock;
 
-/// What happens to a server.
+/// An event for a server engine.
 #[derive(Debug)]
 pub enum ServerEvent<'e> {
     /// A client has connected.
     Accepted {
-        /// A number not used before.
+        /// The connection, with a number not used before.
         connection: ConnectionId,
     },
     /// Bytes have come.
     Received {
-        /// Where.
+        /// The connection.
         connection: ConnectionId,
         /// Any piece of the stream.
         bytes: &'e [u8],
     },
-    /// The client has closed, or the connection has failed. Requests that have arrived are carried out
-    /// nevertheless, but nobody hears of it.
+    /// The client has closed the connection, or it has failed. Requests that have arrived are carried out
+    /// nevertheless, but their replies are lost.
     Closed {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
     },
-    /// The driver answers [`ServerAction::Upcall`], at once or when the servant's turn has come: the servant
-    /// runs now and its reply is written. A number that is not waiting any more does nothing. While a POA manager
-    /// holds the request nothing is done either; it is announced once more, under the same number, by the first
-    /// [`poll_action`](ServerEngine::poll_action) after the manager lets it through.
+    /// The driver answers [`ServerAction::Upcall`], at once or when it is the servant's turn. The servant
+    /// runs now and its reply is written. A number that no longer waits has no effect. While a POA manager
+    /// holds the request the event has no effect either. The first [`poll_action`](ServerEngine::poll_action)
+    /// after the manager releases the request announces it again, under the same number.
     CarryOut {
-        /// Which request.
+        /// The request.
         upcall: UpcallNumber,
     },
-    /// The server wants to be rid of a connection: it says goodbye, and requests that have not been carried
+    /// The server closes a connection: it sends `CloseConnection`, and requests that have not been carried
     /// out will not be (CORBA 3.3 part 2, 9.4.7).
     Retire {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
     },
-    /// The server retires all its connections and those that are accepted from now on.
+    /// The server retires all its connections, and those that are accepted from now on.
     Shutdown,
 }
 
-/// What a driver does for a server.
+/// An action that the driver carries out for a server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ServerAction {
     /// Send bytes after those sent before.
     Transmit {
-        /// Where.
+        /// The connection.
         connection: ConnectionId,
         /// Never empty.
         bytes: Vec<u8>,
     },
-    /// Close, after what is to be transmitted. No [`ServerEvent::Closed`] is expected for it.
+    /// Close after the bytes that are to be transmitted. No [`ServerEvent::Closed`] is expected for it.
     Close {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
     },
-    /// A request has arrived: give [`ServerEvent::CarryOut`] when its servant may run.
+    /// A request has arrived. Give [`ServerEvent::CarryOut`] when its servant may run.
     Upcall {
-        /// Which.
+        /// The request.
         upcall: UpcallNumber,
-        /// Over which connection it came.
+        /// The connection over which it came.
         connection: ConnectionId,
     },
 }
 
-/// The serving side of an ORB as a state machine.
+/// The server side of an ORB as a state machine.
 pub struct ServerEngine {
     orb: Arc<OrbCore>,
     connections: BTreeMap<ConnectionId, Accepted>,
     upcalls: BTreeMap<UpcallNumber, (ConnectionId, Work)>,
     next_upcall: u64,
-    /// Requests that were to be carried out and are held by a manager.
+    /// Requests that were to be carried out and that a POA manager holds.
     held: Vec<UpcallNumber>,
-    /// Connections that may have something to transmit.
+    /// Connections that may have bytes to transmit.
     talking: BTreeSet<ConnectionId>,
-    /// Connections whose servants have answered after their upcalls.
+    /// Connections whose servants have replied after their upcalls.
     answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
     actions: VecDeque<ServerAction>,
     is_shut_down: bool,
@@ -104,23 +104,24 @@ struct Accepted {
     framer: Framer,
     sender: Arc<Sender>,
     session: Session,
-    /// Requests announced and not carried out.
+    /// Requests that have been announced and not carried out.
     waiting: usize,
     ending: Option<Ending>,
 }
 
-/// Why no more requests are taken. It takes effect when those that arrived before have been carried out.
+/// Why no more requests are taken. It takes effect when the requests that arrived before have been carried
+/// out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// The client is gone.
+    /// The client has gone.
     Gone,
-    /// The stream says so.
+    /// The stream demands it.
     Stopped(Stop),
 }
 
 impl ServerEngine {
-    /// An engine that serves the objects of an ORB. The ORB itself needs no endpoint; what its references carry
-    /// is what its builder was told to [`publish`](crate::OrbBuilder::publish).
+    /// Makes an engine that serves the objects of an ORB. The ORB itself needs no endpoint. Its references
+    /// carry the addresses that its builder was given to [`publish`](crate::OrbBuilder::publish).
     pub fn new(orb: &Orb) -> Self {
         ServerEngine {
             orb: orb.core().clone(),
@@ -135,10 +136,9 @@ impl ServerEngine {
         }
     }
 
-    /// Takes note of what has happened. `now` never goes back. Runs a servant on
-    /// [`ServerEvent::CarryOut`] only.
+    /// Handles an event. `now` never goes back. Runs a servant only on [`ServerEvent::CarryOut`].
     pub fn handle(&mut self, event: ServerEvent<'_>, now: Time) {
-        // Nothing on this side has a deadline yet; drivers give the time all the same, as to the other side.
+        // Nothing on the server side has a deadline yet. Drivers give the time as they do to a client engine.
         let _ = now;
         match event {
             ServerEvent::Accepted { connection } => self.accept(connection),
@@ -154,9 +154,9 @@ impl ServerEngine {
                 if let Some(accepted) = self.connections.get_mut(&connection) {
                     lock(&accepted.sender.connection).handle_end();
                     accepted.ending = Some(Ending::Gone);
-                    let told = accepted.sender.cancellations.end();
+                    let callbacks = accepted.sender.cancellations.end();
                     self.end_if_idle(connection);
-                    told.into_iter().for_each(|then| then());
+                    callbacks.into_iter().for_each(|then| then());
                 }
             }
             ServerEvent::CarryOut { upcall } => self.carry_out(upcall),
@@ -169,7 +169,7 @@ impl ServerEngine {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next action for the driver.
     pub fn poll_action(&mut self) -> Option<ServerAction> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
@@ -193,7 +193,7 @@ impl ServerEngine {
         None
     }
 
-    /// Requests that have been announced and not carried out.
+    /// The number of requests that have been announced and not carried out.
     pub fn upcalls_waiting(&self) -> usize {
         self.upcalls.len()
     }
@@ -221,11 +221,11 @@ impl ServerEngine {
         }
     }
 
-    /// Announces the requests that have arrived; as many as a client may have in flight, so that one that
-    /// floods us fills its own connection and nothing else.
+    /// Announces the requests that have arrived, up to the limit of calls in flight. So a client that floods
+    /// the server fills only its own connection.
     fn take_requests(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
-        let mut told = Vec::new();
+        let mut callbacks = Vec::new();
         while accepted.ending.is_none()
             && accepted.in_progress() < self.orb.config.connection.calls_in_flight_max
         {
@@ -243,20 +243,20 @@ impl ServerEngine {
                     let is_in_progress = accepted.in_progress() > 0;
                     if let Cancelled::Notify(then) = accepted.sender.cancellations.cancel(id, is_in_progress)
                     {
-                        told.push(then);
+                        callbacks.push(then);
                     }
                 }
                 Err(Other::Stop(stop)) => {
                     accepted.ending = Some(Ending::Stopped(stop));
-                    told.extend(accepted.sender.cancellations.end());
+                    callbacks.extend(accepted.sender.cancellations.end());
                 }
             }
         }
         self.end_if_idle(connection);
-        told.into_iter().for_each(|then| then());
+        callbacks.into_iter().for_each(|then| then());
     }
 
-    /// Announces the requests that are held no longer, in the order in which they came to be held.
+    /// Announces the requests that are no longer held, in the order in which they came to be held.
     fn announce_again(&mut self) {
         let ServerEngine { held, upcalls, actions, orb, .. } = self;
         held.retain(|upcall| {
@@ -282,7 +282,7 @@ impl ServerEngine {
         work.carry_out_within_limits(&self.orb, &accepted.session, &EngineSink(accepted.sender.clone()));
         accepted.framer.recycle(work.into_buffer());
         if lock(&accepted.sender.connection).is_ended() {
-            // The request made no sense, or the client has gone.
+            // The request was malformed, or the client has gone.
             accepted.ending.get_or_insert(Ending::Stopped(Stop::ProtocolError));
         }
         self.talking.insert(connection);
@@ -297,7 +297,7 @@ impl ServerEngine {
         }
     }
 
-    /// Ends a connection when everything that came before its end has been carried out.
+    /// Ends a connection when all requests from before its end have been carried out.
     fn end_if_idle(&mut self, connection: ConnectionId) {
         let Some(accepted) = self.connections.get_mut(&connection) else { return };
         match accepted.ending {
@@ -315,7 +315,7 @@ impl ServerEngine {
         }
     }
 
-    /// Sends what is left and closes; requests that wait are forgotten.
+    /// Sends the remaining bytes and closes. Waiting requests are dropped.
     fn close(&mut self, connection: ConnectionId) {
         let Some(mut accepted) = self.connections.remove(&connection) else { return };
         if let Some(bytes) = accepted.take_bytes() {
@@ -336,12 +336,12 @@ impl fmt::Debug for ServerEngine {
 }
 
 impl Accepted {
-    /// Whether servants have taken requests and not yet answered them.
+    /// True when servants have taken requests and not answered them yet.
     fn owes_answers(&self) -> bool {
         self.sender.outstanding.load(Ordering::SeqCst) > 0
     }
 
-    /// Requests that have been announced and not answered.
+    /// The number of requests that have been announced and not answered.
     fn in_progress(&self) -> usize {
         self.waiting + self.sender.outstanding.load(Ordering::SeqCst)
     }
@@ -356,13 +356,13 @@ impl Accepted {
 struct Sender {
     connection: Mutex<ServerConnection>,
     id: ConnectionId,
-    /// Answers that come after their upcalls.
+    /// The number of replies that come after their upcalls.
     outstanding: AtomicUsize,
     answered_later: Arc<Mutex<BTreeSet<ConnectionId>>>,
     cancellations: Cancellations,
 }
 
-/// Where the replies of a connection are written.
+/// The destination of the replies of a connection.
 struct EngineSink(Arc<Sender>);
 
 impl ReplySink for EngineSink {
@@ -376,7 +376,7 @@ impl ReplySink for EngineSink {
     }
 }
 
-/// The same for an answer after the upcall.
+/// The destination of a reply that comes after its upcall.
 struct DeferredEngineSink {
     sender: Arc<Sender>,
     watch: Watch,

@@ -25,7 +25,8 @@ use crate::object::ObjectRef;
 use crate::orb::{InitialReference, Orb};
 use corba::{Repository as _, RepositoryRef};
 
-/// The ORB's initial reference `InterfaceRepository`. INTF_REPOS when the ORB has none. Does not call it.
+/// The ORB's initial reference `InterfaceRepository`. Raises INTF_REPOS when the ORB has none. Does not call
+/// the repository.
 pub fn repository(orb: &Orb) -> Result<RepositoryRef, SystemException> {
     match orb.resolve_initial_references(INTERFACE_REPOSITORY) {
         Ok(InitialReference::Object(object)) => Ok(object.narrow_unchecked()),
@@ -33,15 +34,16 @@ pub fn repository(orb: &Orb) -> Result<RepositoryRef, SystemException> {
     }
 }
 
-/// The name of the initial reference, and of the plain key that [`repository`] is usually served under.
+/// The name of the initial reference, and the usual plain key of the [`repository`].
 pub const INTERFACE_REPOSITORY: &str = "InterfaceRepository";
 
-/// What the repository has for an interface: the answer of `get_interface` where the servant has none of its own.
+/// Looks an interface up in the repository: the answer to `get_interface` when the servant has none of its
+/// own.
 #[cold]
 pub(crate) fn interface_of(orb: &Orb, repository_id: &str) -> Result<Option<ObjectRef>, SystemException> {
     match repository(orb)?.lookup_id(repository_id) {
         Ok(found) => Ok(found.map(Into::into)),
-        // The repository cannot be reached: the client is to know that it is not its target that failed.
+        // The client must learn that the repository is unreachable, and that its target has not failed.
         Err(e) => Err(no_interface_repository().with_detail(e.to_string())),
     }
 }

@@ -1,4 +1,4 @@
-//! The client's side of the naming service (Naming 1.3): names, and a naming context with the operations that
+//! The client side of the naming service (Naming 1.3): names, and a naming context with the operations that
 //! programs use. The service itself is in `ironorb-services`.
 
 mod name;
@@ -19,19 +19,20 @@ use cos_naming::naming_context::{
 };
 use cos_naming::{NamingContext, NamingContextRef};
 
-/// A naming context, by stringified names such as `bank/main` or `printers/floor.2`.
+/// A naming context that takes stringified names such as `bank/main` or `printers/floor.2`.
 ///
-/// The whole of CosNaming is in [`cos_naming`]; this is the part that most programs need. Everything blocks.
+/// It has the operations that most programs need; [`cos_naming`] has the whole of CosNaming. All operations
+/// block.
 #[derive(Debug, Clone)]
 pub struct Naming(NamingContextRef);
 
-/// Why a naming operation failed.
+/// The reason why a naming operation failed.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum NamingError {
     /// The text is not a name.
     InvalidName(InvalidName),
-    /// The naming service does not take the name.
+    /// The naming service refused the name.
     Refused {
         /// The name.
         name: String,
@@ -40,7 +41,7 @@ pub enum NamingError {
     NotFound {
         /// The name.
         name: String,
-        /// What is wrong with its first component that does not lead on.
+        /// The reason for the first component that does not lead on.
         why: NotFound,
     },
     /// Something is bound to the name already.
@@ -48,12 +49,12 @@ pub enum NamingError {
         /// The name.
         name: String,
     },
-    /// The naming service could not go on from some context.
+    /// The naming service could not go on from a context.
     CannotProceed {
         /// The name.
         name: String,
     },
-    /// The binding is of another type than was asked for.
+    /// The binding has another type than the one asked for.
     WrongType {
         /// The name.
         name: String,
@@ -64,7 +65,7 @@ pub enum NamingError {
     System(SystemException),
 }
 
-/// Why a name leads nowhere.
+/// The reason why a name leads nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotFound {
     /// A component is not bound.
@@ -102,7 +103,7 @@ impl fmt::Display for NamingError {
     }
 }
 
-/// As a program's `main` shows it: the text.
+/// Shows the text alone, for a program's `main`.
 impl fmt::Debug for NamingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -132,7 +133,7 @@ impl From<SystemException> for NamingError {
 }
 
 impl Orb {
-    /// The naming service's root context: the initial reference `NameService`. Asks nobody yet.
+    /// The naming service's root context: the initial reference `NameService`. Makes no call.
     pub fn naming(&self) -> Result<Naming, SystemException> {
         match self.resolve_initial_references("NameService")? {
             crate::InitialReference::Object(object) => Ok(Naming(object.narrow_unchecked())),
@@ -142,49 +143,49 @@ impl Orb {
 }
 
 impl Naming {
-    /// A context that is not the root.
+    /// Makes a `Naming` of any context.
     pub fn of(context: NamingContextRef) -> Naming {
         Naming(context)
     }
 
-    /// The context itself, for all of its operations.
+    /// The naming context itself, for all of its operations.
     pub fn context(&self) -> &NamingContextRef {
         &self.0
     }
 
-    /// The object bound to a name, if it has the interface asked for.
+    /// Resolves a name to an object with the interface of `R`.
     pub fn resolve<R: TypedRef>(&self, name: &str) -> Result<R, NamingError> {
         self.resolve_object(name)?
             .narrow()?
             .ok_or_else(|| NamingError::WrongType { name: name.to_owned(), repository_id: R::REPOSITORY_ID })
     }
 
-    /// The object bound to a name.
+    /// Resolves a name to an object.
     pub fn resolve_object(&self, name: &str) -> Result<ObjectRef, NamingError> {
         let found = self.0.resolve(&components(name)?).map_err(|e| fault(name, e.into()))?;
         found.ok_or_else(|| crate::object::nil_reference().into())
     }
 
-    /// Binds a name that is free. Contexts on the way are made where they are missing.
+    /// Binds a name that is free. Creates missing contexts on the path.
     pub fn bind(&self, name: &str, object: &impl TypedRef) -> Result<(), NamingError> {
         self.with_contexts(name, |components| {
             self.0.bind(components, Some(object.object())).map_err(Fault::from)
         })
     }
 
-    /// Binds a name, free or not. Contexts on the way are made where they are missing.
+    /// Binds a name, free or not. Creates missing contexts on the path.
     pub fn rebind(&self, name: &str, object: &impl TypedRef) -> Result<(), NamingError> {
         self.with_contexts(name, |components| {
             self.0.rebind(components, Some(object.object())).map_err(Fault::from)
         })
     }
 
-    /// Takes a binding away.
+    /// Removes a binding.
     pub fn unbind(&self, name: &str) -> Result<(), NamingError> {
         self.0.unbind(&components(name)?).map_err(|e| fault(name, e.into()))
     }
 
-    /// Binds, and where a context on the way is missing makes it and binds again.
+    /// Binds. If a context on the path is missing, creates it and binds again.
     fn with_contexts(
         &self,
         name: &str,
@@ -197,7 +198,7 @@ impl Naming {
         }
         for end in 1..components.len() {
             match self.0.bind_new_context(&components[..end]).map_err(Fault::from) {
-                // Somebody else made it.
+                // Another client has created it.
                 Ok(_) | Err(Fault::AlreadyBound) => {}
                 Err(e) => return Err(fault(name, e)),
             }
@@ -206,7 +207,7 @@ impl Naming {
     }
 }
 
-/// What `corbaname:` asks.
+/// Resolves the name of a `corbaname:` URL.
 pub(crate) fn resolve(context: &ObjectRef, name: &str) -> Result<ObjectRef, SystemException> {
     Naming(context.narrow_unchecked()).resolve_object(name).map_err(|e| match e {
         NamingError::System(e) => e,
@@ -236,8 +237,8 @@ impl From<cos_naming::NameComponent> for NameComponent {
     }
 }
 
-/// Says that it is the naming service that cannot be reached, where that is so, and which setting changes that: the caller
-/// has asked for a name and perhaps never gave an address.
+/// Adds to the exception that the naming service cannot be reached, and which setting gives its address: the
+/// caller asked for a name and perhaps never gave an address.
 #[cold]
 fn without_service(e: SystemException) -> SystemException {
     let is_unreachable = e.kind == SystemExceptionKind::Transient

@@ -1,7 +1,7 @@
 //! Names and their stringified form (Naming 1.3, 2.4).
 //!
-//! A [`Name`] that exists can be bound, printed, read back and sent as CORBA strings; nothing here knows what it is
-//! bound to.
+//! Every [`Name`] value can be bound, printed, parsed again and sent as CORBA strings. Nothing here knows the
+//! object to which a name is bound.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -11,9 +11,9 @@ use std::str::FromStr;
 /// Both may be empty, and neither has a meaning to the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameComponent {
-    /// What the binding is called.
+    /// The name of the binding.
     pub id: String,
-    /// What sort of thing it is, like the extension of a file name; often empty.
+    /// The sort of the bound object, like the extension of a file name; often empty.
     pub kind: String,
 }
 
@@ -28,7 +28,7 @@ impl NameComponent {
     }
 }
 
-/// Prints the stringified form of this one component.
+/// Prints the stringified form of the component.
 impl fmt::Display for NameComponent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_escaped(out, &self.id)?;
@@ -55,7 +55,7 @@ impl Name {
     /// Most bytes in the ids and kinds of one name together; the memory that a name can cost.
     pub const BYTES_MAX: usize = 32 * 1024;
 
-    /// A name from its components; the rules are those of [`InvalidName`].
+    /// Makes a name from its components. It fails as [`InvalidName`] says.
     pub fn new(components: Vec<NameComponent>) -> Result<Name, InvalidName> {
         if components.is_empty() {
             return Err(InvalidName::NoComponents);
@@ -69,7 +69,7 @@ impl Name {
         }
     }
 
-    /// Reads a stringified name, for example `telecom/switch\.7.device`.
+    /// Parses a stringified name, for example `telecom/switch\.7.device`.
     pub fn parse(text: &str) -> Result<Name, InvalidName> {
         if text.is_empty() {
             return Err(InvalidName::NoComponents);
@@ -82,17 +82,20 @@ impl Name {
         &self.0
     }
 
-    /// The components, moved out.
+    /// Returns the components by value.
     pub fn into_components(self) -> Vec<NameComponent> {
         self.0
     }
 
-    /// The component that is bound, and before it the contexts that lead there.
+    /// The last component, which is bound, and the contexts before it that lead there.
     pub fn split_last(&self) -> (&NameComponent, &[NameComponent]) {
         self.0.split_last().expect("a Name has at least one component")
     }
 
-    /// The components from `index` on, which must be a place within the name.
+    /// The components from `index` on.
+    ///
+    /// # Panics
+    /// When `index` is not the index of a component.
     pub fn rest(&self, index: usize) -> Name {
         assert!(index < self.0.len(), "a rest of a name has at least one component");
         Name(self.0[index..].to_vec())
@@ -119,8 +122,8 @@ impl fmt::Display for Name {
     }
 }
 
-/// Why something is not a name; `at` counts bytes of the text from 0. This is `CosNaming::NamingContext::InvalidName`
-/// with a reason.
+/// The reason why something is not a name; `at` counts bytes of the text from 0. It is
+/// `CosNaming::NamingContext::InvalidName` with a reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidName {
@@ -135,7 +138,7 @@ pub enum InvalidName {
     EmptyComponent {
         /// Which component, counted from 1.
         component: usize,
-        /// Where it would start.
+        /// Where the component would start.
         at: usize,
     },
     /// A dot after an id, and no kind behind it.
@@ -143,7 +146,7 @@ pub enum InvalidName {
         "the `.` at byte {at} has no kind behind it: take it away, or write `\\.` if the id ends in a dot"
     )]
     TrailingDot {
-        /// Where the dot is.
+        /// The position of the dot.
         at: usize,
     },
     /// A second dot in one component.
@@ -151,21 +154,21 @@ pub enum InvalidName {
         "the `.` at byte {at} is the second of its component: write `\\.` for a dot within an id or a kind"
     )]
     SecondDot {
-        /// Where the second dot is.
+        /// The position of the second dot.
         at: usize,
     },
     /// A backslash before a character that needs none.
     #[error("the `\\` at byte {at} stands before {found:?}: only `\\/`, `\\.` and `\\\\` mean something")]
     UnknownEscape {
-        /// Where the backslash is.
+        /// The position of the backslash.
         at: usize,
-        /// The character behind it.
+        /// The character behind the backslash.
         found: char,
     },
     /// A backslash at the very end.
     #[error("the `\\` at byte {at} ends the name: write `\\\\` for a backslash")]
     UnfinishedEscape {
-        /// Where the backslash is.
+        /// The position of the backslash.
         at: usize,
     },
     /// A NUL character, which no CORBA string can hold.
@@ -209,9 +212,9 @@ struct Parser<'a> {
     text: &'a str,
     done: Vec<NameComponent>,
     current: NameComponent,
-    /// Where the current component starts, in bytes.
+    /// The position at which the current component starts, in bytes.
     start: usize,
-    /// Where its unescaped dot is; what follows is the kind.
+    /// The position of the component's unescaped dot. The kind follows it.
     dot: Option<usize>,
 }
 
@@ -278,7 +281,7 @@ mod tests {
         Name::new(parts.iter().map(|(id, kind)| NameComponent::new(*id, *kind)).collect()).unwrap()
     }
 
-    /// The text reads as these components, and prints as it was written.
+    /// Checks that the text parses into these components, and that they print as the text.
     fn check(text: &str, parts: &[(&str, &str)]) {
         assert_eq!(Name::parse(text), Ok(name(parts)), "reading {text:?}");
         assert_eq!(name(parts).to_string(), text, "printing {parts:?}");
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_name_says_where_and_why() {
+    fn an_invalid_name_is_reported_with_position_and_reason() {
         refuse("", InvalidName::NoComponents);
         refuse("/", InvalidName::EmptyComponent { component: 1, at: 0 });
         refuse("/a", InvalidName::EmptyComponent { component: 1, at: 0 });
@@ -351,14 +354,14 @@ mod tests {
         }
 
         #[test]
-        fn whatever_reads_prints_as_it_was(text in r"([a/.\\]|\\[/.\\]|é){0,12}") {
+        fn a_parsed_text_prints_unchanged(text in r"([a/.\\]|\\[/.\\]|é){0,12}") {
             if let Ok(name) = Name::parse(&text) {
                 prop_assert_eq!(name.to_string(), text);
             }
         }
 
         #[test]
-        fn any_text_is_answered(text in any::<String>()) {
+        fn no_text_panics(text in any::<String>()) {
             let _ = Name::parse(&text).map_err(|why| why.to_string());
         }
     }

@@ -1,9 +1,9 @@
-//! A connection whose bytes go by shared memory. Its socket carries none of them: it is what tells that the peer is gone, and
-//! the bell by which threads are woken that wait for many things at once, or for long.
+//! A connection whose bytes go through shared memory. Its socket carries none of them. The socket shows the
+//! end of the peer, and it is the bell that wakes threads which wait for many connections, or for long.
 //!
-//! A thread that waits for bytes first sleeps for a short while at a word of the shared memory, from where the peer wakes it
-//! at the least cost there is, and then at the socket, where it also sees the end of the peer at once and costs nothing while
-//! nothing happens.
+//! A thread that waits for bytes sleeps for a short while at a word of the shared memory, where the peer
+//! wakes it at the least possible cost. Then it sleeps at the socket, where it sees the end of the peer at
+//! once and costs nothing while nothing happens.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -21,30 +21,31 @@ use super::{Moved, wait};
 #[derive(Debug)]
 pub(crate) struct Rings {
     end: End<Mapping>,
-    /// How long [`receive`](Self::receive) blocks, in microseconds; 0 for ever.
+    /// How long [`receive`](Self::receive) blocks, in microseconds; 0 is without limit.
     receive_timeout_us: AtomicU64,
-    /// Polls so far, for now and then to be looked whether the peer is still there.
+    /// Polls so far. Some of them also check whether the peer is still there.
     polls: AtomicU32,
-    /// No more is sent: the peer is gone, or we have closed. What has come before can still be received.
+    /// True when nothing more is sent: the peer is gone, or this side has closed. Bytes that have come before
+    /// can still be received.
     is_over: AtomicBool,
 }
 
-/// How long a thread sleeps in the shared memory before it sleeps at the socket. Those who call and are answered within this
-/// never come to the socket; those who do pay what a Unix socket costs.
+/// How long a thread sleeps in the shared memory before it sleeps at the socket. Callers that are answered
+/// within this time never reach the socket. A longer wait costs what a Unix socket costs.
 const BY_MEMORY: Duration = Duration::from_millis(10);
 
-/// A poll takes some nanoseconds, a look at the socket about a microsecond.
+/// A poll takes some nanoseconds, a check of the socket about 1 us.
 const POLLS_PER_LOOK: u32 = 1 << 16;
 
-/// How often a thread that waits for room looks whether the peer is gone.
+/// How often a thread that waits for room checks whether the peer is gone.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A peer that wakes us for nothing is not to have a processor for it.
+/// Bounds the processor time that a peer can cost by waking this side in vain.
 #[derive(Default)]
 struct WakeBackoff(u32);
 
 impl WakeBackoff {
-    /// After a sleep that began then.
+    /// Notes a sleep that began at `began` and ended in vain.
     fn was_woken_in_vain(&mut self, began: Instant) {
         if began.elapsed() < REST {
             self.0 += 1;
@@ -55,7 +56,7 @@ impl WakeBackoff {
     }
 }
 
-/// Short sleeps in vain, one after the other, after which a thread takes a rest.
+/// The number of short sleeps in vain, one after the other, after which a thread rests.
 const VAIN_MAX: u32 = 64;
 
 const REST: Duration = Duration::from_millis(1);
@@ -75,14 +76,15 @@ impl Rings {
         self.receive_timeout_us.store(us, Ordering::Relaxed);
     }
 
-    /// What one calls who does nothing else: looks at the rings, and only now and then whether the peer is still there.
+    /// Receives for a caller that polls. Checks the rings, and only at some polls whether the peer is still
+    /// there.
     #[inline]
     pub(super) fn poll(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
         if !self.has_bytes() {
             let polls = self.polls.load(Ordering::Relaxed).wrapping_add(1);
             self.polls.store(polls, Ordering::Relaxed);
             if !polls.is_multiple_of(POLLS_PER_LOOK) {
-                // There may be nobody to fill the ring but one who believes that it is full.
+                // The peer may believe that the ring is full, so it must be told of the room.
                 if self.end.tell() {
                     ring(socket);
                 }
@@ -92,7 +94,7 @@ impl Rings {
         self.receive_now(socket, space)
     }
 
-    /// Receives what is there, and looks at nothing but the rings.
+    /// Receives what is in the rings, and checks nothing else.
     #[inline]
     fn receive_ready(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
         let read = self.end.read(space)?;
@@ -102,7 +104,7 @@ impl Rings {
         Ok(if read.bytes > 0 { Moved::Bytes(read.bytes) } else { Moved::Nothing })
     }
 
-    /// Receives what has come; blocks while nothing has, at most for the timeout.
+    /// Receives what has come. Blocks while nothing has come, for at most the timeout.
     #[inline]
     pub(super) fn receive(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
         match self.receive_ready(socket, space)? {
@@ -121,7 +123,7 @@ impl Rings {
         if let moved @ Moved::Bytes(_) = self.receive_ready(socket, space)? {
             return Ok(moved);
         }
-        // Most waits have ended by now, and have read no clock.
+        // Most waits have ended by now without reading the clock.
         let until = timeout.map(|timeout| Instant::now() + timeout.saturating_sub(BY_MEMORY));
         let mut backoff = WakeBackoff::default();
         loop {
@@ -138,20 +140,21 @@ impl Rings {
         }
     }
 
-    /// Receives what has come; never blocks. Sees the end, and takes what the bell has left in the socket.
+    /// Receives what has come. Never blocks. Sees the end of the connection, and empties the bell's bytes
+    /// from the socket.
     pub(super) fn receive_now(&self, socket: BorrowedFd<'_>, space: &mut [u8]) -> io::Result<Moved> {
         if let moved @ Moved::Bytes(_) = self.receive_ready(socket, space)? {
             return Ok(moved);
         }
         let has_ended = self.take_bell(socket);
-        // What the peer has written before its end, or before it rang.
+        // The peer may have written these bytes before its end or before it rang.
         match self.receive_ready(socket, space)? {
             Moved::Nothing if has_ended => Ok(Moved::End),
             moved => Ok(moved),
         }
     }
 
-    /// Sends what there is room for; never blocks.
+    /// Sends what there is room for. Never blocks.
     #[inline]
     pub(super) fn send_now(&self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<Moved> {
         if self.is_over.load(Ordering::Relaxed) {
@@ -164,7 +167,8 @@ impl Rings {
         Ok(if written.bytes > 0 || bytes.is_empty() { Moved::Bytes(written.bytes) } else { Moved::Nothing })
     }
 
-    /// Waits until there is what is wanted, the peer is gone, or the time is over. False in the last case.
+    /// Waits until bytes or room are there, the peer is gone, or the timeout has passed. False in the last
+    /// case.
     pub(super) fn wait_for(
         &self,
         socket: BorrowedFd<'_>,
@@ -193,23 +197,23 @@ impl Rings {
         }
     }
 
-    /// Whether there is something to receive.
+    /// Whether there are bytes to receive.
     #[inline]
     pub(super) fn has_bytes(&self) -> bool {
         self.end.is_ready(Wanted::Bytes)
     }
 
-    /// Has the socket become readable when there is what is wanted. True when there is something already, or the peer is
-    /// gone: then the caller is to look now.
+    /// Makes the socket readable once bytes or room are there. True when they are there already or the peer
+    /// is gone: then the caller must look now.
     pub(super) fn want_bell(&self, socket: BorrowedFd<'_>, wanted: Wanted) -> bool {
         if self.end.is_bell_wanted(wanted) {
             return self.end.is_ready(wanted);
         }
-        // If it has been rung, what that has left would only wake somebody in vain.
+        // If the bell has rung before, its bytes in the socket would only wake a thread in vain.
         self.take_bell(socket) || self.end.want_bell(wanted)
     }
 
-    /// To be called when the socket has been shut down, in whatever direction, so that all see it who sleep.
+    /// Wakes all sleeping threads after the socket has been shut down in any direction.
     pub(super) fn has_been_shut_down(&self, for_sending: bool) {
         if for_sending {
             self.is_over.store(true, Ordering::Release);
@@ -225,7 +229,7 @@ impl Rings {
         wait(socket, PollFlags::RDHUP, Some(Duration::ZERO)).unwrap_or(true)
     }
 
-    /// Takes what the bell has left in the socket. True when the peer sends no more.
+    /// Takes the bell's bytes from the socket. True when the peer sends no more.
     fn take_bell(&self, socket: BorrowedFd<'_>) -> bool {
         let mut scrap = [0; 64];
         let has_ended = match rustix::net::recv(socket, &mut scrap[..], RecvFlags::DONTWAIT) {
@@ -240,7 +244,7 @@ impl Rings {
     }
 }
 
-/// Makes the peer's socket readable. Where it takes no more bytes it is readable already.
+/// Makes the peer's socket readable. If it takes no more bytes, it is readable already.
 #[cold]
 fn ring(socket: BorrowedFd<'_>) {
     let _ = rustix::net::send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);

@@ -1,9 +1,10 @@
-//! How connections by shared memory come about: at a Unix domain socket, where the server hands the memory to whoever connects,
-//! before anything is said. So a server never waits for a client, and no byte of a client's is read before there are rings.
+//! Connections by shared memory. They begin at a Unix domain socket, where the server hands the memory to
+//! each client that connects, before any other byte is sent. So a server never waits for a client, and it
+//! reads no byte of a client before there are rings.
 //!
-//! A socket for this alone, and not the one of [`Unix`](super::unix::Unix): there a client that wants rings would have to ask
-//! for them in its first bytes, and the server would have to tell these from GIOP wherever it first reads - and other ORBs
-//! that connect there must find what they know.
+//! The socket serves shared memory alone and is not the one of [`Unix`](super::unix::Unix). There a client
+//! would have to ask for rings in its first bytes, and the server would have to separate these from GIOP.
+//! Other ORBs that connect there must find the protocol that they know.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use crate::config::OrbConfig;
 /// Shared memory, within one machine.
 pub(crate) struct SharedMemory;
 
-/// Where clients are handed memory.
+/// The socket at which clients receive shared memory.
 #[derive(Debug)]
 pub(crate) struct SharedMemoryListener {
     socket: UnixListener,
@@ -28,7 +29,7 @@ pub(crate) struct SharedMemoryListener {
 }
 
 impl Transport for SharedMemory {
-    /// `None` for a socket of our choice.
+    /// `None` for a socket path of the ORB's choice.
     type Endpoint = Option<SocketPath>;
     type Address = SocketPath;
     type Listener = SharedMemoryListener;
@@ -37,14 +38,14 @@ impl Transport for SharedMemory {
         let rest = text.strip_prefix("shm:")?;
         match rest.strip_prefix("//") {
             Some(path) => Some(unix::read_path(path)),
-            // `shm:2809` is a host of that name.
+            // `shm:2809` is a host named `shm`.
             None => (rest.is_empty() || rest.starts_with('/')).then(|| unix::read_path(rest)),
         }
     }
 
     fn listen(at: &Self::Endpoint, config: &OrbConfig) -> io::Result<(SharedMemoryListener, SocketPath)> {
         let ring_bytes = config.shared_memory_bytes;
-        // So that whoever starts the server learns what is wrong, and not each client.
+        // A wrong setting is reported at the start of the server, and not to each client.
         Mapping::create(ring_bytes)?;
         let (socket, path) = Unix::listen(at, config)?;
         Ok((SharedMemoryListener { socket, ring_bytes }, path))
@@ -63,7 +64,8 @@ impl Transport for SharedMemory {
 
     fn connect(address: &SocketPath, dialling: &Dialling<'_>) -> io::Result<Stream> {
         let socket = unix::connect(address, dialling.deadline)?;
-        // Who listens there and offers nothing is no such server; there may be other addresses.
+        // A server that listens there and offers nothing is of another kind. The reference may have other
+        // addresses.
         while !wait(&socket, PollFlags::IN, Some(LOOK_EVERY))? {
             dialling.deadline.remaining(Instant::now()).map_err(|_| io::ErrorKind::TimedOut)?;
         }
@@ -81,5 +83,5 @@ impl Transport for SharedMemory {
     }
 }
 
-/// How much later than its deadline an attempt may end. A server makes its offer as soon as it has accepted.
+/// How much later than its deadline an attempt may end. A server sends its offer as soon as it has accepted.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

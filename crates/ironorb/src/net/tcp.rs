@@ -1,4 +1,4 @@
-//! How TCP connections come about.
+//! Connections over TCP.
 
 use std::fmt;
 use std::io;
@@ -16,14 +16,14 @@ use crate::endpoint::{display_host_port, split_host_port, without_scheme};
 /// TCP over IPv4 or IPv6.
 pub(crate) struct Tcp;
 
-/// A host, which is a name, an IPv4 address or an IPv6 address without brackets, and a port.
+/// A host and a port. The host is a name, an IPv4 address or an IPv6 address without brackets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct HostPort {
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
-/// `host:port`, with brackets where they are needed.
+/// Writes `host:port`, with brackets around an IPv6 address.
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&display_host_port(&self.host, self.port))
@@ -42,7 +42,7 @@ impl Transport for Tcp {
 
     fn listen(at: &HostPort, _config: &OrbConfig) -> io::Result<(TcpListener, HostPort)> {
         let listener = match at.host.as_str() {
-            // `::` takes IPv4 as well, where the machine has IPv6.
+            // `::` accepts IPv4 as well, where the machine has IPv6.
             "" => TcpListener::bind(("::", at.port)).or_else(|_| TcpListener::bind(("0.0.0.0", at.port))),
             host => TcpListener::bind((host, at.port)),
         }?;
@@ -64,7 +64,7 @@ impl Transport for Tcp {
         connect(&addresses, dialling.deadline).inspect_err(|_| dialling.resolver.forget(host))
     }
 
-    /// CORBA 3.3 part 2, 9.7.3: further addresses of IIOP 1.2. The first is in the profile itself.
+    /// CORBA 3.3 part 2, 9.7.3: further addresses of IIOP 1.2. The profile itself has the first.
     fn component(address: &HostPort) -> Option<TaggedComponent<'static>> {
         TaggedComponent::new_alternate_address(&address.host, address.port).ok()
     }
@@ -75,8 +75,8 @@ impl Transport for Tcp {
     }
 }
 
-/// Connects to the first of several addresses of a machine that answers. One that does not answer takes its share of
-/// the time and no more.
+/// Connects to the first of several addresses of a machine that answers. An address that does not answer
+/// takes only its share of the time.
 fn connect(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<Stream> {
     let mut last = None;
     for (index, &address) in addresses.iter().enumerate() {
@@ -97,24 +97,25 @@ fn connect_address(address: SocketAddr, deadline: Deadline) -> io::Result<Stream
         Ok(None) => TcpStream::connect(address)?,
         Ok(Some(left)) => TcpStream::connect_timeout(&address, left)?,
     };
-    // A port that nobody listens on can be given to the connecting socket itself, which then talks to itself.
+    // The system can give a port without a listener to the connecting socket itself, which then connects to
+    // itself.
     if stream.local_addr()? == stream.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     made(stream)
 }
 
-/// What both sides set: small messages leave at once, and peers that vanish without a word do not keep their places for
-/// ever.
+/// Sets the options of both sides: small messages leave at once, and the system detects peers that vanish
+/// without notice.
 fn made(stream: TcpStream) -> io::Result<Stream> {
     stream.set_nodelay(true)?;
     rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
     Ok(Stream::over(stream))
 }
 
-/// Whether nobody can have the address: it is of those that are kept for no known use (240.0.0.0/4, RFC 1112 section 4),
-/// which references of clients carry that can only be called over their own connections. Systems that do not know that
-/// would try for as long as there is time.
+/// Whether the address is unusable: 240.0.0.0/4 is reserved (RFC 1112, section 4). References of clients that
+/// can only be called over their own connections carry such addresses. Systems that do not refuse them would
+/// try until the deadline.
 fn is_nobodys(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(host) if host.octets()[0] >= 240)
 }
@@ -128,7 +129,7 @@ fn published(host: &str, bound: SocketAddr) -> HostPort {
     HostPort { host, port: bound.port() }
 }
 
-/// The address from which this machine would reach others; the loopback address when there is none.
+/// The address from which this machine would reach other machines; the loopback address when there is none.
 fn primary_address() -> IpAddr {
     let route = |local: &str, remote: &str| {
         // Connecting a datagram socket sends nothing: the system only picks the route. The addresses are

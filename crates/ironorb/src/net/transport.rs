@@ -1,4 +1,4 @@
-//! What a transport is, and the three that there are.
+//! The transport trait, and the three transports.
 
 use std::fmt;
 use std::io;
@@ -16,61 +16,64 @@ use crate::config::{self, OrbConfig};
 use crate::deadline::Deadline;
 use crate::endpoint::BadAddress;
 
-/// How connections of one kind come about, and how references tell of them. What a connection does afterwards is
-/// [`Stream`]'s.
+/// Makes connections of one kind, and reads and writes their addresses in references. What a connection does
+/// afterwards is in [`Stream`].
 ///
-/// Another transport is one more implementation, and a line in each list below. The lists are enums, since there are few, and
-/// since an address is a key by which connections are found: objects would have to be compared through pointers for every
-/// reference that is called first.
+/// A new transport needs one implementation, and a line in each list below. The lists are enums because there
+/// are few transports, and because an address is a key by which connections are found: trait objects would
+/// have to be compared through pointers for every reference that is called first.
 pub(crate) trait Transport {
-    /// Where a server is told to listen.
+    /// The place at which a server listens.
     type Endpoint;
-    /// Where a server is, as its clients know it.
+    /// The server's address, as its clients know it.
     type Address;
-    /// What connections come in at. Lets no more in when it is dropped.
+    /// Accepts connections. Dropping it ends that.
     type Listener;
 
-    /// Reads an endpoint as operators write it; `None` when it is one of another transport.
+    /// Parses an endpoint as operators write it; `None` when it belongs to another transport.
     fn read(text: &str) -> Option<Result<Self::Endpoint, &'static str>>;
 
-    /// Begins to listen. Gives what references say when nothing else is published, too.
+    /// Begins to listen. Also returns the address for references, which is used when no other is published.
     fn listen(endpoint: &Self::Endpoint, config: &OrbConfig) -> io::Result<(Self::Listener, Self::Address)>;
 
-    /// Waits for the next connection, and for nothing that its client would have to do.
+    /// Waits for the next connection. Never waits for an action of the client after it has connected.
     fn accept(listener: &Self::Listener) -> io::Result<Stream>;
 
-    /// Lets no more connections in. Wakes the thread that accepts.
+    /// Stops accepting. Wakes the thread that accepts.
     fn close(listener: &Self::Listener);
 
-    /// Connects to a server, at most until the deadline.
+    /// Connects to a server. Blocks until the deadline at most.
     fn connect(address: &Self::Address, dialling: &Dialling<'_>) -> io::Result<Stream>;
 
-    /// What tells of an address in a profile of our own.
+    /// The component for an address in a profile of this ORB.
     fn component(address: &Self::Address) -> Option<TaggedComponent<'static>>;
 
-    /// The addresses in a profile that can lead anywhere from this machine. The profile may come from anybody.
+    /// The addresses in a profile that can be reached from this machine. The profile is untrusted input.
     fn addresses(profile: &IiopProfile) -> Vec<Self::Address>;
 }
 
-/// What connecting may need.
+/// What connecting needs besides the address.
 pub(crate) struct Dialling<'d> {
     pub(crate) deadline: Deadline,
     pub(crate) resolver: &'d Arc<Resolver>,
 }
 
-/// An address to listen at: `iiop://host:port`; or `uiop:///path`, or `shm:///path`, for clients on the same machine.
+/// An address to listen at: `iiop://host:port`, or `uiop:///path` or `shm:///path` for clients on the same
+/// machine.
 ///
-/// The host may be a name, an IPv4 address or an IPv6 address in brackets; left out, it means every address of
-/// the machine. Port 0, or none, lets the system choose.
+/// The host may be a name, an IPv4 address or an IPv6 address in brackets. Without a host the server listens
+/// at every address of the machine. Port 0, or no port, lets the system choose.
 ///
-/// The path is that of a Unix domain socket: absolute, and at most 107 bytes long. A socket that a dead server has left
-/// there is replaced. While the server listens there is a file beside it whose name ends in `.lock`; both go when it stops.
-/// Who may connect is for the umask and [`OrbConfig::unix_socket_mode`](crate::OrbConfig::unix_socket_mode) to say. Without
-/// a path the socket is a new one in a folder that only this user can look into: `$XDG_RUNTIME_DIR/ironorb`, or
-/// `/tmp/ironorb-UID` where there is no such variable.
+/// The path is that of a Unix domain socket: absolute, and at most 107 bytes long. A socket that a dead
+/// server has left there is replaced. While the server listens, a file beside the socket has a name that ends
+/// in `.lock`; both are removed when it stops. The umask and
+/// [`OrbConfig::unix_socket_mode`](crate::OrbConfig::unix_socket_mode) decide which users may connect.
+/// Without a path the socket is a new one in a folder to which only this user has access:
+/// `$XDG_RUNTIME_DIR/ironorb`, or `/tmp/ironorb-UID` without that variable.
 ///
-/// With `uiop:` calls go over the socket, and other ORBs find it. With `shm:` the socket is where clients are handed shared
-/// memory, by which calls go ([`OrbConfig::shared_memory_bytes`](crate::OrbConfig::shared_memory_bytes)).
+/// With `uiop:` calls go over the socket, and other ORBs can use it. With `shm:` clients receive shared
+/// memory at the socket, and calls go through that memory
+/// ([`OrbConfig::shared_memory_bytes`](crate::OrbConfig::shared_memory_bytes)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(At);
 
@@ -81,7 +84,7 @@ enum At {
     SharedMemory(Option<SocketPath>),
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     Tcp(HostPort),
@@ -89,7 +92,7 @@ pub(crate) enum Address {
     SharedMemory(SocketPath),
 }
 
-/// Where connections come in.
+/// Accepts connections of any transport.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(<Tcp as Transport>::Listener),
@@ -97,7 +100,7 @@ pub(crate) enum Listener {
     SharedMemory(<SharedMemory as Transport>::Listener),
 }
 
-/// Does the same for whichever of a list's transports it is.
+/// Does the same for each transport of a list.
 macro_rules! each {
     ($list:ident, $value:expr, $T:ident, $it:ident => $do:expr) => {
         match $value {
@@ -118,12 +121,12 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Every address of the machine at a port of the system's choice.
+    /// Every address of the machine, at a port that the system chooses.
     pub fn anywhere() -> Endpoint {
         Endpoint(At::Tcp(HostPort { host: String::new(), port: 0 }))
     }
 
-    /// Begins to listen. Gives what references say when nothing else is published, too.
+    /// Begins to listen. Also returns the address for references, which is used when no other is published.
     pub(crate) fn listen(&self, config: &OrbConfig) -> io::Result<(Listener, Address)> {
         let listening = match &self.0 {
             At::Tcp(at) => Tcp::listen(at, config).map(|(l, a)| (Listener::Tcp(l), Address::Tcp(a))),
@@ -135,15 +138,15 @@ impl Endpoint {
     }
 }
 
-/// `iiop://host:port`, and shorter: `host:port`, `:port`, `host`; or `uiop:///path`, or `shm:///path`. Also
-/// `giop:tcp:host:port` and `giop:unix:/path`, as omniORB has them.
+/// Parses `iiop://host:port` and shorter forms: `host:port`, `:port`, `host`; or `uiop:///path`, or
+/// `shm:///path`. It accepts omniORB's `giop:tcp:host:port` and `giop:unix:/path` as well.
 impl FromStr for Endpoint {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
         let unix = || Some(Unix::read(text)?.map(At::Unix));
         let shared = || Some(SharedMemory::read(text)?.map(At::SharedMemory));
-        // What is of no transport that is known is a bad one of this.
+        // A text of no known transport is reported as a bad TCP endpoint.
         let tcp = || Some(Tcp::read(text)?.map(At::Tcp));
         match unix().or_else(shared).or_else(tcp) {
             Some(Ok(at)) => Ok(Endpoint(at)),
@@ -165,7 +168,7 @@ impl fmt::Display for Endpoint {
 }
 
 impl Address {
-    /// The host and port, where it has them.
+    /// The host and the port of a TCP address.
     pub(crate) fn tcp(&self) -> Option<(&str, u16)> {
         match self {
             Address::Tcp(HostPort { host, port }) => Some((host, *port)),
@@ -173,22 +176,22 @@ impl Address {
         }
     }
 
-    /// Whether it counts on this machine only.
+    /// Whether the address is valid on this machine only.
     pub(crate) fn is_local(&self) -> bool {
         self.tcp().is_none()
     }
 
-    /// Connects to the server, at most until the deadline.
+    /// Connects to the server. Blocks until the deadline at most.
     pub(crate) fn connect(&self, dialling: &Dialling<'_>) -> io::Result<Stream> {
         each!(Address, self, T, address => T::connect(address, dialling))
     }
 
-    /// What tells of it in a profile of our own.
+    /// The component for the address in a profile of this ORB.
     pub(crate) fn component(&self) -> Option<TaggedComponent<'static>> {
         each!(Address, self, T, address => T::component(address))
     }
 
-    /// What a profile says of one transport, if it can lead anywhere from this machine.
+    /// The addresses of one transport in a profile that can be reached from this machine.
     pub(crate) fn all_in(profile: &IiopProfile, transport: config::Transport) -> Vec<Address> {
         match transport {
             config::Transport::Tcp => Tcp::addresses(profile).into_iter().map(Address::Tcp).collect(),
@@ -200,7 +203,7 @@ impl Address {
     }
 }
 
-/// `host:port`, `uiop:///path` or `shm:///path`.
+/// Writes `host:port`, `uiop:///path` or `shm:///path`.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -217,7 +220,7 @@ impl Listener {
         each!(Listener, self, T, listener => T::accept(listener))
     }
 
-    /// Lets no more connections in. Wakes the thread that accepts.
+    /// Stops accepting. Wakes the thread that accepts.
     pub(crate) fn close(&self) {
         each!(Listener, self, T, listener => T::close(listener));
     }
@@ -228,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_are_read_as_people_write_them() {
+    fn endpoints_are_parsed_in_all_their_notations() {
         for (text, shown) in [
             ("iiop://127.0.0.1:2810", "iiop://127.0.0.1:2810"),
             ("iiop://[::1]:0", "iiop://[::1]:0"),

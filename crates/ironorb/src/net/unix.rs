@@ -1,8 +1,8 @@
-//! How connections over Unix domain sockets come about, and the files at which servers listen for them.
+//! Connections over Unix domain sockets, and the files at which servers listen for them.
 //!
-//! A server holds a lock beside its socket while it listens (`PATH.lock`). The kernel gives the lock back when the process
-//! dies, so what a dead server has left is told from what a living one needs, and two that start at once do not take each
-//! other's place. Servers that know no such lock are found by connecting.
+//! A server holds a lock beside its socket while it listens (`PATH.lock`). The kernel releases the lock when
+//! the process dies. So the files of a dead server can be told from those of a living one, and two servers
+//! that start at once do not replace each other. Servers that take no such lock are found by connecting.
 
 use std::fmt;
 use std::fs;
@@ -30,7 +30,7 @@ use crate::sync::lock;
 pub(crate) struct Unix;
 
 impl Transport for Unix {
-    /// `None` for a socket of our choice.
+    /// `None` for a socket path of the ORB's choice.
     type Endpoint = Option<SocketPath>;
     type Address = SocketPath;
     type Listener = UnixListener;
@@ -68,12 +68,12 @@ impl Transport for Unix {
     }
 }
 
-/// The path in an endpoint, which may be left out.
+/// The path in an endpoint, which is optional.
 pub(super) fn read_path(path: &str) -> Result<Option<SocketPath>, &'static str> {
     (!path.is_empty()).then(|| SocketPath::new(path)).transpose()
 }
 
-/// Those that this machine's system can have, and that it is said to have.
+/// The sockets of a profile that are on this machine and have a valid path.
 pub(super) fn of_this_machine<'a>(sockets: impl Iterator<Item = UnixAddress<'a>>) -> Vec<SocketPath> {
     sockets
         .filter(|socket| socket.host == machine_name())
@@ -81,11 +81,12 @@ pub(super) fn of_this_machine<'a>(sockets: impl Iterator<Item = UnixAddress<'a>>
         .collect()
 }
 
-/// The path of a socket: absolute, without a NUL, and at most [`PATH_BYTES_MAX`] bytes long, which is what the system takes.
+/// The path of a socket: absolute, without a NUL, and at most [`PATH_BYTES_MAX`] bytes long, the system's
+/// limit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SocketPath(String);
 
-/// Bytes of a socket's path (`sun_path` of unix(7), without the NUL at its end).
+/// The most bytes of a socket's path (`sun_path` of unix(7), without the NUL at its end).
 pub(crate) const PATH_BYTES_MAX: usize = 107;
 
 impl SocketPath {
@@ -121,7 +122,7 @@ impl fmt::Display for SocketPath {
     }
 }
 
-/// The name that this machine goes by itself. Sockets in references count only where it is the same.
+/// The node name of this machine. Sockets in references are valid only on the machine of that name.
 pub(crate) fn machine_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
@@ -132,7 +133,8 @@ pub(super) fn connect(path: &SocketPath, deadline: Deadline) -> io::Result<Owned
     match deadline.remaining(Instant::now()) {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         Ok(None) => {}
-        // What a connect waits for while the server does not accept. Sending never blocks, so it counts for nothing else.
+        // The timeout bounds the wait while the server does not accept. Sends never block, so it affects
+        // nothing else.
         Ok(Some(left)) => {
             set_socket_timeout(&socket, Timeout::Send, Some(left.max(Duration::from_micros(1))))?;
         }
@@ -145,34 +147,35 @@ pub(super) fn connect(path: &SocketPath, deadline: Deadline) -> io::Result<Owned
     }
 }
 
-/// A server's socket in the file system. Its file goes when it is closed or dropped.
+/// A server's socket in the file system. Closing or dropping it removes its file.
 #[derive(Debug)]
 pub(crate) struct UnixListener {
     socket: OwnedFd,
     path: SocketPath,
-    /// `None` once it is closed.
+    /// `None` after it has been closed.
     held: Mutex<Option<Held>>,
 }
 
-/// What is there as long as somebody listens.
+/// The resources of a socket while the server listens.
 #[derive(Debug)]
 struct Held {
-    /// Which file is the socket's.
+    /// The identity of the socket's file.
     socket: FileId,
-    /// Given back last.
+    /// Released last.
     _lock: Lock,
 }
 
 impl UnixListener {
-    /// Listens at a path. A file there that a dead server has left is replaced; one of a living server is not, nor
-    /// anything else. Who may connect is for `mode` to say, as of chmod(1), or else for the umask.
+    /// Listens at a path. Replaces a file there that a dead server has left, but no file of a living server
+    /// or of another kind. The file mode `mode`, as of chmod(1), or else the umask, decides which users may
+    /// connect.
     pub(crate) fn bind(path: &SocketPath, mode: Option<u32>) -> io::Result<UnixListener> {
         let lock = Lock::take(path)?;
         remove_stale(path)?;
         let socket = new_socket()?;
         let mode = mode.map(Mode::from_raw_mode);
         if let Some(mode) = mode {
-            // The file gets no more than this when it comes to be; what the umask takes away is added below.
+            // The file is created with at most these rights. What the umask removes is added below.
             rustix::fs::fchmod(&socket, mode)?;
         }
         rustix::net::bind(&socket, &path.address()?)?;
@@ -198,7 +201,7 @@ impl UnixListener {
                 .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
             match UnixListener::bind(&path, mode) {
                 Ok(listener) => return Ok((listener, path)),
-                // A process of the same number in another container.
+                // A process with the same id in another container has the path.
                 Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
                 Err(e) => return Err(e),
             }
@@ -210,11 +213,11 @@ impl UnixListener {
         Ok(retry_on_intr(|| rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC))?)
     }
 
-    /// Lets no more connections in, wakes the thread that accepts, and takes the file away.
+    /// Stops accepting, wakes the thread that accepts, and removes the file.
     pub(super) fn close(&self) {
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
         if let Some(held) = lock(&self.held).take() {
-            // Somebody may have put another one in its place, whatever the lock says.
+            // Another file may be in its place, in spite of the lock.
             if FileId::of(self.path.as_str()).is_ok_and(|file| file == held.socket) {
                 let _ = fs::remove_file(self.path.as_str());
             }
@@ -228,10 +231,10 @@ impl Drop for UnixListener {
     }
 }
 
-/// The system's own limit counts.
+/// The system's own limit applies.
 const BACKLOG: i32 = -1;
 
-/// What one file is known by among all.
+/// The identity of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId {
     device: u64,
@@ -252,16 +255,16 @@ fn new_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
-/// The lock that goes with a socket. Its file goes with it, whether or not somebody has listened meanwhile.
+/// The lock beside a socket. Dropping it removes its file.
 #[derive(Debug)]
 struct Lock {
-    /// Whose being open is what holds the lock.
+    /// Holds the lock while it is open.
     _file: OwnedFd,
     path: String,
 }
 
 impl Lock {
-    /// An error when another process has it.
+    /// Takes the lock. Fails when another process has it.
     fn take(path: &SocketPath) -> io::Result<Lock> {
         let lock_path = path.lock_path();
         loop {
@@ -272,7 +275,8 @@ impl Lock {
                 Err(Errno::WOULDBLOCK) => return Err(in_use()),
                 Err(e) => return Err(e.into()),
             }
-            // The one who had it may have removed the file on his way out: then the lock is one that nobody else will see.
+            // The previous owner may have removed the file when it stopped. Then no other process will see
+            // this lock.
             let locked = FileId::in_stat(&rustix::fs::fstat(&file)?);
             if FileId::of(&lock_path) == Ok(locked) {
                 return Ok(Lock { _file: file, path: lock_path });
@@ -283,7 +287,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is held, so that nobody can have taken it.
+        // While the lock is held, so that no other process can have taken it.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -292,7 +296,7 @@ fn in_use() -> io::Error {
     io::Error::new(io::ErrorKind::AddrInUse, "another server listens there")
 }
 
-/// Removes what a dead server has left. Under the lock.
+/// Removes the socket that a dead server has left. The caller holds the lock.
 fn remove_stale(path: &SocketPath) -> io::Result<()> {
     match rustix::fs::statat(CWD, path.as_str(), AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => return Ok(()),
@@ -311,14 +315,14 @@ fn remove_stale(path: &SocketPath) -> io::Result<()> {
     match rustix::net::connect(&socket, &path.address()?) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path.as_str()),
         Err(Errno::NOENT) => Ok(()),
-        // It takes connections, or would if there were not so many.
+        // The server takes connections, or would take them if it had fewer.
         Ok(()) | Err(Errno::AGAIN) => Err(in_use()),
         Err(e) => Err(e.into()),
     }
 }
 
-/// Where sockets go that have no path of their own: below what the system gives each user (XDG Base Directory
-/// Specification), else in a folder of the user's own among the temporary files.
+/// The folder for sockets without a path: below the folder that the system gives each user (XDG Base
+/// Directory Specification), or else a folder of the user's own among the temporary files.
 fn private_folder() -> io::Result<PathBuf> {
     let uid = rustix::process::getuid();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
@@ -331,7 +335,7 @@ fn private_folder() -> io::Result<PathBuf> {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(at(e)),
         _ => {}
     }
-    // Among temporary files anybody may have made it, or a link of this name.
+    // Any user may have made the folder among the temporary files, or a link of this name.
     let found = fs::symlink_metadata(&folder).map_err(at)?;
     let is_ours = found.is_dir() && found.uid() == uid.as_raw() && found.permissions().mode() & 0o077 == 0;
     if is_ours {
@@ -343,7 +347,7 @@ fn private_folder() -> io::Result<PathBuf> {
     )))
 }
 
-/// Removes what dead servers have left in the private folder, where nobody will ask for their paths again.
+/// Removes what dead servers have left in the private folder. No server asks for these paths again.
 fn clean_up(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

@@ -72,7 +72,7 @@ impl AsyncCall {
     pub(in crate::client) fn connected(self: &Arc<Self>, link: &Link, target: &RequestTarget) {
         let now = Instant::now();
         match link.begin(self, target, now) {
-            Ok(()) => self.told(),
+            Ok(()) => self.note_sent(),
             Err(failure) => self.on_failure(failure),
         }
     }
@@ -156,7 +156,7 @@ impl AsyncCall {
 
     /// Ends the attempt of a oneway that has been sent. The call is then over, so it ignores what
     /// interceptors decide. Does nothing for calls that wait for a reply.
-    fn told(&self) {
+    fn note_sent(&self) {
         if !self.wants_no_reply() {
             return;
         }
@@ -268,7 +268,7 @@ impl AsyncCall {
         loop {
             let next = match self.before_interceptors().and_then(|()| self.step(arguments, now)) {
                 Ok(()) => {
-                    self.told();
+                    self.note_sent();
                     return Ok(());
                 }
                 Err(next) => next,
@@ -371,10 +371,10 @@ impl AsyncCall {
             return;
         }
         let call = self.clone();
-        let heard = move |heard| match heard {
+        let on_reply = move |outcome| match outcome {
             Ok(message) => call.on_message(call.lock(), message, None),
             Err(next) => call.follow_elsewhere(next),
         };
-        loopback_later(core, key, self.operation(), encoding, &write, Box::new(heard));
+        loopback_later(core, key, self.operation(), encoding, &write, Box::new(on_reply));
     }
 }

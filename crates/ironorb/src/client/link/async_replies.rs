@@ -130,8 +130,8 @@ impl Link {
             let id = match body {
                 BodySource::Raw(request) => {
                     let moved = BeginError::Misuse(Misuse::MovedBody);
-                    let Some((theirs, Some(body))) = request.parts_to_pass_on() else { return Err(moved) };
-                    let contexts: Vec<_> = theirs.chain(contexts.iter()).collect();
+                    let Some((passed_on, Some(body))) = request.parts_to_pass_on() else { return Err(moved) };
+                    let contexts: Vec<_> = passed_on.chain(contexts.iter()).collect();
                     let send = |pieces: &[&[u8]; 2]| self.send_pieces(pieces);
                     match state.begin_raw(target, operation, response, &contexts, body, send)? {
                         Some(id) => id,
