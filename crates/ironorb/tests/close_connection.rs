@@ -1,6 +1,6 @@
-//! A server once sent CloseConnection while a servant was at work. CloseConnection promises that what is
-//! not answered was not carried out (CORBA 3.3 part 2, 9.4.7), so the client asked again, and the call was
-//! refused as not carried out, or carried out twice.
+//! A server once sent CloseConnection while a servant was at work. CloseConnection promises that requests
+//! without an answer were not carried out (CORBA 3.3 part 2, 9.4.7). So the client sent the request again,
+//! and the call was refused as not carried out, or carried out twice.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,7 +10,7 @@ use ironorb::dynamic::{DynamicError, OperationDescription, Request};
 use ironorb::generated::{Call, Replied, SystemException};
 use ironorb::{CompletionStatus, Orb, Servant, SystemExceptionKind};
 
-/// Says when it has begun, and goes on when it may.
+/// A servant that reports its beginning and ends when the test lets it.
 struct SlowWorker {
     begun: Sender<()>,
     may_end: Mutex<Receiver<()>>,

@@ -1,4 +1,4 @@
-//! The page on settings says what the table of settings says.
+//! The documentation page on settings has the table of settings.
 
 use std::fmt::Write as _;
 use std::path::Path;

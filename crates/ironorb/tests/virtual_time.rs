@@ -118,7 +118,7 @@ fn calls_are_sent_again_when_the_server_closes_in_order() {
                 let executions = pair.executions.of(call);
                 match pair.record(call).kind {
                     Kind::Locate => {}
-                    // Nobody hears whether a oneway was carried out, so nobody can send it again.
+                    // The client does not learn whether a oneway was carried out, so it cannot send it again.
                     Kind::Tell => assert!(executions <= 1, "{pair}: {call}"),
                     _ => assert_eq!(executions, 1, "{pair}: {call}"),
                 }
@@ -150,7 +150,8 @@ fn a_request_that_waits_is_not_sent_after_the_server_has_closed() {
     assert!(actions(vec![call(1)])[0].starts_with("Connect"));
     let sent = actions(vec![ClientEvent::Connected { connection }]);
     assert!(sent.len() == 1 && sent[0].starts_with("Transmit"), "{sent:?}");
-    // The second request has been written but not taken when the goodbye comes: both need a new connection.
+    // The second request has been written but not sent when CloseConnection comes: both need a new
+    // connection.
     let closed = actions(vec![call(2), ClientEvent::Received { connection, bytes: CLOSE_CONNECTION }]);
     assert_eq!(
         closed,
@@ -166,7 +167,7 @@ fn a_request_that_waits_is_not_sent_after_the_server_has_closed() {
 }
 
 #[test]
-fn a_server_that_always_closes_is_not_asked_for_ever() {
+fn a_server_that_always_closes_is_tried_a_bounded_number_of_times() {
     let mut pair = Pair::seeded(1);
     pair.hold(0, true);
     let counter = pair.reference(0, &pair.counter_ior(&[0]));
@@ -214,7 +215,7 @@ fn a_server_dies_and_comes_back() {
 }
 
 #[test]
-fn nobody_at_the_address_is_a_transient_failure() {
+fn an_address_without_a_server_is_a_transient_failure() {
     let mut pair = Pair::seeded(3);
     let counter = pair.reference(0, &pair.counter_ior(&[0]));
     pair.black_hole(0, true);
@@ -266,7 +267,7 @@ fn an_address_that_failed_is_tried_last_for_a_while() {
     pair.run_until(pair.now() + SECOND);
     call_within(&mut pair, 1);
     assert_eq!(pair.connections(), 3, "{pair}: the first is not waited for again");
-    // Later it counts again, and answers.
+    // After the pause the address is tried again, and answers.
     pair.black_hole(0, false);
     pair.break_connections(spare);
     pair.run_until(pair.now() + Duration::from_secs(30));
@@ -278,7 +279,7 @@ fn an_address_that_failed_is_tried_last_for_a_while() {
 }
 
 #[test]
-fn what_a_server_wants_to_see_of_the_reference_is_told_and_remembered() {
+fn the_addressing_that_a_server_demands_is_sent_and_kept() {
     for demanded in [AddressingDisposition::Profile, AddressingDisposition::Reference] {
         let mut pair = Pair::seeded(9);
         let mut builder = Orb::builder();
@@ -338,7 +339,7 @@ fn a_silent_server_ends_calls_at_their_deadline() {
         }
         let asked = pair.sent_toward(Side::Server);
         assert!(asked > 0, "{pair}");
-        // The replies come after all, while another call waits on the same connection.
+        // The replies come late, while another call waits on the same connection.
         let next = pair.begin(0, &counter, Kind::Add, 40);
         pair.hold(0, false);
         pair.run_until_idle();
@@ -366,7 +367,7 @@ fn a_call_given_up_is_cancelled_where_that_is_wanted() {
 }
 
 #[test]
-fn what_has_arrived_at_the_deadline_counts() {
+fn a_reply_that_arrives_at_the_deadline_counts() {
     for seed in seeds(0..5) {
         let ended = |timeout| {
             let mut pair = Pair::seeded(seed);
@@ -407,7 +408,7 @@ fn forwards_are_followed() {
             pair.run_until_idle();
             assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
         }
-        assert_eq!((pair.upcalls(0), pair.upcalls(middle)), (1, 1), "{pair}: the way is remembered");
+        assert_eq!((pair.upcalls(0), pair.upcalls(middle)), (1, 1), "{pair}: the route is kept");
         pair.check_promises();
     }
 }
@@ -463,7 +464,7 @@ fn a_forwarded_target_that_is_gone_leads_back_to_the_original() {
         let moved = pair.reference(0, &pair.moved_ior(0));
         assert!(matches!(pair.call(0, &moved, Kind::Add), Seen::Value(_)));
 
-        // The server has gone: several calls find out at once.
+        // The server has gone. Several calls find out at once.
         pair.kill(first);
         pair.run_until_idle();
         pair.forward(0, pair.counter_ior(&[second]));
@@ -473,7 +474,8 @@ fn a_forwarded_target_that_is_gone_leads_back_to_the_original() {
             assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
         }
 
-        // The object has gone: the original reference is asked once more, and sends us there again.
+        // The object has gone. The client tries the original reference once more, which forwards it to the
+        // same place.
         pair.deactivate_counter(second);
         let asked = pair.upcalls(0);
         let call = pair.begin(0, &moved, Kind::Add, 2);
@@ -497,7 +499,8 @@ fn garbage_from_a_server_ends_its_connection_only() {
         let lost = pair.begin(0, &bad, Kind::Add, 5);
         pair.run_until(pair.now() + SECOND);
         let sent = pair.sent_toward(Side::Server);
-        // Of no protocol: what speaks another one for certain is no ORB, and carries nothing out as this one does.
+        // The bytes belong to no known protocol. A peer of another protocol is no ORB, and executes no
+        // requests as this one does.
         pair.inject(0, Side::Client, b"\xff\xfe of no protocol at all\r\n");
         let kept = pair.begin(0, &good, Kind::Add, 5);
         pair.run_until_idle();
@@ -603,7 +606,7 @@ fn a_client_that_floods_a_server_waits_at_its_own_connection() {
     pair.check_promises();
 }
 
-/// Clients, servers and objects of all sorts, with every fault, at random.
+/// Random clients, servers and objects of all sorts, with every fault.
 fn soak(seed: u64) -> Pair {
     let mut pair = Pair::seeded(seed);
     let mut random = Random::new(!seed);
@@ -700,13 +703,13 @@ fn everything_at_once_never_breaks_a_promise() {
             "TIMEOUT No",
             "TIMEOUT Maybe",
         ] {
-            assert!(seen.contains(kind), "chance has left out {kind}: {seen:?}");
+            assert!(seen.contains(kind), "the random choices have left out {kind}: {seen:?}");
         }
     }
 }
 
 #[test]
-fn the_same_seed_gives_the_same_course() {
+fn the_same_seed_gives_the_same_history() {
     for seed in seeds(0..5) {
         assert_eq!(soak(seed).history(), soak(seed).history(), "seed {seed}");
     }

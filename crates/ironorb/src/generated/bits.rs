@@ -1,4 +1,4 @@
-//! What bitsets and bitmasks of IDL 4.2 are made of (7.4.13.4.3): integers whose bits have names.
+//! The support for bitsets and bitmasks of IDL 4.2 (7.4.13.4.3): integers whose bits have names.
 
 pub use crate::{__ironorb_bitmask as bitmask, __ironorb_bitset as bitset};
 
@@ -6,10 +6,10 @@ use ironorb_giop::Misuse;
 
 /// A type of the fields of a bitset.
 pub trait Bits: Copy {
-    /// The value as the `width` lowest bits of a number, or why it does not fit.
+    /// Returns the value in the `width` lowest bits of a number, or an error when it does not fit.
     fn to_bits(self, width: u32) -> Result<u64, Misuse>;
 
-    /// The value of the `width` lowest bits.
+    /// Returns the value of the `width` lowest bits.
     fn from_bits(bits: u64, width: u32) -> Self;
 }
 
@@ -44,7 +44,7 @@ macro_rules! signed {
             }
             #[inline]
             fn from_bits(bits: u64, width: u32) -> Self {
-                // The sign goes to the top and comes back with copies of itself.
+                // The shift up and back extends the sign bit.
                 let unused = u64::BITS - width.clamp(1, u64::BITS);
                 ((bits << unused).cast_signed() >> unused) as $ty
             }
@@ -119,7 +119,7 @@ macro_rules! __ironorb_bitset {
     };
 }
 
-/// A bitmask: a number whose bits are flags. Bits that have no name are kept.
+/// A bitmask: a number whose bits are flags. Bits without a name are preserved.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_bitmask {
@@ -148,19 +148,19 @@ macro_rules! __ironorb_bitmask {
                 pub const $flag: Self = $name(1 << $position);
             )*
 
-            /// Whether all of these flags are set.
+            /// True when all of these flags are set.
             #[inline]
             pub const fn contains(self, flags: Self) -> bool {
                 self.0 & flags.0 == flags.0
             }
 
-            /// Whether no flag is set.
+            /// True when no flag is set.
             #[inline]
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// Sets these flags, or takes them away.
+            /// Sets or clears these flags.
             #[inline]
             pub const fn set(&mut self, flags: Self, on: bool) {
                 self.0 = if on { self.0 | flags.0 } else { self.0 & !flags.0 };
@@ -207,7 +207,7 @@ macro_rules! __ironorb_bitmask {
             }
         }
 
-        /// The names of what is set.
+        /// Shows the names of the flags that are set.
         impl ::std::fmt::Debug for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 let mut _before = "";
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_to_their_width() {
+    fn numbers_are_checked_against_their_width() {
         assert_eq!(7u8.to_bits(3), Ok(7));
         assert_eq!(8u8.to_bits(3), Err(Misuse::BoundExceeded { bound: 3, length: 4 }));
         assert_eq!(u64::MAX.to_bits(64), Ok(u64::MAX));

@@ -1,4 +1,4 @@
-//! One request as a skeleton sees it.
+//! One request for a skeleton.
 
 use std::cell::Cell;
 
@@ -20,8 +20,7 @@ use crate::poa::{UpcallShare, current_object};
 use crate::probe::{self, Stage};
 use crate::servant::Servant;
 
-/// A request to be carried out. Whoever has it must make exactly one answer of it, which gives a
-/// [`Replied`].
+/// A request to be carried out. It must be answered exactly once, which gives a [`Replied`].
 #[allow(missing_debug_implementations)]
 pub struct Call<'c> {
     operation: &'c [u8],
@@ -29,7 +28,7 @@ pub struct Call<'c> {
     responder: &'c Responder<'c>,
 }
 
-/// For skeletons: the servant is called now.
+/// Marks the time of the servant in a skeleton, for the probes.
 #[inline(always)]
 pub(crate) fn in_upcall() -> probe::Guard {
     probe::enter(Stage::Upcall)
@@ -39,17 +38,17 @@ pub(crate) fn in_upcall() -> probe::Guard {
 #[derive(Debug)]
 pub struct Replied(());
 
-/// Where the answer to one request goes.
+/// The destination of the answer to one request.
 pub(crate) struct Responder<'c> {
     sink: &'c dyn ReplySink,
     encoding: Encoding,
     id: RequestId,
-    /// False for a oneway, and once the caller has been told that the server has the request.
+    /// False for a oneway, and after the caller has been told that the server has the request.
     wanted: bool,
-    /// So that a panicking servant's caller still gets an answer.
+    /// Lets the caller of a panicking servant still get an answer.
     answered: Cell<bool>,
     interception: Option<&'c Interception>,
-    /// Where its operation was found before, if the request is known.
+    /// The operation's position from an earlier lookup; `None` when the request is not in the request cache.
     operation: Option<&'c Cell<Found>>,
 }
 
@@ -58,13 +57,14 @@ impl<'c> Call<'c> {
         Call { operation, arguments, responder }
     }
 
-    /// The operation as on the wire.
+    /// The operation's name on the wire.
     #[inline]
     pub fn operation(&self) -> &'c [u8] {
         self.operation
     }
 
-    /// The place of the operation in its interface; `None` when that has no such operation. For skeletons.
+    /// The position of the operation in its interface; `None` when the interface has no such operation. For
+    /// skeletons.
     #[doc(hidden)]
     #[inline(always)] // a step of every call
     pub fn position<const SLOTS: usize>(&self, operations: &'static OperationTable<SLOTS>) -> Option<u16> {
@@ -74,8 +74,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Carries out a twoway operation: `upcall` reads the arguments and calls the servant, `results` writes what
-    /// the servant gave, perhaps more than once.
+    /// Carries out a twoway operation: `upcall` reads the arguments and calls the servant, and `results`
+    /// writes the servant's results, perhaps more than once.
     #[inline]
     pub fn twoway<T, E: OperationError>(
         mut self,
@@ -114,9 +114,11 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Carries out a twoway operation whose servant answers when it likes, from any thread: `read` gives the arguments,
-    /// `upcall` hands them and the obligation to answer to the servant, `results` writes what it will give.
+    /// Carries out a twoway operation whose servant may reply at any time, on any thread: `read` reads the
+    /// arguments, `upcall` gives them and the obligation to answer to the servant, and `results` writes the
+    /// later results.
     ///
+    /// Allocates memory for the obligation, unlike [`twoway`](Self::twoway).
     /// Takes memory for the obligation, unlike [`twoway`](Self::twoway).
     pub fn deferred<A, T, E>(
         mut self,
@@ -152,39 +154,42 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The servant has not been called: its arguments are malformed, or are to be read once more when something in them
-    /// has been moved, and then it has not been answered either.
+    /// Handles arguments that could not be read, so that the servant has not been called. They are malformed,
+    /// or must be read again because a part of them has been moved. In the second case the request is not
+    /// answered yet.
     #[cold]
     fn unread(&self, e: Malformed) -> Replied {
         if self.arguments.wants_shift() { Replied(()) } else { self.responder.bad_arguments(e) }
     }
 
-    /// The arguments, to be read in the order of the operation's declaration. For dynamic servants.
+    /// A reader at the arguments, in the order of the operation's declaration. For dynamic servants.
     pub fn arguments(&mut self) -> &mut Reader<'c> {
-        self.arguments.forgo_shifts(); // who reads here does not expect to read again
+        self.arguments.forgo_shifts(); // the caller does not expect to read again
         &mut self.arguments
     }
 
-    /// Answers with results: `write` writes the operation's result, then its out and inout parameters. For dynamic
-    /// servants. May write nothing, for a oneway or an operation without results. If it fails, the caller gets what the
-    /// failure stands for.
+    /// Answers with results: `write` writes the operation's result, then its out and inout parameters. It
+    /// writes nothing for a oneway or an operation without results. If it fails, the caller gets the
+    /// exception for that failure. For dynamic servants.
     pub fn reply(self, write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
         self.responder.answer(|contexts| {
             self.responder.reply(ReplyStatus::NoException, contexts, write);
         })
     }
 
-    /// The same by what can be run more than once: long runs of bytes are sent from where they lie.
+    /// Answers with results that `write` writes, perhaps more than once. Long runs of bytes are sent by a
+    /// gather write from where they lie.
     pub fn reply_lending(self, write: impl Fn(&mut Writer<'_>) -> Result<(), Misuse>) -> Replied {
         self.responder.results(|w, ()| write(w), &())
     }
 
-    /// Answers with an exception: one of a generated error type, or a system exception. For dynamic servants.
+    /// Answers with an exception: of a generated error type, or a system exception. For dynamic servants.
     pub fn raise(self, error: &impl OperationError) -> Replied {
         self.responder.raise(error.raised())
     }
 
-    /// Answers with a user exception that has no Rust type, by its repository id and members. For dynamic servants.
+    /// Answers with a user exception without a Rust type, by its repository id and members. For dynamic
+    /// servants.
     pub fn raise_user(
         self,
         repository_id: &str,
@@ -200,13 +205,14 @@ impl<'c> Call<'c> {
         self.responder.raise(Raised::User(repository_id, &Members(members)))
     }
 
-    /// Answers with bytes that could not be understood: what [`arguments`](Self::arguments) gave as an error.
+    /// Answers that the arguments are malformed, with the error of [`arguments`](Self::arguments).
     pub fn refuse_arguments(self, e: Malformed) -> Replied {
         self.responder.bad_arguments(e)
     }
 
-    /// Answers an operation that the interface does not list: one of every object's own (CORBA 3.3 part 1,
-    /// 8.3), as the [`Servant`] has it, or BAD_OPERATION. `repository_ids` counts when the call was not made by an adapter.
+    /// Answers an operation that the interface does not list: one that every object has (CORBA 3.3 part 1,
+    /// 8.3), through the [`Servant`], or BAD_OPERATION. `repository_ids` is used when no adapter made the
+    /// call.
     #[cold]
     pub fn standard_operation(mut self, repository_ids: &'static [&'static str]) -> Replied {
         let responder = self.responder;
@@ -225,7 +231,7 @@ impl<'c> Call<'c> {
                 }
                 Err(e) => responder.bad_arguments(e),
             },
-            // The second is how GIOP 1.0 and 1.1 spelt it.
+            // The second spelling is that of GIOP 1.0 and 1.1.
             b"_non_existent" | b"_not_existent" => {
                 match servant.map_or(Ok(false), <dyn Servant>::non_existent) {
                     Ok(gone) => responder.results(|w, gone| w.put(gone), &gone),
@@ -268,7 +274,7 @@ impl<'c> Call<'c> {
     }
 }
 
-/// What the standard says where there is no interface repository (CORBA 3.3 part 1, 8.3.2).
+/// Makes the standard's exception for the lack of an interface repository (CORBA 3.3 part 1, 8.3.2).
 #[cold]
 pub(crate) fn no_interface_repository() -> SystemException {
     SystemException::new(
@@ -289,7 +295,7 @@ impl<'c> Responder<'c> {
         Responder { sink, encoding, id, wanted, answered: Cell::new(false), interception, operation: None }
     }
 
-    /// The same for a request that is known: its operation was found before.
+    /// Makes the responder of a cached request, whose operation was found before.
     #[inline]
     pub(crate) fn of_cached(
         sink: &'c dyn ReplySink,
@@ -302,13 +308,13 @@ impl<'c> Responder<'c> {
         Responder { sink, encoding, id, wanted, answered, interception: None, operation }
     }
 
-    /// What its interceptors do, if there are any.
+    /// The state of the request's interceptors, if there are any.
     #[inline]
     pub(crate) fn interception(&self) -> Option<&'c Interception> {
         self.interception
     }
 
-    /// Who asks.
+    /// The number of the client's connection.
     #[cold]
     pub(crate) fn client(&self) -> Option<u64> {
         self.sink.client()
@@ -318,14 +324,14 @@ impl<'c> Responder<'c> {
         self.answered.get()
     }
 
-    /// The obligation to answer the request that this thread is carrying out, for later; nothing more may be answered
-    /// here.
+    /// Defers the obligation to answer the request that this thread carries out. The request must not be
+    /// answered here any more.
     fn later(&self) -> Option<Later> {
         let later = self.later_outside_upcall()?;
         Some(Later { upcall: UpcallShare::of_this_thread(), ..later })
     }
 
-    /// The same for a request that has not reached its servant.
+    /// Defers the obligation to answer a request that has not reached its servant.
     pub(crate) fn later_outside_upcall(&self) -> Option<Later> {
         let sink = self.sink.later()?;
         self.answered.set(true);
@@ -340,7 +346,7 @@ impl<'c> Responder<'c> {
         })
     }
 
-    /// Answers with results, which are written perhaps more than once.
+    /// Answers with results, which may be written more than once.
     #[inline]
     pub(super) fn results<T>(
         &self,
@@ -350,12 +356,12 @@ impl<'c> Responder<'c> {
         self.answer_with(&|w| results(w, value))
     }
 
-    /// The same, compiled once.
+    /// Answers with results that `body` writes. Compiled once for all types.
     fn answer_with(&self, body: WriteBody<'_>) -> Replied {
         self.answer(|contexts| self.sink.reply(&Results { responder: self, contexts, body }))
     }
 
-    /// Answers with results by `reply`, if somebody wants them and the interceptors let them pass.
+    /// Answers by `reply`, if the caller wants results and the interceptors let them pass.
     #[inline]
     fn answer(&self, reply: impl FnOnce(EncodedContexts<'_>)) -> Replied {
         self.answered.set(true);
@@ -378,7 +384,7 @@ impl<'c> Responder<'c> {
         }
     }
 
-    /// Writes a reply; when the body cannot be written, an exception.
+    /// Writes a reply, or an exception when the body cannot be written.
     #[inline]
     fn reply(
         &self,
@@ -403,7 +409,7 @@ impl<'c> Responder<'c> {
         });
     }
 
-    /// Writes what interceptors have made of the reply.
+    /// Writes the outcome that interceptors have put in place of the reply.
     #[cold]
     fn reply_instead(&self, outcome: &Outcome, contexts: EncodedContexts<'_>) {
         if !self.wanted {
@@ -421,7 +427,8 @@ impl<'c> Responder<'c> {
         }
     }
 
-    /// An interceptor has ended the request; those that were to be told have been.
+    /// Ends the request as an interceptor has decided. The interceptors that had to be called have been
+    /// called.
     #[cold]
     pub(crate) fn end_instead(&self, outcome: &Outcome) {
         self.answered.set(true);
@@ -465,7 +472,7 @@ impl<'c> Responder<'c> {
         Replied(())
     }
 
-    /// Answers with a body of another, as it came.
+    /// Answers with the body of another server's reply, as it came.
     pub(crate) fn pass_on(&self, status: ReplyStatus, contexts: &[ServiceContext<'_>], body: RawBody<'_>) {
         self.answered.set(true);
         let added = match self.interception {
@@ -528,7 +535,7 @@ impl<'c> Responder<'c> {
         Replied(())
     }
 
-    /// Asks the client to name the object in another way.
+    /// Asks the client to address the object in another form.
     #[cold]
     pub(crate) fn need_addressing(&self, disposition: AddressingDisposition) {
         self.answered.set(true);
@@ -541,7 +548,7 @@ impl<'c> Responder<'c> {
         }
     }
 
-    /// Tells the caller of a SYNC_WITH_SERVER oneway that the request is here.
+    /// Tells the caller of a SYNC_WITH_SERVER oneway that the request has arrived.
     #[cold]
     pub(crate) fn acknowledge(&self) {
         self.sink.with(&mut |connection| {
@@ -555,7 +562,7 @@ impl<'c> Responder<'c> {
         self.raise(Raised::System(&e))
     }
 
-    /// The servant gave a value that its IDL type does not allow.
+    /// Handles a servant's value that its IDL type does not allow.
     #[cold]
     fn unsendable(&self, connection: &mut ServerConnection, misuse: Misuse) {
         if misuse == Misuse::Unsteady {
@@ -563,7 +570,7 @@ impl<'c> Responder<'c> {
         }
         let e = SystemException::from(misuse).with_completed(CompletionStatus::Yes);
         let e = match misuse {
-            // What the standard says of a client that sends such things it says of a server with other numbers.
+            // The standard has separate minor codes for a server that sends such values.
             Misuse::WideInGiop10 => e.with_minor(MinorCode::MARSHAL_WIDE_IN_REPLY_1_0),
             Misuse::WideNotNegotiated => SystemException::new(
                 SystemExceptionKind::BadParam,
@@ -577,7 +584,7 @@ impl<'c> Responder<'c> {
     }
 }
 
-/// Results on their way to the place where they are written.
+/// Results that are to be written.
 pub(crate) struct Results<'r> {
     responder: &'r Responder<'r>,
     contexts: EncodedContexts<'r>,
@@ -586,7 +593,7 @@ pub(crate) struct Results<'r> {
 }
 
 impl Results<'_> {
-    /// Writes them, or an exception when they cannot be.
+    /// Writes the results, or an exception when they cannot be written.
     #[inline(always)] // a step of every call
     pub(crate) fn write(&self, connection: &mut ServerConnection) {
         let Results { responder, contexts, body } = *self;
@@ -600,13 +607,13 @@ impl Results<'_> {
     }
 }
 
-/// What is needed to answer a request after its upcall has returned.
+/// The state that is needed to answer a request after its upcall has returned.
 pub(crate) struct Later {
     encoding: Encoding,
     id: RequestId,
     wanted: bool,
-    /// Keeps the request in progress: for its object, its adapter and their manager. Let go before the connection is,
-    /// so that whoever ends a connection in order finds the adapters done.
+    /// Keeps the request in progress for its object, its adapter and their manager. It is dropped before the
+    /// connection, so that an orderly end of the connection finds the adapters done.
     upcall: Option<UpcallShare>,
     interception: Option<Interception>,
     sink: Box<dyn ReplySink + Send>,
@@ -617,7 +624,7 @@ impl Later {
         self.wanted
     }
 
-    /// Whether the client waits for an answer and has closed the connection.
+    /// True when the client waits for an answer and has closed the connection.
     pub(crate) fn is_client_gone(&self) -> bool {
         self.wanted && self.sink.is_client_gone()
     }
@@ -632,7 +639,7 @@ impl Later {
         }
     }
 
-    /// Answers by `answer`, which is given the place to write to.
+    /// Answers by `answer`, which receives the responder.
     pub(crate) fn answer(self, answer: impl FnOnce(&Responder<'_>)) {
         self.try_answer(|responder| {
             answer(responder);
@@ -640,7 +647,7 @@ impl Later {
         });
     }
 
-    /// The same; given back when `answer` says that it has not answered.
+    /// Answers by `answer`. Returns itself when `answer` says that it has not answered.
     pub(crate) fn try_answer(self, answer: impl FnOnce(&Responder<'_>) -> bool) -> Option<Later> {
         let interception = self.interception.as_ref();
         let responder = Responder::new(&*self.sink, self.encoding, self.id, self.wanted, interception);

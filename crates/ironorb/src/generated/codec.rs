@@ -1,8 +1,8 @@
-//! What generated code calls to put values on the wire and to find operations by name.
+//! What generated code calls to write values to the wire and to find operations by name.
 //!
-//! Nothing here knows a connection, an object or an adapter. A [`Codec`] is a type of the wire: most
-//! are the Rust types themselves; those with IDL bounds are markers that check their bounds on the way
-//! out ([`Misuse::BoundExceeded`]) and on the way in ([`MalformedKind::BoundExceeded`]).
+//! Nothing here knows a connection, an object or an adapter. A [`Codec`] is a type on the wire. Most codecs
+//! are the Rust types themselves. Those with IDL bounds are markers, which check the bounds when they write
+//! ([`Misuse::BoundExceeded`]) and when they read ([`MalformedKind::BoundExceeded`]).
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -18,18 +18,18 @@ use ironorb_giop::probe::{self, Stage};
 use ironorb_giop::typecode::{TypeDef, Typed};
 use ironorb_giop::version::Encoding;
 
-/// A type of the wire, and the Rust type that holds its values.
+/// A type on the wire, and the Rust type that holds its values.
 ///
 /// Each type that can be marshalled is its own codec. `sequence<string<5>, 3>` has the codec
 /// `Seq<Str<5>, 3>`, whose values are `Vec<String>`.
 pub trait Codec {
-    /// What a value is in Rust.
+    /// The Rust type of the values.
     type Value;
 
     /// A lower bound of the bytes that a value takes; see [`Unmarshal::BYTES_MIN`].
     const BYTES_MIN: usize;
 
-    /// How values lie, where they are all alike; see [`Unmarshal::LAYOUT`].
+    /// The layout of the values, if all have the same; see [`Unmarshal::LAYOUT`].
     const LAYOUT: BlockLayout = BlockLayout::VARIABLE;
 
     /// Writes a value, or refuses one that breaks a bound.
@@ -44,10 +44,11 @@ pub trait Codec {
         items.iter().try_for_each(|item| Self::put(item, w))
     }
 
-    /// Reads elements whose number has been checked against what is left.
+    /// Reads elements. Their number has been checked against the bytes that are left.
     #[inline]
     fn get_elements(r: &mut Reader<'_>, count: usize) -> Result<Vec<Self::Value>, Malformed> {
-        // A short string on the wire is a longer one in memory: memory follows what has been read.
+        // A short string on the wire takes more memory than its bytes, so memory is allocated as elements are
+        // read.
         let probe = probe::enter(Stage::Allocate);
         let mut items = Vec::with_capacity(count.min(PREALLOCATE_ELEMENTS_MAX));
         drop(probe);
@@ -60,13 +61,13 @@ pub trait Codec {
         Ok(items)
     }
 
-    /// Puts a value into a block, where values are all alike.
+    /// Writes a value into a block, if all values have the same layout.
     #[inline(always)]
     fn put_block(value: &Self::Value, block: &mut BlockWriter<'_>) {
         let _ = (value, block);
     }
 
-    /// Takes a value from a block, where values are all alike.
+    /// Reads a value from a block, if all values have the same layout.
     #[inline(always)]
     fn get_block(block: &mut BlockReader<'_>) -> Option<Self::Value> {
         let _ = block;
@@ -110,15 +111,15 @@ impl<T: Marshal + Unmarshal> Codec for T {
     }
 }
 
-/// A codec whose values are lent to operations in another form: `&str` for a `String`, a slice for a `Vec`.
+/// A codec whose values operations take in a borrowed form: `&str` for a `String`, a slice for a `Vec`.
 pub trait Lend: Codec {
-    /// What the operation sees, behind a reference.
+    /// The borrowed form, behind a reference.
     type Lent: ?Sized;
 
-    /// Writes the lent form.
+    /// Writes the borrowed form.
     fn put_lent(value: &Self::Lent, w: &mut Writer<'_>) -> Result<(), Misuse>;
 
-    /// Lends a value.
+    /// Borrows a value.
     fn lend(value: &Self::Value) -> &Self::Lent;
 }
 
@@ -198,7 +199,7 @@ impl<const N: u32> Typed for WStr<N> {
     const TYPE: &'static TypeDef = &TypeDef::WString { bound: N };
 }
 
-/// `sequence<C, N>`; `sequence<C>` when `N` is left out, for elements that have bounds inside.
+/// `sequence<C, N>`; without `N` it is `sequence<C>`, for elements with bounds inside.
 #[derive(Debug)]
 pub struct Seq<C, const N: u32 = { u32::MAX }>(PhantomData<C>);
 
@@ -240,7 +241,7 @@ impl<C: Typed, const N: u32> Typed for Seq<C, N> {
         &TypeDef::Sequence { element: C::TYPE, bound: if N == u32::MAX { 0 } else { N } };
 }
 
-/// An array of `N` elements that have bounds inside.
+/// An array of `N` elements with bounds inside.
 #[derive(Debug)]
 pub struct Arr<C, const N: usize>(PhantomData<C>);
 
@@ -279,7 +280,7 @@ impl<C: Typed, const N: usize> Typed for Arr<C, N> {
     const TYPE: &'static TypeDef = &TypeDef::Array { element: C::TYPE, length: N as u32 };
 }
 
-/// `map<K, V, N>`; `map<K, V>` when `N` is left out, for pairs that have bounds inside.
+/// `map<K, V, N>`; without `N` it is `map<K, V>`, for pairs with bounds inside.
 #[derive(Debug)]
 pub struct Map<K, V, const N: u32 = { u32::MAX }>(PhantomData<(K, V)>);
 
@@ -317,7 +318,7 @@ impl<K: Typed, V: Typed, const N: u32> Typed for Map<K, V, N> {
     const TYPE: &'static TypeDef = <Seq<Pair<K, V>, N> as Typed>::TYPE;
 }
 
-/// A key and a value of a map that have bounds inside.
+/// A key and a value of a map with bounds inside.
 #[derive(Debug)]
 pub struct Pair<K, V>(PhantomData<(K, V)>);
 
@@ -339,8 +340,8 @@ impl<K: Typed, V: Typed> Typed for Pair<K, V> {
     const TYPE: &'static TypeDef = <(K, V) as Typed>::TYPE;
 }
 
-/// A local object, `I` being `dyn` of its interface. It stands where the IDL has it, but is never on the wire:
-/// CORBA 3.3 part 1, 8.6.5.
+/// A local object; `I` is the `dyn` type of its interface. It takes its place in signatures, but is never
+/// sent (CORBA 3.3 part 1, 8.6.5).
 #[derive(Debug)]
 pub struct Local<I: ?Sized>(PhantomData<fn() -> Arc<I>>);
 
@@ -362,7 +363,7 @@ impl<I: Typed + ?Sized> Typed for Local<I> {
     const TYPE: &'static TypeDef = I::TYPE;
 }
 
-/// The results of an operation that has none, or several: the tuple `T`, one after the other.
+/// The results of an operation with none or several: the tuple `T`, one after the other.
 #[derive(Debug)]
 pub struct Results<T>(PhantomData<T>);
 
@@ -386,7 +387,7 @@ macro_rules! results {
     )*};
 }
 
-/// Each list and all that are shorter.
+/// Implements the codec for a list and for all shorter lists.
 macro_rules! results_up_to {
     ($($codec:ident $at:tt)*) => {
         results_up_to! { @shorter [] $($codec $at)* }
@@ -405,7 +406,8 @@ results_up_to! {
     Y 24 Z 25 Aa 26 Ab 27 Ac 28 Ad 29 Ae 30 Af 31
 }
 
-/// Checks the arguments of a call in this process as if they were sent: for operations whose types have bounds.
+/// Checks the arguments of a call in this process like those of a remote call, for operations whose types
+/// have bounds.
 pub fn check_arguments(
     write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
 ) -> Result<(), SystemException> {
@@ -413,7 +415,8 @@ pub fn check_arguments(
     write(&mut Writer::new(&mut unsent, Encoding::NATIVE)).map_err(SystemException::from)
 }
 
-/// The same for what the servant gave.
+/// Checks the results of a call in this process like those of a remote call, for operations whose types have
+/// bounds.
 pub fn check_results(
     write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
 ) -> Result<(), SystemException> {
@@ -421,11 +424,12 @@ pub fn check_results(
         .map_err(|e| e.with_minor(MinorCode::UNSENDABLE_RESULT).with_completed(CompletionStatus::Yes))
 }
 
-/// A string's length for comparison with a bound, in characters. Counts only when the bytes are too many.
+/// A string's length in characters, for comparison with a bound. Counts characters only when there are more
+/// bytes than the bound.
 #[inline]
 fn str_length(text: &str, bound: u32) -> usize {
     if text.len() <= bound as usize { text.len() } else { text.chars().count() }
 }
 
-/// Elements for which memory is taken before they have been read.
+/// The most elements for which memory is allocated before they have been read.
 const PREALLOCATE_ELEMENTS_MAX: usize = 1024;

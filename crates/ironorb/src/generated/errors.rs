@@ -1,6 +1,7 @@
-//! What the errors of operations are made with.
+//! The functions by which generated code makes the errors of operations.
 //!
-//! Functions and not `From` and `?` in generated code: the compiler has less to find out where a type is named.
+//! Generated code uses functions instead of `From` and `?`: the compiler has less to infer where a type is
+//! named.
 
 use ironorb_giop::any::ExtractError;
 use ironorb_giop::exception::{CompletionStatus, SystemExceptionKind};
@@ -19,7 +20,7 @@ pub fn read_exception<X: Unmarshal, E>(
     Ok(Some(error(r.get()?)))
 }
 
-/// What an operation raises that a servant leaves out.
+/// The exception of an operation that a servant does not implement.
 #[cold]
 pub fn operation_left_out() -> SystemException {
     SystemException::new(
@@ -29,14 +30,14 @@ pub fn operation_left_out() -> SystemException {
     )
 }
 
-/// Reads a value that is one part to the interpreter.
+/// Reads a value that the interpreter handles as a whole.
 #[inline]
 pub fn read_whole<T: Unmarshal>(value: &mut T, r: &mut Reader<'_>) -> Result<(), Malformed> {
     *value = r.get()?;
     Ok(())
 }
 
-/// Writes a value that is one part to the interpreter.
+/// Writes a value that the interpreter handles as a whole.
 #[inline]
 pub fn write_whole<T: ironorb_giop::Marshal>(value: &T, w: &mut Writer<'_>) -> Result<(), Misuse> {
     w.put(value)
@@ -44,12 +45,12 @@ pub fn write_whole<T: ironorb_giop::Marshal>(value: &T, w: &mut Writer<'_>) -> R
 
 macro_rules! as_system_exceptions {
     ($($name:ident: $error:ident;)*) => {
-        /// Errors as the system exceptions that they are.
+        /// Converts errors to system exceptions.
         pub mod system {
             use super::*;
 
             $(
-                /// The system exception that this is.
+                /// Converts the error to a system exception.
                 pub fn $name(error: $error) -> SystemException {
                     error.into()
                 }

@@ -1,15 +1,15 @@
-//! The macro that generated interfaces are made of: the bodies behind the traits and the reference that stand as plain
-//! text in the generated file.
+//! The macro that implements generated interfaces: the bodies behind the traits and the reference, which are
+//! plain text in the generated file.
 //!
-//! Not for use by hand, as the macros beside them.
+//! Not for use by hand, like all macros of this module.
 
 pub use crate::__ironorb_interface as interface;
 
-/// What an interface has besides its traits and the type of its references: the operations, the stubs (one blanket
-/// implementation of each trait for all references to the interface or to one derived from it), and the skeletons.
+/// Implements an interface beside its traits and its reference type: the operations, the stubs (one blanket
+/// implementation of each trait for all references to the interface or to a derived one), and the skeletons.
 ///
-/// An operation has a number and names. After a parameter's type stands how it travels, and after the type of what the
-/// operation gives, `= codec` where that is not the type itself.
+/// An operation has a number and names. Its form of passing follows each parameter's type. After the result
+/// type, `= codec` follows where the codec is not the type itself.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_interface {
@@ -202,7 +202,7 @@ macro_rules! __ironorb_interface {
                     _: &::std::sync::Arc<$crate::generated::Deferred<__S>>,
                     _: &mut $crate::generated::LocalSlot<'_>,
                 ) {
-                    // A caller in this process waits for the message that answers it.
+                    // A caller in this process waits for the message with the reply.
                 }
             }
         };
@@ -214,7 +214,7 @@ macro_rules! __ironorb_interface {
     };
 }
 
-/// The codec of what an operation gives.
+/// The codec of an operation's results.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_results {
@@ -226,7 +226,7 @@ macro_rules! __ironorb_results {
     };
 }
 
-/// The body of an asynchronous call; a oneway operation has none.
+/// The body of an asynchronous call. A oneway operation has none.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_begin {
@@ -241,7 +241,7 @@ macro_rules! __ironorb_begin {
     };
 }
 
-/// What a servant that answers later gets to answer with.
+/// The reply handle of a servant that replies later.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_reply {
@@ -253,7 +253,7 @@ macro_rules! __ironorb_reply {
     };
 }
 
-/// Hands a request to a servant that answers later.
+/// Gives a request to a servant that replies later.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_defer {
@@ -266,7 +266,7 @@ macro_rules! __ironorb_defer {
     };
 }
 
-/// What goes beside the arguments, and what is to be checked.
+/// The `context` clause of an operation, and whether its types have bounds to check.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_clause {
@@ -279,7 +279,7 @@ macro_rules! __ironorb_clause {
     };
 }
 
-/// A typed reference: a newtype that converts to the references of its bases.
+/// A typed reference: a newtype that converts to the references of its base interfaces.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_reference {
@@ -325,7 +325,8 @@ macro_rules! __ironorb_reference {
             }
         )*
 
-        /// The object's own operations: `is_a`, `narrow`, `locate`, policies and the like.
+        /// Gives access to the operations that every object has: `is_a`, `narrow`, `locate`, policies and
+        /// others.
         impl ::std::ops::Deref for $reference {
             type Target = $crate::generated::ObjectRef;
 
@@ -372,7 +373,7 @@ macro_rules! __ironorb_reference {
     };
 }
 
-/// The operations of an abstract interface, called on whatever stands where the interface is asked for.
+/// The operations of an abstract interface, called on an object or a value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_abstract_calls {

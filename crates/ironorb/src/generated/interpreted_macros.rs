@@ -1,9 +1,9 @@
-//! What types consist of that have no marshalling of their own: the ways to their parts, for the interpreter; and what
-//! types that have it are to the interpreter, when they are parts of others.
+//! The parts of types without marshalling code of their own, for the interpreter. Types with such code are
+//! whole parts to the interpreter, when they are members of other types.
 //!
-//! Not for use by hand, as the macros beside them.
+//! Not for use by hand, like all macros of this module.
 
-/// A type that is one part to the interpreter, and its blank value.
+/// A type that the interpreter handles as a whole, and its blank value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_whole {
@@ -45,7 +45,7 @@ macro_rules! __ironorb_interpret_whole {
     };
 }
 
-/// What the interpreter is to be told of a type: its description if there are bounds in it.
+/// The description of a type for the interpreter, if there are bounds in the type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_beside_rust {
@@ -57,7 +57,7 @@ macro_rules! __ironorb_beside_rust {
     };
 }
 
-/// Counts a value, where the use of types is recorded.
+/// Counts a value, if the use of types is recorded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_count {
@@ -68,7 +68,7 @@ macro_rules! __ironorb_count {
     };
 }
 
-/// Marshalling that leaves all to the interpreter.
+/// Implements marshalling through the interpreter.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_interpreted {
@@ -142,7 +142,7 @@ macro_rules! __ironorb_interpreted_members {
     };
 }
 
-/// An enum: what it is written and read by is in one place.
+/// An enum, whose reading and writing code exists once.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_interpreted_enumerators {

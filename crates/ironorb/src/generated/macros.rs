@@ -1,9 +1,9 @@
-//! The macros that generated code is made of: what is the same for every struct, enum, union and exception is
-//! written here once, so that generated files hold names and types only. Interfaces, values and bitsets have
-//! files of their own.
+//! The macros that implement generated types. The code that is the same for every struct, enum, union and
+//! exception is written here once, so that generated files hold names and types only. Interfaces, values and
+//! bitsets have files of their own.
 //!
 //! Not for use by hand: the input is what `ironorb-build` prints, and may change with it. The traits and
-//! types that people see are plain items in the generated file; the macros add implementations.
+//! types that programs use are plain items in the generated file; the macros add implementations.
 
 pub use crate::{
     __ironorb_alias as alias, __ironorb_cdr_enum as cdr_enum, __ironorb_cdr_struct as cdr_struct,
@@ -35,7 +35,7 @@ macro_rules! __ironorb_type_code {
     };
 }
 
-/// The description of a member: what its codec says, or what is given where the codec cannot tell.
+/// The description of a member: from its codec, or the given one if the codec has none.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_type_of {
@@ -47,7 +47,7 @@ macro_rules! __ironorb_type_of {
     };
 }
 
-/// The IDL name of something: its Rust name, unless given.
+/// The IDL name of an item: its Rust name, unless one is given.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_idl_name {
@@ -95,8 +95,8 @@ macro_rules! __ironorb_native {
     };
 }
 
-/// What a local interface has besides its trait: a description, and what structs that hold one derive. Two are
-/// equal when they are the same object.
+/// Implements a local interface beside its trait: its description, and the traits that structs with such a
+/// member derive. Two local objects are equal when they are the same object.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_local_interface {
@@ -146,7 +146,7 @@ macro_rules! __ironorb_interface_type {
     };
 }
 
-/// The place of a union's default case.
+/// The index of a union's default case.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_default_label {
@@ -170,7 +170,7 @@ macro_rules! __ironorb_initial {
     };
 }
 
-/// The value of a union before one has been read.
+/// The blank value of a union, before one has been read.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_blank {
@@ -182,8 +182,9 @@ macro_rules! __ironorb_blank {
     };
 }
 
-/// Marshals a struct member by member. Each member is followed by its codec. Of a struct whose values differ in size,
-/// members that stand together and do not are in brackets, as are all others, each by itself.
+/// Marshals a struct member by member. Each member is followed by its codec. In a struct whose values differ
+/// in size, adjacent members of fixed size are grouped in brackets. Every other member has brackets of its
+/// own.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_struct {
@@ -210,7 +211,7 @@ macro_rules! __ironorb_cdr_struct {
     };
 }
 
-/// What is told of a struct at run time.
+/// The description of a struct at run time.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_struct_type {
@@ -248,19 +249,20 @@ macro_rules! __ironorb_members {
             put_wire_elements get_wire_elements borrow_wire_elements $name { $([ $member: $codec ])* }
         }
 
-        // Neither of these is believed beyond what is looked at here: that there are no other members, and that each is
-        // a number or a struct or array of such. It holds whatever Rust makes of the struct.
+        // The compiler checks here all that the unsafe code needs: that there are no other members, and that
+        // each is a number or a struct or array of numbers. The layout that Rust chooses for the struct does
+        // not matter.
         const _: fn($name) = |value| {
             fn is_known<T: $crate::generated::WireLayout>(_: T) {}
             let $name { $($member),* } = value;
             $(is_known::<$codec>($member);)*
         };
-        // SAFETY: all members are numbers, structs or arrays of such (see above), of which all are values when they are
-        // zeros, and whatever their bits are; and the image names no other bytes than theirs.
+        // SAFETY: all members are numbers, or structs or arrays of numbers (checked above). All zeros and all
+        // other bits are values of these, and the image names no other bytes than theirs.
         unsafe impl $crate::generated::Zeroable for $name {}
-        // SAFETY: as above.
+        // SAFETY: all members are numbers, or structs or arrays of numbers, for which all bits are values.
         unsafe impl $crate::generated::AnyBitPattern for $name {}
-        // SAFETY: as above.
+        // SAFETY: the image names the members' bytes and no others.
         unsafe impl $crate::generated::WireLayout for $name {
             const IMAGE: $crate::generated::WireImage = $crate::generated::WireImage::EMPTY
                 $(.with(
@@ -274,7 +276,8 @@ macro_rules! __ironorb_members {
     };
 }
 
-/// Writes and reads the members of an exception. None is ever an element, or a member of something else.
+/// Writes and reads the members of an exception. An exception is never an element or a member of another
+/// type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_exception_members {
@@ -286,7 +289,7 @@ macro_rules! __ironorb_exception_members {
     };
 }
 
-/// Writes and reads the members of a type whose values differ in size. Members that make a block are together.
+/// Writes and reads the members of a type whose values differ in size. Members that form a block are grouped.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_variable_members {
@@ -318,7 +321,8 @@ macro_rules! __ironorb_variable_members {
     };
 }
 
-/// Writes and reads the members of a type that may be a block. How sequences go stands first; members that make a block are together.
+/// Writes and reads the members of a type that may be a block. The functions for sequences come first.
+/// Members that form a block are grouped.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_compiled_members {
@@ -404,7 +408,7 @@ macro_rules! __ironorb_compiled_members {
     };
 }
 
-/// What `?` does where the error stays what it is: the compiler need not look for a conversion.
+/// Does what `?` does, without an error conversion for the compiler to look up.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_try {
@@ -416,7 +420,7 @@ macro_rules! __ironorb_try {
     };
 }
 
-/// Writes members of a struct, as one block where there are several.
+/// Writes members of a struct, as one block if there are several.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_put_members {
@@ -434,7 +438,7 @@ macro_rules! __ironorb_put_members {
     }};
 }
 
-/// Reads members of a struct into variables of their names, from one block where there are several.
+/// Reads members of a struct into variables of the same names, from one block if there are several.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_get_members {
@@ -455,7 +459,7 @@ macro_rules! __ironorb_get_members {
     };
 }
 
-/// The block of members that stand together.
+/// The block of adjacent members.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_members_block {
@@ -576,10 +580,10 @@ macro_rules! __ironorb_enumerators {
     };
 }
 
-/// Marshals a union. `one` are the cases with a single label, `many` those that store theirs, `default`
-/// the case for every label that is not in `unless`, `rest` the labels that carry no value. `labels` is how its
-/// TypeCode has it, with the place of the default case; `initial` the variant of the default value, or `blank` the first
-/// one where there is no default value.
+/// Marshals a union. `one` are the cases with a single label, `many` those that store their label, `default`
+/// is the case for every label that is not in `unless`, and `rest` are the labels without a value. `labels`
+/// are the labels in the TypeCode, with the index of the default case. `initial` is the variant of the
+/// default value; `blank` is the first variant of a union without a default value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cdr_union {
@@ -611,7 +615,7 @@ macro_rules! __ironorb_cdr_union {
 
         $(
             impl ::std::default::Default for $name {
-                /// The first member of the IDL, with its default value.
+                /// The first member in the IDL, with its default value.
                 fn default() -> Self {
                     $crate::__ironorb_initial!($initial_kind $initial $($initial_label)?)
                 }
@@ -619,7 +623,7 @@ macro_rules! __ironorb_cdr_union {
         )?
 
         impl $name {
-            /// The label that goes on the wire before the value.
+            /// The label, which precedes the value on the wire.
             #[inline]
             pub fn discriminator(&self) -> $discriminator {
                 match self {
@@ -648,7 +652,7 @@ macro_rules! __ironorb_cdr_union {
     };
 }
 
-/// Writes and reads what a union switches on, and its cases.
+/// Writes and reads the discriminator of a union, and its cases.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_cases {
@@ -756,12 +760,12 @@ macro_rules! __ironorb_exception {
     };
 }
 
-/// What becomes a system exception becomes an operation's error.
+/// Makes operation errors from errors that convert to system exceptions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_from_errors {
     ($name:ident: $($error:ident $convert:ident,)*) => {$(
-        /// As the system exception that this is.
+        /// Converts the error through its system exception.
         impl ::std::convert::From<$crate::generated::$error> for $name {
             fn from(error: $crate::generated::$error) -> Self {
                 Self::System($crate::generated::system::$convert(error))
@@ -785,7 +789,7 @@ macro_rules! __ironorb_operation_error {
                 #[doc = ::std::concat!("The user exception `", ::std::stringify!($variant), "`.")]
                 $variant($exception),
             )*
-            /// Something other than the application failed.
+            /// The call failed, or the object raised a system exception.
             System($crate::generated::SystemException),
         }
 
@@ -813,7 +817,8 @@ macro_rules! __ironorb_operation_error {
             }
         }
 
-        // What a servant may meet on its way, so that `?` does here what it does in operations without exceptions.
+        // Errors that a servant may get from other calls, so that `?` works as in operations without
+        // exceptions.
         $crate::__ironorb_from_errors! {
             $name: Misuse misuse, Malformed malformed, ExtractError extract, BadType bad_type, UrlError url, PoaError poa,
         }

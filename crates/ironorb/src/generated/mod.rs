@@ -1,4 +1,4 @@
-//! What generated code is written against; the one module that it names.
+//! The module on which generated code is built; generated code names no other.
 //!
 //! Not for use by hand, except in bounds of generic code: its contents may change with the generator.
 
@@ -67,26 +67,26 @@ use std::sync::Arc;
 pub struct Operation<'o> {
     name: &'o str,
     oneway: bool,
-    /// The name once more where it is a constant, for those who keep it.
+    /// The name as a constant, if it is one, for uses that outlive the operation.
     constant: Option<&'static str>,
-    /// What requests have from the name on.
+    /// The bytes of requests that begin with the name.
     tail: OperationTail,
 }
 
 impl Operation<'static> {
-    /// An operation that answers. `name` is as on the wire, `_get_…` and `_set_…` for attributes.
+    /// An operation with a reply. `name` is the name on the wire, `_get_…` and `_set_…` for attributes.
     pub const fn twoway(name: &'static str) -> Self {
         Operation { name, oneway: false, constant: Some(name), tail: OperationTail::new(name) }
     }
 
-    /// An operation that does not answer.
+    /// An operation without a reply.
     pub const fn oneway(name: &'static str) -> Self {
         Operation { name, oneway: true, constant: Some(name), tail: OperationTail::new(name) }
     }
 }
 
 impl<'o> Operation<'o> {
-    /// An operation whose name is known at run time only.
+    /// An operation whose name is known only at run time.
     pub(crate) fn named(name: &'o str, oneway: bool) -> Self {
         Operation { name, oneway, constant: None, tail: OperationTail::NONE }
     }
@@ -97,13 +97,13 @@ impl<'o> Operation<'o> {
         self.name
     }
 
-    /// The name as a request is begun with.
+    /// The name in the form with which a request is begun.
     #[inline]
     pub(crate) fn wire_name(&self) -> OperationName<'_> {
         OperationName::with_tail(self.name, &self.tail)
     }
 
-    /// The name for one who outlives the call; a copy where it is not a constant.
+    /// The name for a use that outlives the call; a copy if it is no constant.
     pub(crate) fn lasting_name(&self) -> Cow<'static, str> {
         match self.constant {
             Some(name) => Cow::Borrowed(name),
@@ -111,14 +111,14 @@ impl<'o> Operation<'o> {
         }
     }
 
-    /// Whether nobody waits for an answer.
+    /// True when the operation has no reply.
     pub fn is_oneway(&self) -> bool {
         self.oneway
     }
 }
 
-/// A typed reference to an object that has the interface `I`, be it as a base. What code that is generic over
-/// references to one interface asks for; generated types implement it.
+/// A typed reference to an object with the interface `I`, also as a base. It is the bound for code that is
+/// generic over references to an interface. Generated types implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a servant of `{I}` nor a reference to an object that has it",
     label = "does not have the interface `{I}`",
@@ -128,11 +128,11 @@ impl<'o> Operation<'o> {
     note = "an `Option` of a reference may be nil: take the reference out of it first"
 )]
 pub trait RefTo<I: ?Sized>: TypedRef {
-    /// A servant of the reference's own interface, seen as one of this one.
+    /// Converts a servant of the reference's own interface to the interface `I`.
     fn widen(servant: &Self::Interface) -> &I;
 }
 
-/// Joins an interface, `dyn Account`, to an implementation of its trait.
+/// Connects an interface, `dyn Account`, with an implementation of its trait.
 #[diagnostic::on_unimplemented(
     message = "`{S}` is not a servant of `{Self}`",
     label = "not a servant of this interface",
@@ -146,14 +146,15 @@ pub trait InterfaceOf<S>: 'static {
     /// Carries out one request.
     fn dispatch(servant: &S, call: Call<'_>) -> Replied;
 
-    /// The same by another way to look for the operation; where there is none, as [`dispatch`](Self::dispatch).
+    /// Carries out one request, with the operation found by `lookup`. Interfaces without that lookup do as
+    /// [`dispatch`](Self::dispatch).
     fn dispatch_by(lookup: OperationLookup, servant: &S, call: Call<'_>) -> Replied {
         let _ = lookup;
         Self::dispatch(servant, call)
     }
 
-    /// Carries out a request for an operation that the interface itself declares, by its number. For interfaces that are
-    /// derived from it.
+    /// Carries out a request for an operation that the interface itself declares, by its number. For derived
+    /// interfaces.
     #[doc(hidden)]
     fn own(position: u16, servant: &S, call: Call<'_>) -> Replied;
 
@@ -161,9 +162,9 @@ pub trait InterfaceOf<S>: 'static {
     fn provide(servant: &Arc<S>, slot: &mut LocalSlot<'_>);
 }
 
-/// The trait of servants of an interface that answer later, `dyn DeferredAccount`.
+/// The trait of servants of an interface that reply later, `dyn DeferredAccount`.
 pub trait DeferredServant {
-    /// Hands over a request for an operation that the interface itself declares, by its number.
+    /// Gives the servant a request for an operation that the interface itself declares, by its number.
     fn own(&self, position: u16, call: Call<'_>) -> Replied;
 }
 
@@ -173,7 +174,7 @@ pub trait DeferredServant {
     note = "user exceptions are the structs that are generated from `exception` in IDL"
 )]
 pub trait UserException: std::error::Error + Marshal + Unmarshal {
-    /// Its repository id.
+    /// The exception's repository id.
     const REPOSITORY_ID: &'static str;
 }
 
@@ -186,15 +187,15 @@ pub trait OperationError: From<SystemException> {
     /// Reads the exception with this repository id; `None` when the operation does not declare it.
     fn from_user_exception(id: &str, r: &mut Reader<'_>) -> Result<Option<Self>, Malformed>;
 
-    /// What goes into the reply.
+    /// The exception in the form for a reply.
     fn raised(&self) -> Raised<'_>;
 }
 
-/// An exception on its way into a reply.
+/// An exception that is to be written into a reply.
 #[derive(Clone, Copy)]
 #[allow(missing_debug_implementations)]
 pub enum Raised<'e> {
-    /// Repository id and members.
+    /// The repository id and the members.
     User(&'e str, &'e dyn Marshal),
     /// A system exception.
     System(&'e SystemException),
@@ -211,7 +212,7 @@ impl OperationError for SystemException {
     }
 }
 
-/// Where a servant puts itself for a caller in the same process who knows its interface.
+/// The slot into which a servant puts itself for a caller in this process that knows its interface.
 #[allow(missing_debug_implementations)]
 pub struct LocalSlot<'s>(&'s mut dyn std::any::Any);
 
@@ -220,7 +221,7 @@ impl<'s> LocalSlot<'s> {
         LocalSlot(slot)
     }
 
-    /// Whether the caller asks for the interface `I` and has not got it.
+    /// True when the caller asks for the interface `I` and the slot is empty.
     #[inline]
     pub fn wants<I: ?Sized + 'static>(&self) -> bool {
         self.0.downcast_ref::<Option<Arc<I>>>().is_some_and(Option::is_none)
@@ -235,8 +236,8 @@ impl<'s> LocalSlot<'s> {
     }
 }
 
-/// A value of an IDL `native` type: whatever the process makes of it. Two are equal when they are the same one.
-/// It is never on the wire.
+/// A value of an IDL `native` type, which the process defines. Two values are equal when they are the same
+/// object. It is never sent.
 #[derive(Debug, Clone)]
 pub struct Native(pub Arc<dyn std::any::Any + Send + Sync>);
 
@@ -283,7 +284,7 @@ impl Blank for Native {
     }
 }
 
-/// The IDL name of something, by its scoped name: what stands behind the last `::`.
+/// The part of a scoped name behind the last `::`, the IDL name of an item.
 pub const fn last_name(scoped: &'static str) -> &'static str {
     let bytes = scoped.as_bytes();
     let mut at = bytes.len();

@@ -1,5 +1,5 @@
-//! From the name of an operation to its place in the interface: by the hash table that the generator has found a seed for,
-//! or, to be compared with it, in the ways that other ORBs take.
+//! Maps the name of an operation to its position in the interface: by a hash table for which the generator
+//! has found a seed, or, for comparison, by the methods of other ORBs.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -11,13 +11,13 @@ use crate::probe::{self, Stage};
 
 /// The operations of one interface, its own and the inherited ones, in a hash table.
 ///
-/// `SLOTS` is a power of two. No two names share a slot, so one look decides: the generator finds a seed that separates
-/// them. Where there are so many that none will, names are divided into groups, and a group's slots lie further on by a move
-/// that the generator finds for it.
+/// `SLOTS` is a power of two. No two names share a slot, so one comparison decides: the generator finds a
+/// seed that separates the names. With too many names for that, the names are divided into groups, and the
+/// generator finds for each group an offset that moves its slots.
 #[derive(Debug)]
 pub struct OperationTable<const SLOTS: usize> {
     multiplier: u64,
-    /// By group; empty where there are none.
+    /// The offsets of the groups; empty without groups.
     moves: &'static [u16],
     names: &'static [&'static str],
     /// Positions in `names`; [`NO_OPERATION`] where a slot is empty.
@@ -25,7 +25,7 @@ pub struct OperationTable<const SLOTS: usize> {
 }
 
 impl<const SLOTS: usize> OperationTable<SLOTS> {
-    /// A table in which each name has its position in `names`.
+    /// Makes a table in which each name has its position in `names`.
     ///
     /// # Panics
     ///
@@ -55,16 +55,16 @@ impl<const SLOTS: usize> OperationTable<SLOTS> {
     }
 }
 
-/// Where an operation was found the last time that it was looked for: for requests that are known to ask for the same.
+/// The result of the last lookup of an operation, for cached requests, which name the same operation again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Found {
-    /// Where the table is; 0 when nothing was found.
+    /// The address of the table; 0 when nothing was found.
     table: usize,
     position: u16,
 }
 
 impl<const SLOTS: usize> OperationTable<SLOTS> {
-    /// The same where it may have been found before.
+    /// Returns the position of a name, from an earlier lookup if there was one.
     #[inline(always)] // a step of every call
     pub(crate) fn find_again(&'static self, name: &[u8], found: &Cell<Found>) -> Option<u16> {
         let Found { table, position } = found.get();
@@ -78,10 +78,11 @@ impl<const SLOTS: usize> OperationTable<SLOTS> {
     }
 }
 
-/// The slot of a name in an [`OperationTable`]; `ironorb-build` computes the same one to find seeds.
+/// The slot of a name in an [`OperationTable`]. `ironorb-build` computes the same slot to find seeds.
 ///
-/// Folds the name in chunks of eight bytes, little-endian, the last one padded with zeros. The slot is in the highest
-/// bits, which every bit of the name reaches, the group in the highest of the lower half.
+/// It folds the name in chunks of eight bytes, little-endian, the last one padded with zeros. The highest
+/// bits, which every bit of the name reaches, select the slot. The highest bits of the lower half select the
+/// group.
 #[inline]
 pub const fn operation_slot(name: &[u8], multiplier: u64, moves: &[u16], slots: usize) -> usize {
     let mut hash = name.len() as u64;
@@ -99,7 +100,7 @@ pub const fn operation_slot(name: &[u8], multiplier: u64, moves: &[u16], slots: 
         }
         hash = fold(hash, last, multiplier);
     }
-    // With powers of two it is one shift.
+    // For powers of two this is one shift.
     let first = (((hash >> 32) * slots as u64) >> 32) as usize;
     if moves.is_empty() {
         return first;
@@ -108,7 +109,7 @@ pub const fn operation_slot(name: &[u8], multiplier: u64, moves: &[u16], slots: 
     (first + moves[group as usize] as usize) % slots
 }
 
-/// The odd number behind a seed, so that seeds may be small.
+/// The odd multiplier of a seed. It is mixed, so that seeds may be small.
 pub const fn operation_multiplier(seed: u64) -> u64 {
     let mixed = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -121,23 +122,23 @@ const fn fold(hash: u64, chunk: u64, multiplier: u64) -> u64 {
     hash ^ (hash >> 29)
 }
 
-/// The other ways to look for the same names. Takes memory when one is first used.
+/// Finds operation names by the other lookup methods. Allocates when one is first used.
 #[derive(Debug)]
 pub struct OperationSearch {
     names: &'static [&'static str],
-    /// Positions in `names`, in the order of these.
+    /// Positions in `names`, in the order of the names.
     sorted: OnceLock<Box<[u16]>>,
     hashed: OnceLock<HashMap<&'static [u8], u16>>,
 }
 
 impl OperationSearch {
-    /// For the names of an [`OperationTable`].
+    /// Makes the search for the names of an [`OperationTable`].
     pub const fn new(names: &'static [&'static str]) -> Self {
         OperationSearch { names, sorted: OnceLock::new(), hashed: OnceLock::new() }
     }
 
-    /// The position of a name, or `None` when the interface has no such operation. What is asked for by its perfect hash
-    /// is looked for by a hash here.
+    /// The position of a name, or `None` when the interface has no such operation. A lookup by perfect hash
+    /// is done here by an ordinary hash.
     pub fn find(&self, lookup: OperationLookup, name: &[u8]) -> Option<u16> {
         let _probe = probe::enter(Stage::OperationLookup);
         match lookup {
@@ -172,5 +173,5 @@ impl OperationSearch {
     }
 }
 
-/// Marks an empty slot.
+/// The mark of an empty slot.
 const NO_OPERATION: u16 = u16::MAX;

@@ -1,4 +1,4 @@
-//! What typed references hold.
+//! The contents of typed references.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,17 +9,17 @@ use ironorb_giop::{Malformed, Misuse};
 use crate::lease::LeasePlace;
 use crate::object::{ObjectRef, TypedRef};
 
-/// What a typed reference holds: the object, and what is known of it while it is in this process, seen as the interface
-/// `I`. Two are equal when their objects are.
+/// The contents of a typed reference: the object, and its lease on a servant in this process, seen as the
+/// interface `I`. Two are equal when their objects are equal.
 pub struct Reference<I: ?Sized> {
     /// The object.
     pub object: ObjectRef,
-    /// What is known of the object while it is in this process.
+    /// The lease on the servant, while the object is in this process.
     pub lease_place: LeasePlace<I>,
 }
 
 impl<I: ?Sized> Reference<I> {
-    /// A reference on the caller's word that the object has the interface.
+    /// Makes a reference without a check of the object's interface.
     #[inline]
     pub fn new(object: ObjectRef) -> Self {
         Reference { object, lease_place: LeasePlace::new() }
@@ -62,7 +62,7 @@ pub fn marshal_nil_reference(w: &mut Writer<'_>) -> Result<(), Misuse> {
     ObjectRef::marshal_nil(w)
 }
 
-/// Reads a reference on the peer's word that it has the interface.
+/// Reads a reference. The peer is trusted that the object has the interface.
 pub fn unmarshal_reference<R: TypedRef>(r: &mut Reader<'_>) -> Result<Option<R>, Malformed> {
     Ok(ObjectRef::unmarshal_nillable(r)?.map(R::from_object))
 }

@@ -1,7 +1,8 @@
-//! What generated code says of an operation, and the stubs and skeletons that follow from it.
+//! The description of an operation in generated code, and the stubs and skeletons that follow from it.
 //!
-//! An operation is a type without values that implements [`RemoteOperation`]. Everything that a call does is a generic
-//! function here: so the compiler checks it once, and not again for each operation of each interface of a program.
+//! An operation is a type without values that implements [`RemoteOperation`]. Everything that a call does is
+//! a generic function here. So the compiler checks it once, and not again for each operation of each
+//! interface of a program.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -19,44 +20,45 @@ use crate::pending::Pending;
 pub trait RemoteOperation: 'static {
     /// The interface, `dyn Account`.
     type Interface: ?Sized + 'static;
-    /// The interface of servants that answer later, `dyn DeferredAccount`.
+    /// The interface of servants that reply later, `dyn DeferredAccount`.
     type Deferred: ?Sized;
-    /// How each argument travels.
+    /// The form in which each argument is passed.
     type Arguments: ArgumentList;
-    /// The codec of what the operation gives.
+    /// The codec of the results.
     type Results: Codec;
-    /// What it raises.
+    /// The operation's error type.
     type Error: OperationError;
-    /// What a servant that answers later gets: a [`Reply`], or `()` for a oneway operation.
+    /// The reply handle of a servant that replies later: a [`Reply`], or `()` for a oneway operation.
     type Reply;
-    /// Its name, and whether it answers.
+    /// The operation's name, and whether it has a reply.
     const OPERATION: &'static Operation<'static>;
-    /// The patterns of its `context` clause.
+    /// The patterns of the `context` clause.
     const CONTEXT: Option<&'static [&'static str]> = None;
-    /// Whether a type in its signature has a bound, which calls within the process keep to as well.
+    /// Whether a type in the signature has a bound. Calls within the process check it as well.
     const IS_BOUNDED: bool = false;
 
     /// Calls a servant.
     fn call(servant: &Self::Interface, arguments: Lent<'_, Self>) -> Answer<Self>;
 
-    /// Hands a request to a servant that answers later.
+    /// Gives a request to a servant that replies later.
     fn defer(servant: &Self::Deferred, arguments: Lent<'_, Self>, reply: Self::Reply);
 }
 
-/// The arguments of an operation as it takes them.
+/// The arguments of an operation in their borrowed form.
 pub type Lent<'a, O> = <<O as RemoteOperation>::Arguments as ArgumentList>::Lent<'a>;
 
-/// What an operation gives.
+/// The results of an operation.
 pub(super) type Results<O> = <<O as RemoteOperation>::Results as Codec>::Value;
 
-/// What an operation gives or raises.
+/// The results of an operation, or its error.
 pub type Answer<O> = Result<Results<O>, <O as RemoteOperation>::Error>;
 
-/// How an argument travels: how it is written, what holds it during an upcall, and how the servant sees it.
+/// The form in which an argument is passed: how it is written, what holds it during an upcall, and the
+/// borrowed form for the servant.
 pub trait Argument: 'static {
-    /// What the operation takes.
+    /// The borrowed form that the operation takes.
     type Lent<'a>: Copy;
-    /// What holds the argument during an upcall: borrowed from the message where that can be.
+    /// The type that holds the argument during an upcall. It borrows from the message where possible.
     type Held<'m>;
 
     /// Writes the argument.
@@ -65,11 +67,11 @@ pub trait Argument: 'static {
     /// Reads the argument.
     fn hold<'m>(r: &mut Reader<'m>) -> Result<Self::Held<'m>, Malformed>;
 
-    /// Lends the argument to the servant.
+    /// Borrows the argument for the servant.
     fn lend<'h>(held: &'h Self::Held<'_>) -> Self::Lent<'h>;
 }
 
-/// Declares ways for arguments to travel.
+/// Declares forms in which arguments are passed.
 macro_rules! arguments {
     ($(
         $(#[$meta:meta])*
@@ -140,13 +142,13 @@ where
 }
 
 arguments! {
-    /// A number, an enum: by value.
+    /// A number or an enum, by value.
     Copied<T: PlainCopy>: T, T;
     put(x, w) w.put(&x);
     hold(r) r.get();
     lend(held) *held;
 
-    /// A struct, a union: by reference.
+    /// A struct or a union, by reference.
     Borrowed<T: Plain>: &'a T, T;
     put(x, w) w.put(x);
     hold(r) r.get();
@@ -188,7 +190,7 @@ arguments! {
     hold(r) T::get_nillable(r);
     lend(held) held.as_ref();
 
-    /// What has a bound that is to be checked.
+    /// A type with a bound that must be checked.
     Checked<C: Lend>: &'a C::Lent, C::Value;
     put(x, w) C::put_lent(x, w);
     hold(r) C::get(r);
@@ -200,11 +202,11 @@ pub trait PlainNumber: Plain + Number {}
 
 impl<T: Plain + Number> PlainNumber for T {}
 
-/// The arguments of an operation, in their order.
+/// The arguments of an operation, in order.
 pub trait ArgumentList: 'static {
-    /// What the operation takes.
+    /// The borrowed forms that the operation takes.
     type Lent<'a>: Copy;
-    /// What holds the arguments during an upcall.
+    /// The types that hold the arguments during an upcall.
     type Held<'m>;
 
     /// Writes the arguments.
@@ -213,7 +215,7 @@ pub trait ArgumentList: 'static {
     /// Reads the arguments.
     fn hold<'m>(r: &mut Reader<'m>) -> Result<Self::Held<'m>, Malformed>;
 
-    /// Lends the arguments to the servant.
+    /// Borrows the arguments for the servant.
     fn lend<'h>(held: &'h Self::Held<'_>) -> Self::Lent<'h>;
 }
 
@@ -243,7 +245,7 @@ macro_rules! argument_lists {
     )*};
 }
 
-/// A list and all that are shorter.
+/// Implements a list and all shorter lists.
 macro_rules! argument_lists_up_to {
     ($($argument:ident $at:tt)*) => {
         argument_lists_up_to! { @shorter [] $($argument $at)* }
@@ -262,7 +264,7 @@ argument_lists_up_to! {
     Y 24 Z 25 Aa 26 Ab 27 Ac 28 Ad 29 Ae 30 Af 31
 }
 
-/// Calls on references.
+/// The client side: calls on references.
 pub mod stub {
     use super::*;
 
@@ -297,7 +299,7 @@ pub mod stub {
         )
     }
 
-    /// Begins a twoway operation.
+    /// Begins a twoway operation. The reply is taken from the [`Pending`].
     pub fn begin<O, R>(target: &R, arguments: Lent<'_, O>) -> Pending<Results<O>, O::Error>
     where
         O: RemoteOperation,
@@ -312,7 +314,7 @@ pub mod stub {
         )
     }
 
-    /// Calls a servant in this process. Where there are bounds, what is passed is checked as if it were sent.
+    /// Calls a servant in this process. If there are bounds, the arguments are checked as if they were sent.
     #[inline(always)]
     fn call_here<O: RemoteOperation>(servant: &O::Interface, arguments: Lent<'_, O>) -> Answer<O> {
         if O::CONTEXT.is_none() && !O::IS_BOUNDED {
@@ -338,7 +340,7 @@ pub mod stub {
     }
 }
 
-/// Requests to servants. `view` shows a servant as the operation's interface.
+/// The server side: requests to servants. `view` converts a servant to the operation's interface.
 pub mod skeleton {
     use super::*;
 
@@ -381,11 +383,11 @@ pub mod skeleton {
     }
 }
 
-/// Requests to servants that answer later.
+/// Requests to servants that reply later.
 pub mod deferred {
     use super::*;
 
-    /// Hands over a request for a twoway operation.
+    /// Gives the servant a request for a twoway operation.
     pub fn twoway<O>(servant: &O::Deferred, call: Call<'_>) -> Replied
     where
         O: RemoteOperation,
@@ -401,7 +403,7 @@ pub mod deferred {
         )
     }
 
-    /// Hands over a request for a oneway operation.
+    /// Gives the servant a request for a oneway operation.
     pub fn oneway<O: RemoteOperation<Reply = ()>>(servant: &O::Deferred, call: Call<'_>) -> Replied {
         call.oneway(|r| {
             let held = O::Arguments::hold(r)?;
@@ -413,7 +415,8 @@ pub mod deferred {
     }
 }
 
-/// The numbers of operations in their interface, as types; above 63 a pair of them, to the base of 64.
+/// The numbers of operations in their interface, as types. A number above 63 is a pair of them, to the base
+/// of 64.
 pub(super) mod numbers {
     macro_rules! numbers {
         ($($number:ident)*) => {$(

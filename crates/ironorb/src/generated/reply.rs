@@ -1,5 +1,5 @@
-//! Answers that come after the upcall: the servant takes the arguments and a [`Reply`], returns, and answers when it
-//! likes, from any thread.
+//! Replies after the upcall: the servant takes the arguments and a [`Reply`], returns, and replies later from
+//! any thread.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,17 +14,17 @@ use crate::invoke::servant_panicked;
 
 /// The obligation to answer one request, once: [`send`](Reply::send) takes it.
 ///
-/// Until then the request is in progress: its object is not etherealised, and a manager, an adapter or an ORB that is
-/// told to wait for completion waits for it. No thread is held. If it is dropped without an answer, the caller gets
-/// UNKNOWN, COMPLETED_MAYBE. If the caller has gone meanwhile, the answer is dropped.
+/// Until then the request is in progress. Its object is not etherealised, and a manager, an adapter or an ORB
+/// that is to wait for completion waits for it. No thread is occupied. Dropping the obligation without an
+/// answer gives the caller UNKNOWN, COMPLETED_MAYBE. If the caller has gone meanwhile, the answer is dropped.
 pub struct Reply<T, E> {
     later: Option<Later>,
     results: fn(&mut Writer<'_>, &T) -> Result<(), Misuse>,
     error: PhantomData<fn(E)>,
 }
 
-/// A servant that answers later: `poa.activate::<AccountRef, _>(Deferred(vault))`, where `vault` implements the
-/// interface's second trait, `DeferredAccount`, whose operations take a [`Reply`].
+/// A servant that replies later: `poa.activate::<AccountRef, _>(Deferred(vault))`, where `vault` implements
+/// the interface's second trait, `DeferredAccount`, whose operations take a [`Reply`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Deferred<S>(pub S);
 
@@ -33,7 +33,8 @@ impl<T, E: OperationError> Reply<T, E> {
         Reply { later: Some(later), results, error: PhantomData }
     }
 
-    /// Answers. Blocks only while the caller's connection takes no bytes, and takes the memory of the answer.
+    /// Answers the request. Blocks only while the caller's connection takes no bytes. Allocates memory for
+    /// the answer.
     pub fn send(mut self, answer: Result<T, E>) {
         let Some(later) = self.later.take() else { return };
         let results = self.results;
@@ -45,30 +46,33 @@ impl<T, E: OperationError> Reply<T, E> {
         });
     }
 
-    /// Answers by `answer`, which is given the place to write to.
+    /// Answers by `answer`, which receives the responder.
     pub(crate) fn answer_with(mut self, answer: impl FnOnce(&Responder<'_>)) {
         if let Some(later) = self.later.take() {
             later.answer(answer);
         }
     }
 
-    /// False when the caller does not wait for the answer, so that it need not be worked out.
+    /// False when the caller does not wait for the answer, so that the servant need not work it out.
     pub fn is_wanted(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_wanted)
     }
 
-    /// True once the caller has said that it no longer waits (CORBA 3.3 part 2, 9.4.6), or its connection has ended: then
-    /// the answer need not be worked out, and is dropped. Learnt when the connection is next read. Always false for a
-    /// oneway, which nobody waits for from the start, and for callers in this process.
+    /// True once the caller has cancelled the request (CORBA 3.3 part 2, 9.4.6), or its connection has ended.
+    /// Then the servant need not work the answer out, and it is dropped. The ORB learns of it when it next
+    /// reads from the connection. Always false for a oneway, for which no caller waits from the start, and
+    /// for callers in this process.
     ///
+    /// The first call allocates a little memory, which is held until the answer.
     /// Takes a little memory until the answer, the first time that it is asked.
     pub fn is_cancelled(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_cancelled)
     }
 
-    /// Has `then` called once, when [`is_cancelled`](Self::is_cancelled) becomes true, unless the answer has been given by
-    /// then: at once and by this thread if it is true already, else by the ORB's thread for callbacks, which it must not
-    /// keep. An earlier one is forgotten. The request still wants its answer, which lets its connection and adapter go.
+    /// Calls `then` once, when [`is_cancelled`](Self::is_cancelled) becomes true, unless the answer has been
+    /// given by then. If it is true already, this thread calls `then` at once. Otherwise the ORB's callback
+    /// thread does, which `then` must not block. It replaces an earlier callback. The request must still be
+    /// answered, which releases its connection and adapter.
     pub fn on_cancel(&self, then: impl FnOnce() + Send + 'static) {
         if let Some(later) = &self.later {
             later.on_cancel(Box::new(then));

@@ -1,17 +1,17 @@
-//! The macros that generated valuetypes are made of: what is known of a type besides its members, how its state
-//! travels, and how its operations are called by a handle.
+//! The macros that implement generated valuetypes: the description of a type beside its members, the
+//! marshalling of its state, and the calls of its operations through a handle.
 //!
-//! Not for use by hand, as the macros beside them.
+//! Not for use by hand, like all macros of this module.
 
 pub use crate::{
     __ironorb_abstract_value as abstract_value, __ironorb_value_box as value_box,
     __ironorb_value_operations as value_operations, __ironorb_valuetype as valuetype,
 };
 
-/// A valuetype with state: its struct is plain Rust. `base` is the field with the inherited state, `bases` the concrete
-/// bases, nearest first, and to how many of them a value may be cut down.
-/// `abstract` are the traits of abstract bases (`mark` those that ask for nothing), `views` other traits by which a
-/// value may be seen if its struct, or that of a base, implements them.
+/// A valuetype with state. Its struct is plain Rust. `base` is the field with the inherited state; `bases`
+/// are the concrete bases, nearest first, with the number of them to which a value may be truncated.
+/// `abstract` are the traits of abstract bases, where `mark` stands for those without operations. `views` are
+/// further traits as which a value may be seen if its struct, or that of a base, implements them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_valuetype {
@@ -77,7 +77,7 @@ macro_rules! __ironorb_valuetype {
     };
 }
 
-/// How the state of a value is written: that of its base and then its members, or as its program says.
+/// Writes the state of a value: that of its base and then its members, or as the program's own code does.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_marshal_state {
@@ -105,7 +105,7 @@ macro_rules! __ironorb_marshal_state {
     };
 }
 
-/// How the state of a value is read.
+/// Reads the state of a value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_unmarshal_state {
@@ -191,7 +191,7 @@ macro_rules! __ironorb_value_box {
     };
 }
 
-/// An abstract valuetype: its trait is plain Rust.
+/// An abstract valuetype. Its trait is plain Rust.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_abstract_value {
@@ -221,7 +221,7 @@ macro_rules! __ironorb_abstract_value {
     };
 }
 
-/// The operations of a valuetype, called by a handle: carried out by the value's own type.
+/// The operations of a valuetype, called through a handle. The value's own type carries them out.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_value_operations {
@@ -249,7 +249,7 @@ macro_rules! __ironorb_value_operations {
     };
 }
 
-/// What a valuetype says of how it was declared.
+/// The modifier with which a valuetype was declared.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_modifier {
@@ -286,7 +286,8 @@ macro_rules! __ironorb_optional {
     };
 }
 
-/// Where the state of each base is inside of a value: the nearest in a field, the others inside of that.
+/// Access to the state of each base inside a value: the nearest base is a field, and the others are inside
+/// that.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_state_of {
@@ -315,7 +316,7 @@ macro_rules! __ironorb_state_of {
     };
 }
 
-/// A trait that asks for nothing is implemented by every valuetype that derives from it.
+/// Implements a trait without operations for every valuetype that derives from it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_mark {
@@ -325,7 +326,7 @@ macro_rules! __ironorb_mark {
     };
 }
 
-/// Each Rust type as which a value may be seen.
+/// All Rust types as which a value may be seen.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_views {
@@ -357,8 +358,8 @@ macro_rules! __ironorb_seen {
     };
 }
 
-/// How a value is seen by a trait: by its struct if that implements the trait, else as its base is, else not at all.
-/// Inherent constants go before those of traits wherever their bounds hold.
+/// How a value is seen as a trait: by its struct if that implements the trait, otherwise as its base is,
+/// otherwise not at all. Inherent constants take precedence over those of traits wherever their bounds hold.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ironorb_seen_as {

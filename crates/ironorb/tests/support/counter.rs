@@ -1,4 +1,4 @@
-//! The object that the tests call: it counts how often each call reaches it.
+//! The object that the tests call. It counts how often each call reaches it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,11 @@ use ironorb::generated::{
     Writer,
 };
 
-/// Answers a number made of its arguments.
+/// Returns a number made of its arguments.
 pub static ADD: Operation<'static> = Operation::twoway("add");
 /// Raises a user exception.
 pub static REFUSE: Operation<'static> = Operation::twoway("refuse");
-/// Answers nothing.
+/// Returns nothing.
 pub static TELL: Operation<'static> = Operation::oneway("tell");
 
 pub const COUNTER_ID: &str = "IDL:ironorb.test/Counter:1.0";
@@ -33,7 +33,7 @@ impl Executions {
     }
 }
 
-/// What [`ADD`] answers and [`REFUSE`] raises.
+/// The number that [`ADD`] returns and [`REFUSE`] raises.
 pub fn expected(call: u64, payload: &[u8]) -> u64 {
     payload.iter().fold(call ^ 0x5EED, |sum, &byte| sum.rotate_left(7) ^ u64::from(byte))
 }
@@ -50,7 +50,7 @@ fn read_arguments(r: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
     Ok((call, expected(call, payload)))
 }
 
-/// The servant, written by hand as a skeleton would be.
+/// The servant, written by hand in the form of a skeleton.
 #[derive(Debug)]
 pub struct Counter(pub Executions);
 
@@ -100,7 +100,7 @@ impl Marshal for Refused {
     }
 }
 
-/// What [`REFUSE`] raises.
+/// The error of [`REFUSE`].
 #[derive(Debug)]
 pub enum CounterError {
     Refused(Refused),

@@ -1,7 +1,7 @@
-//! Engines joined by links that lose, delay and cut, in virtual time. Nothing here opens a socket, reads a
-//! clock or starts a thread; chance comes from a seed.
+//! Engines connected by links that lose, delay and cut, in virtual time. Nothing here opens a socket, reads a
+//! clock or starts a thread. Random numbers come from a seed.
 
-#![allow(unreachable_pub)] // what a test shares has no outside
+#![allow(unreachable_pub)] // shared test code has no public users
 
 pub mod counter;
 mod network;
@@ -29,14 +29,14 @@ use counter::{ADD, COUNTER_ID, Counter, Executions, REFUSE, TELL, expected};
 use network::{Happening, Wire};
 use random::Random;
 
-/// Clients, servers and what is between them.
+/// Clients, servers and the network between them.
 pub struct Pair {
     seed: u64,
     /// What else is needed to repeat a failure.
     pub label: String,
     pub random: Random,
     now: Time,
-    /// What will happen, in order; the second number keeps the order of what happens at one time.
+    /// Future events by time. The second number keeps the order of events at one time.
     agenda: BTreeMap<(Time, u64), Happening>,
     next_order: u64,
     steps: usize,
@@ -45,13 +45,13 @@ pub struct Pair {
     wires: Vec<Wire>,
     calls: BTreeMap<u64, CallRecord>,
     pub executions: Executions,
-    /// How long a segment is under way, in microseconds.
+    /// How long a segment takes to arrive, in microseconds.
     pub latency_us: Range<usize>,
     /// How long a servant takes, in microseconds.
     pub service_us: Range<usize>,
     /// How many bytes a segment has.
     pub segment_bytes: Range<usize>,
-    /// How much too late timers fire.
+    /// How late timers fire.
     pub timer_lag: Duration,
     pub cut: Option<Cut>,
     /// The server retires the first connection when this many bytes have come over it.
@@ -71,7 +71,7 @@ pub enum Side {
     Server,
 }
 
-/// What a call does.
+/// The operation of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Add,
@@ -80,7 +80,7 @@ pub enum Kind {
     Locate,
 }
 
-/// How a call ended, as its caller sees it.
+/// The outcome of a call for its caller.
 #[derive(Debug, PartialEq)]
 pub enum Seen {
     Value(u64),
@@ -107,18 +107,18 @@ struct Client {
 
 struct Server {
     host: String,
-    /// Absent while the process is dead.
+    /// `None` while the process is dead.
     running: Option<Running>,
     incarnation: u64,
     builder: OrbBuilder,
-    /// Where the objects of its `moved` adapter are said to be.
+    /// The forward target of the objects of its `moved` adapter.
     forward_to: ForwardTo,
-    /// Never answers an attempt to connect.
+    /// The server never answers an attempt to connect.
     pub is_black_hole: bool,
-    /// Servants do not get their turn.
+    /// Servants do not run while this is set.
     holds: bool,
     held: Vec<UpcallNumber>,
-    /// Requests that have reached it, forwards included.
+    /// Requests that have reached the server, including those that it forwards.
     upcalls: usize,
 }
 
@@ -135,7 +135,7 @@ const STEPS_MAX: usize = 200_000;
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Pair {
-    /// One client and one server.
+    /// Makes a pair of one client and one server.
     pub fn seeded(seed: u64) -> Pair {
         let mut pair = Pair {
             seed,
@@ -186,7 +186,7 @@ impl Pair {
         index
     }
 
-    /// Starts a server that is not running; its persistent references count again.
+    /// Starts a server that is not running. Its persistent references are valid again.
     pub fn start(&mut self, server: usize) {
         let executions = self.executions.clone();
         let server = &mut self.servers[server];
@@ -212,7 +212,7 @@ impl Pair {
         server.running = Some(Running { orb, engine, counters });
     }
 
-    /// The process dies: its connections close, what it had not sent is lost.
+    /// Kills the process: its connections close, and bytes that it had not sent are lost.
     pub fn kill(&mut self, server: usize) {
         self.servers[server].running = None;
         self.servers[server].held.clear();
@@ -228,7 +228,7 @@ impl Pair {
         self.servers[server].is_black_hole = yes;
     }
 
-    /// Lets requests arrive but no servant run, or lets those that wait run now.
+    /// Lets requests arrive without running servants, or lets the waiting servants run now.
     pub fn hold(&mut self, server: usize, yes: bool) {
         self.servers[server].holds = yes;
         if !yes {
@@ -238,7 +238,7 @@ impl Pair {
         }
     }
 
-    /// Lets the manager of a server's counters hold requests, or serve them.
+    /// Makes the manager of a server's counters hold requests, or serve them.
     pub fn hold_manager(&self, server: usize, yes: bool) {
         if let Some(running) = &self.servers[server].running {
             let manager = running.counters.manager();
@@ -269,30 +269,30 @@ impl Pair {
         }
     }
 
-    /// The object goes away, the server stays.
+    /// Deactivates the object. The server goes on.
     pub fn deactivate_counter(&mut self, server: usize) {
         let running = self.servers[server].running.as_ref().unwrap();
         running.counters.deactivate(&ObjectId::from(COUNTER)).unwrap();
     }
 
-    /// From now on the server says that its `moved` objects are at `target`.
+    /// Makes the server forward calls of its `moved` objects to `target` from now on.
     pub fn forward(&mut self, server: usize, target: Ior) {
         let Some(running) = &self.servers[server].running else { return };
         let target = running.orb.string_to_object(&target.to_string()).unwrap();
         *self.servers[server].forward_to.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(target);
     }
 
-    /// The counter of a server, at one address or at several.
+    /// The reference of a server's counter, with one address or with several.
     pub fn counter_ior(&self, servers: &[usize]) -> Ior {
         self.ior(servers, "counters", COUNTER)
     }
 
-    /// An object that is said to be elsewhere.
+    /// The reference of an object that the server forwards.
     pub fn moved_ior(&self, server: usize) -> Ior {
         self.ior(&[server], "moved", COUNTER)
     }
 
-    /// A counter in the client's own process.
+    /// The reference of a counter in the client's own process.
     pub fn own_counter_ior(&self, client: usize) -> Ior {
         let poa = self.clients[client].orb.root_poa();
         let id = poa.activate_object(Arc::new(Counter(self.executions.clone()))).unwrap();
@@ -308,12 +308,12 @@ impl Pair {
         Ior { type_id: COUNTER_ID.to_owned(), profiles: profiles.collect() }
     }
 
-    /// A reference as a client holds it.
+    /// Makes a client's reference from an IOR.
     pub fn reference(&self, client: usize, ior: &Ior) -> ObjectRef {
         self.clients[client].orb.string_to_object(&ior.to_string()).unwrap()
     }
 
-    /// Begins a call now; its number.
+    /// Begins a call now, and returns its number.
     pub fn begin(&mut self, client: usize, object: &ObjectRef, kind: Kind, payload_bytes: usize) -> u64 {
         self.begin_with_timeout(client, object, kind, payload_bytes, Some(CALL_TIMEOUT))
     }
@@ -353,7 +353,7 @@ impl Pair {
         number
     }
 
-    /// Begins a call, runs until nothing happens any more, and gives its outcome.
+    /// Begins a call, runs until no event is left, and returns the outcome.
     pub fn call(&mut self, client: usize, object: &ObjectRef, kind: Kind) -> &Seen {
         let call = self.begin(client, object, kind, 10);
         self.run_until_idle();
@@ -399,7 +399,7 @@ impl Pair {
         }
     }
 
-    /// Bytes that have been sent over the first connection.
+    /// The bytes that have been sent over the first connection.
     pub fn sent_toward(&self, side: Side) -> usize {
         self.wires.first().map_or(0, |wire| wire.direction(side).sent)
     }
@@ -421,7 +421,7 @@ impl Pair {
         self.wires.len()
     }
 
-    /// Sends bytes that no engine would, between its messages.
+    /// Sends bytes that no engine would send, between the engine's messages.
     pub fn inject(&mut self, wire: usize, toward: Side, bytes: &[u8]) {
         self.send(wire, toward, bytes);
     }
@@ -431,12 +431,12 @@ impl Pair {
         self.schedule(at, Happening::Script(Box::new(script)));
     }
 
-    /// Lets time pass until nothing is left to happen.
+    /// Runs until no event is left.
     pub fn run_until_idle(&mut self) {
         self.run_until(Time(Duration::MAX));
     }
 
-    /// Lets time pass until `end`.
+    /// Runs until the time `end`.
     pub fn run_until(&mut self, end: Time) {
         loop {
             self.carry_out_actions();
@@ -456,7 +456,7 @@ impl Pair {
         }
     }
 
-    /// What holds whatever goes wrong, once nothing happens any more.
+    /// Checks what must hold after any failure, once no event is left.
     pub fn check_promises(&self) {
         for (number, call) in &self.calls {
             let executions = self.executions.of(*number);
@@ -481,14 +481,14 @@ impl Pair {
     }
 }
 
-/// In every assertion: how to repeat it.
+/// Shows how to repeat a failure, in every assertion.
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IRONORB_TEST_SEED={} {} at {}", self.seed, self.label, self.now)
     }
 }
 
-/// Says that every object is elsewhere.
+/// Forwards every object.
 #[derive(Clone, Default)]
 struct ForwardTo(Arc<Mutex<Option<ObjectRef>>>);
 
@@ -506,7 +506,8 @@ impl ServantActivator for ForwardTo {
     }
 }
 
-/// What the calls of a test were like, for tests that want to see that chance has not left anything out.
+/// The kinds of outcomes of a test's calls, for tests that check that the random choices have left nothing
+/// out.
 pub fn kinds_seen(pair: &Pair) -> BTreeSet<String> {
     pair.calls
         .values()

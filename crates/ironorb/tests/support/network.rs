@@ -1,4 +1,4 @@
-//! What is between the engines, and how what happens there is carried out.
+//! The network between the engines, and how its events are carried out.
 
 use ironorb::engine::{
     Answer, ClientAction, ClientEvent, ConnectionId, Outcome, ServerAction, ServerEvent, Time, UpcallNumber,
@@ -7,7 +7,7 @@ use ironorb::engine::{
 use super::counter::{CounterError, Refused};
 use super::{PORT, Pair, Seen, Side};
 
-/// One connection; its number names it to the server.
+/// One connection. Its number names it to the server.
 pub(super) struct Wire {
     client: usize,
     connection: ConnectionId,
@@ -18,13 +18,13 @@ pub(super) struct Wire {
 }
 
 pub(super) struct Direction {
-    /// The receiving end takes no more.
+    /// The receiving end takes no more bytes.
     is_closed: bool,
-    /// The sending end gives no more.
+    /// The sending end sends no more bytes.
     is_cut: bool,
     pub(super) sent: usize,
     received: usize,
-    /// When what was sent last arrives: the order within a connection stays.
+    /// When the bytes that were sent last arrive: bytes keep their order within a connection.
     last_arrival: Time,
 }
 
@@ -70,9 +70,9 @@ impl Pair {
     fn client_action(&mut self, client: usize, action: ClientAction) {
         match action {
             ClientAction::Connect { connection, host, port } => {
-                assert_eq!(port, PORT, "{self}: nobody has published this port");
+                assert_eq!(port, PORT, "{self}: no server has published this port");
                 let server = self.servers.iter().position(|server| server.host == host);
-                let server = server.unwrap_or_else(|| panic!("{self}: nobody has published {host}"));
+                let server = server.unwrap_or_else(|| panic!("{self}: no server has published {host}"));
                 let wire = self.wires.len();
                 self.wires.push(Wire::new(client, connection, server));
                 self.clients[client].wires.insert(connection, wire);
@@ -164,7 +164,7 @@ impl Pair {
                     self.wires[wire].to_client.is_closed = true;
                     self.client_event(client, ClientEvent::ConnectFailed { connection, timed_out: false });
                 } else if self.wires[wire].to_client.is_closed {
-                    // The client no longer wants it.
+                    // The client no longer wants the connection.
                     self.close_end(wire, Side::Client);
                 } else {
                     self.client_event(client, ClientEvent::Connected { connection });
@@ -229,7 +229,7 @@ impl Pair {
         }
     }
 
-    /// When what is sent now arrives.
+    /// When bytes that are sent now arrive.
     fn arrival(&mut self, wire: usize, toward: Side) -> Time {
         let at = self.now + self.random.micros(self.latency_us.clone());
         let direction = self.wires[wire].direction_mut(toward);
@@ -264,7 +264,7 @@ impl Pair {
         }
     }
 
-    /// Both ends see the connection end, after what is under way.
+    /// Breaks a connection. Both ends see the end after the bytes that are under way.
     pub(super) fn break_wire(&mut self, wire: usize) {
         for side in [Side::Client, Side::Server] {
             self.wires[wire].direction_mut(side).is_cut = true;
@@ -273,7 +273,7 @@ impl Pair {
         }
     }
 
-    /// One end closes; the other sees it after what is under way.
+    /// Closes one end. The opposite end sees it after the bytes that are under way.
     pub(super) fn close_end(&mut self, wire: usize, end: Side) {
         let other = end.other();
         self.wires[wire].direction_mut(end).is_closed = true;

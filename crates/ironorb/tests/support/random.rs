@@ -1,9 +1,9 @@
-//! Chance that can be repeated.
+//! Random numbers that can be repeated.
 
 use std::ops::Range;
 use std::time::Duration;
 
-/// A sequence of numbers that its seed decides (splitmix64).
+/// A sequence of numbers that its seed determines (splitmix64).
 #[derive(Debug)]
 pub struct Random(u64);
 
@@ -20,12 +20,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number of a range that is not empty.
+    /// A number of a non-empty range.
     pub fn within(&mut self, range: Range<usize>) -> usize {
         range.start + (self.next() % (range.end - range.start) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// True for one in `n` calls on average.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.within(0..n) == 0
     }
