@@ -22,7 +22,7 @@ pub struct Codec {
     encoding: Encoding,
 }
 
-/// `CodecFactory`: any ORB makes codecs.
+/// Implements the standard's `CodecFactory`: any ORB makes codecs.
 impl Orb {
     /// Makes a codec that writes in this GIOP version (`create_codec`).
     pub fn create_codec(&self, version: Version) -> Codec {

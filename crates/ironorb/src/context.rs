@@ -27,7 +27,7 @@ pub struct Context {
 }
 
 thread_local! {
-    /// What calls of this thread may send.
+    /// The context that calls of this thread may send.
     static CURRENT: RefCell<Context> = const { RefCell::new(Context { properties: BTreeMap::new() }) };
     /// The context that came with the request that this thread serves.
     static RECEIVED: RefCell<Context> = const { RefCell::new(Context { properties: BTreeMap::new() }) };

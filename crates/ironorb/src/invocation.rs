@@ -25,7 +25,7 @@ pub struct RemoteCallState {
     fell_back: bool,
 }
 
-/// What to do next.
+/// The decision about a call.
 #[derive(Debug, PartialEq)]
 pub enum Next {
     /// Send the request again to the current target.
@@ -48,12 +48,12 @@ pub enum Next {
     Fail(SystemException),
 }
 
-/// What a Reply says.
+/// The content of a Reply.
 #[derive(Debug, PartialEq)]
 pub enum Answered {
     /// The caller reads the rest: the results, or the repository id and the members of a user exception.
     Body {
-        /// Where the rest begins in the message.
+        /// The position in the message at which the rest begins.
         at: usize,
         /// True for a user exception.
         user_exception: bool,
@@ -62,7 +62,7 @@ pub enum Answered {
     Next(Next),
 }
 
-/// What a LocateReply says.
+/// The content of a LocateReply.
 #[derive(Debug, PartialEq)]
 pub enum Located {
     /// The server has answered: whether the object is there.

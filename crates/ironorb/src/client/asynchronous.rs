@@ -324,7 +324,7 @@ impl AsyncCall {
         outcome
     }
 
-    /// Calls the waker when the outcome is there, at once if it is.
+    /// Wakes the waker when the outcome is there, at once if it is there already.
     pub(crate) fn tell_when_ready(&self, waker: &Waker) {
         let mut progress = self.lock();
         if matches!(progress.end, End::NotYet) {

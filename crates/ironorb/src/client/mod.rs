@@ -133,9 +133,9 @@ impl Connector {
 
     /// Returns the connections to an endpoint that all callers with the same partition number share. The
     /// default partition is 0.
-    pub(crate) fn endpoint_in_partition(&self, address: Address, apart: u8) -> Arc<EndpointLinks> {
+    pub(crate) fn endpoint_in_partition(&self, address: Address, partition: u8) -> Arc<EndpointLinks> {
         let mut endpoints = lock(&self.endpoints);
-        let key = (address.clone(), apart);
+        let key = (address.clone(), partition);
         if let Some(links) = endpoints.links.get(&key) {
             return links.clone();
         }
@@ -210,7 +210,7 @@ impl Connector {
         lock(&self.endpoints).links.values().cloned().collect()
     }
 
-    /// Sends all requests that wait for others, as [`EndpointLinks::flush`] does.
+    /// Sends all batched requests, as [`EndpointLinks::flush`] does.
     pub(crate) fn flush(&self, deadline: Deadline) -> Result<(), FlushFailure> {
         // Flushes each endpoint, whether or not a flush before it has failed.
         let flushed: Vec<_> = self.all_endpoints().iter().map(|endpoint| endpoint.flush(deadline)).collect();

@@ -60,7 +60,7 @@ pub enum RequestError {
         /// The reason.
         misuse: Misuse,
     },
-    /// A oneway was described with a result, with parameters that come back, or with exceptions.
+    /// A oneway was described with a result, with returned parameters, or with exceptions.
     OnewayReturns(String),
     /// A response was asked for, but the operation is oneway.
     NoResponse(String),

@@ -34,7 +34,7 @@ pub(crate) fn in_upcall() -> probe::Guard {
     probe::enter(Stage::Upcall)
 }
 
-/// Proof that a request has been answered.
+/// Proves that a request has been answered.
 #[derive(Debug)]
 pub struct Replied(());
 
@@ -119,7 +119,6 @@ impl<'c> Call<'c> {
     /// later results.
     ///
     /// Allocates memory for the obligation, unlike [`twoway`](Self::twoway).
-    /// Takes memory for the obligation, unlike [`twoway`](Self::twoway).
     pub fn deferred<A, T, E>(
         mut self,
         read: impl FnOnce(&mut Reader<'c>) -> Result<A, Malformed>,

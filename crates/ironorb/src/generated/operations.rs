@@ -29,7 +29,7 @@ impl<const SLOTS: usize> OperationTable<SLOTS> {
     ///
     /// # Panics
     ///
-    /// When two names share a slot, at compile time: generated code holds its tables in statics.
+    /// At compile time when two names share a slot: generated code holds its tables in statics.
     pub const fn new(seed: u64, moves: &'static [u16], names: &'static [&'static str]) -> Self {
         assert!(SLOTS.is_power_of_two(), "the number of slots is a power of two");
         assert!(names.len() < NO_OPERATION as usize, "each name has a number");

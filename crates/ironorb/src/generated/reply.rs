@@ -64,7 +64,6 @@ impl<T, E: OperationError> Reply<T, E> {
     /// for callers in this process.
     ///
     /// The first call allocates a little memory, which is held until the answer.
-    /// Takes a little memory until the answer, the first time that it is asked.
     pub fn is_cancelled(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_cancelled)
     }

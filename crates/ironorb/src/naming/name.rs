@@ -95,7 +95,7 @@ impl Name {
     /// The components from `index` on.
     ///
     /// # Panics
-    /// When `index` is not the index of a component.
+    /// Panics when `index` is not the index of a component.
     pub fn rest(&self, index: usize) -> Name {
         assert!(index < self.0.len(), "a rest of a name has at least one component");
         Name(self.0[index..].to_vec())

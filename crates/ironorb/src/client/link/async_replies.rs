@@ -105,9 +105,9 @@ impl Watched {
 }
 
 impl Link {
-    /// Writes the request of an asynchronous call and sends it with what the socket takes at once, or soon if more
-    /// are likely to follow. Waits only while more than `transmit_bytes_max` bytes of earlier requests have not been
-    /// taken, at most until the call's deadline.
+    /// Writes the request of an asynchronous call. Sends as much as the socket takes at once, or waits for
+    /// more requests that are likely to follow. Blocks only while more than `transmit_bytes_max` bytes of
+    /// earlier requests are pending, at most until the call's deadline.
     pub(crate) fn begin(
         &self,
         call: &Arc<AsyncCall>,
@@ -170,7 +170,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends what the socket takes at once; how many bytes. An error shows at the next send.
+    /// Sends what the socket takes at once, and returns how many bytes. An error shows at the next send.
     fn send_pieces(&self, pieces: &[&[u8]; 2]) -> usize {
         // The server sends what goes over an accepted connection.
         if self.is_accepted() {

@@ -51,7 +51,7 @@ pub(super) struct Bidirectional {
     has_announced: AtomicBool,
     /// The peer's first request has come, with what it says about the peer.
     has_heard: AtomicBool,
-    /// Requests of the peer that have come and have not been served.
+    /// Requests of the peer that wait to be served.
     backlog: Mutex<Backlog>,
     /// The requests that the peer has cancelled.
     cancellations: Cancellations,
