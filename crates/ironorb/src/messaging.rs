@@ -64,18 +64,18 @@ pub enum Rebind {
     NoReconnect,
 }
 
-/// What a oneway waits for.
+/// How long a oneway call waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SyncScope {
-    /// Nothing, not even a connection. The call reports only failures that are known at once.
+    /// The call waits for nothing, not even a connection. It reports only failures that are known at once.
     None,
-    /// The system's taking the request.
+    /// The call waits until the system has taken the request.
     WithTransport,
-    /// The server's confirmation that it has the request, before it calls the servant. Servers of GIOP 1.0
-    /// and 1.1 cannot confirm that early, and do so after the servant has been called.
+    /// The call waits until the server confirms that it has the request, before it calls the servant. Servers
+    /// of GIOP 1.0 and 1.1 cannot confirm that early, and do so after the servant has been called.
     WithServer,
-    /// The end of the servant's upcall, as for a twoway without results. Exceptions and forwards reach the
-    /// caller.
+    /// The call waits until the servant has been called, as a twoway without results does. Exceptions and
+    /// forwards reach the caller.
     WithTarget,
 }
 

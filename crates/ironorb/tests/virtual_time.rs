@@ -291,7 +291,7 @@ fn the_addressing_that_a_server_demands_is_sent_and_kept() {
             let call = pair.begin(0, &counter, kind, 5);
             pair.run_until_idle();
             assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
-            assert_eq!(pair.upcalls(server), n + 2, "{pair}: asked twice the first time only");
+            assert_eq!(pair.upcalls(server), n + 2, "{pair}: sent twice the first time only");
         }
         pair.check_promises();
     }
@@ -431,7 +431,7 @@ fn an_object_of_the_client_itself_is_called_without_a_connection() {
         pair.run_until_idle();
         assert!(pair.succeeded(call), "{pair}: {:?}", pair.seen(call));
     }
-    assert_eq!((pair.connections(), pair.upcalls(0)), (1, 1), "{pair}: asked once where it is");
+    assert_eq!((pair.connections(), pair.upcalls(0)), (1, 1), "{pair}: the server is called once");
     pair.check_promises();
 }
 
@@ -499,17 +499,17 @@ fn garbage_from_a_server_ends_its_connection_only() {
         let lost = pair.begin(0, &bad, Kind::Add, 5);
         pair.run_until(pair.now() + SECOND);
         let sent = pair.sent_toward(Side::Server);
-        // The bytes belong to no known protocol. A peer of another protocol is no ORB, and executes no
-        // requests as this one does.
+        // The bytes belong to no known protocol. Bytes of another protocol would show that the peer is no ORB,
+        // and that it has not executed the request.
         pair.inject(0, Side::Client, b"\xff\xfe of no protocol at all\r\n");
-        let kept = pair.begin(0, &good, Kind::Add, 5);
+        let unaffected = pair.begin(0, &good, Kind::Add, 5);
         pair.run_until_idle();
         let e = pair.failure(lost);
         let malformed =
             (SystemExceptionKind::CommFailure, MinorCode::MALFORMED_REPLY, CompletionStatus::Maybe);
         assert_eq!((e.kind, e.minor, e.completed), malformed, "{pair}");
         assert_eq!(pair.sent_toward(Side::Server), sent + 12, "{pair}: a MessageError is 12 bytes");
-        assert!(pair.succeeded(kept), "{pair}");
+        assert!(pair.succeeded(unaffected), "{pair}");
         pair.hold(0, false);
         assert!(matches!(pair.call(0, &bad, Kind::Add), Seen::Value(_)), "{pair}: over a new connection");
         pair.check_promises();
@@ -522,22 +522,22 @@ fn garbage_from_a_client_ends_its_connection_only() {
         let mut pair = Pair::seeded(seed);
         let other = pair.add_client(Orb::builder());
         let ior = pair.counter_ior(&[0]);
-        let (mine, theirs) = (pair.reference(0, &ior), pair.reference(other, &ior));
-        pair.call(0, &mine, Kind::Add);
-        pair.call(other, &theirs, Kind::Add);
-        let before = pair.begin(0, &mine, Kind::Add, 5);
+        let (first, second) = (pair.reference(0, &ior), pair.reference(other, &ior));
+        pair.call(0, &first, Kind::Add);
+        pair.call(other, &second, Kind::Add);
+        let before = pair.begin(0, &first, Kind::Add, 5);
         pair.run_until(pair.now());
         pair.inject(0, Side::Server, b"GIOP\x01\x02\x01\x09\x00\x00\x00\x00");
-        let after = pair.begin(0, &mine, Kind::Add, 5);
-        let kept = pair.begin(other, &theirs, Kind::Add, 5);
+        let after = pair.begin(0, &first, Kind::Add, 5);
+        let unaffected = pair.begin(other, &second, Kind::Add, 5);
         pair.run_until_idle();
         assert!(pair.succeeded(before), "{pair}: what came before the garbage is answered");
         let e = pair.failure(after);
         let peer_error = (SystemExceptionKind::CommFailure, MinorCode::PEER_MESSAGE_ERROR);
         assert_eq!((e.kind, e.minor), peer_error, "{pair}");
         assert_eq!(pair.executions.of(after), 0, "{pair}: nothing after the garbage is carried out");
-        assert!(pair.succeeded(kept), "{pair}");
-        assert!(matches!(pair.call(0, &mine, Kind::Add), Seen::Value(_)), "{pair}: over a new connection");
+        assert!(pair.succeeded(unaffected), "{pair}");
+        assert!(matches!(pair.call(0, &first, Kind::Add), Seen::Value(_)), "{pair}: over a new connection");
         pair.check_promises();
     }
 }

@@ -94,17 +94,17 @@ mod tests {
     use super::*;
 
     fn body_of(
-        kept: &RetryArguments,
+        arguments: &RetryArguments,
         version: Version,
         sets: TransmissionCodeSets,
         at: usize,
     ) -> Option<Vec<u8>> {
         let mut message = vec![0; at];
         let mut w = Writer::continuing(&mut message, 0, Encoding::native(version, sets));
-        kept.write(&mut w).then(|| message.split_off(at))
+        arguments.write(&mut w).then(|| message.split_off(at))
     }
 
-    fn kept(version: Version, sets: TransmissionCodeSets, text: &str) -> RetryArguments {
+    fn arguments_of(version: Version, sets: TransmissionCodeSets, text: &str) -> RetryArguments {
         let write = |w: &mut Writer<'_>| {
             w.put(&7.5f64)?;
             w.write_str(text)
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn old_versions_fit_wherever_a_body_can_begin() {
-        let arguments = kept(Version::V1_1, NONE, "text");
+        let arguments = arguments_of(Version::V1_1, NONE, "text");
         let at_8 = body_of(&arguments, Version::V1_1, NONE, 24).unwrap();
         let at_4 = body_of(&arguments, Version::V1_1, NONE, 28).unwrap();
         assert_eq!(at_8[..8], 7.5f64.to_ne_bytes());
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn a_body_whose_bytes_would_differ_is_not_sent() {
-        let plain = kept(Version::V1_2, NONE, "text");
+        let plain = arguments_of(Version::V1_2, NONE, "text");
         assert!(body_of(&plain, Version::V1_2, NATIVE, 24).is_some(), "the same in every code set");
         assert!(body_of(&plain, Version::V1_2, NATIVE, 28).is_none(), "1.2 bodies begin at multiples of 8");
-        let accented = kept(Version::V1_2, NATIVE, "\u{e9}");
+        let accented = arguments_of(Version::V1_2, NATIVE, "\u{e9}");
         assert!(body_of(&accented, Version::V1_2, NATIVE, 24).is_some());
         assert!(body_of(&accented, Version::V1_2, NONE, 24).is_none(), "other bytes in ISO 8859-1");
         assert!(body_of(&accented, Version::V1_1, NATIVE, 24).is_none(), "there might be wide characters");

@@ -189,12 +189,12 @@ impl Argument<'_> {
 
     /// The argument's bytes, which have been prepared for this encoding and position.
     fn parts(&self, encoding: Encoding, phase: usize) -> [&[u8]; 2] {
-        let kept = &self.piece.bytes[self.piece.phase.min(self.piece.bytes.len())..];
+        let written = &self.piece.bytes[self.piece.phase.min(self.piece.bytes.len())..];
         match &self.source {
             Source::Nothing => [&[], &[]],
-            Source::Copied(any) => [any.encoded_as(encoding, phase).unwrap_or(kept), &[]],
-            Source::Borrowed(_) => [kept, &[]],
-            Source::Elements { bytes, .. } => [kept, bytes],
+            Source::Copied(any) => [any.encoded_as(encoding, phase).unwrap_or(written), &[]],
+            Source::Borrowed(_) => [written, &[]],
+            Source::Elements { bytes, .. } => [written, bytes],
         }
     }
 }

@@ -337,8 +337,8 @@ impl AsyncCall {
     fn keep(&self, arguments: Option<Arguments<'_>>, encoding: Encoding) -> Result<(), Next> {
         let mut progress = self.lock();
         if let (None, Some(arguments)) = (&progress.arguments, arguments) {
-            let kept = RetryArguments::write_down(arguments, encoding);
-            progress.arguments = Some(RetryBody::Written(kept.map_err(|misuse| Next::Fail(misuse.into()))?));
+            let copy = RetryArguments::write_down(arguments, encoding);
+            progress.arguments = Some(RetryBody::Written(copy.map_err(|misuse| Next::Fail(misuse.into()))?));
         }
         Ok(())
     }
