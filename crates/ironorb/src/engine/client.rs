@@ -1,6 +1,7 @@
 //! The client side: calls over connections, from their beginning to their outcome.
 //!
-//! Nothing here decides what follows a reply or a failure; [`RemoteCallState`] does.
+//! Nothing here decides what follows a reply or a failure;
+//! [`RemoteCallState`](crate::invocation::RemoteCallState) does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -155,8 +156,8 @@ impl ClientEngine {
         }
     }
 
-    /// Advances a call until it waits or is done. The loop ends because [`RemoteCallState`] bounds the number
-    /// of decisions.
+    /// Advances a call until it waits or is done. The loop ends because
+    /// [`RemoteCallState`](crate::invocation::RemoteCallState) bounds the number of decisions.
     fn advance(&mut self, call: CallNumber, mut engine_call: EngineCall, now: Time) {
         loop {
             match self.step(call, &mut engine_call, now) {
