@@ -1,4 +1,5 @@
-//! Generates what the tests call, and the generator's own examples once with each way of marshalling.
+//! Generates code for the tests' IDL. The examples of `ironorb-build` are generated once for each way of
+//! marshalling.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("recorded", Marshalling::Record),
     ] {
         for example in EXAMPLES.iter().chain(&["layouts"]) {
-            // Not by `Config::compile`: the warnings about examples are no news.
+            // `Config::compile` would repeat the warnings about the examples.
             let file = match *example {
                 "layouts" => layouts.clone(),
                 _ => examples.join(example).join("in.idl"),
@@ -37,7 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Of an interface with so many operations that their table has groups; `tests/demultiplexing.rs` calls them all.
+/// The number of operations of the large interface. Their table has groups. `tests/demultiplexing.rs` calls
+/// them all.
 const LARGE: usize = 150;
 
 fn large_idl() -> String {
@@ -45,7 +47,7 @@ fn large_idl() -> String {
     format!("module large {{\n  interface Many {{\n{operations}  }};\n}};\n")
 }
 
-/// Each operation gives its number; and a function that calls all of them, by their names.
+/// A servant whose operations each return their number, and a function that calls all of them by name.
 fn large_servant() -> String {
     let mut methods = String::new();
     let mut calls = String::new();
@@ -56,7 +58,7 @@ fn large_servant() -> String {
     format!("impl Many for Numbering {{ {methods} }}\nfn call_all(many: &ManyRef) {{ {calls} }}\n")
 }
 
-/// Those with types; `tests/marshalling.rs` includes them.
+/// The examples that have types. `tests/marshalling.rs` includes them.
 const EXAMPLES: &[&str] = &[
     "abstract_interfaces",
     "any",
@@ -78,8 +80,8 @@ const EXAMPLES: &[&str] = &[
     "values",
 ];
 
-/// Structs whose values are all alike, of members at random: numbers, enumerators, arrays, structs like it. And for each a
-/// struct that has it in all places where one can be.
+/// Structs whose values all have one size, with random members: numbers, enumerators, arrays, such structs.
+/// For each, a struct that uses it wherever a type can be used.
 fn layouts_idl() -> String {
     let mut state = 0x5EED_u64;
     let mut below = |end: usize| {
@@ -92,7 +94,7 @@ fn layouts_idl() -> String {
         for member in 0..=below(6) {
             let ty = match below(5) {
                 0 if at > 0 => format!("F{}", below(at)),
-                1 | 2 => NUMBERS[below(4)].to_owned(), // few alignments in a struct are as likely as many
+                1 | 2 => NUMBERS[below(4)].to_owned(), // a struct with few alignments is as likely as one with many
                 _ => NUMBERS[below(NUMBERS.len())].to_owned(),
             };
             let array = match below(6) {
@@ -115,7 +117,7 @@ fn layouts_idl() -> String {
     idl + "};\n"
 }
 
-/// As many as `tests/marshalling.rs` names.
+/// The number of layouts that `tests/marshalling.rs` names.
 const LAYOUTS: usize = 24;
 
 const NUMBERS: [&str; 12] = [

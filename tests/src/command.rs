@@ -1,4 +1,4 @@
-//! The `ironorb` command as its users run it, and its naming service as a process.
+//! The `ironorb` command, and `ironorb naming serve` as a process.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read as _};
@@ -10,12 +10,14 @@ use ironorb::naming::cos_naming::NamingContextExtRef;
 use ironorb::{Orb, TypedRef as _};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The program, which is built first: Cargo gives tests only the programs of their own package.
+/// Builds the `ironorb` program and returns its path. Cargo gives a test only the programs of its own
+/// package.
 ///
-/// It goes where this test's program went, so that nothing is compiled twice.
+/// It goes to the folder of this test's program, so that Cargo compiles nothing twice.
 ///
 /// # Panics
-/// If it cannot be built.
+///
+/// If the build fails.
 pub fn ironorb() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| programs_of("ironorb-cli").join("ironorb"))
@@ -28,7 +30,8 @@ const BUILT: &str = "IRONORB_TEST_PROGRAMS_BUILT";
 /// The folder with the programs of a package of this workspace, which are built first.
 ///
 /// # Panics
-/// If they cannot be built.
+///
+/// If the build fails.
 pub fn programs_of(package: &str) -> PathBuf {
     let this = std::env::current_exe().expect("a test has a program file");
     // TARGET/PROFILE/deps/test-0123
@@ -51,7 +54,7 @@ pub fn programs_of(package: &str) -> PathBuf {
     profile_dir.to_path_buf()
 }
 
-/// What a command did.
+/// The outcome of a command.
 #[derive(Debug)]
 pub struct Done {
     /// Its exit code.
@@ -62,9 +65,10 @@ pub struct Done {
     pub err: String,
 }
 
-/// Runs `ironorb` with these arguments to its end.
+/// Runs `ironorb` with `args` until it ends.
 ///
 /// # Panics
+///
 /// If it cannot be started.
 pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Done {
     let mut command = Command::new(ironorb());
@@ -72,16 +76,17 @@ pub fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Done {
     done(&command.output().expect("`ironorb` can be started"))
 }
 
-/// What a command that has ended did.
+/// The outcome of a command that has ended.
 pub fn done(output: &Output) -> Done {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
 impl Done {
-    /// Its standard output, if it did what it was told.
+    /// Its standard output, if it succeeded.
     ///
     /// # Panics
+    ///
     /// If it failed.
     #[track_caller]
     pub fn expect(self) -> String {
@@ -89,10 +94,11 @@ impl Done {
         self.out
     }
 
-    /// Its standard error, if it failed with this code.
+    /// Its standard error, if it ended with the exit code `code`.
     ///
     /// # Panics
-    /// If it did not.
+    ///
+    /// If it ended with another code.
     #[track_caller]
     pub fn expect_failure(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
@@ -100,30 +106,32 @@ impl Done {
     }
 }
 
-/// A command of `ironorb` that serves until it is ended; killed when dropped.
+/// A command of `ironorb` that serves until it is ended. Dropping it kills the process.
 #[derive(Debug)]
 pub struct ServingProcess {
     child: Child,
     out: BufReader<ChildStdout>,
-    /// The lines before the one with which it said that it was ready.
+    /// The lines before the line that begins with `ready`.
     pub announced: Vec<String>,
-    /// What stands behind `ready` in that line.
+    /// The text after `ready` in that line.
     pub ready: String,
 }
 
 impl ServingProcess {
-    /// Starts it and waits until it serves.
+    /// Starts the command and waits until it serves.
     ///
     /// # Panics
-    /// If it does not.
+    ///
+    /// If it ends before it serves.
     pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> ServingProcess {
         ServingProcess::start_knowing("", args)
     }
 
-    /// The same with an initial reference, `NAME=URL`.
+    /// Starts the command with an initial reference, `NAME=URL`, and waits until it serves.
     ///
     /// # Panics
-    /// If it does not serve.
+    ///
+    /// If it ends before it serves.
     pub fn start_knowing<S: AsRef<OsStr>>(
         initial_reference: &str,
         args: impl IntoIterator<Item = S>,
@@ -149,25 +157,27 @@ impl ServingProcess {
         }
     }
 
-    /// The next line that it prints.
+    /// The next line of its standard output.
     ///
     /// # Panics
-    /// If it has ended.
+    ///
+    /// If the process has ended.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         let count = self.out.read_line(&mut line).expect("it prints text");
         if count == 0 {
             let mut said = String::new();
             let _ = self.child.stderr.take().map(|mut err| err.read_to_string(&mut said));
-            panic!("it has ended: {said}");
+            panic!("the process has ended: {said}");
         }
         line.trim_end().to_owned()
     }
 
-    /// Asks it to end, and gives what it printed since.
+    /// Sends SIGTERM, waits for the end, and returns what the process printed since it was ready.
     ///
     /// # Panics
-    /// If the system does not let us.
+    ///
+    /// If the system refuses.
     pub fn terminate(mut self) -> Done {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).expect("it is ours");
@@ -187,30 +197,32 @@ impl Drop for ServingProcess {
     }
 }
 
-/// `ironorb naming serve` on a store in a file; killed when dropped.
+/// `ironorb naming serve` with a store in a file. Dropping it kills the process.
 #[derive(Debug)]
 pub struct NamingProcess {
     child: Child,
-    /// `127.0.0.1:PORT`.
+    /// Its address, `127.0.0.1:PORT`.
     pub address: String,
-    /// Everything that it printed until it was ready.
+    /// The lines that it printed until it was ready.
     pub announced: String,
 }
 
 impl NamingProcess {
-    /// Starts it at this address and waits until it serves.
+    /// Starts the naming service at `address` and waits until it serves.
     ///
     /// # Panics
-    /// If it does not.
+    ///
+    /// If it ends before it serves.
     pub fn start(store: &Path, address: &str) -> NamingProcess {
         let store = store.to_str().expect("temporary folders have plain names");
         NamingProcess::start_with(&["--store", store], address)
     }
 
-    /// Starts it with other arguments than a store.
+    /// Starts the naming service with `args`, which need no store, and waits until it serves.
     ///
     /// # Panics
-    /// If it does not serve.
+    ///
+    /// If it ends before it serves.
     pub fn start_with(args: &[&str], address: &str) -> NamingProcess {
         let endpoint = format!("iiop://{address}");
         let mut command = Command::new(ironorb());
@@ -227,28 +239,31 @@ impl NamingProcess {
         NamingProcess { address: address.to_owned(), announced, child }
     }
 
-    /// Its root context, without having asked it.
+    /// A reference to its root context, made without a call.
     ///
     /// # Panics
-    /// If the address cannot be understood.
+    ///
+    /// If the address is not a valid one.
     pub fn root(&self, orb: &Orb) -> NamingContextExtRef {
         let url = format!("corbaloc::1.2@{}/NameService", self.address);
         NamingContextExtRef::from_object(orb.string_to_object(&url).expect("it is a corbaloc"))
     }
 
-    /// Ends it without warning.
+    /// Sends SIGKILL and waits for the end.
     ///
     /// # Panics
-    /// If the system does not let us.
+    ///
+    /// If the system refuses.
     pub fn kill(mut self) {
         self.child.kill().expect("it is ours");
         self.child.wait().expect("it is ours");
     }
 
-    /// Asks it to end, and gives its exit code.
+    /// Sends SIGTERM and returns the exit code.
     ///
     /// # Panics
-    /// If the system does not let us.
+    ///
+    /// If the system refuses.
     pub fn terminate(mut self) -> Option<i32> {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).expect("it is ours");
@@ -258,7 +273,7 @@ impl NamingProcess {
 
 impl Drop for NamingProcess {
     fn drop(&mut self) {
-        // Both do nothing when it has ended.
+        // `kill` and `wait` do nothing for a process that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

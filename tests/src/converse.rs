@@ -1,4 +1,4 @@
-//! What clients say to an object of the interface `Everything`, wherever it is and whatever serves it.
+//! Calls of clients to an object of the interface `Everything`, for objects of every kind and place.
 
 use ironorb::dynamic::{self, DynamicError, Request};
 use ironorb::{
@@ -11,10 +11,14 @@ use crate::dynamics::{
 use crate::eventually;
 use crate::everything::{everything, refused};
 
-/// What a client with generated stubs sees: the same whatever serves the object.
+/// Calls every operation with generated stubs and checks the results. They do not depend on the kind of
+/// servant.
+///
+/// `knows_itself`: the server passes on references to the object in the form in which it knows them.
 ///
 /// # Panics
-/// When it sees anything else. `knows_itself` says that references to the object are passed on as it knows them.
+///
+/// When a result is wrong.
 pub fn converse_statically(object: &ObjectRef, version: Version, knows_itself: bool) {
     let everything: EverythingRef = object.narrow().unwrap().expect("it has the interface");
     let calls = everything.calls().unwrap();
@@ -70,10 +74,13 @@ pub fn converse_statically(object: &ObjectRef, version: Version, knows_itself: b
     }
 }
 
-/// The same by dynamic invocation.
+/// Calls every operation by dynamic invocation and checks the results.
+///
+/// `knows_itself`: the server passes on references to the object in the form in which it knows them.
 ///
 /// # Panics
-/// When it sees anything else.
+///
+/// When a result is wrong.
 pub fn converse_dynamically(object: &ObjectRef, version: Version, knows_itself: bool) {
     assert!(request(object, "nothing").invoke().unwrap().result().unwrap().is_empty());
     let mut set = request(object, "_set_label");
@@ -154,18 +161,19 @@ pub fn converse_dynamically(object: &ObjectRef, version: Version, knows_itself: 
 /// A request for an operation of `Everything`.
 ///
 /// # Panics
+///
 /// When there is no such operation.
 pub fn request<'a>(object: &ObjectRef, operation: &str) -> Request<'a> {
     Request::new(object, everything().find(operation).unwrap().clone())
 }
 
-/// A shape.
+/// The shape that the calls send.
 pub fn shape() -> Shape {
     let points = (0..5).map(|i| Point { x: f64::from(i), y: 0.5 }).collect();
     Shape { name: "forme é".to_owned(), tint: Colour::Blue, points }
 }
 
-/// A list of these numbers.
+/// A linked list of `numbers`.
 pub fn list(numbers: &[i32]) -> Option<Value<Node>> {
     let mut list = None;
     for &number in numbers.iter().rev() {
@@ -174,7 +182,7 @@ pub fn list(numbers: &[i32]) -> Option<Value<Node>> {
     list
 }
 
-/// The numbers of a list.
+/// The numbers of a linked list.
 pub fn numbers_of(list: Option<Value<Node>>) -> Vec<i32> {
     let mut numbers = Vec::new();
     let mut rest = list;

@@ -1,4 +1,5 @@
-//! What serves `dynamic.idl`: by a static skeleton, and dynamically; and the description of its interface, by hand.
+//! Servants of `dynamic.idl`, a static and a dynamic one, and the hand-written description of its
+//! interface.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,18 +19,18 @@ use crate::dynamics::{
 
 /// Serves `Everything` by a static skeleton.
 #[derive(Debug, Default)]
-pub struct Everyone {
+pub struct StaticEverything {
     calls: AtomicU32,
     label: Mutex<String>,
 }
 
-impl Base for Everyone {
+impl Base for StaticEverything {
     fn calls(&self) -> Result<u32, SystemException> {
         Ok(self.calls.load(Ordering::SeqCst))
     }
 }
 
-impl Everything for Everyone {
+impl Everything for StaticEverything {
     fn label(&self) -> Result<String, SystemException> {
         Ok(self.label.lock().unwrap().clone())
     }
@@ -125,7 +126,7 @@ pub fn refused() -> SystemException {
     SystemException::new(SystemExceptionKind::NoPermission, MinorCode(7), CompletionStatus::Yes)
 }
 
-/// The description of `Everything`, as somebody writes it who has only read its IDL.
+/// The description of `Everything`, written by hand from its IDL.
 pub fn everything() -> InterfaceDescription {
     use ParameterMode::{In, InOut, Out};
     let operation = OperationDescription::new;
@@ -182,20 +183,20 @@ fn node() -> TypeCode {
     <Option<Value<Node>>>::TYPE.into()
 }
 
-/// Serves `Everything` dynamically: takes every call apart and has an [`Everyone`] do the work.
+/// Serves `Everything` dynamically: decodes every call and passes it to an [`StaticEverything`].
 #[derive(Debug)]
-pub struct Mirror {
-    everyone: Everyone,
+pub struct DynamicEverything {
+    everyone: StaticEverything,
     interface: Arc<InterfaceDescription>,
 }
 
-impl Default for Mirror {
+impl Default for DynamicEverything {
     fn default() -> Self {
-        Mirror { everyone: Everyone::default(), interface: Arc::new(everything()) }
+        DynamicEverything { everyone: StaticEverything::default(), interface: Arc::new(everything()) }
     }
 }
 
-impl DynamicServant for Mirror {
+impl DynamicServant for DynamicEverything {
     fn interface(&self, _: &ObjectId) -> Option<Arc<InterfaceDescription>> {
         Some(self.interface.clone())
     }
@@ -224,7 +225,7 @@ impl<E: Into<SystemException>> From<E> for Failure {
     }
 }
 
-impl Mirror {
+impl DynamicEverything {
     fn carry_out(&self, operation: &str, arguments: &[Any]) -> Result<(Option<Any>, Vec<Any>), Failure> {
         let everyone = &self.everyone;
         let result = match operation {
@@ -264,7 +265,7 @@ impl Mirror {
             }
             "reflect" => Any::new(&everyone.reflect(arguments[0].extract_octets()?)?)?,
             "fail" => match arguments[0].extract::<i32>()? {
-                // What a static skeleton cannot do.
+                // A user exception that the operation does not declare: a static skeleton cannot raise it.
                 -1 => return Err(Failure::User(Any::new(&Hidden { code: 1 })?)),
                 how => match everyone.fail(how) {
                     Ok(()) => return Ok((None, vec![])),
@@ -277,7 +278,7 @@ impl Mirror {
                 everyone.note(arguments[0].extract_str()?)?;
                 return Ok((None, vec![]));
             }
-            other => panic!("{other} is not in the interface"),
+            other => panic!("{other} is not an operation of the interface"),
         };
         Ok((Some(result), vec![]))
     }

@@ -10,16 +10,16 @@ use crate::wires::{Exchange, ExchangeRef, Listener, ListenerRef};
 /// Serves `Exchange`.
 #[derive(Debug, Default)]
 pub struct Exchanging {
-    /// How references to it are made, for servants that pass themselves on.
+    /// Its own reference, for operations that pass it on.
     pub itself: Mutex<Option<ExchangeRef>>,
     kept: Mutex<Option<ListenerRef>>,
-    /// How often `call_back` was carried out.
+    /// The number of `call_back` calls.
     pub called_back: AtomicUsize,
 }
 
 impl Exchanging {
     fn kept(&self) -> Result<ListenerRef, SystemException> {
-        self.kept.lock().unwrap().clone().ok_or_else(nobody)
+        self.kept.lock().unwrap().clone().ok_or_else(no_reference)
     }
 }
 
@@ -43,7 +43,7 @@ impl Exchange for Exchanging {
     fn call_back(&self, listener: Option<&ListenerRef>, depth: i32) -> Result<i32, SystemException> {
         self.called_back.fetch_add(1, Ordering::SeqCst);
         let itself = self.itself.lock().unwrap().clone();
-        listener.ok_or_else(nobody)?.heard(itself.as_ref(), depth)
+        listener.ok_or_else(no_reference)?.heard(itself.as_ref(), depth)
     }
 
     fn keep(&self, listener: Option<&ListenerRef>) -> Result<(), SystemException> {
@@ -63,9 +63,9 @@ impl Exchange for Exchanging {
 /// Serves `Listener`.
 #[derive(Debug, Default)]
 pub struct Listening {
-    /// What it was told.
+    /// The texts of the `told` calls.
     pub told: Mutex<Vec<String>>,
-    /// How references to it are made.
+    /// Its own reference, for operations that pass it on.
     pub itself: Mutex<Option<ListenerRef>>,
 }
 
@@ -75,7 +75,7 @@ impl Listener for Listening {
             return Ok(1);
         }
         let itself = self.itself.lock().unwrap().clone();
-        Ok(1 + back.ok_or_else(nobody)?.call_back(itself.as_ref(), depth - 1)?)
+        Ok(1 + back.ok_or_else(no_reference)?.call_back(itself.as_ref(), depth - 1)?)
     }
 
     fn told(&self, what: &str) -> Result<(), SystemException> {
@@ -88,6 +88,6 @@ impl Listener for Listening {
     }
 }
 
-fn nobody() -> SystemException {
+fn no_reference() -> SystemException {
     SystemException::new(SystemExceptionKind::BadInvOrder, MinorCode::NONE, CompletionStatus::No)
 }

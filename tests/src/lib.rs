@@ -1,4 +1,5 @@
-//! What the end-to-end tests share: an interface with a servant, raw GIOP for misbehaving peers, and the command.
+//! What the end-to-end tests share: interfaces with servants, raw GIOP for misbehaving peers, and the
+//! command.
 
 ironorb::include_idl!("bulk");
 ironorb::include_idl!("dynamic");
@@ -19,7 +20,8 @@ pub use servant::{Deriving, Hook, Hooked, Probing};
 
 use std::time::{Duration, Instant};
 
-/// Waits until something is so; a test that waits for ever tells nothing.
+/// Waits until `is_so` returns true, which it asks every 2 ms. The limit turns a hang into a failure that
+/// says what did not happen.
 ///
 /// # Panics
 /// After a minute, which only bounds a hang: on a busy machine anything may take long.

@@ -1,12 +1,16 @@
-//! Random values of any type that is sent, written as its TypeCode says, by nothing that is under test.
+//! Random values of any type that can be sent. The writer follows the TypeCode and shares no code with the
+//! tested marshalling.
 
 use ironorb::TypeCode;
 use ironorb::giop::typecode::TcKind;
 use ironorb::giop::{Misuse, Writer};
 use ironorb::{Any, LongDouble};
 
-/// Appends a value, in sequences nested at most `depth` deep. References and values are nil. Fails where the writer's
-/// GIOP version has no form for it, as 1.0 for wide characters.
+/// Appends a random value of `ty`. Sequences nest at most `depth` deep. References and values are nil.
+///
+/// # Errors
+///
+/// When the writer's GIOP version has no form for the type, such as wide characters in GIOP 1.0.
 pub fn write_random(
     w: &mut Writer<'_>,
     ty: &TypeCode,
@@ -109,13 +113,13 @@ const TEXT: &[char] = &['a', 'Z', '0', ' ', 'é', 'ż', '日', '𝄞'];
 pub struct Random(u64);
 
 impl Random {
-    /// One with this seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// Any number.
-    #[allow(clippy::should_implement_trait)] // it has no end
+    /// The next number of 64 random bits.
+    #[allow(clippy::should_implement_trait)] // the sequence has no end
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -129,7 +133,7 @@ impl Random {
         (self.next() % end as u64) as usize
     }
 
-    /// A text of at most `bound` UTF-16 units; 0 is no bound.
+    /// A text of at most `bound` UTF-16 units. 0 means no bound.
     fn text(&mut self, bound: usize) -> String {
         let length = self.below(if bound == 0 { 12 } else { bound / 2 + 1 });
         (0..length).map(|_| TEXT[self.below(TEXT.len())]).collect()

@@ -1,11 +1,12 @@
-//! A server that does as it is told: accepts, reads requests, answers with given bytes.
+//! A raw GIOP peer: accepts connections, reads requests, and answers with given bytes.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// A listening socket on a free port.
+/// A listening socket on a free port of 127.0.0.1, and the port.
 ///
 /// # Panics
+///
 /// When the system refuses.
 pub fn listen() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -13,10 +14,11 @@ pub fn listen() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// Reads one GIOP message.
+/// Reads one GIOP message. Returns an empty one when the stream ends before the message.
 ///
 /// # Panics
-/// When the stream ends within it; gives an empty message when it ends before it.
+///
+/// When the stream ends within the message.
 pub fn read_message(stream: &mut TcpStream) -> Vec<u8> {
     let mut message = vec![0; 12];
     if stream.read_exact(&mut message).is_err() {
@@ -30,10 +32,11 @@ pub fn read_message(stream: &mut TcpStream) -> Vec<u8> {
     message
 }
 
-/// Writes bytes.
+/// Writes all bytes.
 ///
 /// # Panics
-/// When the peer has gone.
+///
+/// When the peer has closed the connection.
 pub fn write(stream: &mut TcpStream, bytes: &[u8]) {
     stream.write_all(bytes).unwrap();
 }
@@ -47,7 +50,7 @@ pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The body of a Reply: the request's id, a status, no contexts, and 8-aligned contents.
+/// The body of a Reply: the request's id, a status, no service contexts, and contents aligned to 8.
 pub fn reply(id: [u8; 4], status: u32, contents: &[u8]) -> Vec<u8> {
     let mut body = id.to_vec();
     body.extend(status.to_be_bytes());
@@ -67,12 +70,13 @@ pub fn id_of(request: &[u8]) -> [u8; 4] {
     id
 }
 
-/// CloseConnection.
+/// The message type CloseConnection.
 pub const CLOSE: u8 = 5;
 
-/// A Request of GIOP 1.2 with the id 9, big-endian; the arguments begin at a multiple of 8.
+/// A Request of GIOP 1.2 with the id 9, big-endian. The arguments begin at a multiple of 8.
 ///
 /// # Panics
+///
 /// When the reference has no address.
 pub fn request(object: &ironorb::ObjectRef, operation: &str, arguments: &[u8]) -> Vec<u8> {
     let profile = object.ior().iiop_profiles().next().expect("it has an address");
@@ -85,19 +89,21 @@ pub fn request(object: &ironorb::ObjectRef, operation: &str, arguments: &[u8]) -
     body.extend(operation.as_bytes());
     body.push(0);
     body.resize(body.len().next_multiple_of(4), 0);
-    body.extend([0; 4]); // no contexts
+    body.extend([0; 4]); // no service contexts
     if !arguments.is_empty() {
-        // After the 12 octets of the message's header.
+        // The alignment counts from the message's first octet, so the header's 12 octets are included.
         body.resize((body.len() + 12).next_multiple_of(8) - 12, 0);
         body.extend(arguments);
     }
     message(0, &body)
 }
 
-/// Calls an operation without arguments; the reply's status and the bytes after its header, in the server's order.
+/// Calls an operation without arguments. Returns the reply's status and the bytes after its header, in the
+/// server's byte order.
 ///
 /// # Panics
-/// When the server does not answer, or not in GIOP 1.2.
+///
+/// When the server does not answer in GIOP 1.2.
 pub fn ask(address: &str, operation: &str, object: &ironorb::ObjectRef) -> (u32, Vec<u8>) {
     let mut stream = TcpStream::connect(address).unwrap();
     write(&mut stream, &request(object, operation, &[]));
@@ -106,7 +112,7 @@ pub fn ask(address: &str, operation: &str, object: &ironorb::ObjectRef) -> (u32,
     let little = reply[6] & 1 != 0;
     let status: [u8; 4] = reply[16..20].try_into().unwrap();
     let contexts: [u8; 4] = reply[20..24].try_into().unwrap();
-    assert_eq!(contexts, [0; 4], "no contexts are expected");
+    assert_eq!(contexts, [0; 4], "no service contexts are expected");
     let status = if little { u32::from_le_bytes(status) } else { u32::from_be_bytes(status) };
     (status, reply.get(24..).unwrap_or_default().to_vec())
 }

@@ -1,4 +1,4 @@
-//! A relay between a client and a server: counts connections and cuts them.
+//! A relay between a client and a server. It counts connections and cuts them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex};
 
 use ironorb::ObjectRef;
 
-/// Passes bytes on, in both directions, for as many connections as are made to it.
+/// Passes bytes on in both directions. It accepts any number of connections.
 pub struct Relay {
     port: u16,
     streams: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Relay {
-    /// A relay to where an object is.
+    /// A relay to the address of an object.
     ///
     /// # Panics
+    ///
     /// When the system refuses, or the object has no address.
     pub fn to(object: &ObjectRef) -> Relay {
         let target = object.ior().iiop_profiles().next().expect("it has an address").port();
@@ -36,9 +37,10 @@ impl Relay {
         relay
     }
 
-    /// The object's reference with the relay's address.
+    /// The object's reference with the address of the relay.
     ///
     /// # Panics
+    ///
     /// When the object has no address.
     pub fn ior_of(&self, object: &ObjectRef) -> String {
         let profile = object.ior().iiop_profiles().next().expect("it has an address");
@@ -49,18 +51,20 @@ impl Relay {
         ironorb::giop::Ior::with_profile(object.ior().type_id.clone(), through.unwrap()).to_string()
     }
 
-    /// Connections made so far.
+    /// The number of connections made so far.
     ///
     /// # Panics
-    /// When the relay has.
+    ///
+    /// When a thread of the relay has panicked.
     pub fn connections(&self) -> usize {
         self.streams.lock().unwrap().len() / 2
     }
 
-    /// Ends all connections, for both sides.
+    /// Closes all connections towards the client and the server.
     ///
     /// # Panics
-    /// When the relay has.
+    ///
+    /// When a thread of the relay has panicked.
     pub fn cut(&self) {
         for stream in &*self.streams.lock().unwrap() {
             let _ = stream.shutdown(Shutdown::Both);

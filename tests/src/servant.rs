@@ -13,7 +13,7 @@ use crate::testing::{self, Probe, ProbeRef};
 pub struct Probing {
     ticks: AtomicU32,
     label: Mutex<String>,
-    /// Blocked callers, and how often they were released.
+    /// The number of blocked calls, and of releases.
     gate: Mutex<(u32, u32)>,
     opened: Condvar,
 }
@@ -49,7 +49,7 @@ impl Probe for Probing {
     }
 
     fn shorten(&self, text: &str) -> Result<String, SystemException> {
-        Ok(text.to_owned()) // too long a text shows that results are checked
+        Ok(text.to_owned()) // a text that exceeds the bound shows that results are checked
     }
 
     fn refuse(&self, why: &str) -> Result<(), testing::probe::RefuseError> {
@@ -105,19 +105,19 @@ impl Probe for Probing {
     }
 }
 
-/// What a [`Hooked`] servant does.
+/// What `ping` of a [`Hooked`] servant does.
 pub type Hook = Box<dyn Fn() -> Result<(), SystemException> + Send + Sync>;
 
-/// Serves `Probe` by a [`Probing`], but for `ping`, which does what a test wants to see from within an upcall.
+/// Serves `Probe` by a [`Probing`], except for `ping`, which runs code of the test within the upcall.
 pub struct Hooked {
-    /// For all other operations.
+    /// Serves all operations but `ping`.
     pub probing: Probing,
-    /// For `ping`.
+    /// Serves `ping`.
     pub on_ping: Hook,
 }
 
 impl Hooked {
-    /// A servant whose `ping` is this.
+    /// A servant whose `ping` calls `on_ping`.
     pub fn new(on_ping: impl Fn() -> Result<(), SystemException> + Send + Sync + 'static) -> Self {
         Hooked { probing: Probing::default(), on_ping: Box::new(on_ping) }
     }
@@ -151,7 +151,7 @@ impl Probe for Hooked {
     fn is_same(&self, other: Option<&ProbeRef>) -> Result<bool, SystemException> { self.probing.is_same(other) }
 }
 
-/// Serves `Derived`, most of it by a [`Probing`].
+/// Serves `Derived`. A [`Probing`] serves the inherited operations.
 #[derive(Debug, Default)]
 pub struct Deriving(pub Probing);
 

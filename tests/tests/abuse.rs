@@ -1,5 +1,6 @@
-//! Peers that mean harm: what they send and leave unread costs memory in proportion to the bytes that they have sent,
-//! their connections end, others are served meanwhile, and no processor time goes on when they are gone.
+//! Hostile peers. What they send and leave unread costs memory in proportion to the bytes that they have
+//! sent. Their connections end, other clients are served meanwhile, and the server uses no processor time
+//! for them afterwards.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,9 +10,9 @@ use ironorb::{Orb, ServerConcurrency, TypedRef, Version, giop};
 use ironorb_tests::testing::{Probe, ProbeRef};
 use ironorb_tests::{Probing, eventually, raw};
 
-/// One after the other, as they measure this process.
+/// One test runs the attacks one after another, because it measures the memory and time of this process.
 #[test]
-fn nothing_that_a_client_sends_hurts_others() {
+fn hostile_clients_do_not_harm_others() {
     for concurrency in [
         ServerConcurrency::ThreadPerConnection,
         ServerConcurrency::LeaderFollowers { threads: 4 },
@@ -64,7 +65,7 @@ fn nothing_that_a_client_sends_hurts_others() {
     large_messages_in_fragments();
 }
 
-/// 64 MB each way in fragments: whole at the other end, and memory in proportion.
+/// 64 MB in fragments in each direction. The data arrives whole, and memory stays in proportion.
 fn large_messages_in_fragments() {
     const BYTES: usize = 64_000_000;
     for fragment_bytes in [8 << 10, 256 << 10] {
@@ -78,8 +79,8 @@ fn large_messages_in_fragments() {
         let data: Vec<u8> = (0..BYTES as u32).map(|i| (i / 7) as u8).collect();
         let before = resident_bytes();
         assert!(remote.reflect(&data).unwrap() == data);
-        // Both sides are in this process: the request written and read, the reply written and read, and twice what a
-        // growing buffer may take of each.
+        // Both sides are in this process: each of request and reply is written once and read once, and each
+        // of these four buffers may take up to twice its size while it grows.
         let grown = resident_bytes().saturating_sub(before);
         assert!(grown < 8 * BYTES, "{} MiB", grown >> 20);
         assert!(remote.reflect(&data).unwrap() == data);
@@ -100,7 +101,7 @@ impl Victim {
         stream
     }
 
-    /// A request of GIOP 1.2 for an operation without arguments, or with those given, aligned.
+    /// A request of GIOP 1.2. The arguments, if there are any, are aligned to 8.
     fn request(&self, id: u32, operation: &str, arguments: &[u8]) -> Vec<u8> {
         let mut body = id.to_be_bytes().to_vec();
         body.extend([3, 0, 0, 0, 0, 0, 0, 0]);
@@ -120,7 +121,7 @@ impl Victim {
     }
 }
 
-/// The server ends the connection, in whatever way.
+/// Reads until the server ends the connection, by a close or a reset.
 fn ends(mut stream: TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let mut sink = [0; 4096];
@@ -136,7 +137,7 @@ fn garbage(victim: &Victim) {
             *byte = (state >> 56) as u8;
         }
         if round % 2 == 0 {
-            // A good header of a Request, so that the rest is looked at.
+            // The header is that of a valid Request, so that the server parses the rest.
             bytes[..12].copy_from_slice(b"GIOP\x01\x02\x00\x00\x00\x00\x02\xb0");
         }
         let mut stream = victim.connect();
@@ -155,7 +156,8 @@ fn huge_sizes(victim: &Victim) {
             ends(stream);
         }
     }
-    // Inside a message: a context list, a key, a body with more elements than there are bytes.
+    // Sizes inside a message: of a context list, of a key, and of a body with more elements than there are
+    // bytes.
     for at in [0, 12, 16] {
         let mut message = victim.request(1, "reflect", &[0, 0, 0, 1, 0]);
         let end = message.len();
@@ -177,7 +179,7 @@ fn half_messages(victim: &Victim) {
             stream
         })
         .collect();
-    // They are cut off, for they do not go on.
+    // The server closes them, since the messages do not go on.
     for mut stream in held {
         let mut sink = [0; 64];
         while let Ok(1..) = stream.read(&mut sink) {}
@@ -193,7 +195,7 @@ fn fragments_without_end(victim: &Victim) {
     body.resize(60 << 10, 7);
     let mut more = raw::message(7, &body);
     more[6] |= 2;
-    // More than a message may have.
+    // More fragments than a message may have.
     for _ in 0..200 {
         if stream.write_all(&more).is_err() {
             break;
@@ -203,7 +205,7 @@ fn fragments_without_end(victim: &Victim) {
 }
 
 fn fragments_of_nothing(victim: &Victim) {
-    // Many messages begun, none ended.
+    // Many messages are begun, and none ends.
     let mut stream = victim.connect();
     for id in 0..1000 {
         let mut first = victim.request(id, "ping", &[]);
@@ -213,7 +215,7 @@ fn fragments_of_nothing(victim: &Victim) {
         }
     }
     ends(stream);
-    // Fragments that add nothing, as many as there is patience.
+    // Fragments that add nothing, until the server ends the connection.
     let mut stream = victim.connect();
     let mut first = victim.request(1, "ping", &[]);
     first[6] |= 2;
@@ -259,7 +261,7 @@ fn unread_replies(victim: &Victim) {
         .map(|_| {
             let mut stream = victim.connect();
             stream.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
-            // Until the server takes no more: it waits for us to read.
+            // Writes until the server takes no more, because it waits for its replies to be read.
             for _ in 0..50 {
                 if stream.write_all(&message).is_err() {
                     break;
@@ -280,7 +282,7 @@ fn unread_replies(victim: &Victim) {
 
 fn many_connections(victim: &Victim) {
     let held: Vec<_> = (0..200).map_while(|_| TcpStream::connect(("127.0.0.1", victim.port)).ok()).collect();
-    // Those above the limit are closed; the rest do no harm.
+    // The server closes the connections above its limit. Those below it do no harm.
     let mut closed = 0;
     for stream in &held {
         stream.set_nonblocking(true).unwrap();
@@ -306,7 +308,8 @@ fn resident_bytes() -> usize {
 
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // After the name in brackets: user and system time are the 12th and 13th, in hundredths of a second.
+    // The fields follow the name in brackets. User and system time are the 12th and 13th, in hundredths of
+    // a second.
     let fields: Vec<u64> = text
         .rsplit_once(')')
         .unwrap()

@@ -1,4 +1,4 @@
-//! Calls whose caller does not wait: futures, deferred waiting and callbacks, without any async runtime.
+//! Asynchronous calls: futures, deferred waiting and callbacks, without an async runtime.
 
 use std::future::Future;
 use std::io::Read;
@@ -35,7 +35,7 @@ fn at(orb: &Orb, port: u16) -> ProbeRef {
     orb.string_to_object(&format!("corbaloc:iiop:1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked()
 }
 
-/// The smallest executor: a thread that sleeps until its one future is worth another look.
+/// The smallest executor: a thread that sleeps until its one future is woken.
 fn run<F: Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {
@@ -61,7 +61,7 @@ fn kind_of<T: std::fmt::Debug>(
 }
 
 #[test]
-fn a_future_a_wait_and_a_callback() {
+fn a_call_is_completed_by_a_future_a_wait_or_a_callback() {
     let (_server, local) = server();
     let client = client();
     for probe in [&local, &elsewhere(&client, &local)] {
@@ -99,7 +99,7 @@ fn many_outstanding_calls_share_a_connection() {
     for (i, pending) in pending {
         assert_eq!(pending.wait().unwrap(), i + 1);
     }
-    // Synchronous calls and asynchronous ones do not disturb each other.
+    // Synchronous and asynchronous calls work side by side.
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let remote = remote.clone();
@@ -118,7 +118,7 @@ fn many_outstanding_calls_share_a_connection() {
 }
 
 #[test]
-fn more_calls_than_a_connection_takes_end_at_once() {
+fn calls_above_the_limit_of_a_connection_fail_at_once() {
     let (listener, port) = raw::listen();
     let mut builder = Orb::builder().no_endpoint();
     builder.config().connection.calls_in_flight_max = 10;
@@ -127,7 +127,7 @@ fn more_calls_than_a_connection_takes_end_at_once() {
     let mut pending: Vec<_> = (0..11).map(|_| probe.block_async()).collect();
     let e = pending.pop().unwrap().wait().unwrap_err();
     assert_eq!((e.kind, e.completed), (SystemExceptionKind::NoResources, CompletionStatus::No), "{e}");
-    // Those given up leave room for others.
+    // Abandoned calls leave room for new ones.
     let (mut stream, _) = listener.accept().unwrap();
     for _ in 0..10 {
         raw::read_message(&mut stream);
@@ -140,7 +140,7 @@ fn more_calls_than_a_connection_takes_end_at_once() {
 }
 
 #[test]
-fn deadlines_hold_without_anybody_waiting() {
+fn deadlines_expire_without_a_waiting_thread() {
     let (_server, local) = server();
     let client = client();
     let hasty = elsewhere(&client, &local).with_timeout(Some(Duration::from_millis(30)));
@@ -150,13 +150,13 @@ fn deadlines_hold_without_anybody_waiting() {
     assert_eq!(kind_of(receiver.recv().unwrap()), timed_out);
     assert_eq!(kind_of(run(hasty.block_async())), timed_out);
     assert_eq!(kind_of(hasty.block_async().wait()), timed_out);
-    // The later deadline is not in the way of a nearer one that comes after it.
+    // A later deadline does not delay an earlier one that is set after it.
     let patient = elsewhere(&client, &local).block_async();
     assert_eq!(kind_of(hasty.block_async().wait()), timed_out);
     eventually("all block", || local.blocked().unwrap() == 5);
     local.release().unwrap();
     patient.wait().unwrap();
-    assert_eq!(hasty.add_async(1, 1).wait().unwrap(), 2, "late replies do no harm");
+    assert_eq!(hasty.add_async(1, 1).wait().unwrap(), 2, "a late reply is dropped");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn the_end_of_a_connection_ends_all_calls() {
 }
 
 #[test]
-fn a_connection_closed_in_order_is_made_anew() {
+fn calls_on_a_closed_connection_are_sent_on_a_new_one() {
     let (listener, port) = raw::listen();
     let client = client();
     let probe = at(&client, port);
@@ -198,7 +198,7 @@ fn a_connection_closed_in_order_is_made_anew() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_call_to_a_closed_port_fails() {
     let (listener, port) = raw::listen();
     drop(listener);
     let client = client();
@@ -206,7 +206,10 @@ fn nobody_listens() {
     let e = run(pending).unwrap_err();
     assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
     let text = e.to_string();
-    assert!(text.contains(&port.to_string()) && text.contains("add"), "says where and what: {text}");
+    assert!(
+        text.contains(&port.to_string()) && text.contains("add"),
+        "the error names the port and the operation: {text}"
+    );
 }
 
 #[test]
@@ -222,13 +225,13 @@ fn arguments_that_cannot_be_sent_end_the_call() {
 }
 
 #[test]
-fn a_panicking_callback_is_contained_and_a_waiting_one_told() {
+fn a_panicking_callback_does_no_harm_and_waiting_in_a_callback_is_refused() {
     let (_server, local) = server();
     let client = client();
     let remote = elsewhere(&client, &local);
     remote.add_async(1, 1).on_reply(|_| panic!("contained"));
     let (sender, receiver) = mpsc::channel();
-    // Nobody accepts there, so that the reply cannot be there too soon.
+    // The listener does not accept, so that the reply cannot come too soon.
     let (_listener, port) = raw::listen();
     let (again, silent) = (remote.clone(), at(&client, port));
     remote.add_async(1, 1).on_reply(move |_| {
@@ -243,7 +246,7 @@ fn a_panicking_callback_is_contained_and_a_waiting_one_told() {
 }
 
 #[test]
-fn a_shutdown_ends_what_is_pending() {
+fn a_shutdown_ends_pending_calls() {
     let (_server, local) = server();
     let client = client();
     let remote = elsewhere(&client, &local);
@@ -274,7 +277,7 @@ fn large_requests_do_not_wait_for_the_caller() {
 }
 
 #[test]
-fn old_versions_send_again_what_was_written_down() {
+fn retries_with_older_giop_versions_send_the_same_arguments() {
     for version in ["1.0", "1.1"] {
         let (listener, port) = raw::listen();
         let client = client();
@@ -293,7 +296,7 @@ fn old_versions_send_again_what_was_written_down() {
     }
 }
 
-/// Answers when it is told to.
+/// Replies when the test asks for it.
 #[derive(Clone, Default)]
 struct Answering(Arc<Mutex<Vec<Reply<(), SystemException>>>>);
 
@@ -304,7 +307,7 @@ impl DeferredUnrelated for Answering {
 }
 
 #[test]
-fn a_servant_that_answers_later_keeps_no_thread_of_its_asynchronous_callers() {
+fn deferred_replies_occupy_no_thread_of_asynchronous_callers() {
     const CALLS: usize = 100;
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let answering = Answering::default();
@@ -316,14 +319,15 @@ fn a_servant_that_answers_later_keeps_no_thread_of_its_asynchronous_callers() {
         eventually("all have been asked", || answering.0.lock().unwrap().len() == CALLS);
         assert!(pending.iter().all(|pending| !pending.is_ready()));
         let mut replies = std::mem::take(&mut *answering.0.lock().unwrap());
-        drop(replies.split_off(CALLS / 2)); // dropped unanswered
+        drop(replies.split_off(CALLS / 2)); // dropped without a reply
         replies.into_iter().for_each(|reply| reply.send(Ok(())));
         let answered = pending.into_iter().map(|pending| pending.wait());
         assert_eq!(answered.filter(Result::is_ok).count(), CALLS / 2);
     }
 }
 
-/// Passes bytes on in both directions, until it cuts the connection in the middle of whatever goes over it.
+/// Passes bytes on in both directions, until it cuts the connection at the given counts of bytes, in the
+/// middle of messages.
 fn unreliable(to: String, cuts: &'static [usize]) -> u16 {
     let (listener, port) = raw::listen();
     std::thread::spawn(move || {
@@ -346,7 +350,7 @@ fn unreliable(to: String, cuts: &'static [usize]) -> u16 {
 }
 
 #[test]
-fn every_call_ends_once_whatever_becomes_of_its_connection() {
+fn every_call_ends_once_on_an_unreliable_connection() {
     const CALLS: usize = 300;
     let (_server, local) = server();
     let profile = local.object().ior().iiop_profiles().next().unwrap().clone();
@@ -409,7 +413,7 @@ fn every_call_ends_once_whatever_becomes_of_its_connection() {
 
 #[test]
 fn calls_are_sent_in_the_order_in_which_they_began() {
-    // Also those that begin while the connection is made and others wait for it.
+    // This includes calls that begin while the connection is being made and others wait for it.
     for _ in 0..50 {
         let (listener, port) = raw::listen();
         let client = client();
@@ -428,7 +432,7 @@ fn calls_are_sent_in_the_order_in_which_they_began() {
 }
 
 #[test]
-fn who_waits_receives_himself_until_his_time_is_over() {
+fn a_waiting_thread_receives_until_its_deadline() {
     let (listener, port) = raw::listen();
     let client = client();
     let probe = at(&client, port);
@@ -440,15 +444,15 @@ fn who_waits_receives_himself_until_his_time_is_over() {
     let hasty_request = ask();
     let timed_out = (SystemExceptionKind::Timeout, CompletionStatus::Maybe);
     assert_eq!(kind_of(hasty.wait()), timed_out);
-    // It has let go of the connection, and its late reply is nobody else's.
+    // The call has left the connection, and no call gets its late reply.
     raw::write(&mut stream, &raw::reply(raw::id_of(&hasty_request), 0, &[0, 0, 0, 4]));
     raw::write(&mut stream, &raw::reply(raw::id_of(&first_request), 0, &[0, 0, 0, 2]));
     eventually("another receives now", || first.is_ready());
     assert_eq!(first.wait().unwrap(), 2);
 }
 
-/// The calls of one thread, so that they share a connection, answered in the given order: a number each, and the first
-/// argument is the number.
+/// Makes calls from one thread, so that they share a connection, and answers them in the given order. Each
+/// call's first argument is its number, and `begin` reports the number when the call ends.
 fn answered_in_order(order: &[usize], begin: impl FnOnce(&ProbeRef, &mpsc::Sender<i32>) + Send) {
     let (listener, port) = raw::listen();
     let client = client();
@@ -456,7 +460,7 @@ fn answered_in_order(order: &[usize], begin: impl FnOnce(&ProbeRef, &mpsc::Sende
     let (ended, ends) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            probe.ping().unwrap(); // so that there is a connection
+            probe.ping().unwrap(); // makes the connection
             begin(&probe, &ended);
         });
         let (mut stream, _) = listener.accept().unwrap();
@@ -466,7 +470,7 @@ fn answered_in_order(order: &[usize], begin: impl FnOnce(&ProbeRef, &mpsc::Sende
         for n in order {
             let argument = (*n as i32).to_ne_bytes();
             let request = requests.iter().find(|request| request[request.len() - 8..][..4] == argument);
-            let id = raw::id_of(request.expect("it has been asked"));
+            let id = raw::id_of(request.expect("the request has arrived"));
             raw::write(&mut stream, &raw::reply(id, 0, &[0, 0, 0, *n as u8]));
             assert_eq!(ends.recv_timeout(Duration::from_secs(20)), Ok(*n as i32), "of {order:?}");
         }
@@ -474,7 +478,7 @@ fn answered_in_order(order: &[usize], begin: impl FnOnce(&ProbeRef, &mpsc::Sende
 }
 
 #[test]
-fn of_those_who_wait_one_receives_for_all() {
+fn one_waiting_thread_receives_for_all() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
         answered_in_order(&order, |probe, ended| {
             let pending = [0, 1, 2].map(|n| probe.add_async(n, 0));
@@ -488,7 +492,7 @@ fn of_those_who_wait_one_receives_for_all() {
 }
 
 #[test]
-fn a_future_a_callback_and_a_synchronous_call_beside_one_who_waits() {
+fn calls_of_every_kind_complete_beside_a_waiting_thread() {
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
         answered_in_order(&order, |probe, ended| {
             let waited = probe.add_async(0, 0);
@@ -504,7 +508,8 @@ fn a_future_a_callback_and_a_synchronous_call_beside_one_who_waits() {
     }
 }
 
-/// Answers a ping with nothing and a sum with the sum, in the order in which they come, until the client is gone.
+/// Answers `ping` with no result and `add` with the sum, in the order of the requests, until the client
+/// closes the connection.
 fn answer_one_by_one(stream: &mut TcpStream) {
     loop {
         let request = raw::read_message(stream);
@@ -522,13 +527,13 @@ fn answer_one_by_one(stream: &mut TcpStream) {
 }
 
 #[test]
-fn callbacks_run_in_the_order_of_the_replies_whoever_receives_them() {
+fn callbacks_run_in_the_order_of_the_replies() {
     const CALLS: i32 = 200;
     let (listener, port) = raw::listen();
     let client = client();
     let remote = at(&client, port);
-    // Not a server of ours: that one lets another thread go on with a connection whose thread gets no processor, and then
-    // replies change places.
+    // Not an IronORB server: if a connection's thread gets no processor time, that one lets another thread
+    // take over the connection, and then replies can change places.
     let serving = std::thread::spawn(move || answer_one_by_one(&mut listener.accept().unwrap().0));
     let (sender, receiver) = mpsc::channel();
     for n in 0..CALLS {
@@ -547,7 +552,7 @@ fn callbacks_run_in_the_order_of_the_replies_whoever_receives_them() {
 }
 
 #[test]
-fn who_waits_goes_along_when_the_connection_is_closed() {
+fn a_waiting_thread_follows_its_call_to_a_new_connection() {
     let (listener, port) = raw::listen();
     let client = client();
     let probe = at(&client, port);
@@ -569,12 +574,12 @@ fn who_waits_goes_along_when_the_connection_is_closed() {
     }
 }
 
-/// Nobody waits for the replies, which does not mean that nothing is to be done.
+/// No thread waits for the reply. The server executes the operation all the same.
 #[test]
-fn a_call_whose_reply_is_given_up_is_sent_all_the_same() {
+fn a_call_with_a_dropped_reply_is_sent_all_the_same() {
     let (_server, local) = server();
     for round in 0..20 {
-        let client = client(); // its connection is still to be made
+        let client = client(); // its connection does not exist yet
         let label = round.to_string();
         drop(elsewhere(&client, &local).set_label_async(&label));
         eventually("it is carried out", || local.label().unwrap() == label);
@@ -582,7 +587,7 @@ fn a_call_whose_reply_is_given_up_is_sent_all_the_same() {
 }
 
 #[test]
-fn a_call_that_waits_does_not_overtake_those_that_wait_for_its_connection() {
+fn a_synchronous_call_does_not_overtake_calls_that_wait_for_its_connection() {
     let (_server, local) = server();
     for round in 0..50 {
         let client = client();
@@ -595,9 +600,10 @@ fn a_call_that_waits_does_not_overtake_those_that_wait_for_its_connection() {
     }
 }
 
-/// Nobody knows any more where numbers lie in arguments that are kept to be sent again, and none may be cut in two.
+/// Arguments that are kept for a retry do not record where numbers lie in them. GIOP 1.1 allows no cut
+/// within a number.
 #[test]
-fn kept_arguments_are_not_cut_in_giop_1_1() {
+fn arguments_kept_for_a_retry_are_not_fragmented_in_giop_1_1() {
     let builder = Orb::builder().no_endpoint().fragment_bytes(200).fragments_in_giop_1_1(true);
     let client = builder.giop_version(Version::V1_1).build().unwrap();
     let (listener, port) = raw::listen();
@@ -607,7 +613,7 @@ fn kept_arguments_are_not_cut_in_giop_1_1() {
     let (mut stream, _) = listener.accept().unwrap();
     let request = raw::read_message(&mut stream);
     assert_eq!(request[..6], *b"GIOP\x01\x01");
-    assert_eq!(request[6] & 2, 0, "no fragments follow");
+    assert_eq!(request[6] & 2, 0, "the request is not fragmented");
     assert!(request.ends_with(&[7; 1000]));
     drop(pending);
 }

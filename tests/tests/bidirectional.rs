@@ -1,4 +1,4 @@
-//! Bidirectional GIOP: a server calls the objects of a client over the connection that the client has made.
+//! Bidirectional GIOP: a server calls objects of a client over the connection that the client has made.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn server(concurrency: ServerConcurrency, bidirectional: bool) -> (Orb, Exchange
     (orb, exchange)
 }
 
-/// A client that nobody can connect to: its references lead nowhere but over the connections that it makes.
+/// A client without a reachable address: servers reach its objects only over the connections that it makes.
 fn client(settings: impl FnOnce(&mut ironorb::OrbConfig)) -> (Orb, Arc<Listening>, ListenerRef) {
     let (listener, port) = raw::listen();
     drop(listener);
@@ -44,17 +44,17 @@ fn callbacks_during_a_call_and_after_it() {
         let (server, exchange) = server(concurrency, true);
         let (client, servant, listener) = client(|_| {});
         let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
-        // Each call waits for the next one in the other direction, over one connection.
+        // Each call waits for the next one in the opposite direction, over one connection.
         for depth in 0..4 {
             assert_eq!(remote.call_back(Some(&listener), depth).unwrap(), depth + 1, "{concurrency:?}");
         }
         remote.keep(Some(&listener)).unwrap();
-        // Nobody of the client waits for anything now.
+        // No thread of the client waits at this time.
         exchange.tell("hello").unwrap();
         eventually("told", || *servant.told.lock().unwrap() == ["hello"]);
         let data: Vec<u8> = (0..500_000u32).map(|i| i as u8).collect();
         assert!(exchange.fill(&data).unwrap().iter().rev().eq(data.iter()));
-        // Both directions at once, many times.
+        // Calls in both directions at once, many times.
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -66,7 +66,7 @@ fn callbacks_during_a_call_and_after_it() {
             }
         });
         client.shutdown(true).unwrap();
-        // The way is gone with the connection.
+        // Without the connection the client cannot be reached.
         let e = exchange.fill(b"").unwrap_err();
         assert!(matches!(e.kind, SystemExceptionKind::Transient | SystemExceptionKind::CommFailure), "{e}");
         server.shutdown(true).unwrap();
@@ -89,7 +89,7 @@ fn large_callbacks_in_fragments() {
 }
 
 #[test]
-fn a_server_that_does_not_want_it_connects_itself() {
+fn a_server_without_bidirectional_giop_connects_to_the_client() {
     let (_server, exchange) = server(ServerConcurrency::ThreadPerConnection, false);
     let (client, _servant, listener) = client(|_| {});
     let remote: ExchangeRef = client.resolve(&exchange.object().to_ior_string()).unwrap();
@@ -111,9 +111,9 @@ fn objects_made_after_the_connection_can_be_called_over_it() {
     assert_eq!(remote.call_back(Some(&listener), 0).unwrap(), 1);
 }
 
-/// Everything goes over the connection that the client has made.
+/// Calls in both directions share the client's connection.
 #[test]
-fn one_connection_is_all() {
+fn calls_in_both_directions_use_one_connection() {
     let (_server, exchange) = server(ServerConcurrency::ThreadPerConnection, true);
     let relay = Relay::to(exchange.object());
     let (client, servant, listener) = client(|_| {});
@@ -125,10 +125,10 @@ fn one_connection_is_all() {
     assert_eq!(relay.connections(), 1);
 }
 
-/// More requests at once than the server may have threads for a connection, all of which call back: their answers come
-/// although every thread waits for one.
+/// The clients make more requests at once than the server may have threads for a connection, and all of
+/// them call back. The replies come although every thread waits for one.
 #[test]
-fn all_threads_may_wait_for_the_client() {
+fn all_server_threads_may_wait_for_the_client() {
     for (concurrency, together) in [
         (ServerConcurrency::ThreadPerConnection, 16),
         (ServerConcurrency::LeaderFollowers { threads: 4 }, 4),
@@ -145,12 +145,12 @@ fn all_threads_may_wait_for_the_client() {
         for answer in pending {
             assert_eq!(answer.wait().unwrap(), 1, "{concurrency:?}");
         }
-        // The order of requests is kept when nobody calls back.
+        // Without callbacks the order of requests is kept.
         remote.keep(Some(&crowd)).unwrap();
     }
 }
 
-/// Answers nobody before so many have asked.
+/// Answers only after a given number of calls has arrived.
 struct Crowd {
     together: usize,
     come: Mutex<usize>,
@@ -181,9 +181,9 @@ impl Listener for Crowd {
     }
 }
 
-/// A client that never offered to be called is not: that would be a server out of control.
+/// A client that does not offer bidirectional GIOP refuses requests from the server.
 #[test]
-fn requests_that_nobody_offered_to_serve_end_the_connection() {
+fn requests_to_a_client_without_bidirectional_giop_end_the_connection() {
     let (listener, port) = raw::listen();
     let client = Orb::builder().no_endpoint().build().unwrap();
     let exchange: ExchangeRef =
@@ -192,7 +192,7 @@ fn requests_that_nobody_offered_to_serve_end_the_connection() {
         scope.spawn(|| {
             let (mut stream, _) = listener.accept().unwrap();
             let request = raw::read_message(&mut stream);
-            raw::write(&mut stream, &request); // back to where it came from
+            raw::write(&mut stream, &request); // to the client
             stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             let answer = raw::read_message(&mut stream);
             assert_eq!(answer[7], 6, "MessageError");

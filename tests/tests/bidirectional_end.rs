@@ -1,4 +1,5 @@
-//! What is left when a client goes while its server waits for it. Alone in its process, whose threads it counts.
+//! What remains when a client leaves while its server waits for it. The test counts threads, so it has a
+//! process of its own.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
@@ -8,10 +9,11 @@ use ironorb_tests::relay::Relay;
 use ironorb_tests::wires::{Exchange, ExchangeAsync, ExchangeRef, Listener, ListenerRef};
 use ironorb_tests::{Exchanging, Listening, eventually, raw};
 
-/// Twenty requests call back and are not answered. When the client goes, the threads that wait for it end although no
-/// deadline ends their calls, and another client that says it listens at the same address is called at once.
+/// Twenty requests call back and get no answer. When the client closes the connection, the server's threads
+/// that wait for it end although their calls have no deadline. The server then calls another client with
+/// the same advertised address at once.
 #[test]
-fn a_client_goes_without_answering() {
+fn a_client_leaves_without_answering_callbacks() {
     let silent = Arc::new(Silent::default());
     for concurrency in [
         ServerConcurrency::ThreadPerConnection,
@@ -25,7 +27,7 @@ fn a_client_goes_without_answering() {
         let servant = Arc::new(Exchanging::default());
         let exchange: ExchangeRef = server.root_poa().activate_shared(servant.clone()).unwrap();
         let (listener, port) = raw::listen();
-        drop(listener); // an address that leads nowhere
+        drop(listener); // no process listens at its address
         let client = || {
             let mut builder = Orb::builder().no_endpoint().publish(&format!("127.0.0.1:{port}"));
             builder.config().bidirectional = true;
@@ -51,8 +53,8 @@ fn a_client_goes_without_answering() {
         eventually("the threads end", || {
             threads_named("ironorb-helper") + threads_named("ironorb-connect") == 0
         });
-        eventually("nobody receives", || threads_named("ironorb-both-wa") == 0);
-        // Nobody would hear the others, and each would wait for a client that is gone.
+        eventually("the bidirectional receivers end", || threads_named("ironorb-bidir") == 0);
+        // The server does not make the remaining calls: their client is gone.
         assert_eq!(servant.called_back.load(Ordering::SeqCst), waiting);
 
         let second = client();
@@ -66,7 +68,7 @@ fn a_client_goes_without_answering() {
     }
 }
 
-/// Answers nobody before it is released.
+/// Answers only after it is released.
 #[derive(Default)]
 struct Silent {
     asked: Mutex<usize>,
@@ -101,7 +103,7 @@ impl Listener for Silent {
     }
 }
 
-/// Threads of this process by the first 15 characters of their names.
+/// The number of this process's threads with a name. The system keeps its first 15 characters.
 fn threads_named(name: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());

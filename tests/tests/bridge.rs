@@ -1,4 +1,5 @@
-//! A bridge between clients and servers: what passes it is what was sent, whatever it is, and nobody can tell.
+//! A bridge between clients and servers. Clients and servers get what the peer has sent, and notice no
+//! difference.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -44,7 +45,7 @@ fn types() -> Arc<Interfaces> {
     Arc::new(types)
 }
 
-/// The reference of a bridge, for a client of this ORB that speaks this version.
+/// The bridge's reference, for a client of this ORB that speaks `version`.
 fn seen_in(client: &Orb, reference: &ObjectRef, version: Version) -> ObjectRef {
     let profile = reference.ior().iiop_profiles().next().unwrap();
     let code_sets = TaggedComponent::new_code_sets(&CodeSetComponentInfo::ironorb()).unwrap();
@@ -53,8 +54,8 @@ fn seen_in(client: &Orb, reference: &ObjectRef, version: Version) -> ObjectRef {
     client.ior_to_object(Ior::with_profile(reference.type_id(), profile)).unwrap()
 }
 
-/// A client, a bridge and a server with a static servant, in all pairs of versions on the two ways, and whether the bridge
-/// speaks the version of the server or of the client.
+/// Runs `test` with a client, a bridge and a server with a static servant, for all pairs of GIOP versions
+/// of client and server. The bridge publishes the server's or the client's version.
 fn in_all_versions(options: &BridgeOptions, test: impl Fn(&ObjectRef, Version)) {
     for theirs in VERSIONS {
         for ours in VERSIONS {
@@ -74,20 +75,20 @@ fn in_all_versions(options: &BridgeOptions, test: impl Fn(&ObjectRef, Version)) 
 }
 
 #[test]
-fn clients_with_stubs_cannot_tell_a_bridge() {
+fn clients_with_stubs_notice_no_bridge() {
     let options = BridgeOptions { types: Some(types()), through: true, ..BridgeOptions::default() };
     in_all_versions(&options, |object, version| converse_statically(object, version, true));
 }
 
 #[test]
-fn dynamic_clients_cannot_tell_a_bridge() {
+fn dynamic_clients_notice_no_bridge() {
     let options = BridgeOptions { types: Some(types()), through: true, ..BridgeOptions::default() };
     in_all_versions(&options, |object, version| converse_dynamically(object, version, true));
 }
 
-/// A bridge that knows nothing, and a server of whatever version: they agree on the lower one.
+/// A bridge without type definitions. Bridge and server agree on the lower of their versions.
 #[test]
-fn nothing_need_be_known_where_versions_agree() {
+fn a_bridge_without_types_works_where_versions_agree() {
     for theirs in VERSIONS {
         for ours in VERSIONS.into_iter().filter(|ours| *ours <= theirs) {
             let (server, client) = (server(theirs), client());
@@ -102,9 +103,9 @@ fn nothing_need_be_known_where_versions_agree() {
     }
 }
 
-/// What blocks keeps nobody else waiting, and no thread; what fails says so as the object does.
+/// A blocked call delays no other and occupies no thread. A failing call raises the object's exception.
 #[test]
-fn calls_come_back_as_they_are_done() {
+fn calls_return_as_they_complete() {
     let (server, client) = (server(Version::V1_2), client());
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let (orb, bridge) = bridge(BridgeOptions::default());
@@ -156,7 +157,8 @@ fn calls_come_back_as_they_are_done() {
     assert_eq!(through.ping().unwrap_err().kind, SystemExceptionKind::ObjectNotExist);
 }
 
-/// References that lead through the bridge, in both directions and deeper: a server calls its client back through it.
+/// References lead through the bridge in both directions, and nested: a server calls its client back
+/// through the bridge.
 #[test]
 fn callbacks_lead_through_the_bridge() {
     let mut types = Interfaces::new();
@@ -180,7 +182,7 @@ fn callbacks_lead_through_the_bridge() {
     let target = orb.string_to_object(&exchange.object().to_ior_string()).unwrap();
     let reference = bridge.publish(b"exchange", &target).unwrap();
     let through: ExchangeRef = client.resolve(&reference.to_ior_string()).unwrap();
-    // 3 calls back and 3 calls again, each by a reference that has come through the bridge.
+    // Three callbacks and three calls, each with a reference that has come through the bridge.
     assert_eq!(through.call_back(Some(&listener), 3).unwrap(), 4);
     eventually("all are told", || {
         let told = told.lock().unwrap();
@@ -192,9 +194,9 @@ fn callbacks_lead_through_the_bridge() {
     eventually("the oneway arrives", || *listening.told.lock().unwrap() == ["something"]);
 }
 
-/// A body whose alignment another version would change is not passed on as if it were the same.
+/// The bridge does not pass on a body that the alignment rules of another version would change.
 #[test]
-fn bodies_that_would_mean_something_else_are_refused() {
+fn bodies_that_another_version_would_read_differently_are_refused() {
     let (listener, port) = raw::listen();
     let (orb, bridge) = bridge(BridgeOptions { giop: Some(Version::V1_2), ..BridgeOptions::default() });
     bridge.pass_others_to("127.0.0.1", port);
@@ -219,9 +221,9 @@ fn bodies_that_would_mean_something_else_are_refused() {
     }
 }
 
-/// Who asks for much and reads none of it keeps nobody waiting.
+/// A client that requests large replies and reads none delays no other.
 #[test]
-fn clients_that_do_not_read_hold_up_no_others() {
+fn clients_that_do_not_read_delay_no_others() {
     let (server, client) = (server(Version::V1_2), client());
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let (orb, bridge) = bridge(BridgeOptions::default());
@@ -232,11 +234,11 @@ fn clients_that_do_not_read_hold_up_no_others() {
     let mut octets = 1_000_000u32.to_be_bytes().to_vec();
     octets.resize(1_000_004, 1);
     let request = Wire::request(2, false, b"probe", "reflect", &octets);
-    // Until it is read from no further.
+    // Writes until the bridge stops reading.
     let mut written = 0;
     while deaf.write_all(&request).is_ok() {
         written += 1;
-        assert!(written < 600, "it is read from without end");
+        assert!(written < 600, "the bridge reads without a limit");
     }
     let through: ProbeRef = client.resolve(&reference.to_ior_string()).unwrap();
     for _ in 0..20 {
@@ -244,7 +246,7 @@ fn clients_that_do_not_read_hold_up_no_others() {
     }
 }
 
-/// A message of GIOP 1.x in either byte order, as it goes over the wire.
+/// Writes a message of GIOP 1.x in either byte order.
 struct Wire {
     little: bool,
     bytes: Vec<u8>,
@@ -278,7 +280,7 @@ impl Wire {
         self.bytes
     }
 
-    /// A request with one context that nobody knows.
+    /// A request with one service context of an unknown id.
     fn request(minor: u8, little: bool, key: &[u8], operation: &str, body: &[u8]) -> Vec<u8> {
         let mut w = Wire::new(minor, little, 0);
         let contexts = |w: &mut Wire| {
@@ -334,7 +336,7 @@ impl Wire {
     }
 }
 
-/// What a message says: header, id, contexts, where its body begins, and the body.
+/// The parts of a message: header, id, service contexts, the position of its body modulo 8, and the body.
 #[derive(Debug)]
 struct Seen {
     minor: u8,
@@ -347,7 +349,7 @@ struct Seen {
     body: Vec<u8>,
 }
 
-/// Takes a message apart, by hand.
+/// Parses a message.
 fn seen(message: &[u8]) -> Seen {
     struct R<'a>(&'a [u8], usize, bool);
     impl R<'_> {
@@ -379,7 +381,7 @@ fn seen(message: &[u8]) -> Seen {
     if is_request {
         r.1 += 1 + if minor == 0 { 0 } else { 3 };
         if minor == 2 {
-            r.1 += 2; // the disposition, and its padding before the length
+            r.1 += 2; // the addressing disposition, and the padding before the length
         }
         r.octets();
         operation = r.octets();
@@ -398,8 +400,8 @@ fn seen(message: &[u8]) -> Seen {
     Seen { minor, little, id, status, contexts, operation, phase: r.1 % 8, body: message[r.1..].to_vec() }
 }
 
-/// Bodies of an interface that nobody knows, of both byte orders: what comes out is what went in, byte by byte, aligned as
-/// it was, with its service contexts; and so are results and user exceptions.
+/// The bridge passes on bodies of an unknown interface in both byte orders: byte by byte, with the same
+/// alignment and the same service contexts. This includes results and user exceptions.
 #[test]
 fn bodies_of_unknown_interfaces_pass_byte_by_byte() {
     let body: Vec<u8> = (0..1001u32).map(|i| (i * 7) as u8).collect();
@@ -459,7 +461,8 @@ fn bodies_of_unknown_interfaces_pass_byte_by_byte() {
     }
 }
 
-/// A bridge that knows these definitions, and an object of one of the interfaces at a listener; a client of the bridge.
+/// A bridge with these definitions, an object of one of the interfaces at a listener, and a connection to
+/// the bridge.
 fn between(idl: &str, type_id: &str, through: bool) -> (TcpListener, (Orb, Bridge), TcpStream) {
     let (listener, port) = raw::listen();
     let mut types = Interfaces::new();
@@ -473,7 +476,7 @@ fn between(idl: &str, type_id: &str, through: bool) -> (TcpListener, (Orb, Bridg
     (listener, bridge, client)
 }
 
-/// A value in chunks, of the first of these types.
+/// A value in chunks, of the first of these types and truncatable to the rest.
 fn chunked_value(ids: &[&str], state: &[u8]) -> Vec<u8> {
     let mut w = Wire { little: false, bytes: Vec::new() };
     w.long(0x7FFF_FF0E);
@@ -482,14 +485,14 @@ fn chunked_value(ids: &[&str], state: &[u8]) -> Vec<u8> {
         w.octets(format!("IDL:VV/{id}:1.0\0").as_bytes());
     }
     w.octets(state);
-    w.long(u32::MAX); // it ends
+    w.long(u32::MAX); // the end tag
     w.bytes
 }
 
-/// Values of a type that the bridge does not know are never made ones of a base: they pass as they are, or there is an
-/// error where they would have to be written anew.
+/// The bridge never truncates a value of an unknown type to a base. It passes the value on unchanged, or
+/// raises an exception where it would have to encode it again.
 #[test]
-fn values_are_never_cut_short() {
+fn values_of_unknown_types_are_never_truncated() {
     const IDL: &str =
         "module VV { valuetype Base { public long a; }; interface T { Base id(in Base b); }; };";
     let base = chunked_value(&["Base"], &[0, 0, 0, 1]);
@@ -505,7 +508,7 @@ fn values_are_never_cut_short() {
         let (mut server, _) = listener.accept().unwrap();
         server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut got = seen(&raw::read_message(&mut server));
-        // As it was, or written anew: then without chunks, in whichever byte order.
+        // Unchanged, or encoded again: then without chunks, in either byte order.
         let is_whole = |body: &[u8]| *body == base || body.ends_with(&1u32.to_ne_bytes());
         assert!(is_whole(&got.body), "{got:?}");
         server.write_all(&Wire::reply(2, false, got.id, 0, false, &base)).unwrap();
@@ -515,7 +518,7 @@ fn values_are_never_cut_short() {
             client.write_all(&Wire::request(2, false, b"k", "id", value)).unwrap();
             if through {
                 assert_is_unknown_value(&seen(&raw::read_message(&mut client)), CompletionStatus::No);
-                // What reaches the server is the next request; the error comes on the way back.
+                // The server gets the next request. The exception comes on the way back.
                 client.write_all(&Wire::request(2, false, b"k", "id", &base)).unwrap();
             }
             got = seen(&raw::read_message(&mut server));
@@ -532,9 +535,9 @@ fn values_are_never_cut_short() {
     }
 }
 
-/// Who is shown calls sees values of derived types as what they are, or not at all.
+/// A trace shows a value of a derived type as that type, or leaves it out.
 #[test]
-fn values_are_shown_as_what_they_are() {
+fn traces_show_values_with_their_types() {
     const IDL: &str = "module VV { valuetype Base { public long a; }; \
         valuetype Tr : truncatable Base { public short b; }; interface T { Base id(in Base b); }; };";
     let (listener, port) = raw::listen();
@@ -579,10 +582,10 @@ fn assert_is_unknown_value(reply: &Seen, completed: CompletionStatus) {
     assert_eq!(reply.body, expected.bytes, "{reply:?}");
 }
 
-/// What an object is can be learnt later when it could not be asked: each call asks once until there is an answer, and
-/// none is passed on as if there were no types.
+/// The bridge learns an object's type later if it could not ask the object at first. Each call asks once
+/// until there is an answer, and the bridge does not pass on calls untyped meanwhile.
 #[test]
-fn objects_that_come_late_are_known() {
+fn objects_that_start_later_are_asked_for_their_types() {
     let (listener, (orb, _bridge), mut client) = between("interface Giver { Object give(); };", "", true);
     let request = Wire::request(2, false, b"k", "give", &[]);
     for _ in 0..2 {
@@ -596,12 +599,13 @@ fn objects_that_come_late_are_known() {
         let no = CompletionStatus::No as u32;
         assert!(back.body.ends_with(&if back.little { no.to_le_bytes() } else { no.to_be_bytes() }));
         listener.set_nonblocking(true).unwrap();
-        assert!(listener.accept().is_err(), "it is asked twice for one call");
+        assert!(listener.accept().is_err(), "the bridge asks twice for one call");
         listener.set_nonblocking(false).unwrap();
     }
     client.write_all(&request).unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Until the bridge hangs up; connections for what it asks itself and for calls may be two.
+    // Serves until the bridge closes its connections. It may have one for its own questions and one for
+    // calls.
     std::thread::spawn(move || {
         for server in listener.incoming() {
             let mut server = server.unwrap();
@@ -615,7 +619,7 @@ fn objects_that_come_late_are_known() {
                     let mut w = Wire { little: false, bytes: Vec::new() };
                     w.octets(b"IDL:Giver:1.0\0");
                     if got.operation == "give" {
-                        w.long(1); // profile, of IIOP
+                        w.long(1); // an IIOP profile
                         w.long(0);
                         let mut profile = Wire { little: false, bytes: vec![0, 1, 2, 0] };
                         profile.octets(b"127.0.0.1\0");
@@ -633,11 +637,14 @@ fn objects_that_come_late_are_known() {
     let back = seen(&raw::read_message(&mut client));
     assert_eq!(back.status, 0, "{back:?}");
     let text = String::from_utf8_lossy(&back.body).into_owned();
-    assert!(text.contains("IDL:Giver:1.0") && !text.contains("given"), "it leads through the bridge: {text}");
+    assert!(
+        text.contains("IDL:Giver:1.0") && !text.contains("given"),
+        "the reference leads through the bridge: {text}"
+    );
     orb.shutdown(true).unwrap();
 }
 
-/// So are objects whose repository was away: not each call asks for it, and none is refused meanwhile.
+/// A repository is out of reach at first. Not every call asks for it, and no call is refused meanwhile.
 #[test]
 fn repositories_that_come_late_are_asked_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -660,7 +667,7 @@ fn repositories_that_come_late_are_asked_again() {
     let reference = bridge.publish(b"probe", &target).unwrap();
     let through: ProbeRef = client.resolve(&reference.to_ior_string()).unwrap();
     let add = |times: usize| (0..times).for_each(|_| assert_eq!(through.add(40, 2).unwrap(), 42));
-    add(3); // of which the first two ask
+    add(3); // of which the first two ask the repository
     let repository = Orb::builder().endpoint(&format!("uiop://{socket}")).unwrap().build().unwrap();
     let held = InterfaceRepository::new(Store::in_memory().unwrap(), Limits::default());
     let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
@@ -668,7 +675,7 @@ fn repositories_that_come_late_are_asked_again() {
     let held = InterfaceRepositoryServer::start(&repository, held).unwrap();
     add(2);
     assert_eq!(*shown.lock().unwrap(), [false, false, false, true, true]);
-    // What is known is kept.
+    // The bridge keeps what it has learnt.
     drop(held);
     repository.shutdown(true).unwrap();
     add(1);

@@ -1,4 +1,4 @@
-//! `ironorb bridge` as its users run it.
+//! `ironorb bridge` on the command line.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const PROBE_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
 
 #[test]
-fn a_bridge_publishes_targets_and_tells_calls() {
+fn a_bridge_publishes_targets_and_traces_calls() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     server.bind_key("Other", probe.object()).unwrap();
@@ -70,7 +70,7 @@ fn a_bridge_publishes_targets_and_tells_calls() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let told = |args: &[&str], code: i32| run([&["bridge"], args].concat()).expect_failure(code);
     assert!(told(&["--listen", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
     assert!(told(&["--endpoint", "iiop://127.0.0.1:0", "nonsense"], 2).contains("leads to no object"));
@@ -79,9 +79,9 @@ fn wrong_usage_is_told() {
     assert!(told(&["--through", "--to", "a:1"], 2).contains("--idl"));
 }
 
-/// Of the largest messages a few copies are there at once, and nothing stays of those that have passed.
+/// A few copies of the largest messages exist at a time, and their memory is freed when they have passed.
 #[test]
-fn large_bodies_leave_nothing_behind() {
+fn the_memory_of_large_bodies_is_freed() {
     const OCTETS: usize = 63 << 20;
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
@@ -103,15 +103,16 @@ fn large_bodies_leave_nothing_behind() {
     let status = std::fs::read_to_string(format!("/proc/{}/status", bridge.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim();
     let kib: usize = peak.strip_suffix(" kB").unwrap().parse().unwrap();
-    // One call alone takes up to three: as it comes, as it is kept, and what the target's socket has not taken.
+    // One call takes up to three copies: one as it arrives, one that is kept, and one that the target's
+    // socket has not taken yet.
     assert!(kib >> 10 < 5 * (OCTETS >> 20), "{peak}");
     drop(bridge.stdin.take());
     assert!(bridge.wait().unwrap().success());
 }
 
-/// Types from a repository that is not there at first: calls pass, and are shown with values once it is.
+/// The type repository starts after the bridge. Calls pass before, and the trace shows their values after.
 #[test]
-fn types_come_from_a_repository_when_it_is_there() {
+fn types_come_from_a_repository_that_starts_later() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let target = format!("probe={}", probe.object().to_ior_string());
@@ -142,7 +143,7 @@ fn types_come_from_a_repository_when_it_is_there() {
     let endpoint = format!("iiop://{place}");
     let repository =
         ServingProcess::start(["ifr", "serve", "--memory", "--listen", &endpoint, "--load", PROBE_IDL]);
-    // How long it was looked for in vain passes before it is looked for again.
+    // The bridge asks again only after as much time as the failed attempt took.
     let told = std::thread::scope(|scope| {
         let mut told = BufReader::new(bridge.stderr.take().unwrap()).lines().map(Result::unwrap);
         let first = told.find(|line| line.contains("add(")).unwrap();

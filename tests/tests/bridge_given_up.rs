@@ -1,4 +1,4 @@
-//! Calls through a bridge whose clients no longer wait: the bridge gives them up, and nothing of them stays.
+//! Calls through a bridge whose clients no longer wait. The bridge abandons them and keeps nothing of them.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -16,11 +16,12 @@ const BOTH: [ServerConcurrency; 2] =
 const REQUEST: u8 = 0;
 const CANCEL: u8 = 2;
 
-/// A bridge that tells its targets what is given up, and the operations that were.
+/// A bridge that cancels abandoned calls at their targets, and the operations that it has abandoned.
 fn bridge(concurrency: ServerConcurrency) -> (Orb, Bridge, Arc<Mutex<Vec<String>>>) {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
     builder.config().connection.cancel_requests = true;
-    // So that a target sees all on the connection that it has accepted.
+    // One connection for each target, so that the test sees all messages on the connection that it has
+    // accepted.
     builder.config().connections_per_endpoint_max = 1;
     let orb = builder.build().unwrap();
     let given_up: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -31,7 +32,7 @@ fn bridge(concurrency: ServerConcurrency) -> (Orb, Bridge, Arc<Mutex<Vec<String>
                 seen.lock().unwrap().push(passed.operation.to_owned());
             }
         })),
-        call_timeout: Some(Duration::from_secs(30)), // a test that fails should not take longer
+        call_timeout: Some(Duration::from_secs(30)), // bounds the time of a failing test
         ..BridgeOptions::default()
     };
     let bridge = Bridge::new(&orb, options).unwrap();
@@ -44,7 +45,7 @@ fn client() -> Orb {
     builder.build().unwrap()
 }
 
-/// What a bridge is asked for, without asking it.
+/// The client's reference to the bridged object, made without a call.
 fn probe_of(client: &Orb, bridge: &Orb) -> ProbeRef {
     let url = format!("corbaloc:iiop:1.2@{}/probe", bridge.published_addresses()[0]);
     client.string_to_object(&url).unwrap().narrow_unchecked()
@@ -54,9 +55,9 @@ fn kind_and_id(message: &[u8]) -> (u8, [u8; 4]) {
     (message[7], raw::id_of(message))
 }
 
-/// A target that never answers hears which call is over; calls beside it go on.
+/// A target that never answers gets a CancelRequest for the cancelled call. Other calls go on.
 #[test]
-fn a_client_that_cancels_cancels_at_the_target() {
+fn a_cancelled_call_is_cancelled_at_the_target() {
     for concurrency in BOTH {
         let (target, port) = raw::listen();
         let (orb, bridge, given_up) = bridge(concurrency);
@@ -84,7 +85,7 @@ fn a_client_that_cancels_cancels_at_the_target() {
 }
 
 #[test]
-fn a_client_whose_connection_is_cut_leaves_nothing() {
+fn calls_of_a_lost_client_are_abandoned() {
     for concurrency in BOTH {
         let (target, port) = raw::listen();
         let (orb, bridge, given_up) = bridge(concurrency);
@@ -108,7 +109,7 @@ fn a_client_whose_connection_is_cut_leaves_nothing() {
         assert!(cancelled.iter().zip(&asked).all(|(it, asked)| *it == (CANCEL, asked.1)));
         eventually("nothing is left", || bridge.calls_in_progress() == 0);
         assert_eq!(given_up.lock().unwrap().len(), 100);
-        // Late answers, which a target may send all the same, lead nowhere; and the bridge goes on.
+        // A target may still send late replies. The bridge drops them and goes on.
         for (_, id) in &asked {
             raw::write(&mut target, &raw::reply(*id, 0, &[]));
         }
@@ -123,12 +124,12 @@ fn a_client_whose_connection_is_cut_leaves_nothing() {
     }
 }
 
-/// Calls that have not come so far as to be sent, since their target cannot be connected yet.
+/// Calls that are not sent yet, because the bridge cannot connect to their target.
 #[test]
-fn what_waits_for_its_connection_is_given_up_as_well() {
+fn calls_that_wait_for_a_connection_are_abandoned_too() {
     let (orb, bridge, given_up) = bridge(ServerConcurrency::ThreadPerConnection);
-    // Nobody accepts, and the first connections fill the queue: those after them stay in the making.
-    let full = rustix_listener();
+    // The listener does not accept, and the first connections fill its queue. Later ones stay incomplete.
+    let full = listener_with_shortest_queue();
     let mut fillers = Vec::new();
     let address = full.local_addr().unwrap();
     while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
@@ -144,8 +145,8 @@ fn what_waits_for_its_connection_is_given_up_as_well() {
     assert_eq!(*given_up.lock().unwrap(), ["ping"]);
 }
 
-/// A listener whose queue is as short as can be.
-fn rustix_listener() -> std::net::TcpListener {
+/// A listener with the shortest possible queue.
+fn listener_with_shortest_queue() -> std::net::TcpListener {
     use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&socket, &std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();

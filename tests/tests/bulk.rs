@@ -1,5 +1,5 @@
-//! Long runs of bytes, which leave from where they lie: every place and size, peers that read slowly or not at all, and
-//! what changes between two writings.
+//! Gather writes: long runs of bytes that are sent from the caller's memory. Every position and size, peers
+//! that read slowly or not at all, and arguments that change between two encodings.
 
 use std::cell::Cell;
 use std::io::Read;
@@ -17,9 +17,9 @@ use ironorb_tests::relay::Relay;
 use ironorb_tests::{ThreadNumber, eventually, raw};
 
 #[derive(Default)]
-struct Kept(Mutex<(Vec<u8>, Vec<f64>)>);
+struct StoreServant(Mutex<(Vec<u8>, Vec<f64>)>);
 
-impl Store for Kept {
+impl Store for StoreServant {
     fn all(&self, lead: u8, value: &Everything, last: f64) -> Result<Everything, SystemException> {
         assert_eq!((lead, last), (LEAD, LAST));
         Ok(value.clone())
@@ -60,7 +60,7 @@ impl Store for Kept {
 const LEAD: u8 = 7;
 const LAST: f64 = 0.1;
 
-/// Below, at and above what is worth being sent from where it lies, and what a socket takes at once.
+/// Below, at and above the threshold for a gather write (8192 bytes), and more than a socket takes at once.
 const SIZES: [usize; 8] = [0, 1, 8191, 8192, 8193, 30_001, 65_536, 3_000_001];
 
 fn octets(length: usize) -> Vec<u8> {
@@ -101,7 +101,7 @@ fn client(set: impl FnOnce(OrbBuilder) -> OrbBuilder) -> Orb {
     set(builder).build().unwrap()
 }
 
-/// One whose threads write into one connection, as much as they like.
+/// A client whose threads share one connection and send without a limit.
 fn client_with_one_connection() -> Orb {
     client(|mut orb| {
         orb.config().connections_per_endpoint_max = 1;
@@ -114,7 +114,7 @@ fn client_with_one_connection() -> Orb {
 fn pair(concurrency: ServerConcurrency, set: impl Fn(OrbBuilder) -> OrbBuilder) -> (Orb, Orb, StoreRef) {
     let server = set(Orb::builder()).endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
     let server = server.build().unwrap();
-    let store: StoreRef = server.root_poa().activate(Kept::default()).unwrap();
+    let store: StoreRef = server.root_poa().activate(StoreServant::default()).unwrap();
     let client = client(set);
     let remote = client.string_to_object(&store.object().to_ior_string()).unwrap().narrow_unchecked();
     (server, client, remote)
@@ -125,7 +125,7 @@ fn check_all(store: &StoreRef, sizes: [usize; 7]) {
     assert!(store.all(LEAD, &value, LAST).unwrap() == value, "{sizes:?}");
 }
 
-/// What oneways have brought, when as much has come: a slow one may be overtaken.
+/// The data of the oneways, once as much as `length` has arrived. Later requests may overtake a oneway.
 fn taken(store: &StoreRef, length: usize) -> (Vec<u8>, Vec<f64>) {
     let mut all = store.taken().unwrap();
     eventually("all has come", || {
@@ -146,7 +146,7 @@ fn check_sizes(store: &StoreRef, sizes: &[usize]) {
         assert!(taken(store, size) == (data, doubles(size)), "{size}");
         let (some, others) = (pixels(size), samples(size));
         assert!(store.mirror(&some, LEAD, &others).unwrap() == (some, others), "{size}");
-        // Every size in every place, with others around.
+        // Every size in every position, between other members.
         check_all(store, std::array::from_fn(|at| sizes[(i * (at + 1) + at) % sizes.len()]));
     }
 }
@@ -162,9 +162,10 @@ fn data_of_every_size_arrives_in_every_version() {
     }
 }
 
-/// Requests that are alike are known by their bytes after some, and what is moved in them differs.
+/// The server's request cache recognises repeated requests by their bytes. The gathered part differs in
+/// each.
 #[test]
-fn the_same_large_request_again_and_again() {
+fn repeated_large_requests_carry_their_own_data() {
     let (server, client, store) = pair(ServerConcurrency::ThreadPerConnection, |orb| orb);
     for round in 0..100 {
         let (some, others) = (pixels(20_000 + 12 * round), samples(17_000 + 16 * round));
@@ -194,7 +195,7 @@ fn data_arrives_in_fragments() {
     }
 }
 
-/// Does nothing, but is there.
+/// An interceptor that does nothing.
 struct Silent;
 
 impl ClientInterceptor for Silent {
@@ -204,7 +205,7 @@ impl ClientInterceptor for Silent {
 }
 
 #[test]
-fn data_arrives_past_interceptors() {
+fn data_arrives_with_interceptors() {
     let (server, _, store) = pair(ServerConcurrency::ThreadPerConnection, |orb| orb);
     let client = client(|orb| orb.client_interceptor(Silent));
     let store: StoreRef =
@@ -214,10 +215,10 @@ fn data_arrives_past_interceptors() {
     server.shutdown(true).unwrap();
 }
 
-/// Many threads on one connection, whose server reads little at a time: what waits for another's long message is sent
-/// behind it, and answers come meanwhile.
+/// Many threads share one connection, and the server reads little at a time. A request that waits for
+/// another thread's long message is sent after it. Replies come meanwhile.
 #[test]
-fn threads_share_a_connection_that_is_slow() {
+fn threads_share_a_slow_connection() {
     let (server, _, store) = pair(ServerConcurrency::LeaderFollowers { threads: 2 }, |orb| orb);
     let relay = Relay::to(store.object());
     let client = client(|mut orb| {
@@ -239,7 +240,7 @@ fn threads_share_a_connection_that_is_slow() {
         }
         let store = &store;
         scope.spawn(move || {
-            // Calls without a thread, whose requests are written while long ones are on their way.
+            // Asynchronous calls, whose requests are written while long ones are being sent.
             for round in 0..20 {
                 let data = octets(10_000);
                 let calls: Vec<_> = (0..5).map(|i| store.length_async(&data[..i * 2_000])).collect();
@@ -254,9 +255,9 @@ fn threads_share_a_connection_that_is_slow() {
     server.shutdown(true).unwrap();
 }
 
-/// A request for which there is no time left stays whole: what has not been sent of it leaves with the next.
+/// A request whose deadline expires stays whole. The next request sends the rest of it.
 #[test]
-fn a_long_message_that_is_late_is_finished() {
+fn a_long_request_past_its_deadline_is_finished() {
     let (listener, port) = raw::listen();
     let client = client(|orb| orb.call_timeout(Some(Duration::from_millis(200))));
     let store: StoreRef =
@@ -272,7 +273,7 @@ fn a_long_message_that_is_late_is_finished() {
             raw::write(&mut stream, &raw::reply(raw::id_of(&short), 0, &[0, 0, 0, 5]));
             (long, short)
         });
-        // The first may still be in the way of the second.
+        // The rest of the first request may still delay the second.
         let answered = (0..50).any(|_| store.length(&data[..5]).is_ok());
         let (long, short) = reader.join().unwrap();
         assert!(long.ends_with(&data) && short.ends_with(&data[..5]));
@@ -280,14 +281,14 @@ fn a_long_message_that_is_late_is_finished() {
     });
 }
 
-/// A long request that comes while another is on its way leaves behind it, and not in it.
+/// A long request that begins while another is being sent follows it and is not mixed into it.
 #[test]
 fn a_long_message_waits_for_another() {
     let (listener, port) = raw::listen();
     let client = client_with_one_connection();
     let store: StoreRef =
         client.string_to_object(&format!("corbaloc::127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
-    // More than sockets take at once, so that it is on its way until somebody reads.
+    // More than the sockets' buffers take, so that sending does not end before the peer reads.
     let (first, second) = (vec![0xAA; 6_000_000], vec![0xBB; 6_000_000]);
     std::thread::scope(|scope| {
         let begun = scope.spawn(|| store.length(&first));
@@ -299,16 +300,16 @@ fn a_long_message_waits_for_another() {
         assert!(message.ends_with(&first));
         raw::write(&mut stream, &raw::reply(raw::id_of(&message), 0, &6_000_000u32.to_be_bytes()));
         assert_eq!(begun.join().unwrap().unwrap(), 6_000_000);
-        // The other was taken back, or follows whole.
+        // The second request was withdrawn, or follows whole.
         scope.spawn(|| client.shutdown(true).unwrap());
         let message = raw::read_message(&mut stream);
         assert!(message.is_empty() || message.ends_with(&second) || message[7] != 0, "{}", message.len());
     });
 }
 
-/// An answer that has come is given to its caller, though what others have written behind the request cannot leave.
+/// A caller gets its reply even if requests behind its own cannot be sent.
 #[test]
-fn a_call_that_is_answered_does_not_wait_for_those_behind_it() {
+fn an_answered_call_does_not_wait_for_requests_behind_it() {
     let (listener, port) = raw::listen();
     let client = client_with_one_connection();
     let store: StoreRef =
@@ -317,7 +318,7 @@ fn a_call_that_is_answered_does_not_wait_for_those_behind_it() {
     let e = store.with_timeout(Some(Duration::from_millis(50))).length(&late).unwrap_err();
     assert_eq!(e.kind, SystemExceptionKind::Timeout, "{e}");
     let (mut stream, _) = listener.accept().unwrap();
-    // What tells that nobody waits for the first is no request.
+    // Skips CancelRequests.
     let request = |stream: &mut std::net::TcpStream| loop {
         let message = raw::read_message(stream);
         if message[7] == 0 {
@@ -355,9 +356,10 @@ fn a_call_that_is_answered_does_not_wait_for_those_behind_it() {
     });
 }
 
-/// A peer that has closed in order gets the request again, whole, on the next connection, and once.
+/// When the peer sends CloseConnection, the client sends the request again on the next connection: whole,
+/// and once.
 #[test]
-fn a_long_request_is_sent_again_when_nobody_has_read_it() {
+fn a_long_request_is_sent_again_after_close_connection() {
     let (listener, port) = raw::listen();
     let client = client(|orb| orb);
     let store: StoreRef =
@@ -385,9 +387,10 @@ fn a_long_request_is_sent_again_when_nobody_has_read_it() {
     });
 }
 
-/// What writes other arguments the second time is refused, and the connection with it; nothing wrong arrives.
+/// A call whose arguments come out differently in its second encoding fails, and its connection closes. No
+/// wrong data arrives.
 #[test]
-fn arguments_that_change_are_refused() {
+fn arguments_that_change_between_encodings_are_refused() {
     let (server, client, store) = pair(ServerConcurrency::ThreadPerConnection, |orb| orb);
     let data = octets(100_000);
     let times = Cell::new(0);
@@ -400,14 +403,14 @@ fn arguments_that_change_are_refused() {
         })
         .unwrap_err();
         assert_eq!((e.kind, times.get()), (SystemExceptionKind::BadParam, 2), "{e}");
-        assert_eq!(store.length(&data).unwrap(), 100_000, "the next call has another connection");
+        assert_eq!(store.length(&data).unwrap(), 100_000, "the next call uses a new connection");
     }
-    // One that panics the second time does not leave the connection to others as it is.
+    // A panic in the second encoding closes the connection too.
     times.set(0);
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         dynamic::call_raw(store.object(), "length", &|w| {
             times.set(times.get() + 1);
-            assert_eq!(times.get(), 1, "this is what the test is for");
+            assert_eq!(times.get(), 1, "the panic comes in the second encoding");
             w.write_octets(&data)
         })
     }));
@@ -417,9 +420,9 @@ fn arguments_that_change_are_refused() {
     server.shutdown(true).unwrap();
 }
 
-/// Requests built at run time leave alike.
+/// Requests built at run time use gather writes too.
 #[test]
-fn dynamic_requests_leave_alike() {
+fn dynamic_requests_use_gather_writes() {
     let octets_type = || &TypeDef::Sequence { element: &TypeDef::Octet, bound: 0 };
     let doubles_type = || &TypeDef::Sequence { element: &TypeDef::Double, bound: 0 };
     let put = Arc::new(

@@ -21,7 +21,7 @@ use ironorb::{
 };
 use ironorb_tests::converse::{converse_dynamically, converse_statically, request, shape};
 use ironorb_tests::dynamics::{Base, Everything, EverythingRef, Odd, Point, everything as errors};
-use ironorb_tests::everything::{Everyone, Mirror, everything, refused};
+use ironorb_tests::everything::{DynamicEverything, StaticEverything, everything, refused};
 use ironorb_tests::{eventually, raw};
 
 fn server(version: Version) -> Orb {
@@ -41,8 +41,8 @@ fn elsewhere(client: &Orb, object: &ObjectRef) -> ObjectRef {
 fn on_all(version: Version, test: impl Fn(&ObjectRef)) {
     let (server, client) = (server(version), client());
     let poa = server.root_poa();
-    let by_skeleton: EverythingRef = poa.activate(Everyone::default()).unwrap();
-    let id = poa.activate_object(dynamic::servant(Arc::new(Mirror::default()))).unwrap();
+    let by_skeleton: EverythingRef = poa.activate(StaticEverything::default()).unwrap();
+    let id = poa.activate_object(dynamic::servant(Arc::new(DynamicEverything::default()))).unwrap();
     let by_hand = poa.id_to_reference(&id).unwrap();
     assert_eq!(by_hand.type_id(), EverythingRef::REPOSITORY_ID);
     for object in [by_skeleton.object(), &by_hand] {
@@ -106,7 +106,7 @@ fn requests_go_on_from_version_to_version() {
     let (old, new) = (server(Version::V1_1), server(Version::V1_2));
     let client = client();
     let of = |server: &Orb| {
-        let reference: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+        let reference: EverythingRef = server.root_poa().activate(StaticEverything::default()).unwrap();
         elsewhere(&client, reference.object())
     };
     let (one, other) = (of(&old), of(&new));
@@ -194,7 +194,7 @@ fn requests_leave_in_fragments() {
         };
         let server = settings(Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap());
         let client = settings(Orb::builder().no_endpoint());
-        let reference: EverythingRef = server.root_poa().activate(Everyone::default()).unwrap();
+        let reference: EverythingRef = server.root_poa().activate(StaticEverything::default()).unwrap();
         let object = elsewhere(&client, reference.object());
         let points: Vec<Point> = (0..500).map(|i| Point { x: f64::from(i), y: 0.25 }).collect();
         let mut sum = request(&object, "sum");
@@ -356,7 +356,7 @@ fn undeclared_exceptions_are_unknown() {
     });
     let server = server(Version::V1_2);
     let poa = server.root_poa();
-    let id = poa.activate_object(dynamic::servant(Arc::new(Mirror::default()))).unwrap();
+    let id = poa.activate_object(dynamic::servant(Arc::new(DynamicEverything::default()))).unwrap();
     let object = elsewhere(&client(), &poa.id_to_reference(&id).unwrap());
     match EverythingRef::from_object(object).fail(-1) {
         Err(errors::FailError::System(e)) => {
@@ -533,7 +533,7 @@ fn interceptors_see_dynamic_requests() {
         .unwrap();
     let client = Orb::builder().no_endpoint().client_interceptor(sent.clone()).build().unwrap();
     let poa = server.root_poa();
-    let id = poa.activate_object(dynamic::servant(Arc::new(Mirror::default()))).unwrap();
+    let id = poa.activate_object(dynamic::servant(Arc::new(DynamicEverything::default()))).unwrap();
     let object = elsewhere(&client, &poa.id_to_reference(&id).unwrap());
     let mut fail = request(&object, "fail");
     fail.set(0, &1i32).unwrap();

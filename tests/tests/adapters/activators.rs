@@ -1,4 +1,4 @@
-//! Servant activators: one incarnation at a time for an object, and the end of servants.
+//! Servant activators: one incarnation at a time for an object, and etherealisation.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -21,7 +21,7 @@ fn probing() -> Arc<dyn Servant> {
     ironorb::servant::<ProbeRef, _>(Arc::new(Probing::default()))
 }
 
-/// Calls a closure.
+/// A servant activator that calls a closure.
 struct Incarnating<F>(F);
 
 impl<F> ServantActivator for Incarnating<F>
@@ -47,7 +47,7 @@ fn different_objects_are_incarnated_at_the_same_time() {
     let (server, client) = (server(), client());
     let both = Barrier::new(2);
     let poa = adapter(&server, move |_, _| {
-        both.wait(); // nobody gets past this alone
+        both.wait(); // passes only when both objects are being incarnated
         Ok(probing())
     });
     let (a, b) = (elsewhere(&client, &reference(&poa, "a")), reference(&poa, "b"));
@@ -97,7 +97,7 @@ fn an_activator_that_panics_or_breaks_the_rules_harms_only_the_request() {
     assert_eq!(e.minor, MinorCode::OBJ_ADAPTER_NO_SERVANT_MANAGER);
 }
 
-/// Gives one servant for everything and notes what becomes of it.
+/// Incarnates every object with one servant and records its etherealisations.
 #[derive(Default)]
 struct Sharing {
     servant: Mutex<Option<Arc<dyn Servant>>>,
@@ -131,7 +131,7 @@ impl ServantActivator for Sharing {
 }
 
 #[test]
-fn the_last_etherealisation_of_a_servant_says_so() {
+fn the_last_etherealisation_of_a_servant_has_no_remaining_activations() {
     let server = server();
     let policies = PoaPolicies { id_uniqueness: IdUniqueness::Multiple, ..ACTIVATED };
     let poa = server.root_poa().create_poa("sharing", None, policies).unwrap();
@@ -166,7 +166,7 @@ fn calls_for_one_object_never_overlap() {
                     } else {
                         remote.ping().unwrap()
                     }
-                    // Another thread may have been quicker.
+                    // Another thread may have deactivated the object first.
                     let _ = poa.deactivate(&"one".into());
                 }
             });
@@ -178,7 +178,7 @@ fn calls_for_one_object_never_overlap() {
 }
 
 #[test]
-fn transient_objects_with_system_ids_come_again() {
+fn transient_objects_with_system_ids_are_incarnated_again() {
     let server = server();
     let policies =
         PoaPolicies { request_processing: RequestProcessing::ServantManager, ..PoaPolicies::default() };

@@ -1,4 +1,4 @@
-//! Adapters that are made when they are asked for.
+//! Adapter activators create adapters on demand.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,7 +11,8 @@ use ironorb_tests::{Probing, eventually};
 
 use super::{client, elsewhere, kind_of, server};
 
-/// Makes every adapter it is asked for, with an object in it and itself as the activator of its children.
+/// Creates every adapter that is asked for, with one object in it, and is the activator of its children
+/// too.
 #[derive(Clone, Default)]
 struct Making(Arc<AtomicUsize>);
 
@@ -32,7 +33,7 @@ impl AdapterActivator for Making {
         let poa = parent.create_poa(name, Some(parent.manager().clone()), PoaPolicies::PERSISTENT)?;
         poa.set_adapter_activator(Some(Arc::new(self.clone())));
         let made: ProbeRef = poa.activate_with_id("object", Probing::default())?;
-        // Its maker may use it already.
+        // The activator may use its adapter before it returns.
         assert_eq!(made.whoami()?, "object");
         Ok(true)
     }
@@ -47,7 +48,7 @@ fn path(orb: &Orb, names: &[&str]) -> ProbeRef {
 }
 
 #[test]
-fn persistent_objects_come_again_after_a_restart() {
+fn requests_after_a_restart_create_the_adapters_of_persistent_objects() {
     let client = client();
     let first = server();
     let port = first.published_addresses()[0].clone();
@@ -61,7 +62,7 @@ fn persistent_objects_come_again_after_a_restart() {
     let second = Orb::builder().endpoint(&format!("iiop://{port}")).unwrap().hold_requests().build().unwrap();
     let making = Making::default();
     std::thread::scope(|scope| {
-        // They come while the server starts, and wait.
+        // The requests arrive while the server starts, and wait.
         let calls: Vec<_> = (0..8)
             .map(|n| {
                 let probe = if n % 2 == 0 { &deep } else { &shallow };
@@ -75,7 +76,7 @@ fn persistent_objects_come_again_after_a_restart() {
         }
     });
     assert_eq!(making.0.load(Ordering::SeqCst), 3, "each adapter is made once");
-    // A reference to what is not there yet is the server's own nevertheless.
+    // A reference to an adapter that does not exist yet belongs to the server all the same.
     let later = second.root_poa().find_poa("a", false).unwrap();
     let unmade = later.find_poa("x", true).unwrap();
     let text = unmade.id_to_reference(&"object".into()).unwrap().to_ior_string();
@@ -85,7 +86,7 @@ fn persistent_objects_come_again_after_a_restart() {
 }
 
 #[test]
-fn an_activator_that_does_not_make_it_is_told_apart() {
+fn activators_that_refuse_and_activators_that_fail_raise_different_exceptions() {
     let (server, client) = (server(), client());
     let root = server.root_poa();
     root.set_adapter_activator(Some(Arc::new(Making::default())));
@@ -115,7 +116,7 @@ fn an_activator_that_does_not_make_it_is_told_apart() {
     }
 }
 
-/// Makes an adapter slowly.
+/// Creates an adapter slowly.
 struct Slow {
     begun: Sender<()>,
     go_on: Mutex<Receiver<()>>,
@@ -134,7 +135,7 @@ impl AdapterActivator for Slow {
 }
 
 #[test]
-fn requests_wait_while_an_adapter_is_made() {
+fn requests_wait_while_an_activator_creates_an_adapter() {
     let client = client();
     let first = server();
     let port = first.published_addresses()[0].clone();
@@ -149,7 +150,8 @@ fn requests_wait_while_an_adapter_is_made() {
     std::thread::scope(|scope| {
         let early = scope.spawn(|| probe.whoami());
         has_begun.recv().unwrap();
-        // The adapters exist by now, but not their objects: whoever saw them would say that there are none.
+        // The adapters exist by now, but their objects do not. A request that got in would fail with
+        // OBJECT_NOT_EXIST.
         let late: Vec<_> = (0..4)
             .map(|n| {
                 let probe = if n % 2 == 0 { &probe } else { &below };
@@ -167,7 +169,7 @@ fn requests_wait_while_an_adapter_is_made() {
         assert_eq!(finding.join().unwrap().unwrap().name(), "slow");
     });
     assert_eq!(second.root_poa().manager().state(), ManagerState::Active);
-    // Destroyed and asked for again, it is made again.
+    // The activator creates a destroyed adapter again when a request asks for it.
     second.root_poa().find_poa("slow", false).unwrap().destroy(true, true).unwrap();
     go_on.send(()).unwrap();
     eventually("it is made again", || probe.whoami().is_ok_and(|name| name == "object"));

@@ -1,4 +1,4 @@
-//! How objects and adapters end.
+//! The end of objects and adapters.
 
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +36,7 @@ fn a_servant_may_destroy_its_own_adapter() {
         probe.ping().unwrap();
         poa.destroy(true, true).unwrap();
         assert_eq!(kind_of(probe.ping()), GONE);
-        // Its successor of the same name is another adapter.
+        // An adapter that is created later under this name is a different one.
         let next = server.root_poa().create_poa("own", None, user()).unwrap();
         let same: ProbeRef = next.activate_with_id("object", Probing::default()).unwrap();
         assert_eq!(kind_of(probe.ping()), GONE);
@@ -71,7 +71,7 @@ fn an_adapter_is_gone_after_its_last_request() {
             root.create_poa("going", None, PoaPolicies::PERSISTENT),
             Err(PoaError::AdapterAlreadyExists)
         ));
-        // The one below has no request and goes first.
+        // The child adapter has no request and is destroyed first.
         assert_eq!(kind_of(idle.ping()), GONE);
         assert_eq!(*activator.etherealized.lock().unwrap(), [("idle".to_owned(), true, false)]);
         let waiting = scope.spawn(|| poa.destroy(true, true));
@@ -83,10 +83,10 @@ fn an_adapter_is_gone_after_its_last_request() {
     assert_eq!(kind_of(remote.ping()), GONE);
     let again = root.create_poa("going", None, PoaPolicies::PERSISTENT).unwrap();
     let _: ProbeRef = again.activate_with_id("object", Probing::default()).unwrap();
-    assert_eq!(remote.whoami().unwrap(), "object", "what is persistent comes again");
+    assert_eq!(remote.whoami().unwrap(), "object", "a persistent object is there again");
 }
 
-/// Looks at its adapter while it goes.
+/// A servant activator that looks at its adapter during etherealisation.
 #[derive(Default)]
 struct Looking(Mutex<Vec<String>>);
 
@@ -102,12 +102,12 @@ impl ServantActivator for Looking {
         poa.destroy(true, false).unwrap();
         assert!(!poa.parent().unwrap().children().iter().any(|child| child.name() == poa.name()));
         self.0.lock().unwrap().push(String::from_utf8_lossy(id.as_bytes()).into_owned());
-        panic!("which nobody hears");
+        panic!("the ORB catches this");
     }
 }
 
 #[test]
-fn etherealisation_finds_the_adapter_gone_and_may_panic() {
+fn etherealize_sees_a_destroyed_adapter_and_may_panic() {
     let server = server();
     let poa = server.root_poa().create_poa("looked at", None, ACTIVATED).unwrap();
     let looking = Arc::new(Looking::default());
@@ -118,17 +118,17 @@ fn etherealisation_finds_the_adapter_gone_and_may_panic() {
     poa.destroy(true, true).unwrap();
     looking.0.lock().unwrap().sort();
     assert_eq!(*looking.0.lock().unwrap(), ["a", "b"]);
-    assert_eq!(Arc::strong_count(&looking), 1, "the adapter has let go of it");
+    assert_eq!(Arc::strong_count(&looking), 1, "the adapter has dropped its activator");
 
     let poa = server.root_poa().create_poa("quiet", None, ACTIVATED).unwrap();
     poa.set_servant_activator(looking.clone()).unwrap();
     reference(&poa, "c").ping().unwrap();
     poa.destroy(false, true).unwrap();
-    assert_eq!(looking.0.lock().unwrap().len(), 2, "it was not asked for");
+    assert_eq!(looking.0.lock().unwrap().len(), 2, "no cleanup was asked for");
 }
 
 #[test]
-fn an_id_may_be_used_again_after_its_object_has_ended() {
+fn an_id_can_be_used_again_after_deactivation() {
     let (server, client) = (server(), client());
     let poa = server.root_poa();
     let probing = Arc::new(Probing::default());
@@ -141,7 +141,7 @@ fn an_id_may_be_used_again_after_its_object_has_ended() {
         poa.deactivate(&id).unwrap();
         assert_eq!(poa.deactivate(&id), Err(PoaError::ObjectNotActive));
         assert_eq!(kind_of(elsewhere(&client, &remote).ping()), GONE);
-        // Nothing is to be etherealised, so nothing is waited for.
+        // Nothing has to be etherealised, so the activation does not wait.
         poa.activate_object_with_id(&id, servant.clone()).unwrap();
         remote.release().unwrap();
         blocked.join().unwrap().unwrap();
@@ -150,6 +150,6 @@ fn an_id_may_be_used_again_after_its_object_has_ended() {
     poa.deactivate(&id).unwrap();
     let other: ProbeRef = poa.activate(Probing::default()).unwrap();
     other.ping().unwrap();
-    // Its place has been taken, and with it the key.
+    // The new activation uses the slot, and with it the key.
     assert_eq!(poa.activate_object_with_id(&id, servant), Err(PoaError::ForeignId));
 }

@@ -1,4 +1,4 @@
-//! Servants that are written by hand, without generated code.
+//! Hand-written servants without generated code.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use ironorb_tests::{Deriving, Probing};
 
 use super::{client, elsewhere, kind_of, server};
 
-/// Knows what it needs of `Probe`, and no type of it.
+/// Serves the operations of `Probe` that the test needs, without generated types.
 #[derive(Default)]
 struct Dynamic {
     is_gone: AtomicBool,
@@ -71,7 +71,7 @@ impl Servant for Dynamic {
 }
 
 #[test]
-fn a_dynamic_servant_serves_near_and_far() {
+fn a_dynamic_servant_serves_local_and_remote_clients() {
     let (server, client) = (server(), client());
     let poa = server.root_poa();
     let dynamic = Arc::new(Dynamic::default());
@@ -100,7 +100,7 @@ fn a_dynamic_servant_serves_near_and_far() {
     }
 }
 
-/// Dresses a servant with types in something else.
+/// Delegates to a generated servant and overrides what every object answers.
 struct Disguised {
     inner: Arc<dyn Servant>,
     component: ObjectRef,
@@ -128,7 +128,7 @@ impl Servant for Disguised {
 }
 
 #[test]
-fn what_every_object_answers_is_up_to_the_servant() {
+fn a_servant_overrides_the_operations_of_corba_object() {
     let (server, client) = (server(), client());
     let poa = server.root_poa();
     let component: ProbeRef = poa.activate(Probing::default()).unwrap();
@@ -144,7 +144,8 @@ fn what_every_object_answers_is_up_to_the_servant() {
         assert!(derived.object().is_a("IDL:Disguised:1.0").unwrap());
         assert!(derived.object().is_a(DerivedRef::REPOSITORY_ID).unwrap());
     }
-    // Over the wire, as those ask that have no method for it here.
+    // Over the wire: clients of other ORBs ask so, and references have no method for some of these
+    // operations.
     let ask = |operation: &str, object: &ObjectRef| {
         let address = server.published_addresses()[0].clone();
         ironorb_tests::raw::ask(&address, operation, object)

@@ -1,4 +1,5 @@
-//! Requests that a manager holds: they take no thread of the server, keep their order, and end as the manager says.
+//! Requests that a POA manager holds occupy no thread of the server, keep their order, and end as the
+//! manager's state says.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +19,7 @@ const ALL: [ServerConcurrency; 4] = [
     ServerConcurrency::Hybrid { threads_max: 1 },
 ];
 
-/// No thread takes a second request of a connection up before the first, also on a machine that is slow to go on with it.
+/// With one thread no request of a connection overtakes an earlier one, however slow the machine is.
 const IN_ORDER: ServerConcurrency = ServerConcurrency::LeaderFollowers { threads: 1 };
 
 /// A server with an adapter whose manager holds requests, and a client with one connection.
@@ -32,7 +33,7 @@ fn holding(concurrency: ServerConcurrency, held_max: usize) -> (Orb, Poa, Orb) {
     let mut builder = Orb::builder().no_endpoint();
     builder.config().connections_per_endpoint_max = 1;
     let client = builder.build().unwrap();
-    // So that the connection is there: calls that wait for one may be overtaken.
+    // This call makes the connection exist. Calls that wait for a connection may be overtaken.
     let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     remote(&client, &local).ping().unwrap();
     (server, poa, client)
@@ -42,9 +43,9 @@ fn remote<R: TypedRef>(client: &Orb, local: &R) -> R {
     client.resolve(&local.object().to_ior_string()).unwrap()
 }
 
-/// One thread serves everybody, and more requests are held than it could carry.
+/// One thread serves all requests, and the manager holds more requests than there are threads.
 #[test]
-fn others_are_served_meanwhile() {
+fn requests_of_other_managers_are_served_while_one_holds() {
     for concurrency in ALL {
         let (server, poa, client) = holding(concurrency, 1024);
         let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
@@ -61,7 +62,7 @@ fn others_are_served_meanwhile() {
     }
 }
 
-/// What comes while they are let in does not pass them.
+/// Requests that arrive while the held ones are released do not overtake them.
 #[test]
 fn requests_of_one_client_keep_their_order() {
     let (_server, poa, client) = holding(IN_ORDER, 1024);
@@ -74,7 +75,7 @@ fn requests_of_one_client_keep_their_order() {
     for i in 300..600 {
         listener.told(&i.to_string()).unwrap();
     }
-    // Held anew in the middle, perhaps, and let in again.
+    // The manager may hold them again before all are released, and releases them once more.
     poa.manager().hold_requests(false).unwrap();
     for i in 600..700 {
         listener.told(&i.to_string()).unwrap();
@@ -102,9 +103,9 @@ impl Listener for Told {
     }
 }
 
-/// A servant may wait for what its own client has asked behind it, also when that was held.
+/// A servant may wait for a later request of its own client, even when the manager held that request.
 #[test]
-fn one_that_blocks_is_passed() {
+fn a_blocked_servant_does_not_delay_requests_behind_it() {
     let (_server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
     let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
     let blocked: Vec<_> = (0..3).map(|_| held.block_async()).collect();
@@ -117,9 +118,9 @@ fn one_that_blocks_is_passed() {
     assert_eq!(held.add(1, 2).unwrap(), 3);
 }
 
-/// The servants of one manager's requests take all threads that managers share.
+/// The servants of one manager's requests occupy all threads that managers share.
 #[test]
-fn one_manager_does_not_keep_another_waiting() {
+fn blocked_servants_of_one_manager_do_not_delay_another() {
     let (server, poa, client) = holding(ServerConcurrency::LeaderFollowers { threads: 2 }, 1024);
     let probing = Arc::new(Probing::default());
     let blocking: ProbeRef = remote(&client, &poa.activate_shared(probing.clone()).unwrap());
@@ -129,7 +130,7 @@ fn one_manager_does_not_keep_another_waiting() {
     let blocked: Vec<_> = (0..10).map(|_| blocking.block_async()).collect();
     let sum = quick.add_async(1, 2);
     let open: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
-    open.ping().unwrap(); // the others have arrived before
+    open.ping().unwrap(); // the earlier requests have arrived before this one
     poa.manager().activate().unwrap();
     eventually("all threads that managers share are in servants", || probing.blocked().unwrap() >= 2);
     other.activate().unwrap();
@@ -140,7 +141,7 @@ fn one_manager_does_not_keep_another_waiting() {
 }
 
 #[test]
-fn so_many_are_held_and_no_more() {
+fn a_manager_holds_no_more_requests_than_its_limit() {
     for concurrency in ALL {
         let (_server, poa, client) = holding(concurrency, 3);
         let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
@@ -154,7 +155,7 @@ fn so_many_are_held_and_no_more() {
 }
 
 #[test]
-fn they_take_no_more_memory_than_the_largest_message() {
+fn held_requests_take_no_more_memory_than_the_largest_message() {
     let (_server, poa, client) = holding(IN_ORDER, 1024);
     let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
     let data = vec![0; 400_000];
@@ -166,7 +167,7 @@ fn they_take_no_more_memory_than_the_largest_message() {
 }
 
 #[test]
-fn they_end_as_the_manager_says() {
+fn held_requests_end_as_the_manager_s_new_state_says() {
     for concurrency in ALL {
         let (_server, poa, client) = holding(concurrency, 1024);
         let held: ProbeRef = remote(&client, &poa.activate(Probing::default()).unwrap());
@@ -184,9 +185,9 @@ fn they_end_as_the_manager_says() {
     }
 }
 
-/// Those of other adapters of the manager wait on, in their order.
+/// The requests of the manager's other adapters stay held, in their order.
 #[test]
-fn they_end_with_their_adapter() {
+fn held_requests_end_with_their_adapter() {
     for concurrency in ALL {
         let (server, poa, client) = holding(concurrency, 1024);
         let manager = Some(poa.manager().clone());
@@ -195,7 +196,7 @@ fn they_end_with_their_adapter() {
         let stays: ProbeRef = remote(&client, &other.activate(Probing::default()).unwrap());
         let open: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
         let pairs: Vec<_> = (0..5).map(|i| (gone.ping_async(), stays.add_async(i, i))).collect();
-        open.ping().unwrap(); // the others have arrived before
+        open.ping().unwrap(); // the earlier requests have arrived before this one
         assert!(pairs.iter().all(|(gone, stays)| !gone.is_ready() && !stays.is_ready()));
         poa.destroy(true, true).unwrap();
         let (gone, stay): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
@@ -209,10 +210,10 @@ fn they_end_with_their_adapter() {
     }
 }
 
-/// Requests wait in the main thread's queue when their manager begins to hold them, and the ORB is shut down: they end, and
-/// so do those who wait for it.
+/// Requests wait in the main thread's queue when their manager begins to hold them, and the application
+/// shuts the ORB down. The requests end, and so do the threads that wait for the shutdown.
 #[test]
-fn a_shutdown_does_not_wait_for_what_is_held_from_the_main_thread() {
+fn a_shutdown_does_not_wait_for_held_requests_of_the_main_thread() {
     let (server, poa, client) = holding(ServerConcurrency::ThreadPerConnection, 1024);
     let policies = PoaPolicies { thread: ThreadModel::MainThread, ..PoaPolicies::default() };
     let main = server.root_poa().create_poa("main", Some(poa.manager().clone()), policies).unwrap();
@@ -226,7 +227,7 @@ fn a_shutdown_does_not_wait_for_what_is_held_from_the_main_thread() {
     eventually("the main thread is busy", || probing.blocked().unwrap() == 1);
     let queued: Vec<_> = (0..20).map(|i| probe.add_async(i, i)).collect();
     let open: ProbeRef = remote(&client, &server.root_poa().activate(Probing::default()).unwrap());
-    open.ping().unwrap(); // the others have arrived before
+    open.ping().unwrap(); // the earlier requests have arrived before this one
     poa.manager().hold_requests(false).unwrap();
     let shutdown = std::thread::spawn(move || server.shutdown(true));
     probing.release().unwrap();
@@ -238,9 +239,9 @@ fn a_shutdown_does_not_wait_for_what_is_held_from_the_main_thread() {
     shutdown.join().unwrap().unwrap();
 }
 
-/// A LocateRequest is held as well, and its connection goes on.
+/// A manager holds a LocateRequest too. Its connection serves further requests meanwhile.
 #[test]
-fn questions_for_an_object_wait_too() {
+fn locate_requests_are_held_too() {
     let (server, poa, _client) = holding(ServerConcurrency::LeaderFollowers { threads: 1 }, 1024);
     let held: ProbeRef = poa.activate(Probing::default()).unwrap();
     let other: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Servant locators: a servant for each request, and its cookie back.
+//! Servant locators: a servant for each request, whose cookie comes back after it.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,8 @@ use super::{client, elsewhere, kind_of, server};
 
 #[derive(Default)]
 struct Locating {
-    /// Operations that came, and with their cookies those that have gone.
+    /// The operations of the `preinvoke` calls. `gone` has those of the `postinvoke` calls, with their
+    /// cookies.
     came: Mutex<Vec<String>>,
     gone: Mutex<Vec<(String, usize)>>,
     forward_to: Mutex<Option<ObjectRef>>,
@@ -81,7 +82,7 @@ fn located(orb: &Orb) -> (Arc<Locating>, Poa) {
 }
 
 #[test]
-fn each_request_gets_a_servant_and_gives_it_back() {
+fn each_request_is_paired_with_one_preinvoke_and_one_postinvoke() {
     let (server, client) = (server(), client());
     let (locating, poa) = located(&server);
     for probe in [reference(&poa, "one"), elsewhere(&client, &reference(&poa, "one"))] {
@@ -126,7 +127,7 @@ fn a_locator_may_forward_refuse_and_panic() {
 }
 
 #[test]
-fn a_servant_is_given_back_when_it_has_answered() {
+fn postinvoke_follows_a_deferred_reply() {
     let (server, client) = (server(), client());
     let (locating, poa) = located(&server);
     let local: UnrelatedRef = reference(&poa, "later").object().narrow_unchecked();

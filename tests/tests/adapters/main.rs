@@ -50,7 +50,7 @@ const GONE: (SystemExceptionKind, CompletionStatus) =
     (SystemExceptionKind::ObjectNotExist, CompletionStatus::No);
 
 #[test]
-fn an_object_ends_and_its_slot_serves_another() {
+fn a_deactivated_object_is_gone_and_its_slot_serves_another() {
     let (server, client) = (server(), client());
     let poa = server.root_poa();
     let first: ProbeRef = poa.activate(Probing::default()).unwrap();
@@ -67,7 +67,7 @@ fn an_object_ends_and_its_slot_serves_another() {
 }
 
 #[test]
-fn references_of_an_earlier_process_find_nothing_unless_persistent() {
+fn only_persistent_references_outlive_their_process() {
     let client = client();
     let first = server();
     let port = first.published_addresses()[0].clone();
@@ -122,11 +122,11 @@ fn ids_by_user_and_by_system() {
 }
 
 #[test]
-fn one_servant_one_object_unless_the_policy_says_otherwise() {
+fn a_servant_has_one_object_unless_the_policy_allows_several() {
     let server = server();
     let root = server.root_poa();
     let probing = Arc::new(Probing::default());
-    let first: ProbeRef = root.servant_to_reference(&probing).unwrap(); // activates implicitly
+    let first: ProbeRef = root.servant_to_reference(&probing).unwrap(); // the policy activates implicitly
     let again: ProbeRef = root.servant_to_reference(&probing).unwrap();
     assert_eq!(first, again);
     first.ping().unwrap();
@@ -153,7 +153,7 @@ fn contradicting_policies_are_refused() {
 }
 
 #[test]
-fn managers_hold_discard_and_refuse() {
+fn managers_hold_discard_and_refuse_requests() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().hold_requests().build().unwrap();
     let manager = server.root_poa().manager().clone();
     assert_eq!(manager.state(), ManagerState::Holding);
@@ -162,7 +162,7 @@ fn managers_hold_discard_and_refuse() {
     let remote = elsewhere(&client, &local);
     std::thread::scope(|scope| {
         let held = scope.spawn(|| remote.add(1, 2));
-        // Holding is not refusing: nothing comes back until the manager is active.
+        // A manager that holds requests does not refuse them: no reply comes until it is active.
         let e = ironorb::with_timeout(Some(std::time::Duration::from_millis(30)), || {
             elsewhere(&client, &local).ping()
         });
@@ -173,7 +173,7 @@ fn managers_hold_discard_and_refuse() {
     });
     manager.discard_requests(true).unwrap();
     assert_eq!(kind_of(remote.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
-    // To say that there is no such object would be the end of it for the client.
+    // OBJECT_NOT_EXIST would tell the client that the object is gone for good.
     assert_eq!(kind_of(remote.object().locate()).0, SystemExceptionKind::Transient);
     assert_eq!(kind_of(remote.object().non_existent()).0, SystemExceptionKind::Transient);
     assert_eq!(kind_of(local.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
@@ -223,7 +223,7 @@ fn activating(orb: &Orb) -> (Arc<Activating>, Poa) {
 }
 
 #[test]
-fn servants_come_on_demand_and_go_after_their_last_request() {
+fn servants_are_incarnated_on_demand_and_etherealised_after_their_last_request() {
     let (server, client) = (server(), client());
     let (activator, poa) = activating(&server);
     let reference = poa.create_reference_with_id("one", ProbeRef::REPOSITORY_ID).unwrap();
@@ -242,7 +242,7 @@ fn servants_come_on_demand_and_go_after_their_last_request() {
         let probing = poa.id_to_implementation::<Probing>(&"one".into()).unwrap();
         poa.deactivate(&"one".into()).unwrap();
         assert!(activator.etherealized.lock().unwrap().is_empty(), "a request is still being served");
-        // A new servant comes on demand, but not before the old one has gone.
+        // A request incarnates a new servant, but only after the old one is etherealised.
         let again = scope.spawn(|| local.blocked());
         assert_eq!(activator.incarnated.load(Ordering::SeqCst), 1);
         assert!(!again.is_finished());
@@ -276,17 +276,17 @@ fn an_activator_may_forward_or_refuse() {
         assert!(probe.object().locate().unwrap());
     }
     assert!(target.ticks().unwrap() >= 1);
-    // The reference tells where it was forwarded to, once it was.
+    // After a forward the reference knows its target.
     let fresh = elsewhere(&client, &reference("elsewhere"));
     assert_eq!(fresh.object().forwarded_to(), None);
     assert!(fresh.object().locate().unwrap());
     assert_eq!(fresh.object().forwarded_to().as_ref(), Some(target.object().ior()));
     assert_eq!(kind_of(elsewhere(&client, &reference("never")).ping()), GONE);
-    // A forward that leads to itself ends.
+    // A chain of forwards that leads back to itself ends.
     *activator.forward_to.lock().unwrap() = Some(reference("elsewhere").object().clone());
     let looping = elsewhere(&self::client(), &reference("elsewhere"));
     assert_eq!(kind_of(looping.ping()), (SystemExceptionKind::Transient, CompletionStatus::No));
-    // A forward from afar into the caller's own process.
+    // A remote object forwards to an object of the caller's own process.
     let home: ProbeRef = client.root_poa().activate(Probing::default()).unwrap();
     *activator.forward_to.lock().unwrap() =
         Some(server.string_to_object(&home.object().to_ior_string()).unwrap());

@@ -1,4 +1,4 @@
-//! Managers: their factory, and what waits for whom.
+//! POA managers: their factory, and operations that wait for requests to complete.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn a_factory_knows_managers_by_their_ids() {
     assert_eq!(root.manager().id(), "RootPOAManager");
     assert_eq!(factory.find("RootPOAManager").as_ref(), Some(root.manager()));
     let mine = factory.create("mine").unwrap();
-    assert_eq!(mine.state(), ManagerState::Holding, "as the standard has it");
+    assert_eq!(mine.state(), ManagerState::Holding, "a new manager holds requests");
     assert_eq!(factory.create("mine"), Err(PoaError::ManagerAlreadyExists));
     assert_eq!(factory.find("mine").unwrap(), mine);
     let own = root.create_poa("own", None, PoaPolicies::default()).unwrap();
@@ -27,14 +27,14 @@ fn a_factory_knows_managers_by_their_ids() {
     ids.sort();
     assert_eq!(ids, ["POAManager1", "RootPOAManager", "mine"]);
     drop(mine);
-    assert_eq!(factory.find("mine"), None, "nobody has it any more");
+    assert_eq!(factory.find("mine"), None, "no adapter uses it any more");
     let with_mine = root.create_poa("with", Some(factory.create("mine").unwrap()), PoaPolicies::default());
     assert_eq!(factory.find("mine").unwrap(), *with_mine.unwrap().manager());
     assert_eq!(root.manager_factory().list().len(), 3);
 }
 
 #[test]
-fn a_shutdown_does_not_wait_for_what_is_held() {
+fn a_shutdown_does_not_wait_for_held_requests() {
     let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().hold_requests().build().unwrap();
     let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     let client = client();
@@ -50,7 +50,7 @@ fn a_shutdown_does_not_wait_for_what_is_held() {
 }
 
 #[test]
-fn waiting_for_oneself_is_refused() {
+fn an_upcall_that_would_wait_for_itself_gets_would_deadlock() {
     let (server, client) = (server(), client());
     let other = self::server();
     let root = server.root_poa();
@@ -58,7 +58,7 @@ fn waiting_for_oneself_is_refused() {
     let far: ProbeRef = other
         .root_poa()
         .activate(Hooked::new(move || {
-            // A servant of another ORB, called by one of ours.
+            // An upcall in this ORB calls a servant of another ORB.
             assert_eq!(poa.destroy(true, true), Err(PoaError::WouldDeadlock));
             Ok(())
         }))
@@ -79,7 +79,7 @@ fn waiting_for_oneself_is_refused() {
         .unwrap();
     local.ping().unwrap();
     elsewhere(&client, &local).ping().unwrap();
-    // Of another ORB one can wait.
+    // Waiting for the requests of another ORB is allowed.
     let poa = root.clone();
     let outside: ProbeRef =
         other.root_poa().activate(Hooked::new(move || Ok(poa.manager().hold_requests(true)?))).unwrap();
@@ -88,7 +88,7 @@ fn waiting_for_oneself_is_refused() {
 }
 
 #[test]
-fn deactivation_etherealises_after_the_last_request() {
+fn deactivating_a_manager_etherealises_after_the_last_request() {
     let (server, client) = (server(), client());
     let poa = server.root_poa().create_poa("activated", None, ACTIVATED).unwrap();
     let activator = Arc::new(Activating::default());

@@ -75,7 +75,7 @@ fn object_in(poa: &Poa) -> ObjectRef {
 }
 
 #[test]
-fn every_legal_combination_serves_and_no_other_is_made() {
+fn every_legal_combination_serves_and_every_other_is_refused() {
     let (server, client) = (server(), client());
     let running = server.clone();
     let main = std::thread::spawn(move || running.run());
@@ -114,7 +114,7 @@ fn every_legal_combination_serves_and_no_other_is_made() {
 }
 
 #[test]
-fn what_the_policies_do_not_allow_is_refused() {
+fn operations_that_the_policies_do_not_allow_are_refused() {
     let server = server();
     let root = server.root_poa();
     let make = |name: &str, list: &[PoaPolicy]| {
@@ -158,13 +158,13 @@ fn what_the_policies_do_not_allow_is_refused() {
     let told = PoaPolicies::from_list(&[PoaPolicy::ServantRetention(ServantRetention::NonRetain)]);
     let policy = PoaPolicyType::ServantRetention;
     assert!(matches!(told, Err(PoaError::InvalidPolicy { policy: p, index: 0, .. }) if p == policy));
-    // What an application asks of an adapter in a servant, it can pass on.
+    // A servant can pass an adapter's error on to its client as a system exception.
     let e = SystemException::from(PoaError::ServantManagerAlreadySet);
     assert_eq!(e.minor, ironorb::MinorCode::BAD_INV_ORDER_MANAGER_SET);
 }
 
 #[test]
-fn attributes_tell_what_an_adapter_is() {
+fn attributes_describe_an_adapter() {
     struct Never;
     impl AdapterActivator for Never {
         fn unknown_adapter(&self, _: &Poa, _: &str) -> Result<bool, SystemException> {
@@ -182,7 +182,7 @@ fn attributes_tell_what_an_adapter_is() {
     assert_eq!(child.manager(), root.manager());
     assert_ne!(child.id(), root.id());
     let elsewhere = self::server().root_poa().create_poa("child", None, PoaPolicies::PERSISTENT).unwrap();
-    assert_eq!(child.id(), elsewhere.id(), "what is persistent is the same in every run");
+    assert_eq!(child.id(), elsewhere.id(), "the id of a persistent adapter is the same in every run");
     let other = elsewhere.manager().clone();
     assert!(root.create_poa("foreign", Some(other), PoaPolicies::default()).is_err());
     assert!(child.adapter_activator().is_none());

@@ -1,4 +1,4 @@
-//! The ways between references, ids and servants, and what a servant is told of itself.
+//! Mappings between references, ids and servants, and what a servant learns about itself.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,11 +14,11 @@ fn probing() -> Arc<dyn Servant> {
 }
 
 #[test]
-fn ids_servants_and_references_lead_to_each_other() {
+fn ids_servants_and_references_map_to_each_other() {
     let server = server();
     let root = server.root_poa();
     let servant = probing();
-    let id = root.servant_to_id(&servant).unwrap(); // activates implicitly
+    let id = root.servant_to_id(&servant).unwrap(); // the policy activates implicitly
     assert_eq!(root.servant_to_id(&servant).unwrap(), id);
     let reference = root.id_to_reference(&id).unwrap();
     assert_eq!(reference.type_id(), ProbeRef::REPOSITORY_ID);
@@ -35,7 +35,7 @@ fn ids_servants_and_references_lead_to_each_other() {
     assert!(matches!(poa.id_to_reference(&"x".into()), Err(PoaError::ObjectNotActive)));
     let unused = poa.create_reference_with_id("x", ProbeRef::REPOSITORY_ID).unwrap();
     assert!(matches!(poa.reference_to_servant(&unused), Err(PoaError::ObjectNotActive)));
-    // Ids of the adapter's own making are known from others.
+    // An adapter with system ids refuses ids that it has not made.
     assert!(matches!(root.create_reference_with_id("x", ""), Err(PoaError::ForeignId)));
     let systematic = PoaPolicies { lifespan: ironorb::poa::Lifespan::Persistent, ..PoaPolicies::default() };
     let poa = root.create_poa("systematic", None, systematic).unwrap();
@@ -47,7 +47,7 @@ fn ids_servants_and_references_lead_to_each_other() {
 }
 
 #[test]
-fn a_servant_is_told_which_object_it_is() {
+fn poa_current_tells_a_servant_its_object() {
     let (server, client) = (server(), client());
     let policies = PoaPolicies { id_uniqueness: IdUniqueness::Multiple, ..PoaPolicies::PERSISTENT };
     let poa = server.root_poa().create_poa("several", None, policies).unwrap();
@@ -77,7 +77,7 @@ fn a_servant_is_told_which_object_it_is() {
 }
 
 #[test]
-fn a_default_servant_is_whatever_object_it_is_asked_as() {
+fn a_default_servant_incarnates_the_object_of_each_request() {
     let server = server();
     for retention in [ServantRetention::Retain, ServantRetention::NonRetain] {
         let policies = PoaPolicies {
@@ -101,7 +101,7 @@ fn a_default_servant_is_whatever_object_it_is_asked_as() {
         probe.ping().unwrap();
         assert_eq!(poa.reference_to_servant(probe.object()).unwrap().address(), servant.address());
         if retention == ServantRetention::Retain {
-            // What is active comes first.
+            // An active object takes precedence over the default servant.
             let own: ProbeRef = poa.activate_with_id("some", Probing::default()).unwrap();
             assert!(poa.id_to_implementation::<Probing>(&"some".into()).is_ok());
             assert_eq!(own.whoami().unwrap(), "some");
@@ -111,7 +111,7 @@ fn a_default_servant_is_whatever_object_it_is_asked_as() {
 }
 
 #[test]
-fn a_servant_gives_its_own_reference_away() {
+fn a_servant_passes_on_its_own_reference() {
     let server = server();
     let policies = PoaPolicies { id_uniqueness: IdUniqueness::Multiple, ..PoaPolicies::ROOT };
     let poa = server.root_poa().create_poa("several", None, policies).unwrap();
@@ -125,13 +125,13 @@ fn a_servant_gives_its_own_reference_away() {
     });
     let probe: ProbeRef = poa.activate_shared(hooked.clone()).unwrap();
     probe.ping().unwrap();
-    // From outside, each question makes another object where a servant may be several.
+    // Outside an upcall, each call activates another object if the policy allows several for a servant.
     let other: ProbeRef = poa.servant_to_reference(&hooked).unwrap();
     assert_ne!(other, probe);
 }
 
 #[test]
-fn an_object_answers_to_a_plain_key_in_every_version() {
+fn an_object_is_reached_by_a_plain_key_in_every_version() {
     let (server, client) = (server(), client());
     let probe: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
     server.bind_key("Bank/Main branch", probe.object()).unwrap();
@@ -143,7 +143,7 @@ fn an_object_answers_to_a_plain_key_in_every_version() {
         assert!(by_key.object().locate().unwrap(), "{url}");
         assert!(by_key.object().is_a(ProbeRef::REPOSITORY_ID).unwrap(), "{url}");
     }
-    // It outlives what it was bound to: the next object gets it by binding again.
+    // The plain key survives its object, and can be bound to the next one.
     server.root_poa().deactivate(&server.root_poa().reference_to_id(probe.object()).unwrap()).unwrap();
     let url = format!("corbaloc::{address}/Bank/Main%20branch");
     let by_key: ProbeRef = client.string_to_object(&url).unwrap().narrow_unchecked();

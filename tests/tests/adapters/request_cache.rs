@@ -1,6 +1,6 @@
-//! Requests that say the same as many before reach their servant without being looked up, and those that differ in the object
-//! alone reach its adapter so. Whatever ends that must be seen by the next one, and whoever waits for requests must wait for
-//! these as well.
+//! The request cache. A request whose bytes repeat earlier ones reaches its servant without a lookup. A
+//! request that differs in its object alone reaches its adapter so. The next request must see everything
+//! that ends this, and operations that wait for requests must wait for cached ones too.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -20,17 +20,17 @@ fn ping_often(probe: &ProbeRef) {
     (0..MANY).for_each(|_| probe.ping().unwrap());
 }
 
-/// How an object is called that is to be known.
+/// How the test calls an object so that the request cache holds its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Calls {
-    /// Again and again.
-    OfIt,
-    /// In turn with another of its adapter.
+    /// One object, many times.
+    Repeated,
+    /// The object in turn with another of its adapter.
     InTurn,
 }
 
 impl Calls {
-    const BOTH: [Calls; 2] = [Calls::OfIt, Calls::InTurn];
+    const BOTH: [Calls; 2] = [Calls::Repeated, Calls::InTurn];
 
     fn make(self, probe: &ProbeRef, fellow: &ProbeRef) {
         for _ in 0..MANY {
@@ -83,7 +83,7 @@ fn user(poa: &Poa) -> Poa {
     poa.create_poa("user", None, policies).unwrap()
 }
 
-/// Tells when it is dropped, and counts.
+/// Counts calls, and sets a flag when it is dropped.
 struct Counted(Arc<AtomicUsize>, Arc<AtomicBool>);
 
 impl Drop for Counted {
@@ -101,7 +101,7 @@ fn counted(count: &Arc<AtomicUsize>, is_dropped: &Arc<AtomicBool>) -> Hooked {
 }
 
 #[test]
-fn an_object_that_ends_is_gone_for_the_next_request_and_its_servant_with_it() {
+fn deactivation_ends_cached_requests_and_drops_the_servant() {
     let (server, client) = (server(), client());
     let adapters = [server.root_poa(), user(&server.root_poa())];
     for (poa, calls) in adapters.iter().flat_map(|poa| Calls::BOTH.map(|calls| (poa, calls))) {
@@ -126,7 +126,7 @@ fn an_object_that_ends_is_gone_for_the_next_request_and_its_servant_with_it() {
         assert_eq!(kind_of(remote.ping()), GONE);
         let (other_count, other_is_dropped) = (Arc::default(), Arc::default());
         let other = activate(counted(&other_count, &other_is_dropped));
-        // Under the same id and key where the application chooses it.
+        // An adapter with user ids serves the new object under the old id and key.
         assert_eq!(remote.ping().is_ok(), is_user);
         ping_often(&elsewhere(&client, &other));
         assert_eq!(count.load(Ordering::SeqCst), 0);
@@ -135,7 +135,7 @@ fn an_object_that_ends_is_gone_for_the_next_request_and_its_servant_with_it() {
 }
 
 #[test]
-fn whoever_ends_something_waits_for_such_requests() {
+fn ending_an_adapter_or_a_manager_waits_for_cached_requests() {
     type End = fn(&Poa);
     let ends: [End; 4] = [
         |poa| poa.destroy(true, true).unwrap(),
@@ -162,7 +162,7 @@ fn whoever_ends_something_waits_for_such_requests() {
         let remote = elsewhere(&client, &probe);
         let fellow = fellow(&client, &poa);
         thread::scope(|scope| {
-            // On one thread, which keeps to its connection.
+            // Uses one thread, which keeps its connection.
             let call = scope.spawn(|| {
                 calls.make(&remote, &fellow);
                 blocks.store(true, Ordering::SeqCst);
@@ -170,13 +170,14 @@ fn whoever_ends_something_waits_for_such_requests() {
             });
             has_entered.recv().unwrap();
             let ending = scope.spawn(|| end(&poa));
-            // What is new is turned away once it has begun; whatever it sees from then on, it must not be through.
+            // New requests are refused once `end` has begun. From then on `end` must not return before the
+            // blocked request.
             let is_active = || poa.manager().state() == ManagerState::Active;
             let is_alive = || poa.create_reference_with_id("new", ProbeRef::REPOSITORY_ID).is_ok();
             eventually("it has begun", || !(is_active() && is_alive()));
             for _ in 0..1000 {
                 thread::yield_now();
-                assert!(!ending.is_finished(), "it waits for the request");
+                assert!(!ending.is_finished(), "`end` waits for the request");
             }
             go_on.send(()).unwrap();
             call.join().unwrap().unwrap();
@@ -186,7 +187,7 @@ fn whoever_ends_something_waits_for_such_requests() {
 }
 
 #[test]
-fn a_manager_s_state_holds_for_the_next_request() {
+fn a_manager_s_state_applies_to_the_next_cached_request() {
     let (server, client) = (server(), client());
     let poa = user(&server.root_poa());
     let probe: ProbeRef = poa.activate_with_id("object", Probing::default()).unwrap();
@@ -209,7 +210,7 @@ fn a_manager_s_state_holds_for_the_next_request() {
     assert_eq!(kind_of(remote.ping()).0, SystemExceptionKind::ObjAdapter);
 }
 
-/// Ends itself when it is told to, calls another in its process, and asks what it is.
+/// On demand a servant deactivates itself, calls another one in its process, and asks for its object id.
 struct Asking {
     ends: Arc<AtomicBool>,
     other: ProbeRef,
@@ -233,7 +234,7 @@ impl Asking {
 }
 
 #[test]
-fn such_a_servant_knows_what_it_is_and_may_end_itself() {
+fn a_servant_reached_by_a_cached_request_knows_its_object_and_may_deactivate_itself() {
     for calls in Calls::BOTH {
         let (server, client) = (server(), client());
         let poa = user(&server.root_poa());
@@ -253,9 +254,10 @@ fn such_a_servant_knows_what_it_is_and_may_end_itself() {
     }
 }
 
-/// Each calls the next in its process, by leases of references and in the ordinary way, further in than leases go.
+/// Each servant calls the next in its process, through collocated bindings and without, deeper than
+/// bindings nest.
 #[test]
-fn calls_within_the_process_know_what_they_are_in_such_requests() {
+fn collocated_calls_within_cached_requests_know_their_objects() {
     const IDS: [&str; 3] = ["a", "b", "c"];
     let id = || PoaCurrent.object_id().map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
     for calls in Calls::BOTH {
@@ -300,9 +302,9 @@ fn calls_within_the_process_know_what_they_are_in_such_requests() {
     }
 }
 
-/// Ids of all lengths, so that keys have many, in adapters that come again under their names.
+/// Ids of all lengths, and so keys of all lengths, in adapters that are created again under their names.
 #[test]
-fn objects_of_an_adapter_that_has_come_again_are_the_new_ones() {
+fn a_recreated_adapter_serves_its_new_objects() {
     let (server, client) = (server(), client());
     let ids: Vec<String> = (1..40).flat_map(|n| ["a", "b"].map(|octet| octet.repeat(n))).collect();
     let mut remotes: Vec<ProbeRef> = Vec::new();
@@ -331,14 +333,14 @@ fn objects_of_an_adapter_that_has_come_again_are_the_new_ones() {
 }
 
 #[test]
-fn operations_and_objects_in_turn_are_not_mixed_up() {
+fn alternating_operations_and_objects_are_not_confused() {
     let (server, client) = (server(), client());
     let probes: Vec<ProbeRef> = (0..20)
         .map(|_| elsewhere(&client, &server.root_poa().activate(Probing::default()).unwrap()))
         .collect();
     for (number, probe) in (0..).zip(&probes) {
         probe.set_label(&format!("{number}")).unwrap();
-        // The same request often enough, with other arguments each time.
+        // The request repeats often enough to be cached, with other arguments each time.
         for a in 0..MANY as i32 {
             assert_eq!(probe.add(a, number).unwrap(), a + number);
         }
@@ -356,9 +358,9 @@ fn operations_and_objects_in_turn_are_not_mixed_up() {
     }
 }
 
-/// What is at fault is at fault each time, and so is what an exception tells.
+/// A cached request raises its exception each time, with the right contents.
 #[test]
-fn exceptions_are_raised_each_time() {
+fn cached_requests_raise_their_exceptions_each_time() {
     let (server, client) = (server(), client());
     let remote = elsewhere(&client, &server.root_poa().activate(Probing::default()).unwrap());
     for _ in 0..MANY {

@@ -1,4 +1,4 @@
-//! Everything at once: adapters and objects come and go while they are called.
+//! Adapters and objects are created and destroyed while clients call them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use ironorb_tests::{Hooked, Probing};
 use super::activators::{ACTIVATED, reference};
 use super::{client, elsewhere};
 
-/// Random numbers that a seed brings back.
+/// Random numbers from a seed, which repeats a run.
 struct Random(u64);
 
 impl Random {
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// Counts who has come and who has gone, and that nobody is two at once.
+/// Counts incarnations and etherealisations, and checks that an object has at most one servant at a time.
 #[derive(Default)]
 struct Counting {
     came: AtomicUsize,
@@ -39,7 +39,7 @@ impl Counting {
         let mut here = self.here.lock().unwrap();
         // The instances of an adapter overlap while one is being etherealised.
         let count = here.entry((poa.id(), id.clone())).or_default();
-        *count = count.checked_add_signed(by).expect("nobody goes who has not come");
+        *count = count.checked_add_signed(by).expect("only an incarnated object is etherealised");
     }
 }
 
@@ -70,7 +70,8 @@ impl AdapterActivator for Making {
                     Err(e) => Err(e.into()),
                 }
             }
-            // Somebody made it by hand, or is still destroying it, or its parent.
+            // The adapter exists because another thread created it, or a thread is still destroying it or
+            // its parent.
             Err(PoaError::AdapterAlreadyExists | PoaError::Destroyed) => Ok(false),
             Err(e) => Err(e.into()),
         }
@@ -101,7 +102,7 @@ fn adapters_and_objects_come_and_go_under_load() {
         let root = server.root_poa();
         let counting = Arc::new(Counting::default());
         root.set_adapter_activator(Some(Arc::new(Making(counting.clone()))));
-        // A servant that ends itself, its adapter or a sibling from within.
+        // A servant that ends itself, its adapter or a sibling from within an upcall.
         let hooks = root.create_poa("hooks", None, PoaPolicies::PERSISTENT).unwrap();
         std::thread::scope(|scope| {
             for worker in 0..6_u64 {
@@ -150,7 +151,7 @@ fn adapters_and_objects_come_and_go_under_load() {
                                 if let Ok(poa) = root.find_poa(&name, true)
                                     && poa.create_reference_with_id("x", "").is_ok()
                                 {
-                                    // May be destroyed at any moment.
+                                    // Another thread may destroy the adapter at any moment.
                                     if let Err(e) = local_ping(&poa, &id) {
                                         assert!(is_expected(&e), "{e}");
                                     }
@@ -169,7 +170,7 @@ fn adapters_and_objects_come_and_go_under_load() {
                 });
             }
         });
-        // One more destruction that etherealises everything that is left.
+        // The shutdown destroys the remaining adapters and etherealises their objects.
         server.shutdown(true).unwrap();
         let here = counting.here.lock().unwrap();
         let (came, gone) = (counting.came.load(Ordering::SeqCst), counting.gone.load(Ordering::SeqCst));
@@ -187,7 +188,7 @@ fn local_ping(poa: &Poa, id: &str) -> Result<(), SystemException> {
 }
 
 #[test]
-fn nobody_waits_for_ever_when_everything_ends_at_once() {
+fn no_thread_waits_for_ever_when_everything_ends_at_once() {
     for seed in 1..=20_u64 {
         println!("seed {seed}");
         let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
@@ -214,6 +215,6 @@ fn nobody_waits_for_ever_when_everything_ends_at_once() {
         });
         poa.destroy(true, true).unwrap();
         let (came, gone) = (counting.came.load(Ordering::SeqCst), counting.gone.load(Ordering::SeqCst));
-        assert_eq!(came, gone, "all that came has been etherealised");
+        assert_eq!(came, gone, "every incarnation has been etherealised");
     }
 }

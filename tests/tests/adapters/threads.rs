@@ -1,4 +1,4 @@
-//! Which thread makes an upcall.
+//! The thread that makes an upcall, by thread policy.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use super::{client, elsewhere, server};
 const SINGLE: PoaPolicies = PoaPolicies { thread: ThreadModel::SingleThread, ..PoaPolicies::PERSISTENT };
 const MAIN: PoaPolicies = PoaPolicies { thread: ThreadModel::MainThread, ..PoaPolicies::PERSISTENT };
 
-/// Sees to it that nobody else is inside.
+/// Checks that no other upcall is in progress.
 #[derive(Clone, Default)]
 struct Alone(Arc<AtomicUsize>);
 
@@ -49,7 +49,7 @@ impl ServantActivator for Alone {
     }
 }
 
-/// Calls everything from everywhere; a servant's panic would come back as an exception.
+/// Makes calls of every kind from many threads. A servant's panic would come back as an exception.
 fn crowd(orb: &Orb, thread: ThreadModel) {
     let poa = orb.root_poa().create_poa("crowd", None, PoaPolicies { thread, ..ACTIVATED }).unwrap();
     poa.set_servant_activator(Arc::new(Alone::default())).unwrap();
@@ -98,7 +98,7 @@ fn a_main_thread_makes_one_upcall_at_a_time() {
 }
 
 #[test]
-fn a_servant_may_call_others_of_its_single_threaded_adapter() {
+fn a_servant_may_call_its_single_threaded_adapter_s_other_servants_locally() {
     let (server, client) = (server(), client());
     let poa = server.root_poa().create_poa("single", None, SINGLE).unwrap();
     let inner: ProbeRef = poa.activate_with_id("inner", Probing::default()).unwrap();
@@ -108,7 +108,8 @@ fn a_servant_may_call_others_of_its_single_threaded_adapter() {
             "outer",
             Hooked::new(move || {
                 assert_eq!(inner.whoami()?, "inner");
-                // Over the network it cannot be told from any other call, and does not get in.
+                // A call over the network waits for the single-thread lock like any other, and runs into
+                // its deadline.
                 let e = with_timeout(Some(Duration::from_millis(20)), || back.ping()).unwrap_err();
                 assert_eq!(e.kind, SystemExceptionKind::Timeout);
                 Ok(())
@@ -119,7 +120,7 @@ fn a_servant_may_call_others_of_its_single_threaded_adapter() {
     elsewhere(&client, &outer).ping().unwrap();
 }
 
-fn telling_thread(threads: &Arc<Mutex<Vec<ThreadId>>>) -> Hooked {
+fn recording_thread(threads: &Arc<Mutex<Vec<ThreadId>>>) -> Hooked {
     let threads = threads.clone();
     Hooked::new(move || {
         threads.lock().unwrap().push(std::thread::current().id());
@@ -132,7 +133,7 @@ fn upcalls_are_made_by_the_thread_that_runs_the_orb() {
     let (server, client) = (server(), client());
     let threads = Arc::new(Mutex::new(Vec::new()));
     let poa = server.root_poa().create_poa("main", None, MAIN).unwrap();
-    let local: ProbeRef = poa.activate_with_id("object", telling_thread(&threads)).unwrap();
+    let local: ProbeRef = poa.activate_with_id("object", recording_thread(&threads)).unwrap();
     let remote = elsewhere(&client, &local);
     let running = server.clone();
     let main = std::thread::spawn(move || {
@@ -157,19 +158,19 @@ fn work_is_performed_piece_by_piece() {
     let root = server.root_poa();
     let poa = root.create_poa("main", None, MAIN).unwrap();
     let other = root.create_poa("other", None, MAIN).unwrap();
-    let local: ProbeRef = poa.activate_with_id("object", telling_thread(&threads)).unwrap();
-    let held: ProbeRef = other.activate_with_id("held", telling_thread(&threads)).unwrap();
+    let local: ProbeRef = poa.activate_with_id("object", recording_thread(&threads)).unwrap();
+    let held: ProbeRef = other.activate_with_id("held", recording_thread(&threads)).unwrap();
     let (remote, held) = (elsewhere(&client, &local), elsewhere(&client, &held));
     assert!(!server.work_pending());
     assert!(!server.perform_work());
-    // This thread is the main one only while it performs work, but its own calls wait for nobody.
+    // This thread is the main thread only while it performs work. Its own calls do not wait.
     local.ping().unwrap();
     assert_eq!(std::mem::take(&mut *threads.lock().unwrap()), [std::thread::current().id()]);
     std::thread::scope(|scope| {
         let first = scope.spawn(|| held.ping());
         eventually("it has arrived", || server.work_pending());
         other.manager().hold_requests(false).unwrap();
-        assert!(!server.work_pending(), "a manager holds it");
+        assert!(!server.work_pending(), "a manager holds the request");
         assert!(!server.perform_work());
         let second = scope.spawn(|| remote.ping());
         eventually("it has arrived", || server.work_pending());
@@ -183,7 +184,7 @@ fn work_is_performed_piece_by_piece() {
         first.join().unwrap().unwrap();
         let me = std::thread::current().id();
         assert_eq!(*threads.lock().unwrap(), [me, me]);
-        // What nobody will look at any more is turned away.
+        // A shutdown refuses work that no thread will perform any more.
         let abandoned = scope.spawn(|| remote.ping());
         eventually("it has arrived", || server.work_pending());
         server.shutdown(true).unwrap();
@@ -194,7 +195,7 @@ fn work_is_performed_piece_by_piece() {
 }
 
 #[test]
-fn so_many_requests_wait_for_the_main_thread_and_no_more() {
+fn no_more_requests_wait_for_the_main_thread_than_its_limit() {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     builder.config().held_requests_max = 2;
     let server = builder.build().unwrap();
@@ -224,7 +225,7 @@ impl DeferredUnrelated for Parking {
 }
 
 #[test]
-fn an_answer_that_comes_later_holds_no_turn() {
+fn a_deferred_reply_does_not_hold_the_single_thread_lock() {
     let (server, client) = (server(), client());
     let running = server.clone();
     let main = std::thread::spawn(move || running.run());
@@ -252,7 +253,7 @@ fn an_answer_that_comes_later_holds_no_turn() {
     main.join().unwrap().unwrap();
 }
 
-/// Incarnates servants that answer later.
+/// A servant activator whose servants reply later.
 struct ParkingAll(Arc<Mutex<Vec<Reply<(), SystemException>>>>);
 
 impl ServantActivator for ParkingAll {
@@ -262,7 +263,7 @@ impl ServantActivator for ParkingAll {
 }
 
 #[test]
-fn whoever_waits_for_a_servant_to_go_lets_it_go() {
+fn a_thread_that_waits_for_an_etherealisation_does_not_block_it() {
     let (server, client) = (server(), client());
     let running = server.clone();
     let main = std::thread::spawn(move || running.run());
@@ -283,7 +284,8 @@ fn whoever_waits_for_a_servant_to_go_lets_it_go() {
                 let first = scope.spawn(|| remote.nothing());
                 let reply = take();
                 poa.deactivate(&"one".into()).unwrap();
-                // It waits until the first is answered and etherealised, for which its thread may be needed.
+                // The second call waits until the first is answered and etherealised, which may need this
+                // call's thread.
                 let second = scope.spawn(|| if round % 2 == 0 { remote.nothing() } else { local.nothing() });
                 for _ in 0..round * 20 {
                     std::thread::yield_now();
