@@ -1,4 +1,4 @@
-//! `ironorb call`: any operation of any object, with JSON.
+//! `ironorb call`: calls any operation of any object with JSON.
 
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const PROBE_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
 const NAMING_IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../idl/CosNaming.idl");
 
-/// An object of `probe.idl`, and how it is called.
+/// An object of `probe.idl` with its ORB and its reference.
 struct Served {
     _orb: Orb,
     ior: String,
@@ -42,13 +42,13 @@ impl Served {
         serde_json::from_str(&self.call(args).expect()).unwrap()
     }
 
-    /// It is wrong usage, whatever the object says.
+    /// Expects the exit code 2: wrong usage, which the command reports without the object.
     #[track_caller]
     fn refused(&self, args: &[&str], parts: &[&str]) {
         assert_says(&self.call(args).expect_failure(2), parts);
     }
 
-    /// It was understood, and not done.
+    /// Expects the exit code 1: the command understood the call, and the call failed.
     #[track_caller]
     fn failed(&self, args: &[&str], parts: &[&str]) {
         assert_says(&self.call(args).expect_failure(1), parts);
@@ -66,13 +66,13 @@ fn server() -> Orb {
     Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap()
 }
 
-/// Runs `ironorb call` with this on standard input.
+/// Runs `ironorb call` with `input` on standard input.
 fn with_input(args: &[&str], input: &str) -> Done {
     let mut command = Command::new(ironorb());
     command.arg("call").args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that refuses its arguments ends without reading.
+    // A command that refuses its arguments ends without reading standard input.
     match child.stdin.take().unwrap().write_all(input.as_bytes()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => {}
         written => written.unwrap(),
@@ -80,7 +80,7 @@ fn with_input(args: &[&str], input: &str) -> Done {
     done(&child.wait_with_output().unwrap())
 }
 
-/// The JSON behind the first line of what was said.
+/// The JSON after the first line of the output.
 #[track_caller]
 fn told(said: &str) -> Value {
     let (_, rest) = said.split_once('\n').unwrap();
@@ -100,7 +100,7 @@ fn operations_take_json_and_give_json() {
     assert_eq!(probe.json(&["echo", r#"{"text": "by name"}"#]), json!(r#"{"text": "by name"}"#));
     assert_eq!(probe.json(&["reflect", "aXJvbg=="]), json!("aXJvbg=="));
     assert_eq!(probe.json(&["reflect", r#"{"data": [105, 114]}"#]), json!("aXI="));
-    // References go in as they come out.
+    // References are accepted in the form in which they are printed.
     let itself = probe.json(&["itself"]);
     let itself = itself.as_str().unwrap();
     assert_eq!(probe.json(&["is_same", itself]), json!(true));
@@ -116,7 +116,7 @@ fn attributes_are_read_and_set_by_their_names() {
     assert_eq!(probe.json(&["_set_label", r#""blue""#]), Value::Null);
     assert_eq!(probe.json(&["_get_label"]), json!("blue"));
     probe.refused(&["ticks=3"], &["`ticks` of Probe is a readonly attribute"]);
-    // Nobody answers a oneway, so there is nothing to wait for but what it does.
+    // A oneway has no reply, so the test waits for its effect.
     probe.call(&["tick"]).expect();
     eventually("the tick arrives", || probe.json(&["ticks"]) == json!(1));
 }
@@ -142,7 +142,7 @@ fn arguments_come_from_files_and_standard_input() {
     assert!(said.contains("only one argument can come from standard input"), "{said}");
     let said = from_stdin(&["add", "1", "-"], "{").expect_failure(2);
     assert!(said.contains("standard input is not JSON: EOF"), "{said}");
-    // A text needs no quotes there either; one that is JSON has them.
+    // A text in a file or on standard input needs no quotes, and JSON strings have them.
     for (text, meant) in [
         ("plain {text\n", "plain {text"),
         ("two\nlines\r\n", "two\nlines"),
@@ -175,7 +175,7 @@ fn interfaces_are_listed_with_what_they_inherit() {
     }
     assert_eq!(derived.json(&["depth"]), json!("derived"));
     assert_eq!(derived.json(&["add", "1", "2"]), json!(3));
-    // As its base it has no more than that.
+    // With the type of its base, the object offers the base's operations only.
     derived.refused(
         &["depth", "--interface", "testing::Probe"],
         &["Probe has no operation or attribute `depth`"],
@@ -185,7 +185,7 @@ fn interfaces_are_listed_with_what_they_inherit() {
 }
 
 #[test]
-fn exceptions_are_told_in_words_and_as_json() {
+fn exceptions_are_shown_in_words_and_as_json() {
     let probe = Served::probe(Probing::default());
     let done = probe.call(&["refuse", "not today"]);
     assert_eq!(done.out, "");
@@ -206,13 +206,14 @@ fn exceptions_are_told_in_words_and_as_json() {
         ],
     );
     probe.refused(&["raise_system", "0x"], &["the argument `minor`: $: expected a whole number"]);
-    // OMG's minor codes mean something for a kind only, and this is none of NO_PERMISSION's.
+    // A minor code of the OMG has a meaning for certain exceptions only. The standard defines none with
+    // this number for NO_PERMISSION.
     probe.failed(&["raise_system", "1330446337"], &["0x4f4d0001, 1 of the standard's for NO_PERMISSION"]);
     probe.failed(&["_interface"], &["INTF_REPOS", "0x4f4d0001, no interface repository is available"]);
 }
 
 #[test]
-fn deadlines_and_options_of_the_orb_count() {
+fn deadlines_and_orb_options_apply() {
     let probe = Served::probe(Probing::default());
     probe.failed(
         &["block", "-ORBcallTimeout", "50ms"],
@@ -221,13 +222,13 @@ fn deadlines_and_options_of_the_orb_count() {
     probe.call(&["release"]).expect();
     assert_eq!(probe.json(&["add", "1", "1", "-ORBgiopVersion=1.0"]), json!(2));
     probe.refused(&["ping", "-ORBgiopVersio", "1.0"], &["do you mean giopVersion?"]);
-    // Behind `--` it is an argument.
+    // After `--`, an option is an argument.
     let done = run(["call", &probe.ior, "--idl", PROBE_IDL, "echo", "--", "-ORBx"]);
     assert_eq!(done.expect(), "\"-ORBx\"\n");
 }
 
 #[test]
-fn mistakes_are_told_with_what_is_likely_meant() {
+fn errors_name_the_mistake_and_a_likely_correction() {
     let probe = Served::probe(Probing::default());
     probe.refused(
         &["reflekt", "1"],
@@ -279,7 +280,7 @@ fn mistakes_are_told_with_what_is_likely_meant() {
 }
 
 #[test]
-fn every_object_says_what_it_is_without_idl() {
+fn operations_of_corba_object_need_no_idl() {
     let probe = Served::probe(Probing::default());
     let call = |args: &[&str]| run(["call", &probe.ior].iter().chain(args)).expect();
     assert_eq!(call(&["_repository_id"]), "\"IDL:testing/Probe:1.0\"\n");
@@ -289,9 +290,9 @@ fn every_object_says_what_it_is_without_idl() {
 }
 
 #[test]
-fn what_comes_back_in_parameters_stands_beside_the_result() {
+fn out_parameters_are_printed_beside_the_result() {
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
-    // A reference without a type: the object is asked for its interface.
+    // The reference has no type, so the command asks the object for its interface.
     let root = format!("corbaloc::1.2@{}/NameService", service.address);
     let call = |args: &[&str]| run(["call", &root, "--idl", NAMING_IDL].iter().chain(args));
     let json = |args: &[&str]| -> Value { serde_json::from_str(&call(args).expect()).unwrap() };
@@ -303,7 +304,7 @@ fn what_comes_back_in_parameters_stands_beside_the_result() {
     let binding = |id: &str| json!({"binding_name": [{"id": id, "kind": "k"}], "binding_type": "ncontext"});
     let listed = json(&["list", "10"]);
     assert_eq!(listed, json!({"out": {"bl": [binding("a"), binding("b")], "bi": null}}));
-    // The iterator that comes back is called in its turn; it has a result as well.
+    // The returned iterator can be called, and its operations have a result beside their parameters.
     let listed = json(&["list", "1"]);
     assert_eq!(listed["out"]["bl"], json!([binding("a")]));
     let iterator = listed["out"]["bi"].as_str().unwrap();
@@ -322,14 +323,14 @@ fn what_comes_back_in_parameters_stands_beside_the_result() {
     assert_eq!(told(&said), expected);
     let said = call(&["resolve", r#"[{"id": "x"}]"#]).expect_failure(2);
     assert!(said.contains("the argument `n`: $[0]: the member \"kind\" is missing"), "{said}");
-    // By its name.
+    // The same object by its name in the naming service.
     let url = format!("corbaname::1.2@{}#a.k", service.address);
     let listed = run(["call", &url, "list", "10", "--idl", NAMING_IDL, "--compact"]).expect();
     assert_eq!(listed, "{\"out\":{\"bl\":[],\"bi\":null}}\n");
 }
 
 #[test]
-fn timed_calls_are_made_so_many_times() {
+fn time_repeats_a_call_and_prints_latencies() {
     let pings = Arc::new(AtomicU32::new(0));
     let counted = pings.clone();
     let probe = Served::probe(Hooked::new(move || {
@@ -341,7 +342,7 @@ fn timed_calls_are_made_so_many_times() {
     assert!(done.err.contains(", median ") && done.err.contains(", p99 "), "{}", done.err);
     assert_eq!(done.expect(), "null\n");
     assert_eq!(pings.load(Ordering::SeqCst), 25);
-    // The first that fails is the last.
+    // The first failing call ends the measurement.
     let said = probe.call(&["refuse", "no", "--time", "25"]).expect_failure(1);
     assert!(!said.contains("calls:") && said.contains("raised Refused"), "{said}");
 }
@@ -357,7 +358,7 @@ fn shells_complete_the_command() {
     }
     let script = run(["completions", "bash"]).expect();
     let mut bash = Command::new("bash");
-    // What Bash offers behind `ironorb call IOR:00 --ti`.
+    // The completions that Bash offers after `ironorb call IOR:00 --ti`.
     let asked = format!(
         "{script}\nCOMP_WORDS=(ironorb call IOR:00 --ti); COMP_CWORD=3; _ironorb ironorb --ti IOR:00; echo \"${{COMPREPLY[@]}}\""
     );
@@ -367,21 +368,21 @@ fn shells_complete_the_command() {
 }
 
 #[test]
-fn a_skeleton_of_the_arguments_is_printed_and_taken() {
+fn a_template_of_the_arguments_is_printed_and_accepted() {
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
     let url = format!("corbaloc::1.2@{}/NameService", service.address);
     let call = |args: &[&str]| run(["call", &url].iter().chain(args).chain(&["--idl", NAMING_IDL]));
     let template: Value = serde_json::from_str(&call(&["bind", "--template"]).expect()).unwrap();
     assert_eq!(template, json!({"n": [{"id": "", "kind": ""}], "obj": null}));
     assert_eq!(call(&["new_context", "--template"]).expect(), "{}\n");
-    // The skeleton is what the operation takes.
+    // The operation accepts the filled template.
     let mut filled = template.clone();
     filled["n"][0]["id"] = json!("thing");
     filled["obj"] = json!(url);
     let filled = filled.to_string();
     call(&["bind", &filled]).expect();
     assert_eq!(run(["naming", "list", "--naming", &service.address]).expect(), "thing\n");
-    // Members that are left out have their default.
+    // With `--fill`, members that are left out have their defaults.
     let said = call(&["unbind", r#"[{"id": "thing"}]"#]).expect_failure(2);
     assert!(said.contains("the member \"kind\" is missing"), "{said}");
     call(&["unbind", r#"[{"id": "thing"}]"#, "--fill"]).expect();
@@ -413,7 +414,7 @@ struct Binding {
 }
 
 #[test]
-fn what_a_server_says_about_an_exception_is_cut_to_a_line() {
+fn server_details_of_an_exception_are_cut_to_one_line() {
     let orb = Orb::builder()
         .endpoint("iiop://127.0.0.1:0")
         .unwrap()
@@ -439,7 +440,7 @@ fn what_a_server_says_about_an_exception_is_cut_to_a_line() {
 }
 
 #[test]
-fn a_failing_question_does_not_advise_itself() {
+fn a_failed_call_does_not_suggest_repository_id() {
     let probe = Served::probe(Probing::default());
     let said = run(["call", &probe.ior, "_component", "--compact"]).expect();
     assert_eq!(said, "null\n");
@@ -447,9 +448,9 @@ fn a_failing_question_does_not_advise_itself() {
     assert!(!said.contains("_repository_id"), "{said}");
 }
 
-/// An IOR of Orbix has octets after the reference.
+/// IORs of Orbix have octets after the reference.
 #[test]
-fn octets_after_a_reference_are_told_and_ignored() {
+fn octets_after_a_reference_are_ignored_with_a_note() {
     let probe = Served::probe(Probing::default());
     let ior = format!("{}abcd", probe.ior);
     let done = run(["call", &ior, "add", "40", "2", "--idl", PROBE_IDL]);
@@ -470,7 +471,7 @@ fn the_full_reference_of_an_object_is_found() {
     let done = run(["ior", "resolve", &format!("corbaname::1.2@{}#probe", service.address)]);
     assert!(done.err.contains("note: the naming service has this reference"), "{}", done.err);
     assert_eq!(done.expect().trim(), probe.ior);
-    // Of a mere address the object tells its type.
+    // A corbaloc has no type, so the command asks the object for it.
     let done = run(["ior", "resolve", &format!("corbaloc::1.2@{}/NameService", service.address)]);
     assert!(done.err.contains("code sets, are not known; the object tells its type"), "{}", done.err);
     let decoded = run(["ior", "decode", done.expect().trim()]).expect();

@@ -1,4 +1,4 @@
-//! `ironorb call` without IDL: types from an interface repository, or from the object itself.
+//! `ironorb call` without IDL: types from an interface repository or from the object itself.
 
 use ironorb::dynamic::{self, DynamicServant, InterfaceDescription, OperationDescription, ServerRequest};
 use ironorb::poa::ObjectId;
@@ -17,7 +17,7 @@ fn repository(loaded: &str) -> ServingProcess {
     ServingProcess::start(["ifr", "serve", "--memory", "--listen", endpoint, "--load", loaded])
 }
 
-/// A `Derived` of `probe.idl`, whose ORB may have an interface repository.
+/// A `Derived` of `probe.idl`. Its ORB may have an interface repository.
 fn serve(repository: Option<&ServingProcess>) -> (Orb, String) {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     if let Some(repository) = repository {
@@ -33,7 +33,7 @@ fn call(args: &[&str]) -> Done {
 }
 
 #[test]
-fn types_come_from_the_repository_that_is_named() {
+fn types_come_from_the_given_repository() {
     let repository = repository(PROBE_IDL);
     let (orb, ior) = serve(None);
     let named = ["--ifr", &repository.ready];
@@ -51,18 +51,18 @@ fn types_come_from_the_repository_that_is_named() {
         said.starts_with("error: `refuse` raised Refused\n") && said.contains("\"why\": \"no\""),
         "{said}"
     );
-    // As one of its bases, by the name that the repository has.
+    // `--as` takes a base, by a name from the repository.
     for name in ["testing::Probe", "IDL:testing/Probe:1.0"] {
         let said = with(&["depth", "--interface", name]).expect_failure(2);
         assert!(said.contains("Probe has no operation or attribute `depth`"), "{said}");
     }
     let said = with(&["depth", "--interface", "testing::Nothing"]).expect_failure(2);
     assert!(said.contains("no interface testing::Nothing is known"), "{said}");
-    // HOST:PORT will do.
+    // `--ifr` takes HOST:PORT too.
     let address =
         repository.ready.trim_start_matches("corbaloc::1.2@").trim_end_matches("/InterfaceRepository");
     assert_eq!(call(&[&ior, "add", "1", "2", "--ifr", address]).expect(), "3\n");
-    // The initial reference is one, too.
+    // The initial reference InterfaceRepository is a source too.
     let mut command = Command::new(ironorb());
     command.args(["call", &ior, "depth"]);
     command.env(INIT_REF_VARIABLE, format!("InterfaceRepository={}", repository.ready));
@@ -74,23 +74,23 @@ fn types_come_from_the_repository_that_is_named() {
 }
 
 #[test]
-fn the_object_tells_its_types_itself() {
+fn types_come_from_the_object_itself() {
     let repository = repository(PROBE_IDL);
     let (orb, ior) = serve(Some(&repository));
     assert_eq!(call(&[&ior, "add", "40", "2"]).expect(), "42\n");
     assert!(call(&[&ior, "--list"]).expect().starts_with("interface Derived : Probe {\n"));
-    // A bad guess in --idl is no obstacle.
+    // An IDL file in `--idl` without the interface does no harm.
     assert_eq!(call(&[&ior, "depth", "--idl", NAMING_IDL]).expect(), "\"derived\"\n");
     let described = call(&[&ior, "_interface", "--compact"]).expect();
     let described = described.trim().trim_matches('"');
-    // A definition is an object like others: its own interface is in idl/ir.idl.
+    // A definition in the repository is an object, whose interface is in idl/ir.idl.
     let ir = concat!(env!("CARGO_MANIFEST_DIR"), "/../idl/ir.idl");
     assert_eq!(call(&[described, "id", "--idl", ir]).expect(), "\"IDL:testing/Derived:1.0\"\n");
     orb.shutdown(true).unwrap();
 }
 
 #[test]
-fn without_any_source_it_is_told_who_was_asked() {
+fn errors_list_the_sources_that_were_asked() {
     let (orb, ior) = serve(None);
     let said = call(&[&ior, "add", "1", "2"]).expect_failure(1);
     for part in [
@@ -108,11 +108,11 @@ fn without_any_source_it_is_told_who_was_asked() {
     let repository = repository(NAMING_IDL);
     let said = call(&[&ior, "--list", "--ifr", &repository.ready]).expect_failure(1);
     assert!(said.contains("it does not have IDL:testing/Derived:1.0"), "{said}");
-    // What was asked for is listed.
+    // The error lists the repository ids that were asked for.
     let none = format!("--ifr {}", repository.ready);
     let asked = said.lines().filter(|line| line.contains(&none)).nth(1).unwrap_or_default();
     assert!(asked.contains("(_is_a): IDL:omg.org/CosNaming/"), "{said}");
-    // A repository with a base of the object's interface serves as an IDL file with it does.
+    // A repository with a base of the object's interface works as an IDL file with the base does.
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path().join("base.idl");
     let idl = "module testing { interface Probe { long add(in long a, in long b); }; };";
@@ -129,7 +129,7 @@ fn without_any_source_it_is_told_who_was_asked() {
     assert_eq!(call(&[&ior, "add", "40", "2", "--ifr", &bases.ready]).expect(), "42\n");
     let said = call(&[&ior, "ping", "--ifr", "IOR:zz"]).expect_failure(2);
     assert!(said.contains("--ifr IOR:zz: "), "{said}");
-    // What every object answers needs nobody.
+    // Operations that every object has need no types.
     assert_eq!(call(&[&ior, "_repository_id"]).expect(), "\"IDL:testing/Derived:1.0\"\n");
     orb.shutdown(true).unwrap();
     let said = call(&[&ior, "ping"]).expect_failure(1);
@@ -140,7 +140,7 @@ fn without_any_source_it_is_told_who_was_asked() {
 }
 
 #[test]
-fn services_that_come_with_the_command_need_no_idl() {
+fn services_of_the_command_need_no_idl() {
     let repository = repository(PROBE_IDL);
     let listed = call(&[&repository.ready, "--list"]).expect();
     assert!(listed.starts_with("interface Repository : Container, IRObject {\n"), "{listed}");
@@ -152,7 +152,7 @@ fn services_that_come_with_the_command_need_no_idl() {
     assert_eq!(call(&[&naming.ready, "to_name", "a.b/c", "--compact"]).expect().matches("\"id\"").count(), 2);
 }
 
-/// Answers with the properties that came.
+/// Returns the properties that the request carried.
 struct Telling(Arc<InterfaceDescription>);
 
 impl DynamicServant for Telling {
@@ -171,7 +171,7 @@ impl DynamicServant for Telling {
 }
 
 #[test]
-fn properties_go_with_operations_that_name_them() {
+fn properties_are_sent_with_operations_that_declare_them() {
     let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let text = &ironorb::TypeDef::String { bound: 0 };
     let tell = OperationDescription::new("tell").returns(text).context("region").context("colour*");
@@ -200,7 +200,7 @@ fn properties_go_with_operations_that_name_them() {
     orb.shutdown(true).unwrap();
 }
 
-/// What Bash offers at the end of a line.
+/// The completions that Bash offers at the end of a line.
 fn offered(line: &str) -> String {
     let script = run(["completions", "bash"]).expect();
     let program = ironorb().to_str().unwrap();
@@ -225,7 +225,8 @@ fn shells_complete_operations() {
     assert_eq!(offered(&format!("ironorb call {ior} -ORBgiopVersion 1.1 {idl} dep")), "depth\n");
     let (described, itself) = serve(Some(&repository));
     assert_eq!(offered(&format!("ironorb call {itself} dep")), "depth\n");
-    // Not the operation, not even with mistakes, or nobody knows.
+    // No completions where the operation is already given, or where the types are unknown. Errors do not
+    // disturb the shell.
     for line in [
         format!("ironorb call {ior} {idl} add re"),
         format!("ironorb call {ior} {idl}x re"),

@@ -1,4 +1,4 @@
-//! Calls over TCP and within the process, under both kinds of server.
+//! Calls over TCP and within the process, under two concurrency models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,12 +28,12 @@ fn both(test: impl Fn(&Orb, &Orb)) {
     }
 }
 
-/// The same object as somebody in another process sees it.
+/// The object as a client in another process sees it.
 fn elsewhere<R: TypedRef>(client: &Orb, reference: &R) -> R {
     client.resolve(&reference.object().to_ior_string()).unwrap()
 }
 
-/// Written against the trait: runs remotely, collocated and without an ORB.
+/// Written against the trait, so that it runs remotely, collocated and without an ORB.
 fn converse(probe: &impl Probe) {
     probe.ping().unwrap();
     assert_eq!(probe.add(i32::MAX, 1).unwrap(), i32::MIN);
@@ -61,7 +61,7 @@ fn converse(probe: &impl Probe) {
 }
 
 #[test]
-fn remotely_collocated_and_without_an_orb() {
+fn one_trait_serves_remote_collocated_and_plain_calls() {
     converse(&Probing::default());
     both(|server, client| {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
@@ -71,7 +71,7 @@ fn remotely_collocated_and_without_an_orb() {
 }
 
 #[test]
-fn older_versions_and_fragments() {
+fn calls_work_with_older_giop_versions_and_fragments() {
     for version in [giop::Version::V1_0, giop::Version::V1_1] {
         let server =
             Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().giop_version(version).build().unwrap();
@@ -91,7 +91,7 @@ fn older_versions_and_fragments() {
 }
 
 #[test]
-fn ipv6() {
+fn calls_work_over_ipv6() {
     let server = Orb::builder().endpoint("iiop://[::1]:0").unwrap().build().unwrap();
     let client = Orb::builder().no_endpoint().build().unwrap();
     let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
@@ -120,11 +120,11 @@ fn many_threads_share_a_reference() {
 }
 
 #[test]
-fn a_blocked_servant_does_not_block_the_others() {
+fn a_blocked_servant_does_not_block_other_calls() {
     both(|server, client| {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let remote = elsewhere(client, &local);
-        // More callers than connections to one endpoint, so that some share one.
+        // More callers than connections to one endpoint, so that some callers share a connection.
         const BLOCKED: u32 = 3;
         std::thread::scope(|scope| {
             for _ in 0..BLOCKED {
@@ -142,7 +142,7 @@ fn a_blocked_servant_does_not_block_the_others() {
 }
 
 #[test]
-fn references_travel() {
+fn references_are_passed_as_arguments_and_results() {
     both(|server, client| {
         let base: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let derived: testing::DerivedRef = server.root_poa().activate(Deriving::default()).unwrap();
@@ -163,13 +163,13 @@ fn references_travel() {
         assert_eq!(remote_base.object().hash_code(1000), base.object().hash_code(1000));
         assert!(remote_base.object().hash_code(10) < 10);
         assert!(!remote_base.object().non_existent().unwrap());
-        // A reference that comes home is local again.
+        // A reference that returns to its server is local again.
         assert!(base.is_same(Some(&base)).unwrap());
     });
 }
 
 #[test]
-fn wrong_interface_on_the_callers_word() {
+fn an_unchecked_narrow_to_a_wrong_interface_raises_bad_operation() {
     both(|server, client| {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         for object in [local.object().clone(), elsewhere(client, &local).object().clone()] {
@@ -181,7 +181,7 @@ fn wrong_interface_on_the_callers_word() {
 }
 
 #[test]
-fn a_panic_becomes_unknown_and_the_server_lives() {
+fn a_servant_s_panic_becomes_unknown_and_the_server_goes_on() {
     both(|server, client| {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         for probe in [&local, &elsewhere(client, &local)] {
@@ -221,7 +221,7 @@ fn a_message_above_the_limit_is_refused_and_the_connection_goes_on() {
         let remote = elsewhere(&client, &local);
         assert_eq!(remote.reflect(&[0; 9000]).unwrap().len(), 9000);
         for length in [11_000, 100_000, 20 << 20] {
-            // The calls beside it do not suffer.
+            // Other calls on the connection go on.
             let beside = remote.add_async(2, length as i32);
             let e = remote.reflect(&vec![0; length]).unwrap_err();
             let refused = (SystemExceptionKind::ImpLimit, MinorCode::REQUEST_TOO_LARGE, CompletionStatus::No);
@@ -234,7 +234,7 @@ fn a_message_above_the_limit_is_refused_and_the_connection_goes_on() {
         let small = Orb::builder().no_endpoint().message_bytes_max(1000).build().unwrap();
         let e = elsewhere(&small, &local).reflect(&[0; 2000]).unwrap_err();
         assert_eq!((e.kind, e.completed), (SystemExceptionKind::ImpLimit, CompletionStatus::No));
-        // What comes back may be too large as well.
+        // A reply may exceed the limit too.
         local.set_label(&"x".repeat(5000)).unwrap();
         let remote = elsewhere(&small, &local);
         let beside = remote.add_async(3, 4);
@@ -248,7 +248,7 @@ fn a_message_above_the_limit_is_refused_and_the_connection_goes_on() {
 }
 
 #[test]
-fn deadlines_of_every_kind() {
+fn deadlines_apply_at_every_level() {
     both(|server, client| {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let remote = elsewhere(client, &local);
@@ -263,7 +263,7 @@ fn deadlines_of_every_kind() {
         ironorb::set_thread_timeout(None);
         let hasty = Orb::builder().no_endpoint().call_timeout(short).build().unwrap();
         timed_out(elsewhere(&hasty, &local).block().unwrap_err());
-        // The connection is as good as before; late replies are dropped.
+        // The connection stays usable, and late replies are dropped.
         eventually("all block", || local.blocked().unwrap() == 4);
         local.release().unwrap();
         for i in 0..10 {
@@ -273,7 +273,7 @@ fn deadlines_of_every_kind() {
 }
 
 #[test]
-fn plain_keys_and_urls() {
+fn objects_are_found_by_plain_keys_and_urls() {
     both(|server, client| {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         server.bind_key("The/Probe", local.object()).unwrap();
@@ -305,7 +305,7 @@ fn plain_keys_and_urls() {
 }
 
 #[test]
-fn a_servant_may_be_kept_and_shared() {
+fn a_servant_may_be_shared_with_the_application() {
     let orb = server(ServerConcurrency::ThreadPerConnection);
     let probing = Arc::new(Probing::default());
     let probe: ProbeRef = orb.root_poa().activate_shared(probing.clone()).unwrap();
@@ -314,7 +314,7 @@ fn a_servant_may_be_kept_and_shared() {
 }
 
 #[test]
-fn published_addresses_are_not_those_listened_at() {
+fn published_addresses_may_differ_from_the_endpoints() {
     for (version, profiles) in [(Version::V1_0, 2), (Version::V1_1, 2), (Version::V1_2, 1)] {
         let server = Orb::builder()
             .endpoint("iiop://127.0.0.1:0")
@@ -327,9 +327,10 @@ fn published_addresses_are_not_those_listened_at() {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let profile = local.object().ior().iiop_profiles().next().unwrap();
         assert_eq!((profile.host(), profile.port()), ("outside.example", 4711));
-        // The other address is a component, and where there are none, in a profile of its own.
+        // The second address is a component of the profile, or a profile of its own in versions without
+        // components.
         assert_eq!(local.object().ior().iiop_profiles().count(), profiles);
-        // The name does not resolve here; the other address does.
+        // The host name does not resolve in the test. The second address does.
         let client = Orb::builder().no_endpoint().build().unwrap();
         let remote = elsewhere(&client, &local);
         assert_eq!(remote.add(1, 2).unwrap(), 3);

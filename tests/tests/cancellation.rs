@@ -1,4 +1,5 @@
-//! Servants that answer later learn that nobody waits any more: the client says so, or is gone.
+//! Deferred replies learn that their client no longer waits: it has cancelled the request, or its
+//! connection is gone.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -18,7 +19,7 @@ use ironorb_tests::{eventually, raw};
 
 type Parked = (i32, Reply<i32, SystemException>);
 
-/// Keeps what it is asked: of `add` it wants to know who no longer waits.
+/// Keeps the requests `add` and `raise_system` unanswered, and counts the cancellations of `add`.
 #[derive(Default)]
 struct Parking {
     parked: Mutex<Vec<Parked>>,
@@ -130,7 +131,7 @@ fn cancel(id: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_call_that_is_cancelled_is_known_to_be() {
+fn a_cancelled_call_is_reported_to_its_servant() {
     for concurrency in ALL {
         let server = builder(concurrency).build().unwrap();
         let (parking, local) = serve(&server);
@@ -149,14 +150,14 @@ fn a_call_that_is_cancelled_is_known_to_be() {
         });
         remote.ping().unwrap();
         assert_eq!(parking.told(), 1, "the others are not");
-        // Callers that wait can end a server.
+        // A shutdown does not wait for the cancelled calls.
         client.shutdown(true).unwrap();
         server.shutdown(true).unwrap();
     }
 }
 
 #[test]
-fn with_its_connection_all_of_a_client_is_over() {
+fn the_end_of_a_connection_cancels_its_calls() {
     for concurrency in ALL {
         let server = builder(concurrency).build().unwrap();
         let (parking, local) = serve(&server);
@@ -166,7 +167,8 @@ fn with_its_connection_all_of_a_client_is_over() {
         std::thread::scope(|scope| {
             let other = scope.spawn(|| remote.add(20, 22));
             eventually("it has arrived", || parking.parked() == 1);
-            // One that closes in order, one that says goodbye, and one that sends nonsense.
+            // A client that closes the connection, one that sends CloseConnection, and one that sends
+            // garbage.
             for (round, last) in
                 [vec![], raw::message(raw::CLOSE, &[]), b"nonsense!".repeat(3)].iter().enumerate()
             {
@@ -179,7 +181,7 @@ fn with_its_connection_all_of_a_client_is_over() {
                 let _open = (!last.is_empty()).then_some(stream);
                 eventually("all are told", || parking.told() == 100 * (round + 1));
             }
-            // A client that another thread ends.
+            // A client whose ORB another thread shuts down.
             let gone = Orb::builder().no_endpoint().build().unwrap();
             let remote: ProbeRef = gone.resolve(&local.object().to_ior_string()).unwrap();
             let ended = scope.spawn(move || remote.add(1, 2));
@@ -193,19 +195,20 @@ fn with_its_connection_all_of_a_client_is_over() {
             }
             assert_eq!(other.join().unwrap().unwrap(), 42);
         });
-        // Nothing of them is left.
+        // A shutdown that waits for requests finds none left.
         server.shutdown(true).unwrap();
     }
 }
 
-/// What a client says of one request does not hold for the next with the same number, however late it has been said.
-#[test]
-fn a_number_may_be_used_again() {
+/// A CancelRequest for one request does not apply to the next request with the same id, however late it
+/// arrives.
+fn a_request_id_may_be_used_again() {
     for concurrency in ALL {
         let server = builder(concurrency).build().unwrap();
         let (parking, local) = serve(&server);
         let mut stream = TcpStream::connect(&server.published_addresses()[0]).unwrap();
-        // Both at once: in a pool the second may be read before the servant has asked.
+        // Request and CancelRequest arrive together: in a pool, a thread may read the second before the
+        // servant has called `on_cancel`.
         for round in 1..50 {
             stream.write_all(&[add(&local, 7), cancel(7)].concat()).unwrap();
             eventually("it is told", || parking.told() == round && parking.parked() == 1);
@@ -214,7 +217,7 @@ fn a_number_may_be_used_again() {
                 reply.send(Ok(sum));
             });
         }
-        // Beside one that is in progress, so that it is not clear by itself what is meant.
+        // A request with another id is in progress, so the server has to compare the ids.
         stream.write_all(&add(&local, 1)).unwrap();
         eventually("it has arrived", || parking.parked() == 1);
         let unasked = numbered(raw::request(local.object(), "raise_system", &[0, 0, 0, 5]), 7);
@@ -233,7 +236,7 @@ fn a_number_may_be_used_again() {
             seen.insert(raw::id_of(&raw::read_message(&mut stream)));
         }
         assert_eq!(seen, HashSet::from([[0, 0, 0, 7]]));
-        // One who asks late is told at once, and its answer is not sent.
+        // `on_cancel` calls its closure at once if the request is cancelled already. The reply is not sent.
         stream.write_all(&[unasked, cancel(7)].concat()).unwrap();
         stream.write_all(&numbered(raw::request(local.object(), "ping", &[]), 8)).unwrap();
         assert_eq!(raw::id_of(&raw::read_message(&mut stream)), [0, 0, 0, 8]);
@@ -254,9 +257,9 @@ fn a_number_may_be_used_again() {
     }
 }
 
-/// A thread that does not read for now finds out when it next does.
+/// A thread that does not read for a while finds the CancelRequest at its next read.
 #[test]
-fn what_is_said_while_nobody_reads_is_heard_later() {
+fn a_cancel_request_is_found_when_the_thread_reads_again() {
     let mut builder = builder(ServerConcurrency::ThreadPerConnection);
     builder.config().threads_per_connection_max = 1;
     let server = builder.build().unwrap();
@@ -271,9 +274,9 @@ fn what_is_said_while_nobody_reads_is_heard_later() {
     eventually("both are told", || parking.told() == 2);
 }
 
-/// A server that stops has its clients' answers sent, and nobody told that they are not wanted.
+/// A server that shuts down sends the replies of its clients and reports no cancellation.
 #[test]
-fn a_server_that_stops_cancels_nothing() {
+fn a_server_shutdown_cancels_no_request() {
     for concurrency in ALL {
         let server = builder(concurrency).build().unwrap();
         let (parking, local) = serve(&server);
@@ -295,7 +298,8 @@ fn a_server_that_stops_cancels_nothing() {
     }
 }
 
-/// A server that calls its client over the client's connection, and gives up; and the other way about on that connection.
+/// A server calls its client over the client's connection and abandons the call. The client does likewise
+/// on that connection.
 #[test]
 fn calls_in_both_directions_of_a_connection_can_be_cancelled() {
     for concurrency in ALL {
@@ -319,7 +323,7 @@ fn calls_in_both_directions_of_a_connection_can_be_cancelled() {
         eventually("the client is told", || called_back.told() == 1);
         short(|| remote.add(1, 2));
         eventually("the server is told", || served.told() == 1);
-        // And what is left is over with the connection, on both ends.
+        // The end of the connection cancels the remaining calls at both ends.
         std::thread::scope(|scope| {
             let one = scope.spawn(|| back.add(1, 2));
             let other = scope.spawn(|| remote.add(1, 2));
@@ -332,7 +336,7 @@ fn calls_in_both_directions_of_a_connection_can_be_cancelled() {
 }
 
 #[test]
-fn an_engine_tells_as_well() {
+fn an_engine_reports_cancellations() {
     let orb = Orb::builder().no_endpoint().publish("127.0.0.1:1").build().unwrap();
     let (parking, reference) = serve(&orb);
     let mut engine = ServerEngine::new(&orb);
@@ -348,10 +352,10 @@ fn an_engine_tells_as_well() {
     let (sum, reply) = parking.parked.lock().unwrap().pop().unwrap();
     assert!(reply.is_cancelled());
     reply.send(Ok(sum));
-    assert_eq!(engine.poll_action(), None, "nobody would read it");
+    assert_eq!(engine.poll_action(), None, "the engine sends no reply to a cancelled request");
     engine.handle(ServerEvent::Closed { connection }, now);
     assert_eq!(parking.told(), 2);
-    // Announced and cancelled before it is carried out.
+    // The request is announced, and cancelled before the program executes it.
     let connection = ConnectionId(2);
     engine.handle(ServerEvent::Accepted { connection }, now);
     let both = [add(&reference, 1), cancel(1)].concat();

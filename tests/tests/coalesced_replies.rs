@@ -39,7 +39,7 @@ fn connect(probe: &ProbeRef) -> TcpStream {
     TcpStream::connect((profile.host(), profile.port())).unwrap()
 }
 
-/// A request with this id. Who does not want an answer has a oneway.
+/// A request with this id. Without an answer it is a oneway.
 fn request(probe: &ProbeRef, operation: &str, id: u32, is_answered: bool) -> Vec<u8> {
     let mut bytes = raw::request(probe.object(), operation, &[]);
     bytes[12..16].copy_from_slice(&id.to_be_bytes());
@@ -54,7 +54,7 @@ fn id_of_reply(stream: &mut TcpStream) -> u32 {
     if reply[6] & 1 != 0 { u32::from_le_bytes(id) } else { u32::from_be_bytes(id) }
 }
 
-/// So many requests at once, and their replies. In a pool they may be served at the same time.
+/// Sends `count` requests at once and reads their replies. A pool may serve them at the same time.
 fn exchange(stream: &mut TcpStream, probe: &ProbeRef, count: u32, is_ordered: bool) {
     let bytes: Vec<u8> = (0..count).flat_map(|id| request(probe, "ping", id, true)).collect();
     stream.write_all(&bytes).unwrap();
@@ -121,19 +121,19 @@ fn all_replies_come_in_order() {
 }
 
 #[test]
-fn none_waits_for_a_servant_that_blocks() {
+fn no_reply_waits_for_a_blocked_servant() {
     for model in MODELS.into_iter().filter(|model| *model != ServerConcurrency::Reactor) {
         let (_orb, probe) = server(model);
         let mut stream = connect(&probe);
         for round in 0..4 {
-            // What comes next is expected to be as quick.
+            // Quick requests make the server expect a quick servant next.
             for _ in 0..40 {
                 exchange(&mut stream, &probe, 32, is_ordered(model));
             }
             let mut bytes: Vec<u8> = (0..8).flat_map(|id| request(&probe, "ping", id, true)).collect();
             bytes.extend(request(&probe, "block", 8, true));
             stream.write_all(&bytes).unwrap();
-            // Nobody releases it before these have come.
+            // The servant is released only after these replies.
             let mut ids: Vec<u32> = (0..8).map(|_| id_of_reply(&mut stream)).collect();
             ids.sort_unstable();
             assert!(ids.into_iter().eq(0..8), "{model:?} {round}");
@@ -147,7 +147,7 @@ fn none_waits_for_a_servant_that_blocks() {
 }
 
 #[test]
-fn none_waits_for_what_is_not_answered() {
+fn no_reply_waits_for_a_oneway() {
     for model in MODELS {
         let (_orb, probe) = server(model);
         let mut stream = connect(&probe);
@@ -166,7 +166,7 @@ fn none_waits_for_what_is_not_answered() {
 }
 
 #[test]
-fn replies_that_wait_are_sent_when_the_server_stops() {
+fn waiting_replies_are_sent_when_the_server_shuts_down() {
     for model in MODELS {
         let (orb, probe) = server(model);
         let mut stream = connect(&probe);
@@ -176,7 +176,8 @@ fn replies_that_wait_are_sent_when_the_server_stops() {
         let bytes: Vec<u8> = (0..2000).flat_map(|id| request(&probe, "ping", id, true)).collect();
         stream.write_all(&bytes).unwrap();
         orb.shutdown(true).unwrap();
-        // Those that were let in are answered, the first of them first; then comes the goodbye.
+        // The server answers the requests that it has admitted, the first of them first. Then it sends
+        // CloseConnection.
         let mut ids = Vec::new();
         loop {
             let message = raw::read_message(&mut stream);

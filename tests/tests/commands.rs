@@ -1,11 +1,11 @@
-//! The `ironorb` command: what it prints, what it says when something is wrong, and its exit codes.
+//! The `ironorb` command: its output, its error messages, and its exit codes.
 
 use std::process::{Command, Stdio};
 
 use ironorb_tests::command::{NamingProcess, done, ironorb, run};
 
 #[test]
-fn names_are_bound_shown_and_taken_away() {
+fn names_are_bound_listed_and_unbound() {
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
     let naming = |args: &[&str]| {
         let at = ["--naming", &service.address];
@@ -41,7 +41,7 @@ fn names_are_bound_shown_and_taken_away() {
     let said = naming(&["destroy", "bank"]).expect_failure(1);
     assert!(said.contains("the context is not empty"), "{said}");
     naming(&["destroy", "bank/empty"]).expect();
-    // What is bound in a context would be out of reach.
+    // Without its binding, the contents of the context would be out of reach.
     let said = naming(&["unbind", "bank/branch"]).expect_failure(1);
     assert!(said.contains("it is a context that is not empty") && said.contains("--force"), "{said}");
     naming(&["unbind", "bank/branch/main"]).expect();
@@ -54,7 +54,7 @@ fn names_are_bound_shown_and_taken_away() {
 }
 
 #[test]
-fn long_listings_come_page_by_page() {
+fn long_listings_are_fetched_page_by_page() {
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
     let orb = ironorb::Orb::builder().no_endpoint().build().unwrap();
     let object = orb.string_to_object("corbaloc::1.2@192.0.2.1:7/thing").unwrap();
@@ -72,7 +72,7 @@ fn long_listings_come_page_by_page() {
 }
 
 #[test]
-fn a_tree_that_leads_back_into_itself_has_an_end() {
+fn a_cyclic_naming_tree_is_shown_once() {
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
     let at = ["--naming", service.address.as_str()];
     let root = format!("corbaloc::1.2@{}/NameService", service.address);
@@ -85,7 +85,7 @@ fn a_tree_that_leads_back_into_itself_has_an_end() {
 }
 
 #[test]
-fn the_service_tells_where_it_is_and_says_why_it_cannot_start() {
+fn the_service_prints_its_address_or_why_it_cannot_start() {
     let folder = tempfile::tempdir().unwrap();
     let (store, ior) = (folder.path().join("names.redb"), folder.path().join("root.ior"));
     let (store, ior) = (store.to_str().unwrap(), ior.to_str().unwrap());
@@ -106,12 +106,12 @@ fn the_service_tells_where_it_is_and_says_why_it_cannot_start() {
     assert!(said.contains("cannot listen at"), "{said}");
     let said = run(["naming", "serve", "--memory", "--endpoint", "iiop://127.0.0.1:x"]).expect_failure(2);
     assert!(said.contains("the port is a number"), "{said}");
-    // Served by a pool as well.
+    // The naming service works with a pool too.
     assert_eq!(run(["naming", "list", "--naming", &other.address]).expect(), "");
 }
 
 #[test]
-fn a_service_that_is_not_there_is_told_with_what_to_do() {
+fn an_unreachable_service_is_reported_with_help() {
     let said = run(["naming", "list", "--naming", "127.0.0.1:1"]).expect_failure(1);
     assert!(said.contains("is a naming service running at 127.0.0.1:1?"), "{said}");
     let said = run(["naming", "list", "--naming", "corbaloc:x"]).expect_failure(2);
@@ -166,7 +166,7 @@ fn references_of_another_orb_are_decoded() {
 }
 
 #[test]
-fn idl_check_speaks_json_explains_codes_and_obeys_what_is_said_of_warnings() {
+fn idl_check_prints_json_explains_codes_and_obeys_warning_options() {
     let folder = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| {
         let path = folder.path().join(file);
@@ -178,7 +178,7 @@ fn idl_check_speaks_json_explains_codes_and_obeys_what_is_said_of_warnings() {
     let two = write("two.idl", "#include \"shared.idl\"\nstruct Two { long a; };\n");
     let bad = write("bad.idl", "\n  typedef Absent Gone;\n");
 
-    // The included file's warning counts once.
+    // A warning in a file that both include counts once.
     assert_eq!(run(["idl", "check", &one, &two]).expect(), "2 files without errors, 2 warnings\n");
     assert_eq!(
         run(["idl", "check", "-W", "allow=included", &one, &two]).expect(),
@@ -230,7 +230,7 @@ fn idl_is_checked_compiled_and_dumped() {
     let bad = write("bad.idl", "interface Bad { long f(in strin s); };\nstruct S { Nothing n; };\n");
     let worse = write("worse.idl", "interface {\n");
 
-    // All mistakes of all files in one run.
+    // One run reports all errors of all files.
     let inc = path("inc");
     let said = run(["idl", "check", "-I", &inc, &bad, &good, &worse]).expect_failure(1);
     for part in ["bad.idl:1:27", "bad.idl:2:12", "worse.idl:1:11", "error: 2 of 3 files failed"] {
@@ -266,7 +266,7 @@ fn idl_is_checked_compiled_and_dumped() {
     assert!(dumped.contains("interface Good  [IDL:Good:1.0]"), "{dumped}");
 }
 
-/// As behind `| head -0`: the reader is gone before the command prints.
+/// As with `| head -0`: the reader is gone before the command prints.
 #[test]
 fn a_closed_output_ends_commands_quietly() {
     let service = NamingProcess::start_with(&["--memory"], "127.0.0.1:0");
@@ -292,7 +292,7 @@ fn a_closed_output_ends_commands_quietly() {
         let mut command = Command::new(ironorb());
         let done = done(&command.args(args).stdin(Stdio::null()).stdout(closed()).output().unwrap());
         assert!(done.code == Some(0) && !done.err.contains("panicked"), "{args:?}: {done:?}");
-        // With standard error closed as well there is nothing but the exit code.
+        // With standard error closed too, only the exit code remains.
         let mut command = Command::new(ironorb());
         let status = command.args(args).stdin(Stdio::null()).stdout(closed()).stderr(closed()).status();
         assert_eq!(status.unwrap().code(), Some(0), "{args:?}");
@@ -308,7 +308,7 @@ fn closed() -> std::io::PipeWriter {
 }
 
 #[test]
-fn references_are_made_and_changed() {
+fn references_are_created_and_changed() {
     let made = run(["ior", "make", "--host", "db.example", "--key", "Bank%2f1", "--type", "IDL:Bank:1.0"]);
     let made = made.expect();
     let decoded = run(["ior", "decode", made.trim()]).expect();
@@ -319,7 +319,8 @@ fn references_are_made_and_changed() {
     let file = folder.path().join("bank.ior");
     std::fs::write(&file, &made).unwrap();
     let file = format!("file:{}", file.display());
-    // No change, and the file decodes as its text does.
+    // `ior make` without options returns the reference unchanged. `ior decode` takes a file as it takes the
+    // text.
     assert_eq!(run(["ior", "make", &file]).expect(), made);
     assert_eq!(run(["ior", "decode", &file]).expect(), decoded);
     let changed = run([
@@ -373,8 +374,8 @@ fn references_are_made_and_changed() {
 }
 
 #[test]
-fn components_are_told_in_words() {
-    // By the IDL of the standard and of the vendors, big-endian.
+fn components_are_described_in_words() {
+    // The bytes follow the IDL of the standard and of the vendors, big-endian.
     let gssup = "0606678102010101";
     let csi = [
         "00010000", "00000001", "00460000", "00000024", "00000014", "00000046", "00060000", "00000001",

@@ -1,4 +1,4 @@
-//! What tells the ways to serve connections from each other: which threads there are, and who waits for whom.
+//! How the concurrency models differ: which threads exist, and which calls wait for others.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -9,7 +9,8 @@ use ironorb::{Orb, ServerConcurrency, SystemException, TypedRef};
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
-/// Threads of this process with this name: servers of other tests are told from ours by theirs.
+/// The number of this process's threads with this name. Servers of other tests have threads with other
+/// names.
 fn threads_called(name: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -46,7 +47,7 @@ fn a_reactor_runs_every_servant_on_one_thread() {
         for _ in 0..6 {
             scope.spawn(|| {
                 let (_client, remote) = client(&probe);
-                // Each alone, and many that come together.
+                // Single calls, and many that arrive together.
                 (0..20).for_each(|_| remote.ping().unwrap());
                 let together: Vec<_> = (0..50).map(|_| remote.ping_async()).collect();
                 together.into_iter().for_each(|pending| pending.wait().unwrap());
@@ -60,14 +61,14 @@ fn a_reactor_runs_every_servant_on_one_thread() {
 const HYBRID: &str = "ironorb-hybrid";
 
 #[test]
-fn the_first_connections_of_a_hybrid_keep_their_threads() {
+fn the_first_connections_of_a_hybrid_server_keep_their_threads() {
     let seen: std::sync::Arc<Mutex<Option<String>>> = Default::default();
     let last = seen.clone();
     let servant = Hooked::new(move || {
         *last.lock().unwrap() = std::thread::current().name().map(str::to_owned);
         Ok::<(), SystemException>(())
     });
-    // One in 32: two.
+    // One connection in 32 threads keeps a thread: two.
     let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 64 }, servant);
     let served_by = |remote: &ProbeRef| {
         remote.ping().unwrap();
@@ -81,7 +82,7 @@ fn the_first_connections_of_a_hybrid_keep_their_threads() {
         })
         .collect();
     assert_eq!(served_by(&clients[0].1), "ironorb-connection");
-    // Whoever comes when one of them has gone has its place.
+    // When one of these connections closes, the next new one gets its thread.
     clients.remove(0).0.shutdown(true).unwrap();
     eventually("a place is free", || {
         let (client, remote) = client(&probe);
@@ -92,9 +93,9 @@ fn the_first_connections_of_a_hybrid_keep_their_threads() {
     orb.shutdown(true).unwrap();
 }
 
-/// One test, for it counts threads by their name.
+/// One test, because it counts threads by their names.
 #[test]
-fn a_hybrid_has_threads_for_busy_connections_only() {
+fn a_hybrid_server_has_threads_for_busy_connections_only() {
     const CONNECTIONS: usize = 200;
     let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 64 }, Probing::default());
     let clients: Vec<(Orb, ProbeRef)> = (0..CONNECTIONS).map(|_| client(&probe)).collect();
@@ -105,7 +106,7 @@ fn a_hybrid_has_threads_for_busy_connections_only() {
         assert!(threads_called(HYBRID) <= 64, "{} threads", threads_called(HYBRID));
     }
     eventually("threads leave connections at rest", || threads_called(HYBRID) <= 5);
-    // Connections that have been at rest are served as before, large messages too.
+    // The server serves connections that have been idle as before, and large messages too.
     for (_, remote) in &clients {
         let data = vec![7; 100_000];
         assert_eq!(remote.reflect(&data).unwrap(), data);
@@ -113,7 +114,7 @@ fn a_hybrid_has_threads_for_busy_connections_only() {
     orb.shutdown(true).unwrap();
     eventually("all threads end", || threads_called(HYBRID) == 0);
 
-    // Fewer threads than busy clients: everybody has his turn.
+    // Fewer threads than busy clients: each client is served.
     let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 2 }, Probing::default());
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -128,7 +129,7 @@ fn a_hybrid_has_threads_for_busy_connections_only() {
         assert!(threads_called(HYBRID) <= 2);
     });
 
-    // A servant that blocks keeps nobody but its thread, on its own connection neither.
+    // A blocked servant occupies its thread only. Even its own connection is served.
     let (_client, remote) = client(&probe);
     std::thread::scope(|scope| {
         let blocked = scope.spawn(|| remote.block());

@@ -1,4 +1,4 @@
-//! What happens to connections over which nothing happens, and to messages that never end.
+//! Idle connections, and messages that never end.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,26 +14,26 @@ const ALL: [ServerConcurrency; 3] = [
     ServerConcurrency::Hybrid { threads_max: 2 },
 ];
 
-/// A server that has little patience for what `patience` says.
-fn server(concurrency: ServerConcurrency, patience: impl Fn(&mut ironorb::OrbConfig)) -> (Orb, u16) {
+/// A server with short timeouts, which `set_timeouts` sets.
+fn server(concurrency: ServerConcurrency, set_timeouts: impl Fn(&mut ironorb::OrbConfig)) -> (Orb, u16) {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().concurrency(concurrency);
-    patience(builder.config());
+    set_timeouts(builder.config());
     let orb = builder.build().unwrap();
     let port = orb.published_addresses()[0].rsplit_once(':').unwrap().1.parse().unwrap();
     (orb, port)
 }
 
-/// What comes until the server closes.
+/// The bytes that arrive until the server closes the connection.
 fn rest_of(mut stream: TcpStream) -> Vec<u8> {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut rest = Vec::new();
-    // A reset ends it as well: the server does not read what came after it had enough.
+    // A reset ends the connection too: the server does not read what follows the rejected bytes.
     let _ = stream.read_to_end(&mut rest);
     rest
 }
 
 #[test]
-fn a_server_closes_an_idle_connection_in_order_and_the_client_does_not_notice() {
+fn a_server_closes_idle_connections_and_calls_go_on() {
     for concurrency in ALL {
         let (server, port) = server(concurrency, |config| {
             config.server_idle_timeout = Some(Duration::from_millis(60));
@@ -49,7 +49,7 @@ fn a_server_closes_an_idle_connection_in_order_and_the_client_does_not_notice() 
             // The server closes what has been idle for longer, too.
             assert_eq!(rest_of(TcpStream::connect(("127.0.0.1", port)).unwrap())[7], raw::CLOSE);
         }
-        // A servant that takes its time is no idleness.
+        // A connection whose servant takes long is not idle.
         std::thread::scope(|scope| {
             let blocked = scope.spawn(|| remote.block());
             eventually("the servant blocks", || probe.blocked().unwrap() == 1);
@@ -61,7 +61,7 @@ fn a_server_closes_an_idle_connection_in_order_and_the_client_does_not_notice() 
 }
 
 #[test]
-fn a_client_closes_an_idle_connection_and_makes_another() {
+fn a_client_closes_idle_connections_and_connects_again() {
     let (listener, port) = raw::listen();
     let mut builder = Orb::builder().no_endpoint();
     builder.config().client_idle_timeout = Some(Duration::from_millis(60));
@@ -88,8 +88,8 @@ fn a_client_closes_an_idle_connection_and_makes_another() {
 }
 
 #[test]
-fn a_message_that_never_ends_loses_its_connection() {
-    // A header, a part of a body, a first fragment.
+fn a_message_that_never_ends_closes_its_connection() {
+    // A header, part of a body, and a first fragment.
     let mut fragment = raw::message(0, &[0, 0, 0, 7, 3, 0, 0, 0]);
     fragment[6] = 2;
     for begun in [&b"GI"[..], b"GIOP\x01\x02\x00\x00\x00\x00\x10\x00abc", &fragment] {
